@@ -1,0 +1,129 @@
+"""pytest's face: options, profiles, fixtures and the header. The work is done in harness/."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from harness import known_issues, probe
+from harness.backends import TARGETS, Target, select
+from harness.campaign import Campaign
+from harness.cli import KNOWN_ISSUES
+from harness.findings import Store
+from harness.laboratory import Laboratory
+from harness.pool import Pool
+from harness.trial import Trial
+
+# health checks that do not apply: running a compiler on an example is slow by nature
+HEALTH = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+settings.register_profile("dev", max_examples=30, deadline=None, suppress_health_check=HEALTH)
+settings.register_profile("ci", parent=settings.get_profile("dev"), max_examples=15, derandomize=True, database=None)
+settings.register_profile("nightly", parent=settings.get_profile("dev"), max_examples=2000)
+
+
+def _option(config: pytest.Config, name: str) -> Any:
+    return config.getoption(name)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("dissent")
+    group.addoption("--targets", default="*", metavar="GLOB", help="comma-separated globs of target names")
+    group.addoption("--max-nodes", type=int, default=8, metavar="N", help="most nodes of a drawn graph")
+    group.addoption("--replay", type=Path, metavar="FILE", help="run this stored case instead of drawn ones")
+    group.addoption("--findings", type=Path, default=Path("findings"), metavar="DIR", help="where findings go")
+    group.addoption("--known-issues", type=Path, default=KNOWN_ISSUES, metavar="FILE", help="what is known already")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not _option(config, "--hypothesis-profile"):
+        settings.load_profile("ci" if os.environ.get("CI") else "dev")
+    try:
+        select(_option(config, "--targets"))
+        known_issues.load(_option(config, "--known-issues"))
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+    if _option(config, "--max-nodes") < 1:
+        raise pytest.UsageError("--max-nodes must be at least 1")
+    replay = _option(config, "--replay")
+    if replay is not None and not replay.exists():
+        raise pytest.UsageError(f"--replay: {replay} does not exist")
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    chosen = [probe.probe(target) for target in select(_option(config, "--targets"))]
+    versions = probe.versions(list(TARGETS.values()))
+    return [
+        "versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()),
+        f"devices: {probe.cpu()}; " + (", ".join(probe.gpus()) or "no GPU"),
+        "targets on: " + (", ".join(s.name for s in chosen if s.available) or "none"),
+        *(f"target off: {s.name} ({s.reason})" for s in chosen if not s.available),
+    ]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    nightly = settings.get_current_profile_name() == "nightly"
+    for item in items:
+        if item.get_closest_marker("gpu") and not probe.gpus():
+            item.add_marker(pytest.mark.skip(reason="no CUDA device (nvidia-smi lists none)"))
+        if item.get_closest_marker("nightly") and not nightly:
+            item.add_marker(pytest.mark.skip(reason="runs with --hypothesis-profile=nightly only"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`target` and `compiler` are parametrised over what --targets selects; what is off is skipped, with why."""
+    chosen = select(_option(metafunc.config, "--targets"))
+    if "target" in metafunc.fixturenames:
+        metafunc.parametrize("target", [_parameter(t.name, [t]) for t in chosen], indirect=True, scope="session")
+    if "compiler" in metafunc.fixturenames:
+        compilers: dict[str, list[Target]] = {}
+        for t in chosen:
+            compilers.setdefault(t.level.compiler, []).append(t)
+        several = [_parameter(name, members) for name, members in compilers.items() if len(members) > 1]
+        metafunc.parametrize("compiler", several, indirect=True, scope="session")
+
+
+def _parameter(name: str, members: list[Target]):
+    reasons = [s.reason for s in map(probe.probe, members) if not s.available]
+    marks = [pytest.mark.skip(reason=f"{name}: {reasons[0]}")] if reasons else []
+    if any(t.device == "cuda" for t in members):
+        marks.append(pytest.mark.gpu)
+    return pytest.param(tuple(members), id=name, marks=marks)
+
+
+@pytest.fixture(scope="session")
+def target(request: pytest.FixtureRequest) -> Target:
+    """One target."""
+    return request.param[0]
+
+
+@pytest.fixture(scope="session")
+def compiler(request: pytest.FixtureRequest) -> tuple[Target, ...]:
+    """The targets that are levels of one compiler."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[Pool]:
+    """Worker processes, shared by all tests of this process."""
+    with Pool() as shared:
+        yield shared
+
+
+@pytest.fixture(scope="session")
+def campaign(request: pytest.FixtureRequest, pool: Pool) -> Campaign:
+    """Where discrepancies become findings."""
+    available = [t for t in TARGETS.values() if probe.probe(t).available]
+    issues = known_issues.load(_option(request.config, "--known-issues"))
+    return Campaign(Laboratory(pool), available, Store(_option(request.config, "--findings")), issues)
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest, campaign: Campaign, record_property) -> Trial:
+    """Runs one question over drawn (or replayed) cases."""
+    config = request.config
+    return Trial(campaign, _option(config, "--max-nodes"), _option(config, "--replay"), record_property)

@@ -1,0 +1,190 @@
+"""Graphs that are valid by construction, and cases (a graph with its arrays): as Hypothesis strategies, and by
+seed and number."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from generators.graph import FLOATS, Graph, Leaf, Node, TensorType
+from generators.inputs import (
+    FLOAT_CHOICES,
+    INTEGER_CHOICES,
+    MIXED_CHOICES,
+    NONFINITE_CHOICES,
+    Arrays,
+    Recipe,
+    fill_all,
+)
+from generators.ops import OPS
+from generators.ops.slots import MAX_ELEMENTS
+from generators.ops.spec import Draw, OpSpec, Value
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph and the arrays of all its leaves."""
+
+    graph: Graph
+    arrays: Arrays
+
+
+class HypothesisDraw:
+    """`Draw` on top of a Hypothesis draw function: what pytest campaigns use, since it shrinks. `choice` shrinks
+    to the first option."""
+
+    def __init__(self, draw: Callable) -> None:
+        self._draw = draw
+
+    def integer(self, low: int, high: int) -> int:
+        return low if low == high else self._draw(st.integers(low, high))
+
+    def choice(self, options: Sequence[T]) -> T:
+        return options[self.integer(0, len(options) - 1)]
+
+    def boolean(self) -> bool:
+        return self._draw(st.booleans())
+
+
+class SeededDraw:
+    """`Draw` on top of a seeded generator: what hunts use. Hypothesis repeats and mutates earlier examples (a
+    third of 300 were duplicates, measured), which helps shrinking and costs a hunt variety."""
+
+    def __init__(self, seed: str) -> None:
+        self._rng = random.Random(seed)
+
+    def integer(self, low: int, high: int) -> int:
+        return self._rng.randint(low, high)
+
+    def choice(self, options: Sequence[T]) -> T:
+        return options[self._rng.randrange(len(options))]
+
+    def boolean(self) -> bool:
+        return self._rng.random() < 0.5
+
+
+class _Builder:
+    """A graph in the making: `values` in order of creation."""
+
+    def __init__(self, d: Draw) -> None:
+        self.d = d
+        self.leaves: list[Leaf] = []
+        self.nodes: list[Node] = []
+        self.values: list[tuple[str, Value]] = []
+        self.used: set[str] = set()
+
+    def operand(self, spec: OpSpec, position: int, earlier: tuple[TensorType, ...]) -> tuple[str, TensorType]:
+        """An existing value that fits, counted back from the newest, or a new leaf."""
+        slot = spec.slot(position)
+        fitting = [(name, v.type) for name, v in reversed(self.values) if slot.fits(v, earlier)]
+        # one more than there are: the last stands for a new leaf
+        back = self.d.integer(0, min(len(fitting), 4)) if self.values else 0
+        if back < len(fitting):
+            return fitting[back]
+        role = "parameter" if self.d.boolean() else "input"
+        type_ = slot.fresh(self.d, earlier)
+        prefix = "w" if role == "parameter" else "x"
+        leaf = Leaf(f"{prefix}{len(self.leaves)}", type_, role, slot.domain(earlier))
+        self.leaves.append(leaf)
+        self.values.append((leaf.name, Value(type_, leaf.domain)))
+        return leaf.name, type_
+
+    def add(self, spec: OpSpec) -> None:
+        """Append one application of `spec`."""
+        count = len(spec.operands) + (self.d.integer(0, spec.variadic - 1) if spec.variadic > 1 else 0)
+        names: list[str] = []
+        types: tuple[TensorType, ...] = ()
+        for position in range(count):
+            name, type_ = self.operand(spec, position, types)
+            names.append(name)
+            types = (*types, type_)
+        attrs: dict = {}
+        for key, rule in spec.attrs.items():
+            attrs[key] = rule(self.d, types, attrs)
+        result = spec.result(types, attrs)
+        if result.size > MAX_ELEMENTS:
+            return  # its operands stay behind and are pruned
+        self.used.update(names)
+        node = Node(f"v{len(self.nodes)}", spec.name, tuple(names), tuple(attrs.items()), result)
+        self.nodes.append(node)
+        self.values.append((node.name, Value(result)))
+
+
+def build_graph(
+    d: Draw,
+    max_nodes: int = 10,
+    operators: Sequence[str] | None = None,
+    min_nodes: int = 1,
+    swarm: bool = True,
+) -> Graph:
+    """A valid graph of at most `max_nodes` nodes (before pruning, at least `min_nodes`).
+
+    operators: names to draw from (default: all)
+    swarm:     draw a random subset of the operators first, so that rare pairs meet
+    """
+    names = tuple(operators or OPS)
+    if swarm and len(names) > 8:
+        seed = d.integer(0, 2**16 - 1)
+        if seed:  # 0, the simplest: all of them
+            rng = random.Random(seed)
+            names = tuple(rng.sample(names, min(len(names), rng.choice((4, 6, 10, 16, 32, 64)))))
+    builder = _Builder(d)
+    attempts = 0
+    while len(builder.nodes) < max_nodes and attempts < 4 * max_nodes:
+        if len(builder.nodes) >= min_nodes and d.integer(0, 2 * max_nodes) == 0:
+            break
+        attempts += 1
+        builder.add(OPS[d.choice(names)])
+    if not builder.nodes:
+        builder.add(OPS["neg"])
+    sinks = [node.name for node in builder.nodes if node.name not in builder.used]
+    outputs = [sinks[-1], *(name for name in reversed(sinks[:-1]) if d.integer(0, 3) > 0)]
+    outputs += [node.name for node in builder.nodes if node.name in builder.used and d.integer(0, 15) == 15]
+    return Graph(tuple(builder.leaves), tuple(builder.nodes), tuple(outputs)).pruned()
+
+
+def draw_recipes(d: Draw, graph: Graph) -> dict[str, Recipe]:
+    """A distribution for each leaf and one seed for all. Special values come to a graph, not to a leaf: most
+    graphs have none, so that errors which they would hide show."""
+    seed = d.integer(0, 2**32 - 1)
+    floats = d.choice((FLOAT_CHOICES, FLOAT_CHOICES, FLOAT_CHOICES, MIXED_CHOICES, NONFINITE_CHOICES))
+    chosen = {}
+    for i, leaf in enumerate(graph.leaves):
+        names = floats if leaf.type.dtype in FLOATS else INTEGER_CHOICES
+        chosen[leaf.name] = Recipe(d.choice(names), seed + i)
+    return chosen
+
+
+def build_case(d: Draw, max_nodes: int = 10, operators: Sequence[str] | None = None) -> Case:
+    """A graph and its arrays."""
+    graph = build_graph(d, max_nodes, operators)
+    return Case(graph, fill_all(graph, draw_recipes(d, graph)))
+
+
+def seeded_case(seed: int, index: int, max_nodes: int = 10, operators: Sequence[str] | None = None) -> Case:
+    """Case number `index` of a hunt with this seed: the same on every machine."""
+    return build_case(SeededDraw(f"{seed}/{index}"), max_nodes, operators)
+
+
+@st.composite
+def graphs(draw: Callable, max_nodes: int = 10, operators: Sequence[str] | None = None, swarm: bool = True) -> Graph:
+    """`build_graph` as a Hypothesis strategy."""
+    return build_graph(HypothesisDraw(draw), max_nodes, operators, swarm=swarm)
+
+
+@st.composite
+def recipes(draw: Callable, graph: Graph) -> dict[str, Recipe]:
+    """`draw_recipes` as a Hypothesis strategy."""
+    return draw_recipes(HypothesisDraw(draw), graph)
+
+
+@st.composite
+def cases(draw: Callable, max_nodes: int = 10, operators: Sequence[str] | None = None) -> Case:
+    """`build_case` as a Hypothesis strategy."""
+    return build_case(HypothesisDraw(draw), max_nodes, operators)

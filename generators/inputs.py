@@ -1,0 +1,151 @@
+"""Array contents: one drawn seed and one drawn distribution a leaf, so that shrinking need not walk elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from generators.graph import FLOATS, Graph, Leaf
+
+Rng = np.random.Generator
+Arrays = Mapping[str, np.ndarray]
+
+
+def _normal(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    return rng.standard_normal(n)
+
+
+def _uniform(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    return rng.uniform(0.0, 1.0, n)
+
+
+def _small_integers(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    return rng.integers(-4, 5, n)
+
+
+def _halves(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    """Multiples of one half: ties of rounding, ties of max, zeros."""
+    return rng.integers(-9, 10, n) / 2
+
+
+def _with_zeros(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    """Normal numbers with zeros of both signs among them."""
+    values = rng.standard_normal(n)
+    kind = rng.integers(0, 4, n)
+    return np.where(kind == 0, 0.0, np.where(kind == 1, -0.0, values))
+
+
+def _tiny(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    """Normal numbers near the smallest one."""
+    return rng.standard_normal(n) * float(np.finfo(dtype).tiny) * 2.0**10
+
+
+def _huge(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    """Large, far from overflow in one product: about 1e4 of both signs."""
+    return rng.standard_normal(n) * 1e4
+
+
+def _hundreds(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    """Too large for a bare exp in float32, harmless to everything else."""
+    return rng.standard_normal(n) * 1e2
+
+
+def _extreme(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    """All magnitudes that the dtype has, log-uniform."""
+    info = np.finfo(dtype)
+    exponent = rng.uniform(np.log2(float(info.tiny)), np.log2(float(info.max)), n)
+    return np.exp2(exponent) * rng.choice([-1.0, 1.0], n)
+
+
+def _subnormals(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    return rng.uniform(-1, 1, n) * float(np.finfo(dtype).tiny)
+
+
+def _specials(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    """Normal numbers with NaN, infinities and zeros among them."""
+    values = rng.standard_normal(n)
+    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0])[rng.integers(0, 5, n)]
+    return np.where(rng.integers(0, 4, n) == 0, special, values)
+
+
+def _infinities(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    values = rng.standard_normal(n)
+    return np.where(rng.integers(0, 6, n) == 0, rng.choice([-np.inf, np.inf], n), values)
+
+
+def _full_range(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max, n, dtype=dtype, endpoint=True)
+
+
+def _boundaries(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    info = np.iinfo(dtype)
+    return np.array([0, 1, -1, info.max, info.min, 2], dtype)[rng.integers(0, 6, n)]
+
+
+Distribution = Callable[[Rng, int, str], np.ndarray]
+
+FLOATING: dict[str, Distribution] = {
+    "normal": _normal,
+    "uniform": _uniform,
+    "small_integers": _small_integers,
+    "halves": _halves,
+    "with_zeros": _with_zeros,
+    "hundreds": _hundreds,
+    "huge": _huge,
+    "tiny": _tiny,
+    "extreme": _extreme,
+    "subnormals": _subnormals,
+    "infinities": _infinities,
+    "specials": _specials,
+}
+INTEGER: dict[str, Distribution] = {
+    "small_integers": _small_integers,
+    "full_range": _full_range,
+    "boundaries": _boundaries,
+}
+
+# How often each is drawn. Special values make much of a graph undetermined: they come to some graphs only.
+FLOAT_CHOICES = (
+    *("normal",) * 5,
+    *("uniform",) * 2,
+    *("halves",) * 3,
+    *("small_integers",) * 2,
+    *("with_zeros",) * 2,
+    *("hundreds",) * 2,
+    "huge",
+)
+MIXED_CHOICES = ("normal", "halves", "with_zeros", "huge", "tiny", "extreme", "subnormals", "infinities", "specials")
+NONFINITE_CHOICES = ("normal", "specials", "specials", "infinities")
+INTEGER_CHOICES = ("small_integers", "small_integers", "full_range", "boundaries")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How one leaf is filled: the name of a distribution and a seed."""
+
+    distribution: str
+    seed: int
+
+
+def fill(leaf: Leaf, recipe: Recipe) -> np.ndarray:
+    """The leaf's array: a new C-contiguous array of its dtype and shape, within its domain."""
+    dtype, n = leaf.type.dtype, leaf.type.size
+    rng = np.random.default_rng(recipe.seed)
+    if leaf.domain is not None:
+        low, high = leaf.domain
+        values = rng.uniform(low, high, n) if dtype in FLOATS else rng.integers(low, high, n, endpoint=True)
+    elif dtype == "bool":
+        values = rng.integers(0, 2, n)
+    else:
+        table = FLOATING if dtype in FLOATS else INTEGER
+        values = table[recipe.distribution](rng, n, dtype)
+    with np.errstate(over="ignore"):
+        return np.asarray(values).astype(dtype).reshape(leaf.type.shape)
+
+
+def fill_all(graph: Graph, recipes: Mapping[str, Recipe]) -> dict[str, np.ndarray]:
+    """Arrays of all leaves by name."""
+    return {leaf.name: fill(leaf, recipes[leaf.name]) for leaf in graph.leaves}

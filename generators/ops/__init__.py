@@ -1,0 +1,77 @@
+"""Every operator that Dissent can draw: one record each, one family a file."""
+
+from __future__ import annotations
+
+from generators.graph import Graph, GraphError
+from generators.ops.activations import ACTIVATIONS
+from generators.ops.binary import BINARY
+from generators.ops.comparison import COMPARISON
+from generators.ops.conv import CONV
+from generators.ops.indexing import INDEXING
+from generators.ops.layout import LAYOUT
+from generators.ops.linalg import LINALG
+from generators.ops.norm import NORM
+from generators.ops.pieces import PIECES
+from generators.ops.pooling import POOLING
+from generators.ops.rearrange import REARRANGE
+from generators.ops.reduction import REDUCTION
+from generators.ops.scan import SCAN
+from generators.ops.scatter import SCATTER
+from generators.ops.spec import Call, OpSpec, TypeRuleError, Value
+from generators.ops.unary import UNARY
+
+FAMILIES = (
+    UNARY,
+    ACTIVATIONS,
+    BINARY,
+    COMPARISON,
+    REDUCTION,
+    SCAN,
+    LINALG,
+    CONV,
+    POOLING,
+    NORM,
+    LAYOUT,
+    PIECES,
+    REARRANGE,
+    INDEXING,
+    SCATTER,
+)
+
+OPS: dict[str, OpSpec] = {spec.name: spec for family in FAMILIES for spec in family}
+
+
+def check(graph: Graph) -> Graph:
+    """Check every node against its operator's record; raise GraphError naming the node, else return `graph`."""
+    graph.validate()
+    values = {leaf.name: Value(leaf.type, leaf.domain) for leaf in graph.leaves}
+    for node in graph.nodes:
+        spec = OPS.get(node.op)
+        if spec is None:
+            raise GraphError(f"node {node.name}: unknown operator {node.op!r}")
+        least, most = len(spec.operands), len(spec.operands) - 1 + spec.variadic
+        if not least <= len(node.operands) <= most:
+            raise GraphError(f"node {node.name}: {node.op} takes {least} operands, not {len(node.operands)}")
+        if set(node.attributes) != set(spec.attrs):
+            raise GraphError(f"node {node.name}: {node.op} has attributes {sorted(spec.attrs)}")
+        types = tuple(values[operand].type for operand in node.operands)
+        for position, operand in enumerate(node.operands):
+            if not spec.slot(position).fits(values[operand], types[:position]):
+                raise GraphError(f"node {node.name}: operand {position} ({types[position]}) does not fit {node.op}")
+        try:
+            result = spec.result(types, node.attributes)
+        except TypeRuleError as error:
+            raise GraphError(f"node {node.name}: {error}") from error
+        if result != node.type:
+            raise GraphError(f"node {node.name}: the type is {result}, not {node.type}")
+        values[node.name] = Value(node.type)
+    return graph
+
+
+def call_of(graph: Graph, index: int) -> Call:
+    """Types and attributes of the graph's node number `index`."""
+    node = graph.nodes[index]
+    return Call(tuple(graph.types[o] for o in node.operands), node.attributes, node.type)
+
+
+__all__ = ["OPS", "Call", "OpSpec", "call_of", "check"]

@@ -1,0 +1,213 @@
+"""Building blocks for operator records: operand slots, attribute rules and type rules shared by many operators.
+
+Every rule is written twice over on purpose: drawing (`Slot.fresh`, an AttrRule) picks only valid things, and the
+type rule (`OpSpec.result`) refuses invalid ones, so that neither can drift without `tests/meta` noticing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from generators.graph import DTYPES, FLOATS, INTEGERS, Attr, TensorType
+from generators.ops.spec import AttrRule, Domain, Draw, ResultRule, Slot, TypeRuleError, Types
+
+MAX_ELEMENTS = 2048
+"""No tensor of a drawn graph is larger: small enough to run thousands of cases, larger than any vector tile."""
+
+NUMBERS = (*FLOATS, *INTEGERS)
+SMALL = (2, 3, 1, 4, 5)
+DIMS = (2, 3, 1, 4, 5, 6, 7, 8, 9, 16, 17, 33)
+MAX_RANK = 4
+
+
+def draw_dim(d: Draw, most: int = 33, zero: bool = True) -> int:
+    """A dimension: mostly small, sometimes one beside a vector width, seldom 0 (where allowed)."""
+    kind = d.integer(0, 31)
+    if kind == 31 and zero:
+        return 0
+    dims = DIMS if kind >= 24 else SMALL
+    dim = d.choice(dims)
+    return dim if dim <= most else max(1, most)
+
+
+def draw_shape(d: Draw, min_rank: int = 0, max_rank: int = MAX_RANK, zero: bool = True) -> tuple[int, ...]:
+    """A shape of at most MAX_ELEMENTS elements."""
+    preferred = tuple(r for r in (2, 3, 1, 4, 2, 3, 0) if min_rank <= r <= max_rank)
+    rank = d.choice(preferred or (min_rank,))
+    shape: list[int] = []
+    room = MAX_ELEMENTS
+    for _ in range(rank):
+        dim = draw_dim(d, room, zero)
+        shape.append(dim)
+        room //= max(1, dim)
+    return tuple(shape)
+
+
+def draw_dtype(d: Draw, dtypes: Sequence[str]) -> str:
+    """One of `dtypes`, float32 more often than the others."""
+    weighted = (*(t for t in dtypes if t == "float32"), *dtypes)
+    return d.choice(weighted)
+
+
+# ---- operand slots ------------------------------------------------------------------------------------
+
+
+def tensor(dtypes: Sequence[str] = DTYPES, min_rank: int = 0, max_rank: int = MAX_RANK, nonempty: bool = False) -> Slot:
+    """Any tensor of these dtypes and ranks; `nonempty` excludes size-0 dimensions."""
+
+    def accepts(type_: TensorType, earlier: Types) -> bool:
+        return type_.dtype in dtypes and min_rank <= type_.rank <= max_rank and not (nonempty and type_.size == 0)
+
+    def fresh(d: Draw, earlier: Types) -> TensorType:
+        return TensorType(draw_dtype(d, dtypes), draw_shape(d, min_rank, max_rank, zero=not nonempty))
+
+    return Slot(accepts, fresh)
+
+
+def floating(min_rank: int = 0, max_rank: int = MAX_RANK, nonempty: bool = False) -> Slot:
+    return tensor(FLOATS, min_rank, max_rank, nonempty)
+
+
+def numeric(min_rank: int = 0, max_rank: int = MAX_RANK, nonempty: bool = False) -> Slot:
+    return tensor(NUMBERS, min_rank, max_rank, nonempty)
+
+
+def boolean(min_rank: int = 0, max_rank: int = MAX_RANK) -> Slot:
+    return tensor(("bool",), min_rank, max_rank)
+
+
+def computed(rule: Callable[[Types], TensorType], domain: Callable[[Types], Domain | None] = lambda _: None) -> Slot:
+    """Exactly the type that follows from the earlier operands."""
+    return Slot(lambda type_, earlier: type_ == rule(earlier), lambda d, earlier: rule(earlier), domain)
+
+
+def like(position: int) -> Slot:
+    """The same type as an earlier operand."""
+    return computed(lambda earlier: earlier[position])
+
+
+def broadcastable(position: int = 0, dtypes: Sequence[str] | None = None) -> Slot:
+    """A tensor that broadcasts with all earlier operands, with the dtype of operand `position` (or one of
+    `dtypes`)."""
+
+    def accepts(type_: TensorType, earlier: Types) -> bool:
+        if type_.dtype not in (dtypes or (earlier[position].dtype,)):
+            return False
+        shape = broadcast_shape([t.shape for t in (*earlier, type_)])
+        return shape is not None and size_of(shape) <= MAX_ELEMENTS
+
+    def fresh(d: Draw, earlier: Types) -> TensorType:
+        dtype = draw_dtype(d, dtypes) if dtypes else earlier[position].dtype
+        full = broadcast_shape([t.shape for t in earlier]) or ()
+        kept = full[d.choice((0, 0, *range(len(full) + 1))) :]
+        shape = [dim if d.integer(0, 3) < 3 else 1 for dim in kept]
+        if d.integer(0, 3) == 3:  # the earlier operands broadcast to this one
+            room = MAX_ELEMENTS // max(1, size_of(full))
+            for i, dim in enumerate(shape):
+                if full[len(full) - len(shape) + i] == 1 and dim == 1:
+                    shape[i] = draw_dim(d, room)
+                    room //= max(1, shape[i])
+            if len(shape) == len(full) < MAX_RANK:
+                shape.insert(0, draw_dim(d, room))
+        return TensorType(dtype, tuple(shape))
+
+    return Slot(accepts, fresh)
+
+
+# ---- attribute rules ----------------------------------------------------------------------------------
+
+
+def axis_of(position: int = 0, extra: int = 0) -> AttrRule:
+    """An axis of an operand, counted from either end. `extra` = 1 for a new axis (stack, expand)."""
+
+    def rule(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int:
+        rank = operands[position].rank + extra
+        return d.choice((*range(rank), *range(-rank, 0)))
+
+    return rule
+
+
+def axes_of(position: int = 0) -> AttrRule:
+    """A non-empty tuple of distinct axes, each counted from either end; the empty tuple for a scalar."""
+
+    def rule(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> tuple[int, ...]:
+        rank = operands[position].rank
+        if rank == 0:
+            return ()
+        first = d.integer(0, rank - 1)
+        chosen = [a for a in range(rank) if a == first or d.integer(0, 3) == 3]
+        return tuple(a - rank if d.integer(0, 3) == 3 else a for a in chosen)
+
+    return rule
+
+
+def flag() -> AttrRule:
+    return lambda d, operands, attrs: d.boolean()
+
+
+def one_of(*options: Attr) -> AttrRule:
+    return lambda d, operands, attrs: d.choice(options)
+
+
+# ---- type rules ---------------------------------------------------------------------------------------
+
+
+def same_as(position: int = 0) -> ResultRule:
+    return lambda operands, attrs: operands[position]
+
+
+def broadcast(dtype: str | None = None, skip: int = 0) -> ResultRule:
+    """The broadcast shape of all operands, with the dtype of operand `skip` or the given one."""
+
+    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+        shape = broadcast_shape([t.shape for t in operands])
+        if shape is None:
+            raise TypeRuleError(f"shapes {', '.join(str(t.shape) for t in operands)} do not broadcast")
+        if len({t.dtype for t in operands[skip:]}) > 1:
+            raise TypeRuleError(f"dtypes differ: {', '.join(t.dtype for t in operands[skip:])}")
+        return TensorType(dtype or operands[skip].dtype, shape)
+
+    return rule
+
+
+def reduced(dtype: str | None = None) -> ResultRule:
+    """Without (or with size 1 in place of) the axes in attribute `axes` (a tuple) or `axis` (an int)."""
+
+    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+        type_ = operands[0]
+        axes = normalized(attrs.get("axes", attrs.get("axis")), type_.rank)
+        keep = bool(attrs.get("keepdims", False))
+        shape = tuple(1 if i in axes else dim for i, dim in enumerate(type_.shape) if keep or i not in axes)
+        return TensorType(dtype or type_.dtype, shape)
+
+    return rule
+
+
+def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """numpy's broadcast of the shapes, or None where there is none."""
+    rank = max((len(s) for s in shapes), default=0)
+    result: list[int] = []
+    for i in range(-rank, 0):
+        dims = {s[i] for s in shapes if len(s) >= -i} - {1}
+        if len(dims) > 1:
+            return None
+        result.append(dims.pop() if dims else 1)
+    return tuple(result)
+
+
+def normalized(axes: Attr, rank: int) -> tuple[int, ...]:
+    """Axes (an int or a tuple) counted from the front; raises TypeRuleError outside the rank or repeated."""
+    items = axes if isinstance(axes, tuple) else (axes,)
+    result = []
+    for axis in items:
+        if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < max(rank, 0):
+            raise TypeRuleError(f"axis {axis!r} is outside rank {rank}")
+        result.append(axis % rank)
+    if len(set(result)) != len(result):
+        raise TypeRuleError(f"axes {items} name one axis twice")
+    return tuple(result)
+
+
+def size_of(shape: Sequence[int]) -> int:
+    return int(np.prod(shape, dtype=np.int64))

@@ -1,0 +1,101 @@
+"""`make bench`: what drawing costs, how it grows, how many cases a second are judged, and where the time goes.
+Figures of one run on one machine: compare the ratios, not the seconds."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from generators.graphs import SeededDraw, build_graph
+from harness import hunt, known_issues, probe
+from harness.backends import TARGETS
+from harness.cli import KNOWN_ISSUES
+
+console = Console()
+
+
+def draw_cost(nodes: int, count: int) -> tuple[float, float]:
+    """CPU milliseconds a drawn graph of exactly `nodes` nodes before pruning, and the mean left after it."""
+    started = time.process_time()
+    kept = [len(build_graph(SeededDraw(f"bench/{i}"), nodes, min_nodes=nodes).nodes) for i in range(count)]
+    return 1000 * (time.process_time() - started) / len(kept), sum(kept) / len(kept)
+
+
+def measure(targets: list[str], cases: int) -> tuple[hunt.Tally, float, float]:
+    """A hunt without a time limit: its figures, its wall-clock seconds and this process' CPU seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = hunt.Options(
+            tuple(TARGETS[name] for name in targets),
+            3600.0,
+            0,
+            10,
+            Path(folder),
+            known_issues.load(KNOWN_ISSUES),
+            cases=cases,
+        )
+        started, cpu = time.monotonic(), time.process_time()
+        first: list[float] = []
+
+        def progress(tally: hunt.Tally) -> None:
+            if not first:  # the workers have started: from here on it is warm
+                first.extend((time.monotonic(), time.process_time()))
+
+        tally = hunt.run(options, progress)
+        return tally, time.monotonic() - (first or [started])[0], time.process_time() - (first or [0, cpu])[1]
+
+
+def split_row(table: Table, name: str, tally: hunt.Tally, wall: float, own: float) -> float:
+    """One row of the split; returns the share of CPU time inside the frameworks."""
+    parts = {key: tally.seconds[key] for key in ("reference", "print", "transfer", "judge")}
+    draw = max(0.0, own - sum(parts.values()))
+    inside = sum(value for key, value in tally.seconds.items() if key.startswith("run:"))
+    whole = own + inside
+    shares = [draw, parts["reference"], parts["print"], parts["transfer"], parts["judge"], inside]
+    table.add_row(
+        name,
+        str(tally.cases),
+        f"{tally.cases / wall:.1f}",
+        f"{1000 * whole / tally.cases:.1f}",
+        *(f"{100 * share / whole:.0f} %" for share in shares),
+    )
+    return inside / whole
+
+
+def main(
+    cases: Annotated[int, typer.Option(help="Cases for each fast target.")] = 400,
+    slow: Annotated[int, typer.Option(help="Cases for each slow target, and for all together.")] = 48,
+) -> None:
+    """Measure and print."""
+    drawing = Table("nodes drawn", "kept", "CPU ms a graph", "ms a node", box=box.SIMPLE_HEAD, title="Drawing")
+    draw_cost(10, 50)
+    for nodes in (5, 10, 20, 40):
+        cost, kept = draw_cost(nodes, 300)
+        drawing.add_row(str(nodes), f"{kept:.1f}", f"{cost:.2f}", f"{cost / nodes:.3f}")
+    console.print(drawing)
+
+    headings = ("target", "cases", "cases/s", "CPU ms a case", "draw", "reference", "print", "transfer", "judge", "run")
+    table = Table(*headings, box=box.SIMPLE_HEAD, title="One target at a time, all on one core")
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    available = [name for name, target in TARGETS.items() if probe.probe(target).available]
+    for name in available:
+        split_row(table, name, *measure([name], cases if TARGETS[name].stride == 1 else slow))
+    os.sched_setaffinity(0, cores)
+    console.print(table)
+
+    table = Table(*headings, box=box.SIMPLE_HEAD, title="All targets together, warm")
+    share = split_row(table, "all", *measure(available, slow))
+    console.print(table)
+    console.print(f"{100 * share:.1f} % of the CPU time of a warm hunt is spent inside the frameworks")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,199 @@
+"""From a disagreement to a finding: who is to blame, is it known, how small does it get, who else agrees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from generators.graph import Graph, GraphError, Node
+from generators.graphs import Case
+from generators.ops import OPS, check
+from harness import culprit, probe
+from harness.backends import Target
+from harness.findings import Finding, Store, fingerprint
+from harness.known_issues import KnownIssue
+from harness.laboratory import Examination, Laboratory
+from harness.reduce import Budget, reduce, size
+from oracles import forward
+from oracles.discrepancy import Discrepancy
+from oracles.forward import Verdict, normalized
+
+
+@dataclass
+class Campaign:
+    """One search: its laboratory, the targets whose votes are asked for, where findings go, what is known.
+
+    excused:   discrepancies by id of the known issue that explains them
+    reduction: what minimising one finding may cost
+    confirmations: runs of a minimised finding in fresh processes
+    """
+
+    lab: Laboratory
+    targets: Sequence[Target]
+    store: Store
+    issues: Sequence[KnownIssue] = ()
+    excused: Counter[str] = field(default_factory=Counter)
+    reduction: Callable[[], Budget] = Budget
+    confirmations: int = 2
+
+    def unexplained(self, target: Target, case: Case, discrepancy: Discrepancy) -> tuple[Case, Discrepancy] | None:
+        """What of a discrepancy no known issue explains; None where all of it is known.
+
+        Each node is run alone. One that is wrong by itself in a way that is not known is what remains. If all
+        such nodes are known, they are taken out (their results become inputs) and the rest is run again, so that
+        a known bug hides nothing behind it. Where no node is wrong by itself, known issues have to cover every
+        node of the graph."""
+        nearby = [
+            issue
+            for issue in self.issues
+            if issue.names(target.name) and any(_covers(issue, case.graph, node) for node in case.graph.nodes)
+        ]
+        if not nearby:
+            return case, discrepancy
+        guilty = culprit.blame(self.lab, target, case)
+        found: list[KnownIssue] = []
+        for node, shown in [(g.node, g.discrepancy) for g in guilty] or [(n, discrepancy) for n in case.graph.nodes]:
+            issue = self._known(target, case.graph, node, shown)
+            if issue is None:
+                new = next((g for g in guilty if g.node is node), None)
+                return (new.case, new.discrepancy) if new else (case, discrepancy)
+            found.append(issue)
+        for name in {issue.id for issue in found}:
+            self.excused[name] += 1
+        rest = culprit.without(case, [g.node for g in guilty]) if guilty else None
+        remaining = self.verdict(target, rest).discrepancy if rest else None
+        return self.unexplained(target, rest, remaining) if rest and remaining else None
+
+    def _known(self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy) -> KnownIssue | None:
+        """The first known issue that explains a discrepancy by this node."""
+        version = probe.probe(target).version or "0"
+        for issue in self.issues:
+            concerned = issue.concerns(target.name, version, forward.NAME, discrepancy.symptom, discrepancy.message)
+            if concerned and _covers(issue, graph, node):
+                return issue
+        return None
+
+    def fails(self, target: Target, like: Discrepancy) -> Callable[[Case], bool]:
+        """Does a case fail on the target in the same way?"""
+
+        def predicate(case: Case) -> bool:
+            found = self.verdict(target, case).discrepancy
+            return found is not None and found.symptom == like.symptom and normalized(found) == normalized(like)
+
+        return predicate
+
+    def verdict(self, target: Target, case: Case) -> Verdict:
+        """One case on one target, crashes taken at face value."""
+        return self.lab.examine(case, [target], confirm=False).verdicts[target.name]
+
+    def investigate(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
+        """Fold a duplicate into what is stored, or blame, reduce, confirm, ask for votes and store. The case is
+        stored before it is reduced, so that an interruption loses nothing. None where the reduced case turns out
+        to be known: an issue of several nodes together shows only once the others are gone."""
+        guilty = [g for g in culprit.blame(self.lab, target, case) if g.discrepancy.symptom == discrepancy.symptom]
+        if guilty:
+            smallest = min(guilty, key=lambda g: size(g.case))
+            case, discrepancy = smallest.case, smallest.discrepancy
+        fails = self.fails(target, discrepancy)
+        name = fingerprint(forward.NAME, target.framework, case.graph.operators, discrepancy)
+        known = self.store.count_again(name, target.name) if guilty else None
+        if known:
+            return known
+        first = self._save(self._finding(target, case, discrepancy), target, case)
+        if self.confirmations and not self._repeat(target, fails, case, 1):
+            # it comes and goes: kept as it is, since nothing can tell which smaller case still fails
+            return self._save(replace(first, tried=1), target, case)
+        small = reduce(case, fails, self.reduction())
+        discrepancy = self.verdict(target, small).discrepancy or discrepancy
+        if self.unexplained(target, small, discrepancy) is None:
+            self.store.drop(first.fingerprint)
+            return None
+        name = fingerprint(forward.NAME, target.framework, small.graph.operators, discrepancy)
+        if name != first.fingerprint:
+            self.store.drop(first.fingerprint)
+            duplicate = self.store.count_again(name, target.name)
+            if duplicate:
+                return duplicate
+        votes = self._votes(small)
+        twin = self._twin(target, small)
+        wrong = culprit.diverging(self.lab, target, small) if len(small.graph.nodes) > 1 else small.graph.nodes
+        finding = replace(
+            self._finding(target, small, discrepancy),
+            votes={name: verdict.status for name, verdict in votes.verdicts.items()},
+            twin=twin,
+            diverging=str(wrong[0]) if wrong else None,
+            reproduced=self._repeat(target, fails, small, self.confirmations),
+            tried=self.confirmations,
+        )
+        return self._save(finding, target, small)
+
+    def _repeat(self, target: Target, fails: Callable[[Case], bool], case: Case, times: int) -> int:
+        """How many of so many runs in fresh processes fail."""
+        count = 0
+        for _ in range(times):
+            self.lab.pool.fresh(target.framework)
+            count += fails(case)
+        return count
+
+    def _finding(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding:
+        return Finding(
+            fingerprint=fingerprint(forward.NAME, target.framework, case.graph.operators, discrepancy),
+            oracle=forward.NAME,
+            symptom=discrepancy.symptom,
+            message=discrepancy.message,
+            target=target.name,
+            targets=(target.name,),
+            operators=case.graph.operators,
+            nodes=len(case.graph.nodes),
+            diverging=None,
+            votes={},
+            versions=probe.versions([target]),
+        )
+
+    def _save(self, finding: Finding, target: Target, case: Case) -> Finding:
+        return self.store.save(finding, target, case, forward.plan(case))
+
+    def _votes(self, case: Case) -> Examination:
+        """The case on every target of the campaign."""
+        return self.lab.examine(case, self.targets, confirm=False)
+
+    def _twin(self, target: Target, case: Case) -> str | None:
+        """The status of the same case in float64 on the same target; None where it has no float32."""
+        twin = float64_twin(case)
+        return self.verdict(target, twin).status if twin else None
+
+
+def _covers(issue: KnownIssue, graph: Graph, node: Node) -> bool:
+    operands = [graph.types[name].dtype for name in node.operands[:1]]
+    return issue.covers(node.op, [node.type.dtype, *operands])
+
+
+def float64_twin(case: Case) -> Case | None:
+    """The case with float64 in place of float32 everywhere; None where that changes nothing or is not valid."""
+    graph = case.graph
+    if all(t.dtype != "float32" for t in graph.types.values()):
+        return None
+
+    def wide(item):
+        if item.type.dtype != "float32":
+            return item
+        return replace(item, type=replace(item.type, dtype="float64"))
+
+    nodes = []
+    for node in map(wide, graph.nodes):
+        attrs = tuple((k, "float64" if v == "float32" else v) for k, v in node.attrs)
+        nodes.append(replace(node, attrs=attrs))
+    twin = Graph(tuple(map(wide, graph.leaves)), tuple(nodes), graph.outputs)
+    try:
+        check(twin)
+    except GraphError:  # an operator that is float32 by definition
+        return None
+    arrays = {name: a.astype("float64") if a.dtype == "float32" else a for name, a in case.arrays.items()}
+    return Case(twin, arrays)
+
+
+def operators_for(target: Target) -> list[str]:
+    """Operators that the target's dialect can express for some types, for campaigns on that target alone."""
+    field_name = target.dialect.name
+    return [name for name, spec in OPS.items() if callable(s := getattr(spec, field_name)) or isinstance(s, str)]

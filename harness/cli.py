@@ -1,0 +1,256 @@
+"""The command line: targets, ops, hunt, replay."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from generators import caseio
+from generators.graph import GraphError
+from generators.graphs import Case
+from generators.ops import OPS
+from generators.ops.spec import OpSpec, Unsupported
+from harness import hunt as hunting
+from harness import known_issues, probe
+from harness.backends import Target, select
+from harness.cells import dtypes_of
+from harness.dialects import DIALECTS
+from harness.laboratory import Laboratory
+from harness.pool import HarnessError, Limits, Pool
+from harness.view import hunt_table, replay_lines
+from oracles import forward
+
+app = typer.Typer(
+    help="Dissent finds where deep-learning stacks disagree.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+KNOWN_ISSUES = Path(__file__).parent.parent / "known_issues.toml"
+
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON, too.")]
+Targets = Annotated[str, typer.Option("--targets", metavar="GLOB", help="Comma-separated globs of target names.")]
+Issues = Annotated[Path, typer.Option("--known-issues", metavar="FILE", help="What is known already.")]
+
+
+def fail(message: str) -> typer.Exit:
+    """One clear line on stderr, and exit status 2."""
+    Console(stderr=True).print(f"dissent: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+    return typer.Exit(2)
+
+
+def write_json(path: Path | None, data: object) -> None:
+    if path is None:
+        return
+    try:
+        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise fail(f"cannot write {path}: {error.strerror}") from error
+
+
+def usable(patterns: str) -> list[Target]:
+    """Targets that match and are available; those that are off are named with the reason."""
+    try:
+        chosen = select(patterns)
+    except ValueError as error:
+        raise fail(str(error)) from error
+    on = []
+    for target in chosen:
+        status = probe.probe(target)
+        if status.available:
+            on.append(target)
+        else:
+            console.print(f"off: {target.name} ({status.reason})", style="yellow", markup=False)
+    if not on:
+        raise fail(f"no target that matches {patterns!r} is available here")
+    return on
+
+
+def seconds_of(text: str) -> float:
+    """A duration such as 90, 90s, 5m or 1.5h, in seconds. Raises typer.BadParameter."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if not match:
+        raise typer.BadParameter(f"{text!r} is not a duration such as 90s, 5m or 1h")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+@app.command()
+def targets(json_file: Json = None) -> None:
+    """List all targets: on, or off with the reason."""
+    table = Table("target", "framework", "version", "status")
+    statuses = probe.probe_all()
+    for status in statuses:
+        state = "[green]on[/]" if status.available else f"[yellow]off: {status.reason}[/]"
+        table.add_row(status.name, status.framework, status.version or "-", state)
+    console.print(table)
+    keys = ("name", "framework", "version", "available", "reason")
+    write_json(json_file, [{key: getattr(status, key) for key in keys} for status in statuses])
+
+
+def cell(spec: OpSpec, dialect: str) -> bool | dict[str, str]:
+    """True where a dialect can express an operator for some types, else why not."""
+    spelling = getattr(spec, dialect)
+    return {"unsupported": spelling.why} if isinstance(spelling, Unsupported) else True
+
+
+@app.command()
+def ops(json_file: Json = None) -> None:
+    """List all operators, with the dialects that can express them."""
+    table = Table("operator", "family", "dtypes", *DIALECTS)
+    rows = []
+    for spec in OPS.values():
+        cells = {name: cell(spec, name) for name in DIALECTS}
+        dtypes = dtypes_of(spec)
+        rows.append({"name": spec.name, "family": spec.family, "dtypes": dtypes, "dialects": cells})
+        marks = ["[green]yes[/]" if c is True else "[yellow]no[/]" for c in cells.values()]
+        table.add_row(spec.name, spec.family, " ".join(dtypes), *marks)
+    console.print(table)
+    console.print(f"{len(rows)} operators")
+    for row in rows:
+        for name, entry in row["dialects"].items():
+            if entry is not True:
+                console.print(f"  {row['name']} in {name}: {entry['unsupported']}", markup=False, highlight=False)
+    write_json(json_file, rows)
+
+
+@app.command()
+def hunt(
+    budget: Annotated[str, typer.Option(help="How long: 90s, 5m, 1h.")] = "5m",
+    seed: Annotated[int | None, typer.Option(help="The same seed draws the same cases.")] = None,
+    target_globs: Targets = "*",
+    max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = 10,
+    jobs: Annotated[int, typer.Option(min=1, help="Hunting processes.")] = 1,
+    cases: Annotated[int | None, typer.Option(min=1, help="Stop after so many cases.")] = None,
+    findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
+    issues_file: Issues = KNOWN_ISSUES,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 120.0,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of each framework's own pool; more show races.")] = 1,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where something new was found.")] = False,
+    json_file: Json = None,
+) -> None:
+    """Draw random graphs, run them on every target, judge, minimise and keep what disagrees."""
+    chosen = usable(target_globs)
+    try:
+        duration = seconds_of(budget)
+        issues = known_issues.load(issues_file)
+        findings.mkdir(parents=True, exist_ok=True)
+    except (typer.BadParameter, known_issues.KnownIssueError) as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(f"cannot use {findings} for findings: {error.strerror}") from error
+    options = hunting.Options(
+        targets=tuple(chosen),
+        budget=duration,
+        seed=random.SystemRandom().randrange(2**31) if seed is None else seed,
+        max_nodes=max_nodes,
+        findings=findings,
+        issues=issues,
+        limits=Limits(seconds=timeout, threads=threads),
+        cases=cases,
+        jobs=jobs,
+    )
+    console.print(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}", highlight=False)
+    started = time.monotonic()
+    latest = hunting.Tally()
+    interrupted = False
+
+    def progress(tally: hunting.Tally) -> None:
+        nonlocal latest
+        latest = tally
+        live.update(hunt_table(options, tally, time.monotonic() - started))
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with Live(console=console, refresh_per_second=4, transient=True) as live:
+        try:
+            latest = hunting.run(options, progress)
+        except KeyboardInterrupt:
+            interrupted = True
+        except OSError as error:
+            raise fail(f"{error.filename or findings}: {error.strerror}") from error
+        except (HarnessError, RuntimeError) as error:
+            raise fail(str(error)) from error
+    elapsed = time.monotonic() - started
+    console.print(hunt_table(options, latest, elapsed))
+    for finding in latest.findings.values():
+        console.print(f"{finding.fingerprint}  {finding.path}", markup=False, highlight=False, soft_wrap=True)
+    write_json(json_file, hunting.to_json(options, latest, elapsed))
+    if interrupted:
+        console.print("interrupted; everything found so far is kept", style="yellow")
+        raise typer.Exit(130)
+    if strict and latest.findings:
+        raise typer.Exit(1)
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(help="graph.json of a finding, or its folder.")],
+    target_globs: Targets = "*",
+    json_file: Json = None,
+) -> None:
+    """Run a stored case again on all targets and judge it."""
+    chosen = usable(target_globs)
+    case = load_case(file)
+    try:
+        with Pool() as pool:
+            examination = Laboratory(pool).examine(case, chosen)
+    except HarnessError as error:
+        raise fail(str(error)) from error
+    for line in replay_lines(examination):
+        console.print(line, highlight=False, soft_wrap=True)
+    results = {
+        name: {"status": v.status, "message": v.discrepancy.message if v.discrepancy else None}
+        for name, v in examination.verdicts.items()
+    }
+    write_json(json_file, {"graph": case.graph.to_json(), "oracle": forward.NAME, "targets": results})
+    if any(verdict.discrepancy for verdict in examination.verdicts.values()):
+        raise typer.Exit(1)
+
+
+@app.command()
+def known(issues_file: Issues = KNOWN_ISSUES, json_file: Json = None) -> None:
+    """Run the stored case of every known issue: does it still show itself, or is it fixed?"""
+    try:
+        issues = known_issues.load(issues_file)
+    except known_issues.KnownIssueError as error:
+        raise fail(str(error)) from error
+    table = Table("issue", "target", "status", "upstream")
+    rows = []
+    try:
+        with Pool() as pool:
+            for issue in issues:
+                case = load_case(issues_file.parent / issue.case)
+                for target in known_issues.targets_of(issue):
+                    status = known_issues.still_shows(Laboratory(pool), issue, target, case)
+                    rows.append({"id": issue.id, "target": target.name, "status": status})
+                    table.add_row(issue.id, target.name, status, issue.upstream)
+    except HarnessError as error:
+        raise fail(str(error)) from error
+    console.print(table)
+    fixed = [row for row in rows if row["status"] == "fixed"]
+    console.print(f"{len(issues)} known issues; {len(fixed)} of {len(rows)} (issue, target) pairs look fixed")
+    write_json(json_file, rows)
+
+
+def load_case(file: Path) -> Case:
+    """A case from a `graph.json` or the folder that holds one; one clear line where that cannot be."""
+    path = file / "graph.json" if file.is_dir() else file
+    try:
+        return caseio.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise fail(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise fail(f"{path}: not text") from error
+    except GraphError as error:
+        raise fail(f"{path}: {error}") from error

@@ -1,0 +1,90 @@
+"""Which node is to blame: each one judged on its own, from the operands that the subject itself computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from generators.graph import Graph, Leaf, Node
+from generators.graphs import Case
+from generators.ops.bounded import Bounded, leaf
+from harness.backends import Target
+from harness.laboratory import Laboratory
+from oracles import forward, reference
+from oracles.compare import compare
+from oracles.discrepancy import Discrepancy
+from oracles.outcome import Value
+
+
+@dataclass(frozen=True)
+class Guilt:
+    """A node that is wrong by itself: a one-node case that shows it, and how."""
+
+    node: Node
+    case: Case
+    discrepancy: Discrepancy
+
+
+def single(case: Case, node: Node, values: Mapping[str, np.ndarray]) -> Case:
+    """The case of one node alone, its operands turned into leaves that hold `values`."""
+    known = {item.name: item for item in case.graph.leaves}
+    operands = dict.fromkeys(node.operands)
+    leaves = tuple(known.get(name) or Leaf(name, case.graph.types[name]) for name in operands)
+    return Case(Graph(leaves, (node,), (node.name,)), {name: values[name] for name in operands})
+
+
+def diverging(lab: Laboratory, target: Target, case: Case) -> tuple[Node, ...]:
+    """Nodes whose result does not follow from the operands that the target itself computed: the graph is run
+    once more with every node as an output. Empty where that run fails or where nothing differs any more."""
+    graph = case.graph
+    everything = Graph(graph.leaves, graph.nodes, tuple(node.name for node in graph.nodes))
+    (outcome,) = lab.outcomes([(target, Case(everything, case.arrays))], confirm=False)
+    if not isinstance(outcome, Value) or len(outcome.outputs) != len(graph.nodes):
+        return ()
+    actual = {**case.arrays, **{n.name: o for n, o in zip(graph.nodes, outcome.outputs, strict=True)}}
+    if any(actual[n.name].shape != n.type.shape or str(actual[n.name].dtype) != n.type.dtype for n in graph.nodes):
+        return tuple(n for n in graph.nodes if actual[n.name].shape != n.type.shape)[:1]
+    exact: dict[str, Bounded] = {name: leaf(array) for name, array in actual.items()}
+    wrong = []
+    for index, node in enumerate(graph.nodes):
+        if compare(actual[node.name], node.type, reference.apply(graph, index, exact)):
+            wrong.append(node)
+    return tuple(wrong)
+
+
+def blame(lab: Laboratory, target: Target, case: Case) -> list[Guilt]:
+    """Nodes that are wrong alone, on the operands that they have in the case as the reference computes them.
+    Empty where it takes several nodes together, as with a wrong fusion."""
+    values = _values(case)
+    alone = [single(case, node, values) for node in case.graph.nodes]
+    outcomes = lab.outcomes([(target, one) for one in alone], confirm=False)
+    guilty = []
+    for node, one, outcome in zip(case.graph.nodes, alone, outcomes, strict=True):
+        discrepancy = forward.judge(one.graph, forward.plan(one), outcome).discrepancy
+        if discrepancy:
+            guilty.append(Guilt(node, one, discrepancy))
+    return guilty
+
+
+def without(case: Case, nodes: Sequence[Node]) -> Case | None:
+    """The case with inputs in place of these nodes, which hold what the reference says that they return. None
+    where no output is left."""
+    graph, gone = case.graph, {node.name for node in nodes}
+    outputs = tuple(name for name in graph.outputs if name not in gone)
+    if not outputs:
+        return None
+    leaves = (*graph.leaves, *(Leaf(node.name, node.type) for node in nodes))
+    rest = tuple(node for node in graph.nodes if node.name not in gone)
+    cut = Graph(leaves, rest, outputs).pruned()
+    values = _values(case)
+    return Case(cut, {item.name: values[item.name] for item in cut.leaves})
+
+
+def _values(case: Case) -> dict[str, np.ndarray]:
+    """What every leaf and node holds, according to the reference."""
+    expected = forward.plan(case)
+    with np.errstate(all="ignore"):  # values that undetermined elements happen to have may not fit
+        nodes = {n.name: expected[n.name].value.astype(n.type.dtype) for n in case.graph.nodes}
+    return {**case.arrays, **nodes}

@@ -1,0 +1,116 @@
+"""A dialect prints a graph as the source text of an ordinary Python function."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+from generators.graph import Graph, Node
+from generators.ops import OPS
+from generators.ops.spec import Call, Spelling, Unsupported
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """name:     also the name of the field of `OpSpec` that holds the spellings
+    imports:  import lines of every program
+    dtypes:   dtype -> the expression that means it
+    helpers:  file whose functions spellings may call; a program carries the source of those that it uses
+    context:  parameters of `model` before the graph's own (a builder, say)
+    line:     how one node is bound to its name, with fields {name} and {expression}"""
+
+    name: str
+    imports: str
+    dtypes: Mapping[str, str]
+    helpers: Path
+    context: tuple[str, ...] = ()
+    line: str = "{name} = {expression}"
+
+    def spelling(self, operator: str, call: Call) -> str | Unsupported:
+        """What the operator's record says for these types and attributes."""
+        spelling: Spelling = getattr(OPS[operator], self.name)
+        return spelling(call) if callable(spelling) else spelling
+
+    def expression(self, operator: str, names: tuple[str, ...], call: Call) -> str | Unsupported:
+        """The source text of one application to values known by `names`."""
+        spelling = self.spelling(operator, call)
+        if not isinstance(spelling, str):
+            return spelling
+        fields: dict[str, object] = {
+            "args": ", ".join(names),
+            "shape": call.result.shape,
+            "rank": call.result.rank,
+            "dtype": self.dtypes[call.result.dtype],
+            "name": repr(call.result.dtype),
+        }
+        for i, type_ in enumerate(call.operands):
+            fields[f"shape{i}"], fields[f"rank{i}"] = type_.shape, type_.rank
+            fields[f"dtype{i}"], fields[f"name{i}"] = self.dtypes[type_.dtype], repr(type_.dtype)
+        # an attribute may be called like a field (`shape` of reshape), and then it is meant
+        return spelling.format(*names, **{**fields, **{k: _Source(v) for k, v in call.attrs.items()}})
+
+    def unsupported(self, graph: Graph) -> str | None:
+        """Why this dialect cannot express the graph (the first reason), or None."""
+        for node in graph.nodes:
+            text = self._node(graph, node)
+            if isinstance(text, Unsupported):
+                return f"{node.op}: {text.why}"
+        return None
+
+    def source(self, graph: Graph, load: str) -> str:
+        """Helper functions, `def model(…)` and the text of `load`. Raises ValueError where `unsupported` gives
+        a reason."""
+        arguments = [*self.context, *(leaf.name for leaf in (*graph.inputs, *graph.parameters))]
+        lines = [f"def model({', '.join(arguments)}):"]
+        for node in graph.nodes:
+            text = self._node(graph, node)
+            if isinstance(text, Unsupported):
+                raise ValueError(f"{self.name} cannot express {node}: {text.why}")
+            lines.append("    " + self.line.format(name=node.name, expression=text))
+        lines.append(f"    return ({', '.join(graph.outputs)},)")
+        parts = ["\n".join(lines), load.strip()]
+        return "\n\n\n".join([*self._used_helpers("\n".join(parts)), *parts]) + "\n"
+
+    def _node(self, graph: Graph, node: Node) -> str | Unsupported:
+        call = Call(tuple(graph.types[o] for o in node.operands), node.attributes, node.type)
+        return self.expression(node.op, node.operands, call)
+
+    def _used_helpers(self, body: str) -> list[str]:
+        """Sources of the helper functions that the text calls, directly or not, in file order."""
+        available = self._helper_sources
+        wanted: set[str] = set()
+        pending = [body]
+        while pending:
+            called = set(re.findall(r"(?<![\w.])([A-Za-z_]\w*)", pending.pop())) & set(available)
+            pending += [available[name] for name in called - wanted]
+            wanted |= called
+        return [source for name, source in available.items() if name in wanted]
+
+    @cached_property
+    def _helper_sources(self) -> dict[str, str]:
+        return helper_sources(self.helpers)
+
+
+@cache
+def helper_sources(path: Path) -> dict[str, str]:
+    """Top-level functions and classes of a Python file by name, as text; the file is never imported."""
+    text = path.read_text(encoding="utf-8")
+    found: dict[str, str] = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = ast.get_source_segment(text, node) or ""
+    return found
+
+
+class _Source:
+    """Formats an attribute as Python source."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __format__(self, spec: str) -> str:
+        return repr(self.value)

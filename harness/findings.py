@@ -1,0 +1,155 @@
+"""The findings folder: one folder a fingerprint, written as soon as something is found, counted when it is seen
+again, rewritten when a smaller case is at hand."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from generators import caseio
+from generators.graphs import Case
+from generators.ops.bounded import Bounded
+from harness import reproducer
+from harness.backends import Target
+from oracles.discrepancy import SYMPTOMS, Discrepancy
+from oracles.forward import normalized
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One inconsistency, as its folder's `finding.json` keeps it. nodes: of the minimised graph; votes: status
+    by target; twin: status of the float64 twin on the same target (None: not run); reproduced, tried: runs in
+    fresh processes."""
+
+    fingerprint: str
+    oracle: str
+    symptom: str
+    message: str
+    target: str
+    targets: tuple[str, ...]
+    operators: tuple[str, ...]
+    nodes: int
+    diverging: str | None
+    votes: Mapping[str, str]
+    versions: Mapping[str, str]
+    twin: str | None = None
+    reproduced: int = 0
+    tried: int = 0
+    count: int = 1
+    path: str = ""
+
+
+def fingerprint(oracle: str, framework: str, operators: tuple[str, ...], discrepancy: Discrepancy) -> str:
+    """Oracle, symptom, framework, culprit operators and normalised message, e.g. value-softmax-1f3a."""
+    key = "\n".join([oracle, discrepancy.symptom, framework, *operators, normalized(discrepancy)])
+    digest = hashlib.sha256(key.encode()).hexdigest()[:6]
+    middle = "-".join(operators[:2]) + ("-etc" if len(operators) > 2 else "")
+    return f"{discrepancy.symptom}-{framework}-{middle}-{digest}"
+
+
+def failure_text(finding: Finding, case: Case) -> str:
+    """What a person reads when a campaign fails; an interface, and snapshot-tested."""
+    subject = f"{' + '.join(finding.operators)} -> {', '.join(case.graph.outputs)}"
+    head = f"{SYMPTOMS[finding.symptom].__name__}  {subject}   {finding.target} vs reference"
+    agree = [t for t, s in finding.votes.items() if s in ("agree", "within_bound_only")]
+    against = [t for t, s in finding.votes.items() if s in ("mismatch", "rejected", "crash", "timeout")]
+    votes = []
+    if agree:
+        votes.append(f"{', '.join(agree)} agree with the reference")
+    if against:
+        votes.append(f"{', '.join(against)} do not")
+    lines = [head, finding.message, "votes: " + ("; ".join(votes) or "none")]
+    if finding.diverging:
+        lines.append(f"first diverging node: {finding.diverging}")
+    if finding.twin:
+        lines.append(f"float64 twin on {finding.target}: {finding.twin}")
+    if finding.tried:
+        lines.append(f"fresh processes: reproduced {finding.reproduced} of {finding.tried}")
+    return "\n".join([*lines, f"reproducer: {finding.path}/reproducer.py"])
+
+
+@dataclass
+class Store:
+    """A findings folder. Several processes may share one: it is locked while it is read and written."""
+
+    root: Path
+    seconds: float = 120.0
+    _templates: Environment = field(init=False)
+
+    def __post_init__(self) -> None:
+        folder = Path(__file__).with_name("templates")
+        self._templates = Environment(
+            loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+
+    def get(self, name: str) -> Finding | None:
+        """The finding with this fingerprint, if it is there."""
+        path = self.root / name / "finding.json"
+        if not path.exists():
+            return None
+        data = json.loads(path.read_text(encoding="utf-8"))
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        return Finding(**values)
+
+    def count_again(self, name: str, target: str) -> Finding | None:
+        """Fold a duplicate into the finding with this fingerprint; None where there is none yet."""
+        with self._locked():
+            old = self.get(name)
+            if old is None:
+                return None
+            targets = old.targets if target in old.targets else (*old.targets, target)
+            updated = replace(old, count=old.count + 1, targets=targets)
+            self._write_record(updated)
+            return updated
+
+    def drop(self, name: str) -> None:
+        """Remove the folder of a finding that turned out to be another one."""
+        with self._locked():
+            shutil.rmtree(self.root / name, ignore_errors=True)
+
+    def save(self, finding: Finding, target: Target, case: Case, expected: Mapping[str, Bounded]) -> Finding:
+        """Write (or rewrite) the folder of a finding of `target`. Returns it with its path and the count kept."""
+        folder = self.root / finding.fingerprint
+        with self._locked():
+            old = self.get(finding.fingerprint)
+            finding = replace(finding, path=str(folder))
+            if old:
+                targets = tuple(dict.fromkeys((*old.targets, *finding.targets)))
+                finding = replace(finding, count=old.count, targets=targets)
+            folder.mkdir(parents=True, exist_ok=True)
+            text = failure_text(finding, case)
+            reproducer.write(folder, target, case, expected, finding.symptom, text.splitlines()[0], self.seconds)
+            (folder / "graph.json").write_text(caseio.dumps(case), encoding="utf-8")
+            template = self._templates.get_template("report.md.j2")
+            report = template.render(
+                finding=finding,
+                text=text,
+                case=case,
+                expected=[expected[name] for name in case.graph.outputs],
+                program=target.program(case.graph),
+            )
+            (folder / "report.md").write_text(report, encoding="utf-8")
+            self._write_record(finding)
+        return finding
+
+    def _write_record(self, finding: Finding) -> None:
+        path = self.root / finding.fingerprint / "finding.json"
+        scratch = path.with_suffix(".tmp")
+        scratch.write_text(json.dumps(asdict(finding), indent=1) + "\n", encoding="utf-8")
+        scratch.replace(path)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield

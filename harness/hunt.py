@@ -1,0 +1,217 @@
+"""The main job: draw cases until the budget is spent, examine each on many targets, keep every finding."""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from generators.graphs import Case, seeded_case
+from generators.ops import OPS
+from harness import probe
+from harness.backends import Target
+from harness.campaign import Campaign, operators_for
+from harness.findings import Finding, Store
+from harness.known_issues import KnownIssue
+from harness.laboratory import Laboratory
+from harness.pool import Limits, Pool
+from harness.reduce import Budget
+from oracles.discrepancy import Discrepancy
+from oracles.forward import STATUSES
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a hunt is told. budget: seconds; cases: stop after so many (None: no limit); reduction: seconds that
+    one finding may take to minimise, less where the budget ends before."""
+
+    targets: tuple[Target, ...]
+    budget: float
+    seed: int
+    max_nodes: int
+    findings: Path
+    issues: tuple[KnownIssue, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    cases: int | None = None
+    jobs: int = 1
+    reduction: float = 60.0
+
+
+@dataclass
+class Tally:
+    """Running figures of a hunt; those of several jobs add up."""
+
+    cases: int = 0
+    statuses: dict[str, Counter[str]] = field(default_factory=dict)
+    findings: dict[str, Finding] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    excused: Counter[str] = field(default_factory=Counter)
+    elements: int = 0
+    undetermined: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+    restarts: int = 0
+    unconfirmed: int = 0
+
+    def merged(self, other: Tally) -> Tally:
+        names = dict.fromkeys((*self.statuses, *other.statuses))
+        statuses = {n: self.statuses.get(n, Counter()) + other.statuses.get(n, Counter()) for n in names}
+        return Tally(
+            self.cases + other.cases,
+            statuses,
+            {**self.findings, **other.findings},
+            self.counts + other.counts,
+            self.excused + other.excused,
+            self.elements + other.elements,
+            self.undetermined + other.undetermined,
+            {k: self.seconds.get(k, 0.0) + other.seconds.get(k, 0.0) for k in (*self.seconds, *other.seconds)},
+            self.restarts + other.restarts,
+            self.unconfirmed + other.unconfirmed,
+        )
+
+
+Progress = Callable[[Tally], None]
+
+
+def run(options: Options, progress: Progress) -> Tally:
+    """Hunt with `options.jobs` processes. `progress` is called often with the figures so far. A
+    KeyboardInterrupt ends all jobs, with nothing lost but the case under way, and is raised again."""
+    if options.jobs == 1:
+        return _job(options, 0, progress)
+    context = multiprocessing.get_context("spawn")
+    reports: multiprocessing.Queue = context.Queue()
+    jobs = [context.Process(target=_child, args=(options, i, reports), daemon=False) for i in range(options.jobs)]
+    latest: dict[int, Tally] = {}
+    failure: str | None = None
+    try:
+        for job in jobs:
+            job.start()
+        while any(job.is_alive() for job in jobs) or not reports.empty():
+            try:
+                number, tally, error = reports.get(timeout=0.5)
+            except queue.Empty:
+                continue
+            failure = failure or error
+            if tally is not None:
+                latest[number] = tally
+                progress(_sum(latest))
+    finally:
+        for job in jobs:
+            job.terminate()
+        for job in jobs:
+            job.join()
+    died = [job.exitcode for job in jobs if job.exitcode != 0]
+    if failure or died:
+        raise RuntimeError(failure or f"a job of the hunt ended with status {died[0]}")
+    return _sum(latest)
+
+
+def _sum(tallies: Mapping[int, Tally]) -> Tally:
+    total = Tally()
+    for tally in tallies.values():
+        total = total.merged(tally)
+    return total
+
+
+def _child(options: Options, number: int, reports: multiprocessing.Queue) -> None:
+    sent = 0.0
+
+    def report(tally: Tally) -> None:
+        nonlocal sent
+        if time.monotonic() - sent > 0.5:
+            sent = time.monotonic()
+            reports.put((number, tally, None))
+
+    try:
+        reports.put((number, _job(options, number, report), None))
+    except Exception as error:  # told to the parent, which ends the hunt with it
+        reports.put((number, None, f"{type(error).__name__}: {error}"))
+
+
+def _job(options: Options, number: int, progress: Progress) -> Tally:
+    """Cases number, number + jobs, … until the budget is spent."""
+    targets = options.targets
+    least = min(target.stride for target in targets)
+    operators = [name for name in OPS if any(name in operators_for(target) for target in targets)]
+    tally = Tally(statuses={target.name: Counter() for target in targets})
+    deadline = time.monotonic() + options.budget
+    quota = None if options.cases is None else len(range(number, options.cases, options.jobs))
+    with Pool(options.limits) as pool:
+        lab = Laboratory(pool)
+        campaign = Campaign(
+            lab,
+            targets,
+            Store(options.findings, options.limits.seconds),
+            options.issues,
+            # a finding at the very end is still worth a few seconds
+            reduction=lambda: Budget(seconds=min(options.reduction, max(5.0, deadline - time.monotonic()))),
+        )
+
+        def done() -> bool:
+            return time.monotonic() >= deadline or (quota is not None and tally.cases >= quota)
+
+        index = number
+        while not done():
+            case = seeded_case(options.seed, index, options.max_nodes, operators)
+            chosen = [t for t in targets if index % max(1, t.stride // least) == 0]
+            _examine(campaign, case, chosen, tally)
+            tally.seconds, tally.excused = dict(lab.seconds), Counter(campaign.excused)
+            tally.restarts, tally.unconfirmed = pool.restarts, pool.unconfirmed
+            progress(tally)
+            index += options.jobs
+    return tally
+
+
+def _examine(campaign: Campaign, case: Case, targets: Sequence[Target], tally: Tally) -> None:
+    """One case: count what came of it, and see to every discrepancy."""
+    examination = campaign.lab.examine(case, targets)
+    tally.cases += 1
+    for target in targets:
+        verdict = examination.verdicts[target.name]
+        tally.statuses[target.name][verdict.status] += 1
+        tally.elements += verdict.elements
+        tally.undetermined += verdict.undetermined
+        if verdict.discrepancy:
+            _pursue(campaign, target, case, verdict.discrepancy, tally)
+
+
+def _pursue(campaign: Campaign, target: Target, case: Case, discrepancy: Discrepancy, tally: Tally) -> None:
+    rest = campaign.unexplained(target, case, discrepancy)
+    if rest is None:
+        return
+    finding = campaign.investigate(target, *rest)
+    if finding is None:
+        return
+    tally.findings[finding.fingerprint] = finding
+    tally.counts[finding.fingerprint] += 1
+
+
+def to_json(options: Options, tally: Tally, seconds: float) -> dict:
+    """The report of a hunt: what `hunt --json` writes."""
+    names = [target.name for target in options.targets]
+    return {
+        "seed": options.seed,
+        "versions": probe.versions(options.targets),
+        "seconds": round(seconds, 3),
+        "cases": tally.cases,
+        "elements": {"compared": tally.elements - tally.undetermined, "undetermined": tally.undetermined},
+        "targets": {name: {s: tally.statuses[name][s] for s in STATUSES} for name in names},
+        "known_issues": dict(sorted(tally.excused.items())),
+        "workers": {"started": tally.restarts, "unconfirmed_deaths": tally.unconfirmed},
+        "cpu_seconds": {name: round(value, 3) for name, value in sorted(tally.seconds.items())},
+        "findings": [
+            {
+                "fingerprint": finding.fingerprint,
+                "symptom": finding.symptom,
+                "targets": list(finding.targets),
+                "operators": list(finding.operators),
+                "nodes": finding.nodes,
+                "path": finding.path,
+                "count": tally.counts[name],
+            }
+            for name, finding in sorted(tally.findings.items())
+        ],
+    }

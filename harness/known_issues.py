@@ -1,0 +1,146 @@
+"""Known issues: what is already reported upstream or understood, so that it neither shrinks again nor hides what
+is new. An entry matches a discrepancy by target, oracle, symptom, operator, dtype and framework version."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from generators.graphs import Case
+from generators.ops import OPS
+from harness.backends import TARGETS, Target
+from harness.laboratory import Laboratory
+from harness.probe import probe
+from oracles.discrepancy import SYMPTOMS
+
+_KEYS = {
+    "id",
+    "targets",
+    "oracle",
+    "symptoms",
+    "operators",
+    "dtypes",
+    "versions",
+    "message",
+    "reason",
+    "upstream",
+    "case",
+}
+_REQUIRED = {"id", "targets", "symptoms", "operators", "reason", "case"}
+
+
+class KnownIssueError(ValueError):
+    """A known-issue file that cannot be used; the message names the file and the entry."""
+
+
+@dataclass(frozen=True)
+class KnownIssue:
+    """id: a short name; targets, operators: globs; dtypes: of the culprit's result or first operand (empty:
+    any); message: a regular expression found in the
+    message (empty: any); versions: of the framework; upstream: link or "not yet
+    reported"; case: a stored case file that shows it, relative to the known-issue file."""
+
+    id: str
+    targets: tuple[str, ...]
+    symptoms: tuple[str, ...]
+    operators: tuple[str, ...]
+    reason: str
+    case: str
+    oracle: str = "forward"
+    dtypes: tuple[str, ...] = ()
+    versions: str = ""
+    message: str = ""
+    upstream: str = "not yet reported"
+
+    def concerns(self, target: str, version: str, oracle: str, symptom: str, message: str) -> bool:
+        """Could this entry explain a discrepancy, its operators apart?"""
+        return (
+            oracle == self.oracle
+            and symptom in self.symptoms
+            and self.names(target)
+            and self.says(message)
+            and self.applies_to(version)
+        )
+
+    def names(self, target: str) -> bool:
+        """Is this target one of the entry's?"""
+        return any(fnmatchcase(target, glob) for glob in self.targets)
+
+    def says(self, message: str) -> bool:
+        """Does the message contain what the entry asks for?"""
+        return re.search(self.message, message) is not None
+
+    def applies_to(self, version: str) -> bool:
+        """Is this version of the framework one of the entry's?"""
+        return not self.versions or SpecifierSet(self.versions, prereleases=True).contains(version)
+
+    def covers(self, operator: str, dtypes: Sequence[str]) -> bool:
+        """Is this operator, with these dtypes (result, first operand), one of the entry's?"""
+        return any(fnmatchcase(operator, glob) for glob in self.operators) and (
+            not self.dtypes or any(dtype in self.dtypes for dtype in dtypes)
+        )
+
+
+def load(path: Path) -> tuple[KnownIssue, ...]:
+    """The entries of a file. Raises KnownIssueError naming the file and what is wrong."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise KnownIssueError(f"{path}: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise KnownIssueError(f"{path}: {error}") from error
+    entries = data.get("issue", [])
+    if set(data) - {"issue"} or not isinstance(entries, list):
+        raise KnownIssueError(f"{path}: only [[issue]] tables are expected")
+    issues = tuple(_entry(path, entry) for entry in entries)
+    ids = [issue.id for issue in issues]
+    for name in ids:
+        if ids.count(name) > 1:
+            raise KnownIssueError(f"{path}: two issues are called {name!r}")
+    return issues
+
+
+def _entry(path: Path, entry: Mapping) -> KnownIssue:
+    where = f"{path}: issue {entry.get('id', '?')}"
+    if set(entry) - _KEYS or _REQUIRED - set(entry):
+        raise KnownIssueError(f"{where}: keys {sorted(set(entry) - _KEYS | _REQUIRED - set(entry))} unknown or missing")
+    for symptom in entry["symptoms"]:
+        if symptom not in SYMPTOMS:
+            raise KnownIssueError(f"{where}: unknown symptom {symptom!r}")
+    for glob in entry["targets"]:
+        if not any(fnmatchcase(name, glob) for name in TARGETS):
+            raise KnownIssueError(f"{where}: no target matches {glob!r}")
+    for glob in entry["operators"]:
+        if not any(fnmatchcase(name, glob) for name in OPS):
+            raise KnownIssueError(f"{where}: no operator matches {glob!r}")
+    try:
+        SpecifierSet(entry.get("versions", ""))
+    except InvalidSpecifier as error:
+        raise KnownIssueError(f"{where}: {error}") from error
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
+    return KnownIssue(**values)
+
+
+def targets_of(issue: KnownIssue) -> list[Target]:
+    """The targets that an entry names, where they are available here and of a version that it names."""
+    named = [t for t in TARGETS.values() if issue.names(t.name)]
+    found = [(target, probe(target)) for target in named]
+    return [target for target, here in found if here.available and issue.applies_to(here.version or "0")]
+
+
+def still_shows(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) -> str:
+    """Run an entry's own case: "shows", "fixed", or "not run" with the reason."""
+    why = target.unsupported(case.graph)
+    if why:
+        return f"not run: {why}"
+    lab.pool.fresh(target.framework)
+    discrepancy = lab.examine(case, [target]).verdicts[target.name].discrepancy
+    same = discrepancy and discrepancy.symptom in issue.symptoms and issue.says(discrepancy.message)
+    return "shows" if same else "fixed"

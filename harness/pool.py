@@ -1,0 +1,290 @@
+"""Worker processes: started when first needed, killed at a deadline, replaced after a crash; nothing outlives
+the pool, neither a process nor a file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from harness.worker import read_message, write_message
+from oracles.outcome import Crash, Outcome, Rejected, Timeout, Value
+
+WORKER = Path(__file__).with_name("worker.py")
+PREFIX = "dissent-"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """seconds: wall-clock time for one program; start: for a worker to import its framework; memory: bytes that
+    a program may allocate beyond what the framework itself holds; recycle: growth of resident memory after
+    which a worker is replaced, since compilers' caches only grow; threads: for each library's own thread pool (one
+    by default: hunting is parallel already; more bring out races)."""
+
+    seconds: float = 120.0
+    start: float = 180.0
+    memory: int = 4 << 30
+    recycle: int = 3 << 29
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Job:
+    """One program for the worker of one framework, which imports `modules` first. arrays: inputs and parameters
+    by name."""
+
+    framework: str
+    modules: tuple[str, ...]
+    program: str
+    arrays: Mapping[str, np.ndarray]
+
+
+class HarnessError(Exception):
+    """A bug of Dissent or of its set-up; never reported as a finding."""
+
+
+class Unavailable(HarnessError):
+    """A framework that cannot be imported here; the message says why."""
+
+
+class ProgramError(HarnessError):
+    """A printed program is wrong by itself (a misspelt name, a syntax error)."""
+
+
+class _Worker:
+    """One process and its place in the protocol."""
+
+    def __init__(self, first: Job, folder: Path, limits: Limits) -> None:
+        self.framework = framework = first.framework
+        self.limits = limits
+        self.program = folder / f"{framework}.py"
+        self.log = (folder / f"{framework}.log").open("ab")
+        command = [sys.executable, str(WORKER), "--memory", str(limits.memory), "--recycle", str(limits.recycle)]
+        self.process = subprocess.Popen(
+            [*command, "--modules", *first.modules],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            env=_environment(folder, limits.threads),
+            cwd=folder,
+            start_new_session=True,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.requests, self.replies = self.process.stdin, self.process.stdout
+        self.ready = False
+        self.served = 0
+        self.job: tuple[int, Job] | None = None
+        self.deadline = time.monotonic() + limits.start
+
+    def send(self, index: int, job: Job) -> None:
+        """Hand over one job; the worker must be idle."""
+        self.program.write_text(job.program, encoding="utf-8")
+        self.job = (index, job)
+        self.deadline = time.monotonic() + self.limits.seconds
+        with contextlib.suppress(BrokenPipeError):  # a dead worker shows when its reply is read
+            write_message(self.requests, {"program": str(self.program)}, dict(job.arrays))
+
+    def stop(self) -> None:
+        """Kill the process and everything that it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.log.close()
+        for stream in (self.requests, self.replies):
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+    def death(self) -> Crash:
+        """How the process ended, once its reply stream has."""
+        code = self.process.wait()
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
+        text = Path(self.log.name).read_text(encoding="utf-8", errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return Crash(how, lines[-1][:300] if lines else "")
+
+
+def _environment(folder: Path, threads: int) -> dict[str, str]:
+    """So many threads a library, quiet logs, caches inside the pool's folder."""
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
+    return {
+        **os.environ,
+        **dict.fromkeys(names, str(threads)),
+        "TF_NUM_INTEROP_THREADS": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()} " + os.environ.get("XLA_FLAGS", ""),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "TMPDIR": str(folder),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+@dataclass
+class Pool:
+    """Runs jobs on one worker a framework, all frameworks side by side. Use as a context manager."""
+
+    limits: Limits = field(default_factory=Limits)
+    restarts: int = 0
+    unconfirmed: int = 0
+    """Deaths of a worker that a fresh one did not repeat with the same program: counted, never dropped."""
+
+    def __post_init__(self) -> None:
+        _remove_stale_folders()
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+        self._workers: dict[str, _Worker] = {}
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill all workers and remove all files."""
+        for worker in self._workers.values():
+            worker.stop()
+        self._workers.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def run(self, jobs: Iterable[Job], confirm: bool = True) -> list[Outcome]:
+        """The outcomes of all jobs, in order. With `confirm` a crash is repeated in a fresh worker, so that
+        damage done by an earlier program is not blamed on the one that was running. Raises Unavailable and
+        ProgramError."""
+        listed = list(jobs)
+        outcomes = self._run(listed)
+        if not confirm:
+            return outcomes
+        crashed = [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Crash)]
+        for i in crashed:
+            self._retire(listed[i].framework)
+            again = self._run([listed[i]])[0]
+            if not isinstance(again, Crash):
+                self.unconfirmed += 1
+                outcomes[i] = again
+        return outcomes
+
+    def fresh(self, framework: str) -> None:
+        """Make the next job of this framework run in a new process."""
+        self._retire(framework)
+
+    def _run(self, jobs: list[Job]) -> list[Outcome]:
+        outcomes: dict[int, Outcome] = {}
+        queues: dict[str, deque[tuple[int, Job]]] = {}
+        for index, job in enumerate(jobs):
+            queues.setdefault(job.framework, deque()).append((index, job))
+        try:
+            for framework, queue in queues.items():
+                self._feed(framework, queue)
+            while len(outcomes) < len(jobs):
+                self._step(queues, outcomes)
+        except BaseException:  # an interrupted worker still has a reply under way: its protocol state is lost
+            for framework in queues:
+                self._retire(framework)
+            raise
+        return [outcomes[i] for i in range(len(jobs))]
+
+    def _feed(self, framework: str, queue: deque[tuple[int, Job]]) -> None:
+        """Start the framework's worker if there is none; give it the next job if it is idle."""
+        if framework not in self._workers and queue:
+            self._workers[framework] = _Worker(queue[0][1], self._folder, self.limits)
+            self.restarts += 1
+        worker = self._workers[framework]
+        if worker.ready and worker.job is None and queue:
+            worker.send(*queue.popleft())
+
+    def _step(self, queues: dict[str, deque[tuple[int, Job]]], outcomes: dict[int, Outcome]) -> None:
+        """Wait for one reply or deadline and deal with it."""
+        busy = [w for name, w in self._workers.items() if name in queues and (w.job or not w.ready)]
+        with selectors.DefaultSelector() as selector:
+            for worker in busy:
+                selector.register(worker.replies, selectors.EVENT_READ, worker)
+            soonest = min(worker.deadline for worker in busy)
+            events = selector.select(max(0.0, soonest - time.monotonic()))
+        for key, _ in events:
+            self._receive(key.data, queues, outcomes)
+        now = time.monotonic()
+        for worker in busy:
+            if worker.deadline <= now and self._workers.get(worker.framework) is worker:
+                self._expire(worker, queues, outcomes)
+
+    def _receive(self, worker: _Worker, queues: dict, outcomes: dict[int, Outcome]) -> None:
+        try:
+            header, arrays = read_message(worker.replies)
+        except EOFError:
+            self._bury(worker, worker.death(), outcomes)
+        else:
+            if not worker.ready:
+                if header["outcome"] == "unavailable":
+                    self._retire(worker.framework)
+                    raise Unavailable(f"{worker.framework}: {header['message']}")
+                worker.ready, worker.deadline = True, float("inf")
+            else:
+                assert worker.job is not None
+                outcomes[worker.job[0]] = _outcome(header, arrays, worker.job[1])
+                worker.job, worker.deadline, worker.served = None, float("inf"), worker.served + 1
+                if header.get("leaving"):
+                    self._retire(worker.framework)
+        if queues[worker.framework]:
+            self._feed(worker.framework, queues[worker.framework])
+
+    def _expire(self, worker: _Worker, queues: dict, outcomes: dict[int, Outcome]) -> None:
+        if not worker.ready:
+            self._retire(worker.framework)
+            raise Unavailable(f"{worker.framework}: not imported within {self.limits.start:g} s")
+        self._bury(worker, Timeout(self.limits.seconds), outcomes)
+        if queues[worker.framework]:
+            self._feed(worker.framework, queues[worker.framework])
+
+    def _bury(self, worker: _Worker, outcome: Crash | Timeout, outcomes: dict[int, Outcome]) -> None:
+        """Book the outcome of a worker's last job and forget the worker."""
+        if not worker.ready:
+            self._retire(worker.framework)
+            raise Unavailable(f"{worker.framework}: its worker died while importing it ({outcome})")
+        assert worker.job is not None
+        outcomes[worker.job[0]] = outcome
+        self._retire(worker.framework)
+
+    def _retire(self, framework: str) -> None:
+        worker = self._workers.pop(framework, None)
+        if worker:
+            worker.stop()
+
+
+def _outcome(header: dict, arrays: dict[str, np.ndarray], job: Job) -> Outcome:
+    cpu = float(header["cpu"])
+    match header["outcome"]:
+        case "value":
+            return Value(tuple(arrays.values()), cpu)
+        case "memory":
+            return Crash("out of memory", header["message"], cpu)
+        case "rejected" if header["own"]:
+            raise ProgramError(f"{header['kind']}: {header['message']}\nin this program:\n{job.program}")
+        case "rejected":
+            return Rejected(header["kind"], header["message"], cpu)
+        case other:
+            raise HarnessError(f"a worker answered {other!r}")
+
+
+def _remove_stale_folders() -> None:
+    """Folders of pools whose process was killed before it could remove them."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        owner = folder.name[len(PREFIX) :].split("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(folder, ignore_errors=True)

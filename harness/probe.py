@@ -1,0 +1,79 @@
+"""What is here and what is not, with the reason: targets, versions, devices."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from packaging.version import Version
+
+from harness.backends import TARGETS, Target
+from harness.worker import versions_of
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Is a target usable here? version: of its framework (None: not installed); reason: why it is off."""
+
+    name: str
+    framework: str
+    version: str | None
+    available: bool
+    reason: str | None
+
+
+@cache
+def probe(target: Target) -> Availability:
+    """Look at the installed distributions; nothing is imported."""
+    packages = list(target.packages)
+    found = versions_of(packages)
+    reason = None
+    for names, least in target.packages.items():
+        have = found.get(names)
+        if have is None:
+            reason = f"{names.replace('|', ' or ')} is not installed"
+        elif Version(have) < Version(least):
+            reason = f"{names.split('|')[0]} {have} is older than {least}"
+        if reason:
+            break
+    if reason is None and target.device == "cuda" and not gpus():
+        reason = "no CUDA device"
+    return Availability(target.name, target.framework, found.get(packages[0]), reason is None, reason)
+
+
+def probe_all() -> list[Availability]:
+    return [probe(target) for target in TARGETS.values()]
+
+
+def versions(targets: Sequence[Target]) -> dict[str, str]:
+    """Versions of Python, numpy and all packages that the targets need, where installed."""
+    packages = dict.fromkeys(["numpy", *(p for t in targets for p in t.packages)])
+    found = versions_of(list(packages))
+    return {"python": platform.python_version(), **{k.split("|")[0]: v for k, v in found.items()}}
+
+
+@cache
+def gpus() -> tuple[str, ...]:
+    """Names of NVIDIA devices; empty where there is no driver."""
+    if not shutil.which("nvidia-smi"):
+        return ()
+    done = subprocess.run(
+        ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=False
+    )
+    return tuple(line.strip() for line in done.stdout.splitlines() if line.strip()) if done.returncode == 0 else ()
+
+
+@cache
+def cpu() -> str:
+    """The processor's model name."""
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

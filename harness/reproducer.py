@@ -1,0 +1,157 @@
+"""A finding as a program: the very text that ran, followed by its inputs and a check of its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from generators.graphs import Case
+from generators.ops.bounded import Bounded
+from harness.backends import Target
+from oracles.discrepancy import SYMPTOMS
+
+INLINE = 64
+"""Arrays of at most this many elements are written into the program, larger ones into data.npz beside it."""
+
+_PROLOGUE = '''"""{title}
+
+exit status: 1 reproduced, 0 not reproduced, 77 not available here
+"""
+
+import importlib.util
+import sys
+
+for module in {modules!r}:
+    if importlib.util.find_spec(module) is None:
+        print(f"not available: {{module}}")
+        sys.exit(77)
+
+# ---- the program that ran ----
+
+'''
+
+_DATA = """
+
+# ---- its inputs, and what a correct evaluation returns: value, and how far from it (inf: anything) ----
+
+from pathlib import Path
+
+from numpy import array, inf, nan
+
+{data}
+"""
+
+_CHECK = '''
+
+def wrong(output, expected, allowed, dtype, shape):
+    """What is wrong with one output, or None."""
+    if str(output.dtype) != dtype or output.shape != tuple(shape):
+        return f"{output.dtype}{output.shape} instead of {dtype}{tuple(shape)}"
+    if not shape and output.ndim == 0:
+        output, expected, allowed = output.reshape(1), expected.reshape(1), allowed.reshape(1)
+    if dtype.startswith("float"):
+        got = output.astype("float64")
+        with np.errstate(all="ignore"):
+            same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+            near = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) <= allowed)
+        bad = ~np.isinf(allowed) & ~same & ~near
+        if ZERO_SIGNS:
+            bad |= (allowed == 0) & (got == 0) & (expected == 0) & (np.signbit(got) != np.signbit(expected))
+    else:
+        got, bad = output, ~np.isinf(allowed) & (output != expected)
+    if not bad.any():
+        return None
+    at = tuple(int(i[0]) for i in np.nonzero(bad))
+    detail = f"expected {expected[at]}, got {got[at]}, allowed {allowed[at]:.3g}"
+    return f"{bad.sum()} of {bad.size} wrong, at {at}: {detail}"
+
+
+def main():
+    if SYMPTOM in ("crash", "timeout") and "--child" not in sys.argv:
+        import subprocess
+
+        try:
+            code = subprocess.run([sys.executable, __file__, "--child"], timeout=SECONDS).returncode
+        except subprocess.TimeoutExpired:
+            print("reproduced: no result within", SECONDS, "s")
+            return 1
+        print("the process ended with status", code)
+        return 0 if code == 0 else 77 if code == 77 else 1
+    try:
+        outputs = load({n: ARRAYS[n] for n in PARAMETERS})(*[ARRAYS[n] for n in INPUTS])
+    except Exception as error:
+        # another failure than the one looked for says nothing about it: like a framework that is not there
+        print(f"{'reproduced' if SYMPTOM == 'rejected' else 'not available'}: {type(error).__name__}: {error}")
+        return 1 if SYMPTOM == "rejected" else 77
+    if len(outputs) != len(OUTPUTS):
+        print(f"reproduced: {len(outputs)} outputs instead of {len(OUTPUTS)}")
+        return 1
+    failed = 0
+    for i, (dtype, shape) in enumerate(OUTPUTS):
+        problem = wrong(np.asarray(outputs[i]), EXPECTED[i], ALLOWED[i], dtype, shape)
+        print(f"output {i}: {problem or 'correct'}")
+        failed |= problem is not None
+    print("reproduced" if failed else "not reproduced")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''
+
+
+def write(
+    folder: Path,
+    target: Target,
+    case: Case,
+    expected: Mapping[str, Bounded],
+    symptom: str,
+    title: str,
+    seconds: float,
+) -> Path:
+    """Write `reproducer.py` (and `data.npz` where arrays are large) into `folder`; returns its path."""
+    outputs = [expected[name] for name in case.graph.outputs]
+    groups = {
+        "ARRAYS": dict(case.arrays),
+        "EXPECTED": {str(i): b.value for i, b in enumerate(outputs)},
+        "ALLOWED": {str(i): b.error for i, b in enumerate(outputs)},
+    }
+    arrays = [a for group in groups.values() for a in group.values()]
+    inline = all(a.size <= INLINE for a in arrays)
+    lines = [
+        f"SYMPTOM = {symptom!r}  # {SYMPTOMS[symptom].__name__}",
+        f"SECONDS = {seconds!r}",
+        f"ZERO_SIGNS = {all(b.zero_sign for b in outputs)!r}  # are the signs of zeros compared?",
+    ]
+    if inline:
+        lines += [f"{name} = {_literal(group, keyed=name == 'ARRAYS')}" for name, group in groups.items()]
+    else:
+        named: dict[str, Any] = {f"{n}_{k}": a for n, g in groups.items() for k, a in g.items()}
+        np.savez_compressed(folder / "data.npz", **named)
+        lines += [
+            'DATA = np.load(Path(__file__).with_name("data.npz"))',
+            'ARRAYS = {name: DATA["ARRAYS_" + name] for name in [*INPUTS, *PARAMETERS]}',
+            'EXPECTED = [DATA[f"EXPECTED_{i}"] for i in range(len(OUTPUTS))]',
+            'ALLOWED = [DATA[f"ALLOWED_{i}"] for i in range(len(OUTPUTS))]',
+        ]
+    text = _PROLOGUE.format(title=title, modules=list(target.modules))
+    text += target.program(case.graph) + _DATA.format(data="\n".join(lines)) + _CHECK
+    path = folder / "reproducer.py"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _literal(group: Mapping[str, np.ndarray], keyed: bool) -> str:
+    """A dict (or list) of arrays as Python source that gives back the same bits."""
+    items = [(f"{name!r}: " if keyed else "") + _array(array) for name, array in group.items()]
+    opening, closing = "{}" if keyed else "[]"
+    return "\n".join([opening, *(f"    {item}," for item in items), closing])
+
+
+def _array(array: np.ndarray) -> str:
+    """repr of a float64 is exact, and every float32 is one."""
+    text = f"array({array.tolist()!r}, dtype={str(array.dtype)!r})"
+    return text if array.size else f"{text}.reshape({array.shape!r})"

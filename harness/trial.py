@@ -1,0 +1,72 @@
+"""A Hypothesis test of one question: draw, examine, shrink, then minimise, store and explain what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from generators import caseio
+from generators.graphs import Case, cases
+from harness.backends import Target
+from harness.campaign import Campaign, operators_for
+from harness.findings import failure_text
+from oracles.discrepancy import SYMPTOMS, Discrepancy
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A discrepancy that no known issue explains, with the target that shows it."""
+
+    target: Target
+    case: Case
+    discrepancy: Discrepancy
+
+
+Examine = Callable[[Case], "Failure | None"]
+Record = Callable[[str, object], None]
+
+
+@dataclass
+class Trial:
+    """One test: the campaign that it belongs to, and how it draws. replay: a stored case instead of drawn ones."""
+
+    campaign: Campaign
+    max_nodes: int
+    replay: Path | None
+    record: Record
+
+    def run(self, targets: Sequence[Target], examine: Examine) -> None:
+        """Examine cases that at least one of the targets can express, until one fails or the profile's number
+        is reached. Raises the exception class of the symptom, with the text that a person reads."""
+        last: list[Failure] = []
+
+        def check(case: Case) -> None:
+            failure = examine(case)
+            if failure:
+                last.append(failure)  # Hypothesis runs the smallest one last
+                raise SYMPTOMS[failure.discrepancy.symptom](failure.discrepancy.message)
+
+        operators = operators_for(targets[0])
+        drawn = settings()(given(cases(self.max_nodes, operators))(check))
+        try:
+            if self.replay:
+                check(caseio.loads(self.replay.read_text(encoding="utf-8")))
+            else:
+                drawn()
+        except tuple(SYMPTOMS.values()):
+            pass
+        else:
+            return
+        failure = last[-1]
+        finding = self.campaign.investigate(failure.target, failure.case, failure.discrepancy)
+        if finding is None:  # known, as its reduction showed
+            return
+        self.record("target", failure.target.name)
+        self.record("fingerprint", finding.fingerprint)
+        self.record("reproducer", f"{finding.path}/reproducer.py")
+        stored = caseio.loads((Path(finding.path) / "graph.json").read_text(encoding="utf-8"))
+        pytest.fail(f"{failure_text(finding, stored)}", pytrace=False)

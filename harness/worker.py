@@ -1,0 +1,167 @@
+"""A worker: a process that executes the programs it is sent and returns their arrays. Standalone: it imports
+nothing but the standard library and numpy, so that any interpreter with a framework can run it as a script.
+
+Messages are a 4-byte length, a JSON header and the raw bytes of the arrays that the header lists; no pickle.
+They travel over the process' original stdin and stdout; programs get /dev/null and a file in their place."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import importlib
+import importlib.metadata
+import json
+import os
+import resource
+import signal
+import struct
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+MESSAGE_LIMIT = 2000  # characters kept of an error message
+
+
+def write_message(stream: IO[bytes], header: dict, arrays: dict[str, np.ndarray]) -> None:
+    """Send a header (JSON) and named arrays of plain dtypes."""
+    buffers = [np.ascontiguousarray(a) for a in arrays.values()]
+    described = [
+        {"name": name, "dtype": str(b.dtype), "shape": list(np.shape(arrays[name]))}
+        for name, b in zip(arrays, buffers, strict=True)
+    ]
+    text = json.dumps({**header, "arrays": described}).encode()
+    stream.write(struct.pack(">I", len(text)) + text + b"".join(b.tobytes() for b in buffers))
+    stream.flush()
+
+
+def read_message(stream: IO[bytes]) -> tuple[dict, dict[str, np.ndarray]]:
+    """Receive what `write_message` sent. Raises EOFError where the stream ends first."""
+    header = json.loads(_exactly(stream, struct.unpack(">I", _exactly(stream, 4))[0]))
+    arrays = {}
+    for item in header.pop("arrays"):
+        dtype = np.dtype(item["dtype"])
+        count = int(np.prod(item["shape"], dtype=np.int64))
+        data = bytearray(_exactly(stream, count * dtype.itemsize))
+        arrays[item["name"]] = np.frombuffer(data, dtype, count).reshape(item["shape"])
+    return header, arrays
+
+
+def _exactly(stream: IO[bytes], count: int) -> bytes:
+    data = stream.read(count)
+    if len(data) < count:
+        raise EOFError(f"{count} bytes expected, {len(data)} received")
+    return data
+
+
+def cpu_seconds() -> float:
+    """Processor time of this process and of the children it has waited for (compilers)."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def execute(path: str, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
+    """Run the program file: its `load` gets the parameters, what that returns gets the inputs."""
+    started = cpu_seconds()
+    namespace: dict = {"__name__": "program"}
+    try:
+        exec(compile(Path(path).read_text(encoding="utf-8"), path, "exec"), namespace)
+        run = namespace["load"]({name: arrays[name] for name in namespace["PARAMETERS"]})
+        outputs = run(*[arrays[name] for name in namespace["INPUTS"]])
+        results = {str(i): np.asarray(output) for i, output in enumerate(outputs)}
+        for result in results.values():
+            if result.dtype.kind not in "biufc":
+                raise TypeError(f"an output is not a plain array but {result.dtype}")
+    except MemoryError as error:
+        return {"outcome": "memory", "message": str(error)[:MESSAGE_LIMIT], "cpu": cpu_seconds() - started}, {}
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = (bool(frames) and frames[-1].filename == path) or isinstance(error, SyntaxError)
+        header = {
+            "outcome": "rejected",
+            "kind": type(error).__name__,
+            "message": str(error)[:MESSAGE_LIMIT],
+            # raised by the program's own text, not by a framework that it called
+            "own": own and isinstance(error, NameError | AttributeError | SyntaxError | ImportError),
+            "cpu": cpu_seconds() - started,
+        }
+        return header, {}
+    return {"outcome": "value", "cpu": cpu_seconds() - started}, results
+
+
+def _memory_used() -> int:
+    """Resident bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def _limit_memory(allowance: int) -> None:
+    """Let the address space grow by `allowance` bytes from now on."""
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + allowance, size + allowance))
+
+
+def versions_of(packages: list[str]) -> dict[str, str]:
+    """Installed versions of distributions; "a|b" means either."""
+    found = {}
+    for names in packages:
+        for name in names.split("|"):
+            try:
+                found[names] = importlib.metadata.version(name)
+                break
+            except importlib.metadata.PackageNotFoundError:
+                continue
+    return found
+
+
+def _after_program() -> None:
+    """Forget compiled code of the last program where the framework keeps it for ever."""
+    dynamo = sys.modules.get("torch._dynamo")
+    if dynamo is not None:
+        dynamo.reset()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--modules", nargs="*", default=[], help="imported before the first program")
+    parser.add_argument("--memory", type=int, default=0, help="bytes that programs may allocate; 0: no limit")
+    parser.add_argument("--recycle", type=int, default=0, help="leave when resident memory has grown by this")
+    options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: do not outlive the parent
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    warnings.filterwarnings("ignore")
+    started = cpu_seconds()
+    try:
+        for module in options.modules:
+            importlib.import_module(module)
+    except Exception as error:  # any failure to import is the reason why its targets are off
+        write_message(replies, {"outcome": "unavailable", "message": f"{type(error).__name__}: {error}"}, {})
+        return
+    if options.memory:
+        _limit_memory(options.memory)
+    baseline = _memory_used()
+    write_message(replies, {"outcome": "ready", "cpu": cpu_seconds() - started}, {})
+    while True:
+        try:
+            header, arrays = read_message(requests)
+        except EOFError:
+            return
+        os.ftruncate(2, 0)
+        reply, results = execute(header["program"], arrays)
+        del arrays
+        leave = reply["outcome"] == "memory" or (options.recycle and _memory_used() - baseline > options.recycle)
+        write_message(replies, {**reply, "leaving": bool(leave)}, results)
+        if leave:
+            os._exit(0)
+        _after_program()
+
+
+if __name__ == "__main__":
+    main()

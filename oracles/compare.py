@@ -1,0 +1,94 @@
+"""Arrays against bounded references, element by element. NaN and infinities are compared, never erased."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from generators.graph import TensorType
+from generators.ops.bounded import Bounded
+from oracles.discrepancy import Discrepancy
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How many elements were compared, and how many a correct back end may set to anything."""
+
+    elements: int = 0
+    undetermined: int = 0
+    discrepancy: Discrepancy | None = None
+
+    @property
+    def wasted(self) -> bool:
+        """Nothing was compared: there were elements, and none was determined."""
+        return self.elements > 0 and self.elements == self.undetermined
+
+
+def compare_all(
+    outputs: Sequence[np.ndarray], types: Sequence[TensorType], references: Sequence[Bounded]
+) -> Comparison:
+    """All outputs of a run against their references. The first discrepancy is kept, the counts cover all.
+    Raises ValueError for no outputs at all: zero comparisons are an error, not agreement."""
+    if not types:
+        raise ValueError("nothing to compare")
+    if len(outputs) != len(types):
+        return Comparison(discrepancy=Discrepancy("outputs", f"{len(outputs)} outputs instead of {len(types)}"))
+    elements = undetermined = 0
+    first: Discrepancy | None = None
+    for index, (output, type_, reference) in enumerate(zip(outputs, types, references, strict=True)):
+        elements += reference.value.size
+        undetermined += int(np.count_nonzero(reference.undetermined))
+        first = first or compare(output, type_, reference, index)
+    return Comparison(elements, undetermined, first)
+
+
+def compare(output: np.ndarray, type_: TensorType, reference: Bounded, index: int = 0) -> Discrepancy | None:
+    """One output against its reference: type, then special values, then finite values."""
+    if str(output.dtype) != type_.dtype or output.shape != type_.shape:
+        got = TensorType(str(output.dtype), output.shape)
+        return Discrepancy("type", f"{got} instead of {type_}", index)
+    determined = ~reference.undetermined
+    if not reference.floating:
+        wrong = determined & (output != reference.value)
+        return _describe("value", wrong, output, reference, index) if wrong.any() else None
+    value = reference.value
+    got = output.astype(np.float64)
+    special = determined & (np.isfinite(value) != np.isfinite(got))
+    special |= determined & ~np.isfinite(value) & (np.isnan(value) != np.isnan(got))
+    special |= determined & np.isinf(value) & (got != value)
+    if special.any():
+        return _describe("special", special, got, reference, index)
+    with np.errstate(all="ignore"):
+        wrong = determined & np.isfinite(value) & (np.abs(got - value) > reference.error)
+    if wrong.any():
+        return _describe("value", wrong, got, reference, index)
+    if reference.zero_sign:
+        zero = determined & (value == 0) & (reference.error == 0)
+        wrong = zero & (np.signbit(got) != np.signbit(value))
+        if wrong.any():
+            return _describe("special", wrong, got, reference, index)
+    return None
+
+
+def _describe(symptom: str, wrong: np.ndarray, got: np.ndarray, reference: Bounded, index: int) -> Discrepancy:
+    """Counts, the worst element with its place, and what was allowed there."""
+    count, total = int(np.count_nonzero(wrong)), wrong.size
+    value, error = reference.value, reference.error
+    share = f"mismatched {count} of {total} ({100 * count / total:.3g} %)"
+    if symptom == "value" and reference.floating:
+        with np.errstate(all="ignore"):
+            ratio = np.where(wrong, np.abs(got - value) / np.maximum(error, np.finfo(np.float64).tiny), 0.0)
+        place = np.unravel_index(int(np.argmax(ratio)), wrong.shape)
+        distance = abs(float(got[place]) - float(value[place]))
+        detail = f"greatest error {distance:.3g} at {_place(place)}, allowed {float(error[place]):.3g}"
+        detail += f"; expected {float(value[place]):.9g}, got {float(got[place]):.9g}"
+        return Discrepancy(symptom, f"{share}   {detail}", index, float(ratio[place]))
+    place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    detail = f"first at {_place(place)}: expected {value[place]!s}, got {got[place]!s}"
+    return Discrepancy(symptom, f"{share}   {detail}", index)
+
+
+def _place(place: tuple) -> str:
+    return "(" + ", ".join(str(int(i)) for i in place) + ")" if place else "()"

@@ -1,0 +1,33 @@
+"""Small graphs that several tests use."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from generators.graph import Graph, Leaf, Node, TensorType
+from generators.graphs import Case
+from generators.ops import check
+
+F23 = TensorType("float32", (2, 3))
+F32 = TensorType("float32", (3, 2))
+F22 = TensorType("float32", (2, 2))
+
+
+def chain() -> Graph:
+    """exp(x0 @ w0), negated; two outputs."""
+    return check(
+        Graph(
+            (Leaf("x0", F23), Leaf("w0", F32, "parameter")),
+            (
+                Node("v0", "matmul", ("x0", "w0"), (), F22),
+                Node("v1", "exp", ("v0",), (), F22),
+                Node("v2", "neg", ("v1",), (), F22),
+            ),
+            ("v2", "v0"),
+        )
+    )
+
+
+def chain_case() -> Case:
+    x = np.array([[0.25, -1.5, 3.0], [1.0, 0.5, -0.125]], np.float32)
+    return Case(chain(), {"x0": x, "w0": x.reshape(3, 2).copy()})

@@ -1,0 +1,107 @@
+"""What README.md says works: its code is executed, its commands and options exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from syrupy.assertion import SnapshotAssertion
+from typer.main import get_command
+
+from generators.graph import Graph, Leaf, Node, TensorType
+from generators.graphs import Case
+from generators.ops import OPS, check
+from harness import cli, probe
+from harness.dialects import DIALECTS
+from harness.laboratory import Laboratory
+from harness.pool import Pool
+from oracles import forward
+from oracles.outcome import Crash, Value
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def example(heading: str) -> SimpleNamespace:
+    """What the one Python block under a heading defines."""
+    section = re.split(rf"^### {heading}$", README, flags=re.MULTILINE)[1]
+    section = re.split(r"^##", section, flags=re.MULTILINE)[0]
+    (block,) = re.findall(r"^```python\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
+    namespace: dict = {"__name__": "readme"}
+    exec(compile(block, f"README.md, {heading}", "exec"), namespace)
+    return SimpleNamespace(**namespace)
+
+
+@pytest.fixture
+def case(monkeypatch: pytest.MonkeyPatch) -> Case:
+    """The README's operator, registered, applied to one array."""
+    monkeypatch.setitem(OPS, "cube", example("Adding an operator").cube)
+    type_ = TensorType("float32", (4,))
+    graph = Graph((Leaf("x0", type_),), (Node("v0", "cube", ("x0",), (), type_),), ("v0",))
+    return Case(check(graph), {"x0": np.array([0.1, -1.5, 3.0, -0.0], "float32")})
+
+
+def test_every_python_block_is_covered() -> None:
+    assert README.count("```python") == 3
+
+
+def test_adding_an_operator(case: Case, snapshot: SnapshotAssertion) -> None:
+    assert [d.unsupported(case.graph) for d in DIALECTS.values()] == [None] * len(DIALECTS)
+    assert DIALECTS["torch"].source(case.graph, "") == snapshot
+    bound = forward.plan(case)["v0"]
+    x = case.arrays["x0"]
+    assert np.array_equal(bound.value, x.astype("float64") ** 3)
+    right = Value((x * x * x,))
+    assert forward.judge(case.graph, {"v0": bound}, right).status == "agree"
+    wrong = Value((x * x * x * np.float32(1 + 2**-20),))
+    assert forward.judge(case.graph, {"v0": bound}, wrong).status == "mismatch"
+
+
+def test_adding_a_back_end(case: Case, snapshot: SnapshotAssertion) -> None:
+    target = example("Adding a back end").torch_fx
+    assert target.program(case.graph) == snapshot
+    if not probe.probe(target).available:
+        pytest.skip(f"{target.name}: {probe.probe(target).reason}")
+    with Pool() as pool:
+        examination = Laboratory(pool).examine(case, [target])
+    assert examination.verdicts["torch-fx"].status == "agree"
+
+
+def test_adding_an_oracle(case: Case) -> None:
+    oracle = example("Adding an oracle")
+    runs = oracle.plan(case)
+    assert np.array_equal(runs["negated"].arrays["x0"], -case.arrays["x0"])
+
+    def cubes(role: str, fault: float = 0.0) -> Value:
+        x = runs[role].arrays["x0"]
+        return Value((x * x * x + np.float32(fault),))
+
+    assert oracle.judge(case, {role: cubes(role) for role in runs}) is None
+    planted = oracle.judge(case, {"plain": cubes("plain"), "negated": cubes("negated", 1e-3)})
+    assert planted.symptom == "value"
+    lost = oracle.judge(case, {"plain": cubes("plain"), "negated": Crash("signal SIGSEGV")})
+    assert lost.symptom == "crash"
+
+
+def test_commands_and_options_exist() -> None:
+    commands = get_command(cli.app).commands  # pyright: ignore[reportAttributeAccessIssue]
+    rows = dict(re.findall(r"^\| `(\w+)[^`]*` \| (.*) \|$", README, re.MULTILINE))
+    del rows["dev"], rows["ci"], rows["nightly"]
+    assert set(rows) == set(commands)
+    options = {option for parameter in commands["hunt"].params for option in parameter.opts}
+    section = README.split("## The command line")[1].split("The same search")[0]
+    named = set(re.findall(r"`(--[a-z][\w-]+)", section)) - {"--help"}
+    assert named
+    assert named <= options
+
+
+def test_pytest_options_and_profiles_exist(pytestconfig: pytest.Config) -> None:
+    section = README.split("The same search")[1].split("## Adding")[0]
+    for option in set(re.findall(r"(?<!-)--[a-z][\w-]+", section)):
+        pytestconfig.getoption(option)  # raises ValueError where there is none
+    for name, examples in re.findall(r"^\| `(\w+)` \| (\d+) \|", section, re.MULTILINE):
+        assert settings.get_profile(name).max_examples == int(examples)

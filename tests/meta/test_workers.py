@@ -1,0 +1,142 @@
+"""Whatever a program does to its worker becomes a classified outcome, in time, and the run goes on."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from harness.pool import PREFIX, HarnessError, Job, Limits, Pool, ProgramError, Unavailable
+from oracles.outcome import Crash, Outcome, Rejected, Timeout, Value
+
+HEADER = "import ctypes, os, signal, sys, time\nimport numpy as np\nINPUTS = {}\nPARAMETERS = {}\n"
+LIMITS = Limits(seconds=3.0, memory=1 << 30)
+
+
+def job(body: str, framework: str = "one") -> Job:
+    """A program whose `load` runs `body`."""
+    lines = "\n".join("    " + line for line in body.splitlines())
+    return Job(framework, ("json",), f"{HEADER}def load(parameters):\n{lines}\n", {})
+
+
+GOOD = job("return lambda: [np.ones(3)]")
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    with Pool(LIMITS) as pool:
+        yield pool
+
+
+def outcome(pool: Pool, body: str) -> Outcome:
+    """What comes of `body`; the worker must still serve the next program."""
+    bad, good = pool.run([job(body), GOOD])
+    assert isinstance(good, Value)
+    assert good.outputs[0].tolist() == [1.0, 1.0, 1.0]
+    return bad
+
+
+@pytest.mark.parametrize(
+    ("body", "how"),
+    [
+        ("ctypes.string_at(0)", "signal SIGSEGV"),
+        ("os.abort()", "signal SIGABRT"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "signal SIGKILL"),
+        ("sys.exit(3)", "exit 3"),
+        ("os._exit(0)", "exit 0"),
+        ("np.ones(100 << 30, np.uint8)", "out of memory"),
+        ("kept = []\nwhile True: kept.append(np.ones(1 << 24, np.uint8))", "out of memory"),
+    ],
+)
+def test_death_is_a_crash(pool: Pool, body: str, how: str) -> None:
+    got = outcome(pool, body)
+    assert isinstance(got, Crash)
+    assert got.how == how
+
+
+def test_stderr_of_a_crash_is_kept(pool: Pool) -> None:
+    got = outcome(pool, "sys.stderr.write('free(): invalid pointer')\nsys.stderr.flush()\nos.abort()")
+    assert got == Crash("signal SIGABRT", "free(): invalid pointer")
+
+
+@pytest.mark.parametrize("body", ["time.sleep(60)", "while True: pass", "signal.pause()"])
+def test_hang_is_a_timeout(pool: Pool, body: str) -> None:
+    started = time.monotonic()
+    assert outcome(pool, body) == Timeout(3.0)
+    assert time.monotonic() - started < 10
+
+
+def test_garbage_on_stdout_is_harmless(pool: Pool) -> None:
+    got = outcome(pool, "print('x' * 10**6, flush=True)\nos.write(1, b'y' * 10**5)\nreturn lambda: [np.zeros((0, 2))]")
+    assert isinstance(got, Value)
+    assert got.outputs[0].shape == (0, 2)
+
+
+def test_exception_is_a_rejection(pool: Pool) -> None:
+    got = outcome(pool, "raise ValueError('kernel too large')")
+    assert isinstance(got, Rejected)
+    assert (got.kind, got.message) == ("ValueError", "kernel too large")
+
+
+@pytest.mark.parametrize("body", ["return undefined_name", "import no_such_module"])
+def test_a_wrong_program_is_a_bug_of_ours(pool: Pool, body: str) -> None:
+    with pytest.raises(ProgramError):
+        pool.run([job(body)])
+
+
+def test_missing_framework_is_named(pool: Pool) -> None:
+    with pytest.raises(Unavailable, match="absent: ModuleNotFoundError: No module named 'no_such_framework'"):
+        pool.run([Job("absent", ("no_such_framework",), "", {})])
+
+
+def test_unknown_outcome_is_an_error() -> None:
+    assert issubclass(Unavailable, HarnessError)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array(1.5, np.float32),
+        np.zeros((0, 3), np.int64),
+        np.array([[True], [False]]),
+        np.array([np.nan, np.inf, -0.0]),
+        np.arange(24, dtype=np.int32).reshape(2, 3, 4).transpose(2, 0, 1),
+    ],
+    ids=["scalar", "empty", "bool", "special", "transposed"],
+)
+def test_arrays_travel_bit_for_bit(pool: Pool, array: np.ndarray) -> None:
+    program = "INPUTS = {'x': 0}\nPARAMETERS = {'w': 0}\ndef load(p):\n    return lambda x: [x, p['w']]\n"
+    (got,) = pool.run([Job("one", ("json",), program, {"x": array, "w": array})])
+    assert isinstance(got, Value)
+    for result in got.outputs:
+        assert result.dtype == array.dtype
+        assert result.shape == array.shape
+        assert result.tobytes() == np.ascontiguousarray(array).tobytes()
+
+
+def test_crash_by_an_earlier_program_is_not_blamed_on_the_next(pool: Pool) -> None:
+    delayed = "import threading\nthreading.Timer(0.3, os.abort).start()\nreturn lambda: [np.ones(1)]"
+    first, second = pool.run([job(delayed), job("time.sleep(1)\nreturn lambda: [np.ones(2)]")])
+    assert isinstance(first, Value)
+    assert isinstance(second, Value)
+    assert pool.unconfirmed == 1
+
+
+def test_frameworks_run_side_by_side(pool: Pool) -> None:
+    started = time.monotonic()
+    pool.run([job("time.sleep(1.5)\nreturn lambda: [np.ones(1)]", name) for name in ("one", "two")])
+    assert time.monotonic() - started < 2.9
+
+
+def test_nothing_outlives_the_pool() -> None:
+    before = set(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
+    with Pool(LIMITS) as pool:
+        pool.run([job("import subprocess\nsubprocess.Popen(['sleep', '61'])\nreturn lambda: [np.ones(1)]")])
+        assert len(psutil.Process().children(recursive=True)) >= 2
+    assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "61"]]
+    assert set(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")) == before

@@ -1,0 +1,26 @@
+"""Every known issue still shows itself on every target that it names: one that does not is fixed, or is worded
+too widely, and either way its entry must go or change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from generators import caseio
+from harness import known_issues
+from harness.campaign import Campaign
+from harness.cli import KNOWN_ISSUES
+
+ISSUES = known_issues.load(KNOWN_ISSUES)
+
+
+@pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.id)
+def test_known_issue(issue: known_issues.KnownIssue, campaign: Campaign) -> None:
+    case = caseio.loads(Path(KNOWN_ISSUES.parent, issue.case).read_text(encoding="utf-8"))
+    targets = known_issues.targets_of(issue)
+    if not targets:
+        pytest.skip(f"{issue.id}: none of {', '.join(issue.targets)} is available in a version that it names")
+    statuses = {target.name: known_issues.still_shows(campaign.lab, issue, target, case) for target in targets}
+    assert "fixed" not in statuses.values(), statuses
+    assert "shows" in statuses.values(), statuses
