@@ -17,7 +17,7 @@ import pytest
 
 from harness import hunt
 from harness.backends import TARGETS, Level, Target
-from harness.pool import PREFIX, Limits
+from harness.pool import Limits
 from oracles.forward import STATUSES
 
 _TROUBLE = """
@@ -39,15 +39,24 @@ def troubled(name: str, trouble: str) -> Target:
     return replace(good, name=name, framework=name, load=load, level=Level(name, 0))
 
 
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files of this test alone: what is left in it was left by this test."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return folder
+
+
 @pytest.mark.slow
-def test_a_hunt_survives_crashes_hangs_and_memory_hogs(tmp_path: Path) -> None:
+def test_a_hunt_survives_crashes_hangs_and_memory_hogs(tmp_path: Path, scratch: Path) -> None:
     """One target crashes on every third program, one hangs on every fifth, one eats memory on every fourth."""
     targets = (
         troubled("crasher", "KEY % 3 or os.abort()"),
         troubled("hanger", "KEY % 5 or time.sleep(1000)"),
         troubled("eater", "KEY % 4 or np.ones(100 << 30, np.uint8)"),
     )
-    before = set(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
     limits = Limits(seconds=2.0, memory=2 << 30)
     options = hunt.Options(targets, 100.0, 1, 3, tmp_path / "findings", limits=limits, cases=30, reduction=1.0)
     started = time.monotonic()
@@ -65,7 +74,7 @@ def test_a_hunt_survives_crashes_hangs_and_memory_hogs(tmp_path: Path) -> None:
     # ONNX Runtime's own bugs may be among them: no known issues are given
     assert {f.symptom for f in tally.findings.values()} >= {"crash", "timeout"}
     assert not [p for p in psutil.Process().children(recursive=True) if "worker.py" in " ".join(p.cmdline())]
-    assert set(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")) == before
+    assert not list(scratch.iterdir())
 
 
 def command(*arguments: str) -> list[str]:
@@ -108,8 +117,7 @@ def test_same_seed_same_cases(tmp_path: Path) -> None:
     assert counts[0] == counts[1]
 
 
-def test_interrupt_ends_everything_and_keeps_findings(tmp_path: Path) -> None:
-    before = set(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
+def test_interrupt_ends_everything_and_keeps_findings(tmp_path: Path, scratch: Path) -> None:
     report = tmp_path / "report.json"
     arguments = ("hunt", "--budget", "10m", "--targets", "ort-*,torch-eager", "--findings", str(tmp_path / "f"))
     process = subprocess.Popen(
@@ -129,7 +137,7 @@ def test_interrupt_ends_everything_and_keeps_findings(tmp_path: Path) -> None:
     assert json.loads(report.read_text())["cases"] > 0
     _, alive = psutil.wait_procs(children, timeout=5)
     assert not alive
-    assert set(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")) <= before
+    assert not list(scratch.iterdir())
 
 
 @pytest.mark.parametrize(
