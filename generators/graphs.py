@@ -26,6 +26,9 @@ from generators.ops.spec import Draw, OpSpec, Value
 
 T = TypeVar("T")
 
+FAVOURED = ("float32", "float32", "float32", "float64", "int64", "int64", "int32")
+"""What `Draw.dtype` is drawn from."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -41,6 +44,7 @@ class HypothesisDraw:
 
     def __init__(self, draw: Callable) -> None:
         self._draw = draw
+        self.dtype = FAVOURED[0]
 
     def integer(self, low: int, high: int) -> int:
         return low if low == high else self._draw(st.integers(low, high))
@@ -58,6 +62,7 @@ class SeededDraw:
 
     def __init__(self, seed: str) -> None:
         self._rng = random.Random(seed)
+        self.dtype = FAVOURED[0]
 
     def integer(self, low: int, high: int) -> int:
         return self._rng.randint(low, high)
@@ -83,8 +88,11 @@ class _Builder:
         """An existing value that fits, counted back from the newest, or a new leaf."""
         slot = spec.slot(position)
         fitting = [(name, v.type) for name, v in reversed(self.values) if slot.fits(v, earlier)]
+        favoured = [(name, type_) for name, type_ in fitting if type_.dtype == self.d.dtype]
+        if favoured and self.d.integer(0, 3) < 3:
+            fitting = favoured
         # one more than there are: the last stands for a new leaf
-        back = self.d.integer(0, min(len(fitting), 4)) if self.values else 0
+        back = self.d.integer(0, min(len(fitting), 4)) if fitting else 0
         if back < len(fitting):
             return fitting[back]
         role = "parameter" if self.d.boolean() else "input"
@@ -134,17 +142,18 @@ def build_graph(
         if seed:  # 0, the simplest: all of them
             rng = random.Random(seed)
             names = tuple(rng.sample(names, min(len(names), rng.choice((4, 6, 10, 16, 32, 64)))))
+    d.dtype = d.choice(FAVOURED)
     builder = _Builder(d)
     attempts = 0
     while len(builder.nodes) < max_nodes and attempts < 4 * max_nodes:
-        if len(builder.nodes) >= min_nodes and d.integer(0, 2 * max_nodes) == 0:
+        if len(builder.nodes) >= min_nodes and d.integer(0, 8 * max_nodes) == 0:
             break
         attempts += 1
         builder.add(OPS[d.choice(names)])
     if not builder.nodes:
         builder.add(OPS["neg"])
     sinks = [node.name for node in builder.nodes if node.name not in builder.used]
-    outputs = [sinks[-1], *(name for name in reversed(sinks[:-1]) if d.integer(0, 3) > 0)]
+    outputs = sinks[::-1]
     outputs += [node.name for node in builder.nodes if node.name in builder.used and d.integer(0, 15) == 15]
     return Graph(tuple(builder.leaves), tuple(builder.nodes), tuple(outputs)).pruned()
 
@@ -153,7 +162,9 @@ def draw_recipes(d: Draw, graph: Graph) -> dict[str, Recipe]:
     """A distribution for each leaf and one seed for all. Special values come to a graph, not to a leaf: most
     graphs have none, so that errors which they would hide show."""
     seed = d.integer(0, 2**32 - 1)
-    floats = d.choice((FLOAT_CHOICES, FLOAT_CHOICES, FLOAT_CHOICES, MIXED_CHOICES, NONFINITE_CHOICES))
+    floats = d.choice(
+        (FLOAT_CHOICES, FLOAT_CHOICES, FLOAT_CHOICES, MIXED_CHOICES, NONFINITE_CHOICES, NONFINITE_CHOICES)
+    )
     chosen = {}
     for i, leaf in enumerate(graph.leaves):
         names = floats if leaf.type.dtype in FLOATS else INTEGER_CHOICES

@@ -66,7 +66,7 @@ def _subnormals(rng: Rng, n: int, dtype: str) -> np.ndarray:
 def _specials(rng: Rng, n: int, dtype: str) -> np.ndarray:
     """Normal numbers with NaN, infinities and zeros among them."""
     values = rng.standard_normal(n)
-    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0])[rng.integers(0, 5, n)]
+    special = np.array([np.nan, np.nan, np.inf, -np.inf, 0.0, -0.0])[rng.integers(0, 6, n)]
     return np.where(rng.integers(0, 4, n) == 0, special, values)
 
 
@@ -114,11 +114,22 @@ FLOAT_CHOICES = (
     *("halves",) * 3,
     *("small_integers",) * 2,
     *("with_zeros",) * 2,
-    *("hundreds",) * 2,
+    *("hundreds",) * 3,
     "huge",
 )
-MIXED_CHOICES = ("normal", "halves", "with_zeros", "huge", "tiny", "extreme", "subnormals", "infinities", "specials")
-NONFINITE_CHOICES = ("normal", "specials", "specials", "infinities")
+MIXED_CHOICES = (
+    "normal",
+    "hundreds",
+    "halves",
+    "with_zeros",
+    "huge",
+    "tiny",
+    "extreme",
+    "subnormals",
+    "infinities",
+    "specials",
+)
+NONFINITE_CHOICES = ("specials", "hundreds", "specials", "infinities", "normal")
 INTEGER_CHOICES = ("small_integers", "small_integers", "full_range", "boundaries")
 
 

@@ -52,7 +52,7 @@ def _fresh_right(d: Draw, earlier: Types) -> TensorType:
     if kind == 6 and len(batch) == a.rank - 2 < MAX_RANK - 2:
         batch.insert(0, draw_dim(d, min(4, MAX_ELEMENTS // max(1, rows, size_of(batch) * a.shape[-1]))))
     largest = max(1, rows * (max(1, batch[0]) if len(batch) > a.rank - 2 else 1), size_of(batch) * a.shape[-1])
-    return TensorType(a.dtype, (*batch, a.shape[-1], draw_dim(d, MAX_ELEMENTS // largest)))
+    return TensorType(a.dtype, (*batch, a.shape[-1], draw_dim(d, MAX_ELEMENTS // largest, like=a.shape[-1])))
 
 
 def _matmul(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -96,7 +96,7 @@ def _accepts_weight(type_: TensorType, earlier: Types) -> bool:
 def _fresh_weight(d: Draw, earlier: Types) -> TensorType:
     x = earlier[0]
     most = MAX_ELEMENTS // max(1, size_of(x.shape[:-1]), x.shape[-1])
-    return TensorType(x.dtype, (draw_dim(d, most), x.shape[-1]))
+    return TensorType(x.dtype, (draw_dim(d, most, like=x.shape[-1]), x.shape[-1]))
 
 
 def _linear(args: Sequence[Bounded], call: Call) -> Bounded:

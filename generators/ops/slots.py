@@ -21,8 +21,11 @@ DIMS = (2, 3, 1, 4, 5, 6, 7, 8, 9, 16, 17, 33)
 MAX_RANK = 4
 
 
-def draw_dim(d: Draw, most: int = 33, zero: bool = True) -> int:
-    """A dimension: mostly small, sometimes one beside a vector width, seldom 0 (where allowed)."""
+def draw_dim(d: Draw, most: int = 33, zero: bool = True, like: int | None = None) -> int:
+    """A dimension: mostly small, sometimes one beside a vector width, seldom 0 (where allowed); often the same as
+    another one, `like`: a mistaken transposition raises in a rectangle and shows only in a square."""
+    if like is not None and like <= most and d.integer(0, 3) == 3:
+        return like
     kind = d.integer(0, 31)
     if kind == 31 and zero:
         return 0
@@ -45,9 +48,8 @@ def draw_shape(d: Draw, min_rank: int = 0, max_rank: int = MAX_RANK, zero: bool 
 
 
 def draw_dtype(d: Draw, dtypes: Sequence[str]) -> str:
-    """One of `dtypes`, float32 more often than the others."""
-    weighted = (*(t for t in dtypes if t == "float32"), *dtypes)
-    return d.choice(weighted)
+    """One of `dtypes`: mostly the one that the graph favours."""
+    return d.dtype if d.dtype in dtypes and d.integer(0, 3) < 3 else d.choice(dtypes)
 
 
 # ---- operand slots ------------------------------------------------------------------------------------

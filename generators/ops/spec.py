@@ -15,7 +15,11 @@ Domain = tuple[int, int]
 
 
 class Draw(Protocol):
-    """The source of every random choice. Shrinks towards `low`, the first option and False."""
+    """The source of every random choice. Shrinks towards `low`, the first option and False.
+
+    dtype: what most new leaves of the graph are, where their place allows it: operators of rare dtypes meet"""
+
+    dtype: str
 
     def integer(self, low: int, high: int) -> int: ...
     def choice(self, options: Sequence[T]) -> T: ...
