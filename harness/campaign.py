@@ -43,7 +43,8 @@ class Campaign:
         Each node is run alone. One that is wrong by itself in a way that is not known is what remains. If all
         such nodes are known, they are taken out (their results become inputs) and the rest is run again, so that
         a known bug hides nothing behind it. Where no node is wrong by itself, known issues have to cover every
-        node of the graph."""
+        node of the graph; but where a process died, the nodes that known crashes cover are taken out, since damage
+        to memory shows only sometimes, and anywhere."""
         nearby = [
             issue
             for issue in self.issues
@@ -52,6 +53,12 @@ class Campaign:
         if not nearby:
             return case, discrepancy
         guilty = culprit.blame(self.lab, target, case)
+        if not guilty and discrepancy.symptom == "crash":
+            guilty = [
+                culprit.Guilt(node, case, discrepancy)
+                for node in case.graph.nodes
+                if self._known(target, case.graph, node, discrepancy)
+            ]
         found: list[KnownIssue] = []
         for node, shown in [(g.node, g.discrepancy) for g in guilty] or [(n, discrepancy) for n in case.graph.nodes]:
             issue = self._known(target, case.graph, node, shown)
@@ -165,8 +172,7 @@ class Campaign:
 
 
 def _covers(issue: KnownIssue, graph: Graph, node: Node) -> bool:
-    operands = [graph.types[name].dtype for name in node.operands[:1]]
-    return issue.covers(node.op, [node.type.dtype, *operands])
+    return issue.covers(node.op, node.type, [graph.types[name] for name in node.operands])
 
 
 def float64_twin(case: Case) -> Case | None:

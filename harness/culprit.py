@@ -38,14 +38,12 @@ def single(case: Case, node: Node, values: Mapping[str, np.ndarray]) -> Case:
 def diverging(lab: Laboratory, target: Target, case: Case) -> tuple[Node, ...]:
     """Nodes whose result does not follow from the operands that the target itself computed: the graph is run
     once more with every node as an output. Empty where that run fails or where nothing differs any more."""
-    graph = case.graph
-    everything = Graph(graph.leaves, graph.nodes, tuple(node.name for node in graph.nodes))
-    (outcome,) = lab.outcomes([(target, Case(everything, case.arrays))], confirm=False)
-    if not isinstance(outcome, Value) or len(outcome.outputs) != len(graph.nodes):
+    actual, graph = _computed(lab, target, case), case.graph
+    if actual is None:
         return ()
-    actual = {**case.arrays, **{n.name: o for n, o in zip(graph.nodes, outcome.outputs, strict=True)}}
-    if any(actual[n.name].shape != n.type.shape or str(actual[n.name].dtype) != n.type.dtype for n in graph.nodes):
-        return tuple(n for n in graph.nodes if actual[n.name].shape != n.type.shape)[:1]
+    odd = [n for n in graph.nodes if actual[n.name].shape != n.type.shape or str(actual[n.name].dtype) != n.type.dtype]
+    if odd:
+        return (odd[0],)
     exact: dict[str, Bounded] = {name: leaf(array) for name, array in actual.items()}
     wrong = []
     for index, node in enumerate(graph.nodes):
@@ -54,14 +52,37 @@ def diverging(lab: Laboratory, target: Target, case: Case) -> tuple[Node, ...]:
     return tuple(wrong)
 
 
+def _computed(lab: Laboratory, target: Target, case: Case) -> dict[str, np.ndarray] | None:
+    """What every leaf and node holds, according to the target. None where it does not say."""
+    nodes = case.graph.nodes
+    everything = Graph(case.graph.leaves, nodes, tuple(node.name for node in nodes))
+    (outcome,) = lab.outcomes([(target, Case(everything, case.arrays))], confirm=False)
+    if not isinstance(outcome, Value) or len(outcome.outputs) != len(nodes):
+        return None
+    return {**case.arrays, **{n.name: o for n, o in zip(nodes, outcome.outputs, strict=True)}}
+
+
 def blame(lab: Laboratory, target: Target, case: Case) -> list[Guilt]:
-    """Nodes that are wrong alone, on the operands that they have in the case as the reference computes them.
+    """Nodes that are wrong alone, on the operands that they have in the case as the reference computes them; if
+    there are none, on those that the target computes, which may differ where the reference leaves it open.
     Empty where it takes several nodes together, as with a wrong fusion."""
-    values = _values(case)
-    alone = [single(case, node, values) for node in case.graph.nodes]
-    outcomes = lab.outcomes([(target, one) for one in alone], confirm=False)
+    guilty = _guilty(lab, target, case, case.graph.nodes, _values(case))
+    if guilty or len(case.graph.nodes) == 1:
+        return guilty
+    wrong = diverging(lab, target, case)
+    actual = _computed(lab, target, case) if wrong else None
+    return _guilty(lab, target, case, wrong, actual) if actual else []
+
+
+def _guilty(
+    lab: Laboratory, target: Target, case: Case, nodes: Sequence[Node], values: Mapping[str, np.ndarray]
+) -> list[Guilt]:
+    """Those of the nodes that are wrong alone on these values. A crash counts where a fresh process repeats it: the
+    node before may have damaged memory."""
+    alone = [single(case, node, values) for node in nodes]
+    outcomes = lab.outcomes([(target, one) for one in alone])
     guilty = []
-    for node, one, outcome in zip(case.graph.nodes, alone, outcomes, strict=True):
+    for node, one, outcome in zip(nodes, alone, outcomes, strict=True):
         discrepancy = forward.judge(one.graph, forward.plan(one), outcome).discrepancy
         if discrepancy:
             guilty.append(Guilt(node, one, discrepancy))

@@ -13,6 +13,7 @@ from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from generators.graph import TensorType
 from generators.graphs import Case
 from generators.ops import OPS
 from harness.backends import TARGETS, Target
@@ -27,6 +28,7 @@ _KEYS = {
     "symptoms",
     "operators",
     "dtypes",
+    "empty",
     "versions",
     "message",
     "reason",
@@ -42,10 +44,10 @@ class KnownIssueError(ValueError):
 
 @dataclass(frozen=True)
 class KnownIssue:
-    """id: a short name; targets, operators: globs; dtypes: of the culprit's result or first operand (empty:
-    any); message: a regular expression found in the
-    message (empty: any); versions: of the framework; upstream: link or "not yet
-    reported"; case: a stored case file that shows it, relative to the known-issue file."""
+    """id: a short name; targets, operators: globs; dtypes: of the culprit's result or first operand (none: any);
+    empty: only where its result or an operand has size 0; message: a regular expression found in the message (none:
+    any); versions: of the framework; upstream: link or "not yet reported"; case: a stored case file that shows it,
+    relative to the known-issue file."""
 
     id: str
     targets: tuple[str, ...]
@@ -55,6 +57,7 @@ class KnownIssue:
     case: str
     oracle: str = "forward"
     dtypes: tuple[str, ...] = ()
+    empty: bool = False
     versions: str = ""
     message: str = ""
     upstream: str = "not yet reported"
@@ -81,10 +84,13 @@ class KnownIssue:
         """Is this version of the framework one of the entry's?"""
         return not self.versions or SpecifierSet(self.versions, prereleases=True).contains(version)
 
-    def covers(self, operator: str, dtypes: Sequence[str]) -> bool:
-        """Is this operator, with these dtypes (result, first operand), one of the entry's?"""
-        return any(fnmatchcase(operator, glob) for glob in self.operators) and (
-            not self.dtypes or any(dtype in self.dtypes for dtype in dtypes)
+    def covers(self, operator: str, result: TensorType, operands: Sequence[TensorType]) -> bool:
+        """Is this operator, with these types, one of the entry's?"""
+        dtypes = {type_.dtype for type_ in (result, *operands[:1])}
+        return (
+            any(fnmatchcase(operator, glob) for glob in self.operators)
+            and (not self.dtypes or not dtypes.isdisjoint(self.dtypes))
+            and (not self.empty or any(type_.size == 0 for type_ in (result, *operands)))
         )
 
 
@@ -124,6 +130,8 @@ def _entry(path: Path, entry: Mapping) -> KnownIssue:
         SpecifierSet(entry.get("versions", ""))
     except InvalidSpecifier as error:
         raise KnownIssueError(f"{where}: {error}") from error
+    if not isinstance(entry.get("empty", False), bool):
+        raise KnownIssueError(f"{where}: empty must be true or false")
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
     return KnownIssue(**values)
 

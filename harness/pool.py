@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import shutil
 import signal
@@ -112,9 +113,16 @@ class _Worker:
         """How the process ended, once its reply stream has."""
         code = self.process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
-        text = Path(self.log.name).read_text(encoding="utf-8", errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return Crash(how, lines[-1][:300] if lines else "")
+        return Crash(how, _last_words(Path(self.log.name).read_text(encoding="utf-8", errors="replace")))
+
+
+def _last_words(log: str) -> str:
+    """The line that says why a process died: the last one that names a failed check, otherwise the last one that
+    is not a frame of a stack trace. Empty where there is none."""
+    lines = [line.strip() for line in log.splitlines()[-100:] if line.strip()]
+    telling = [line for line in lines if re.search(r"[Cc]heck failed|Assertion|terminate called", line)]
+    others = [line for line in lines if not re.match(r"@ +0x|#\d|\*\*\* ", line)]
+    return (telling or others or [""])[-1][:300]
 
 
 def _environment(folder: Path, threads: int) -> dict[str, str]:

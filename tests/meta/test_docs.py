@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from generators.graph import TensorType
 from generators.ops import bounded, slots, spec
 from harness import known_issues
 from oracles.discrepancy import SYMPTOMS
@@ -78,5 +79,6 @@ def test_the_known_issue_of_the_page_matches_the_finding_of_the_readme(tmp_path:
     assert issue.concerns("tvm-O3", "0.27.0.post1", "forward", "rejected", message)
     assert not issue.concerns("tvm-O3", "0.28.0", "forward", "rejected", message)
     assert not issue.concerns("tvm-O2", "0.27.0.post1", "forward", "rejected", message)
-    assert issue.covers("matmul", ["float32"])
-    assert not issue.covers("add", ["float32"])
+    matrix = TensorType("float32", (2, 2))
+    assert issue.covers("matmul", matrix, [matrix])
+    assert not issue.covers("add", matrix, [matrix])

@@ -193,6 +193,7 @@ def test_a_known_issue_explains_its_own_bug(lab: Laboratory, tmp_path: Path) -> 
         {"versions": "<2"},
         {"message": "no such text"},
         {"oracle": "levels"},
+        {"empty": True},
     ],
     ids=lambda changes: next(iter(changes)),
 )
@@ -212,6 +213,7 @@ def test_a_known_issue_does_not_hide_another_bug_in_the_same_graph(lab: Laborato
         ({"targets": ["trch"]}, "no target matches 'trch'"),
         ({"operators": ["softmux"]}, "no operator matches 'softmux'"),
         ({"versions": "two"}, "Invalid specifier"),
+        ({"empty": 1}, "empty must be true or false"),
         ({"color": "red"}, "unknown or missing"),
     ],
 )
@@ -240,3 +242,19 @@ def test_a_known_issue_hides_nothing_behind_it(lab: Laboratory, tmp_path: Path) 
     rest = campaign.unexplained(both, chain_case(), verdict.discrepancy)
     assert rest is not None
     assert rest[0].graph.operators == ("neg",)
+
+
+@pytest.mark.parametrize(("operator", "known"), [("neg", True), ("exp", False)])
+def test_a_crash_that_no_node_repeats_alone_is_known_where_it_goes_with_the_known_node(
+    lab: Laboratory, tmp_path: Path, operator: str, known: bool
+) -> None:
+    """neg damages memory, which kills the process in the whole graph only; without neg all is well, without exp not."""
+    alone = "len(INPUTS) == 1 and 'x0' not in INPUTS"
+    text = f"torch.neg({{0}}) if {alone} else __import__('os').abort()"
+    target = replace(planted("neg", text), name="torch-eager")
+    issues = known_issues.load(issues_file(tmp_path, operators=[operator], symptoms=["crash"]))
+    campaign = Campaign(lab, [target], Store(tmp_path / "f"), issues)
+    verdict = lab.examine(chain_case(), [target]).verdicts["torch-eager"]
+    assert verdict.discrepancy is not None
+    assert verdict.discrepancy.symptom == "crash"
+    assert (campaign.unexplained(target, chain_case(), verdict.discrepancy) is None) == known

@@ -64,6 +64,12 @@ def test_stderr_of_a_crash_is_kept(pool: Pool) -> None:
     assert got == Crash("signal SIGABRT", "free(): invalid pointer")
 
 
+def test_a_stack_trace_does_not_hide_why_a_process_died(pool: Pool) -> None:
+    log = "F1121 simplifier.cc:586] Check failed: ok\n  shape: f32[1]\n*** stack trace: ***\n  @  0x7f4a run()\n"
+    got = outcome(pool, f"sys.stderr.write({log!r})\nsys.stderr.flush()\nos.abort()")
+    assert got == Crash("signal SIGABRT", "F1121 simplifier.cc:586] Check failed: ok")
+
+
 @pytest.mark.parametrize("body", ["time.sleep(60)", "while True: pass", "signal.pause()"])
 def test_hang_is_a_timeout(pool: Pool, body: str) -> None:
     started = time.monotonic()
