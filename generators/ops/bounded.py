@@ -203,39 +203,3 @@ def settled(x: Bounded, y: Bounded, error: Array) -> Array:
     and an operand is undetermined."""
     nan = (np.isnan(x.value) & (x.error == 0)) | (np.isnan(y.value) & (y.error == 0))
     return np.where(nan, 0.0, np.where(x.undetermined | y.undetermined, np.inf, error))
-
-
-def accumulated(
-    value: Array,
-    propagated: Array,
-    magnitude: Array,
-    terms: int | Array,
-    operands: tuple[Bounded, ...],
-    axes_any: Callable,
-) -> Bounded:
-    """The result of summing `terms` terms (or products) in any order, with or without fused multiply-add.
-
-    value:      the float64 sum, shape of the result
-    propagated: the operands' errors carried through the sum, shape of the result
-    magnitude:  the sum of the terms' magnitudes (errors included), shape of the result
-    axes_any:   reduces a mask function: axes_any(mask_of_operand) -> for each result element, does any term
-                that goes into it come from an operand element where mask_of_operand holds?
-
-    gamma_{terms+1} covers one rounding of each term and terms - 1 additions; each step may flush a subnormal.
-    Non-finite results: NaN from a NaN operand is certain; any other non-finite result only if every operand
-    that goes into it is exact and infinite ones cause it; partial sums that may overflow are undetermined.
-    """
-    dtype = operands[0].dtype
-    p = PRECISION[dtype]
-    with np.errstate(all="ignore"):
-        steps = gamma(terms + 1, p.unit + U64) * magnitude
-        error = propagated + np.where(magnitude > 0, steps + (terms + 1) * p.tiny, 0.0)
-        inexact = axes_any(lambda o: o.error > 0)
-        unknown = axes_any(lambda o: o.undetermined)
-        nan = axes_any(lambda o: np.isnan(o.value) & ~o.undetermined)
-        special = axes_any(lambda o: ~np.isfinite(o.value))
-        overflow = ~special & (magnitude * (1 + gamma(terms + 1, p.unit)) > p.largest)
-        bound = np.where(special, np.where(nan | ~inexact, 0.0, np.inf), error)
-        bound = np.where(overflow | (unknown & ~(nan & special)), np.inf, bound)
-        value = np.where(nan, np.nan, value)
-    return Bounded(value, np.where(np.isnan(bound), np.inf, bound), dtype)

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from generators.graph import INTEGERS, TensorType
-from generators.ops.bounded import PRECISION, Bounded, accumulated, ends, exact, spread
+from generators.ops.bounded import Bounded, ends, exact, spread
 from generators.ops.indexing import ALONG, CLASSES, INDEX_DTYPES, along, along_axis, least
 from generators.ops.layout import Array, Attrs, axis_in, int_of
 from generators.ops.pieces import joinable
 from generators.ops.slots import MAX_ELEMENTS, computed, draw_dim, numeric, tensor
 from generators.ops.spec import Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
+from generators.ops.sums import summed
 
 # ---- updating a slice ---------------------------------------------------------------------------------
 
@@ -131,28 +132,18 @@ def _sums(x: Bounded, update: Bounded, places: Places) -> Bounded:
         np.add.at(value, places, update.value)
         return exact(value, x.dtype, _scattered(x.undetermined, update.undetermined, places))
 
-    def total(start: Array, terms: Array) -> Array:
-        result = start.copy()
-        np.add.at(result, places, terms)
+    n = x.value.size
+
+    def collect(terms: Array) -> Array:
+        result = terms[:n].reshape(x.value.shape).copy()
+        np.add.at(result, places, terms[n:].reshape(update.value.shape))
         return result
 
-    with np.errstate(all="ignore"):
-        count = total(np.zeros(x.value.shape), np.ones(update.value.shape))
-        size, terms = np.abs(x.value) + x.error, np.abs(update.value) + update.error
-        result = accumulated(
-            total(x.value, update.value),
-            total(x.error, update.error),
-            total(size, terms),
-            count + 1,
-            (x, update),
-            lambda mask: _scattered(mask(x), mask(update), places),
-        )
-        # beside an infinity, finite terms may overflow to the other one
-        finite = total(np.where(np.isfinite(size), size, 0.0), np.where(np.isfinite(terms), terms, 0.0))
-        risky = np.isinf(result.value) & (finite * (1 + 1e-6) > PRECISION[x.dtype].largest)
-        error = np.where(risky, np.inf, result.error)
-        untouched = count == 0
-        return Bounded(np.where(untouched, x.value, result.value), np.where(untouched, x.error, error), x.dtype)
+    def joined(first: Array, second: Array) -> Array:
+        return np.concatenate([first.ravel(), second.ravel()])
+
+    terms = Bounded(joined(x.value, update.value), joined(x.error, update.error), x.dtype)
+    return summed(terms, collect, collect(np.ones(terms.value.size)))
 
 
 def _scattered(here: Array, there: Array, places: Places) -> Array:
