@@ -48,7 +48,7 @@ class Campaign:
         nearby = [
             issue
             for issue in self.issues
-            if issue.names(target.name) and any(_covers(issue, case.graph, node) for node in case.graph.nodes)
+            if self._applies(issue, target) and any(_covers(issue, case.graph, node) for node in case.graph.nodes)
         ]
         if not nearby:
             return case, discrepancy
@@ -77,9 +77,12 @@ class Campaign:
         version = probe.probe(target).version or "0"
         for issue in self.issues:
             concerned = issue.concerns(target.name, version, forward.NAME, discrepancy.symptom, discrepancy.message)
-            if concerned and _covers(issue, graph, node):
+            if concerned and self._applies(issue, target) and _covers(issue, graph, node):
                 return issue
         return None
+
+    def _applies(self, issue: KnownIssue, target: Target) -> bool:
+        return issue.names(target.name) and issue.threads <= self.lab.pool.limits.threads
 
     def fails(self, target: Target, like: Discrepancy) -> Callable[[Case], bool]:
         """Does a case fail on the target in the same way?"""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from generators.graphs import Case
 from generators.ops import OPS
 from harness.backends import TARGETS, Target
 from harness.laboratory import Laboratory
+from harness.pool import Pool
 from harness.probe import probe
 from oracles.discrepancy import SYMPTOMS
 
@@ -31,6 +32,7 @@ _KEYS = {
     "empty",
     "versions",
     "message",
+    "threads",
     "reason",
     "upstream",
     "case",
@@ -46,8 +48,8 @@ class KnownIssueError(ValueError):
 class KnownIssue:
     """id: a short name; targets, operators: globs; dtypes: of the culprit's result or first operand (none: any);
     empty: only where its result or an operand has size 0; message: a regular expression found in the message (none:
-    any); versions: of the framework; upstream: link or "not yet reported"; case: a stored case file that shows it,
-    relative to the known-issue file."""
+    any); threads: shows only where each library has so many or more; versions: of the framework; upstream: link or
+    "not yet reported"; case: a stored case file that shows it, relative to the known-issue file."""
 
     id: str
     targets: tuple[str, ...]
@@ -60,6 +62,7 @@ class KnownIssue:
     empty: bool = False
     versions: str = ""
     message: str = ""
+    threads: int = 1
     upstream: str = "not yet reported"
 
     def concerns(self, target: str, version: str, oracle: str, symptom: str, message: str) -> bool:
@@ -132,6 +135,8 @@ def _entry(path: Path, entry: Mapping) -> KnownIssue:
         raise KnownIssueError(f"{where}: {error}") from error
     if not isinstance(entry.get("empty", False), bool):
         raise KnownIssueError(f"{where}: empty must be true or false")
+    if type(entry.get("threads", 1)) is not int:
+        raise KnownIssueError(f"{where}: threads must be a whole number")
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
     return KnownIssue(**values)
 
@@ -148,6 +153,9 @@ def still_shows(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) 
     why = target.unsupported(case.graph)
     if why:
         return f"not run: {why}"
+    if issue.threads > lab.pool.limits.threads:
+        with Pool(replace(lab.pool.limits, threads=issue.threads)) as pool:
+            return still_shows(Laboratory(pool), issue, target, case)
     lab.pool.fresh(target.framework)
     discrepancy = lab.examine(case, [target]).verdicts[target.name].discrepancy
     same = discrepancy and discrepancy.symptom in issue.symptoms and issue.says(discrepancy.message)

@@ -71,7 +71,7 @@ class _Worker:
     def __init__(self, first: Job, folder: Path, limits: Limits) -> None:
         self.framework = framework = first.framework
         self.limits = limits
-        self.program = folder / f"{framework}.py"
+        self.program = folder / f"program_{framework}.py"  # never a name that an import could find
         self.log = (folder / f"{framework}.log").open("ab")
         command = [sys.executable, str(WORKER), "--memory", str(limits.memory), "--recycle", str(limits.recycle)]
         self.process = subprocess.Popen(

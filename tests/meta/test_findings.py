@@ -194,6 +194,7 @@ def test_a_known_issue_explains_its_own_bug(lab: Laboratory, tmp_path: Path) -> 
         {"message": "no such text"},
         {"oracle": "levels"},
         {"empty": True},
+        {"threads": 2},
     ],
     ids=lambda changes: next(iter(changes)),
 )
@@ -214,6 +215,7 @@ def test_a_known_issue_does_not_hide_another_bug_in_the_same_graph(lab: Laborato
         ({"operators": ["softmux"]}, "no operator matches 'softmux'"),
         ({"versions": "two"}, "Invalid specifier"),
         ({"empty": 1}, "empty must be true or false"),
+        ({"threads": "two"}, "threads must be a whole number"),
         ({"color": "red"}, "unknown or missing"),
     ],
 )
