@@ -43,8 +43,8 @@ class Campaign:
         Each node is run alone. One that is wrong by itself in a way that is not known is what remains. If all
         such nodes are known, they are taken out (their results become inputs) and the rest is run again, so that
         a known bug hides nothing behind it. Where no node is wrong by itself, known issues have to cover every
-        node of the graph; but where a process died, the nodes that known crashes cover are taken out, since damage
-        to memory shows only sometimes, and anywhere."""
+        node of the graph; but what an entry covers that shows only `together` with other nodes is taken out, and so
+        is what a known crash covers, since damage to memory shows only sometimes, and anywhere."""
         nearby = [
             issue
             for issue in self.issues
@@ -53,11 +53,12 @@ class Campaign:
         if not nearby:
             return case, discrepancy
         guilty = culprit.blame(self.lab, target, case)
-        if not guilty and discrepancy.symptom == "crash":
+        if not guilty:
             guilty = [
                 culprit.Guilt(node, case, discrepancy)
                 for node in case.graph.nodes
-                if self._known(target, case.graph, node, discrepancy)
+                if (issue := self._known(target, case.graph, node, discrepancy))
+                and (issue.together or discrepancy.symptom == "crash")
             ]
         found: list[KnownIssue] = []
         for node, shown in [(g.node, g.discrepancy) for g in guilty] or [(n, discrepancy) for n in case.graph.nodes]:

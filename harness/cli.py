@@ -23,7 +23,7 @@ from generators.ops import OPS
 from generators.ops.spec import OpSpec, Unsupported
 from harness import hunt as hunting
 from harness import known_issues, probe
-from harness.backends import Target, select
+from harness.backends import TARGETS, Target, select
 from harness.cells import dtypes_of
 from harness.dialects import DIALECTS
 from harness.laboratory import Laboratory
@@ -160,6 +160,7 @@ def hunt(
         limits=Limits(seconds=timeout, threads=threads),
         cases=cases,
         jobs=jobs,
+        voters=tuple(target for target in TARGETS.values() if probe.probe(target).available),
     )
     console.print(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}", highlight=False)
     started = time.monotonic()

@@ -27,7 +27,7 @@ from oracles.forward import STATUSES
 @dataclass(frozen=True)
 class Options:
     """What a hunt is told. budget: seconds; cases: stop after so many (None: no limit); reduction: seconds that
-    one finding may take to minimise, less where the budget ends before."""
+    one finding may take to minimise, less where the budget ends before; voters: who else is asked about a finding."""
 
     targets: tuple[Target, ...]
     budget: float
@@ -39,6 +39,7 @@ class Options:
     cases: int | None = None
     jobs: int = 1
     reduction: float = 60.0
+    voters: tuple[Target, ...] = ()
 
 
 @dataclass
@@ -143,7 +144,7 @@ def _job(options: Options, number: int, progress: Progress) -> Tally:
         lab = Laboratory(pool)
         campaign = Campaign(
             lab,
-            targets,
+            (*targets, *(voter for voter in options.voters if voter not in targets)),
             Store(options.findings, options.limits.seconds),
             options.issues,
             # a finding at the very end is still worth a few seconds

@@ -30,6 +30,7 @@ _KEYS = {
     "operators",
     "dtypes",
     "empty",
+    "together",
     "versions",
     "message",
     "threads",
@@ -47,7 +48,8 @@ class KnownIssueError(ValueError):
 @dataclass(frozen=True)
 class KnownIssue:
     """id: a short name; targets, operators: globs; dtypes: of the culprit's result or first operand (none: any);
-    empty: only where its result or an operand has size 0; message: a regular expression found in the message (none:
+    empty: only where its result or an operand has size 0; together: shows only beside other nodes, whatever they
+    are; message: a regular expression found in the message (none:
     any); threads: shows only where each library has so many or more; versions: of the framework; upstream: link or
     "not yet reported"; case: a stored case file that shows it, relative to the known-issue file."""
 
@@ -60,6 +62,7 @@ class KnownIssue:
     oracle: str = "forward"
     dtypes: tuple[str, ...] = ()
     empty: bool = False
+    together: bool = False
     versions: str = ""
     message: str = ""
     threads: int = 1
@@ -133,8 +136,9 @@ def _entry(path: Path, entry: Mapping) -> KnownIssue:
         SpecifierSet(entry.get("versions", ""))
     except InvalidSpecifier as error:
         raise KnownIssueError(f"{where}: {error}") from error
-    if not isinstance(entry.get("empty", False), bool):
-        raise KnownIssueError(f"{where}: empty must be true or false")
+    for key in ("empty", "together"):
+        if not isinstance(entry.get(key, False), bool):
+            raise KnownIssueError(f"{where}: {key} must be true or false")
     if type(entry.get("threads", 1)) is not int:
         raise KnownIssueError(f"{where}: threads must be a whole number")
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}

@@ -42,8 +42,11 @@ def probe(target: Target) -> Availability:
             reason = f"{names.split('|')[0]} {have} is older than {least}"
         if reason:
             break
-    if reason is None and target.device == "cuda" and not gpus():
-        reason = "no CUDA device"
+    if reason is None and target.device == "cuda":
+        built = found[packages[0]] or ""
+        reason = None if gpus() else "no CUDA device (nvidia-smi lists none)"
+        if reason is None and built.endswith("+cpu"):
+            reason = f"{packages[0]} {built} is built without CUDA"
     return Availability(target.name, target.framework, found.get(packages[0]), reason is None, reason)
 
 

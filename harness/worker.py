@@ -98,9 +98,10 @@ def _memory_used() -> int:
 
 
 def _limit_memory(allowance: int) -> None:
-    """Let the address space grow by `allowance` bytes from now on."""
-    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + allowance, size + allowance))
+    """Let private writable memory grow by `allowance` bytes from now on. Not the address space: CUDA reserves
+    more of that than any limit, and uses little."""
+    size = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_DATA, (size + allowance, size + allowance))
 
 
 def versions_of(packages: list[str]) -> dict[str, str]:

@@ -13,7 +13,8 @@ _PACKAGES = {"jax": "0.5"}
 
 _LOAD = """
 def load(parameters):
-    bound = [jnp.asarray(parameters[name]) for name in PARAMETERS]
+    with jax.default_device(jax.devices("cpu")[0]):  # also where there is a GPU
+        bound = [jnp.asarray(parameters[name]) for name in PARAMETERS]
 
     def apply(*inputs):
         return model(*inputs, *bound)
@@ -21,7 +22,8 @@ def load(parameters):
     compiled = {compiled}
 
     def run(*inputs):
-        return [np.asarray(output) for output in compiled(*[jnp.asarray(x) for x in inputs])]
+        with jax.default_device(jax.devices("cpu")[0]):
+            return [np.asarray(output) for output in compiled(*[jnp.asarray(x) for x in inputs])]
 
     return run
 """

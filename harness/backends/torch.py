@@ -1,4 +1,4 @@
-"""PyTorch: eager, and the compilers behind torch.compile and torch.export."""
+"""PyTorch: eager, and the compilers behind torch.compile and torch.export; eager and inductor on CUDA."""
 
 from __future__ import annotations
 
@@ -20,6 +20,24 @@ def load(parameters):
         with torch.no_grad():
             outputs = compiled(*[torch.from_numpy(x) for x in inputs], *bound)
         return [output.numpy() for output in outputs]
+
+    return run
+"""
+
+_CUDA = """
+torch.backends.cuda.matmul.allow_tf32 = False  # 10 bits of mantissa are not float32
+torch.backends.cudnn.allow_tf32 = False
+
+
+def load(parameters):
+    with torch.device("cuda"), torch.no_grad():
+        bound = [torch.from_numpy(parameters[name]).cuda() for name in PARAMETERS]
+        compiled = {compiled}
+
+    def run(*inputs):
+        with torch.device("cuda"), torch.no_grad():
+            outputs = compiled(*[torch.from_numpy(x).cuda() for x in inputs], *bound)
+        return [output.cpu().numpy() for output in outputs]
 
     return run
 """
@@ -49,23 +67,28 @@ def load(parameters):
 """
 
 
-def _compiled(expression: str) -> str:
-    return _CALL.format(compiled=expression)
-
-
 def _torch_compile(backend: str) -> str:
-    return _compiled(f'torch.compile(model, backend="{backend}", fullgraph=True, dynamic=False)')
+    return f'torch.compile(model, backend="{backend}", fullgraph=True, dynamic=False)'
 
 
 TARGETS = (
-    Target("torch-eager", "torch", _MODULES, TORCH, _compiled("model"), _PACKAGES, Level("torch", 0), refuses=REFUSES),
+    Target(
+        "torch-eager",
+        "torch",
+        _MODULES,
+        TORCH,
+        _CALL.format(compiled="model"),
+        _PACKAGES,
+        Level("torch", 0),
+        refuses=REFUSES,
+    ),
     Target("torch-export", "torch", _MODULES, TORCH, _EXPORT, _PACKAGES, Level("torch", 1), refuses=REFUSES, stride=4),
     Target(
         "torch-aot-eager",
         "torch",
         _MODULES,
         TORCH,
-        _torch_compile("aot_eager"),
+        _CALL.format(compiled=_torch_compile("aot_eager")),
         _PACKAGES,
         Level("torch", 2),
         refuses=REFUSES,
@@ -76,10 +99,33 @@ TARGETS = (
         "torch",
         _MODULES,
         TORCH,
-        _torch_compile("inductor"),
+        _CALL.format(compiled=_torch_compile("inductor")),
         _PACKAGES,
         Level("torch", 3),
         refuses=REFUSES,
         stride=16,
+    ),
+    Target(
+        "torch-cuda",
+        "torch-cuda",
+        _MODULES,
+        TORCH,
+        _CUDA.format(compiled="model"),
+        _PACKAGES,
+        Level("torch-cuda", 0),
+        refuses=REFUSES,
+        device="cuda",
+    ),
+    Target(
+        "torch-inductor-cuda",
+        "torch-cuda",
+        _MODULES,
+        TORCH,
+        _CUDA.format(compiled=_torch_compile("inductor")),
+        _PACKAGES,
+        Level("torch-cuda", 1),
+        refuses=REFUSES,
+        stride=16,
+        device="cuda",
     ),
 )
