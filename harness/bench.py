@@ -4,6 +4,7 @@ Figures of one run on one machine: compare the ratios, not the seconds."""
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -19,7 +20,7 @@ from harness import hunt, known_issues, probe
 from harness.backends import TARGETS
 from harness.cli import KNOWN_ISSUES
 
-console = Console()
+console = Console(width=None if sys.stdout.isatty() else 120)
 
 
 def draw_cost(nodes: int, count: int) -> tuple[float, float]:
