@@ -75,8 +75,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`target` and `compiler` are parametrised over what --targets selects; what is off is skipped, with why."""
+    """`target`, `swept` and `compiler` are parametrised over what --targets selects; what is off is skipped, with
+    why. Sweeps leave slow targets to the nightly profile."""
     chosen = select(_option(metafunc.config, "--targets"))
+    if "swept" in metafunc.fixturenames:
+        nightly = settings.get_current_profile_name() == "nightly"
+        swept = [t for t in chosen if nightly or (t.stride == 1 and t.device == "cpu")]
+        metafunc.parametrize("swept", [_parameter(t.name, [t]) for t in swept], indirect=True, scope="session")
     if "target" in metafunc.fixturenames:
         metafunc.parametrize("target", [_parameter(t.name, [t]) for t in chosen], indirect=True, scope="session")
     if "compiler" in metafunc.fixturenames:
@@ -98,6 +103,12 @@ def _parameter(name: str, members: list[Target]):
 @pytest.fixture(scope="session")
 def target(request: pytest.FixtureRequest) -> Target:
     """One target."""
+    return request.param[0]
+
+
+@pytest.fixture(scope="session")
+def swept(request: pytest.FixtureRequest) -> Target:
+    """One target, of those that sweeps run on."""
     return request.param[0]
 
 

@@ -192,14 +192,15 @@ def _pursue(campaign: Campaign, target: Target, case: Case, discrepancy: Discrep
 
 def to_json(options: Options, tally: Tally, seconds: float) -> dict:
     """The report of a hunt: what `hunt --json` writes."""
-    names = [target.name for target in options.targets]
+    # interrupted early, a hunt has no figures of some targets yet
+    statuses = {target.name: tally.statuses.get(target.name, Counter()) for target in options.targets}
     return {
         "seed": options.seed,
         "versions": probe.versions(options.targets),
         "seconds": round(seconds, 3),
         "cases": tally.cases,
         "elements": {"compared": tally.elements - tally.undetermined, "undetermined": tally.undetermined},
-        "targets": {name: {s: tally.statuses[name][s] for s in STATUSES} for name in names},
+        "targets": {name: {s: counts[s] for s in STATUSES} for name, counts in statuses.items()},
         "known_issues": dict(sorted(tally.excused.items())),
         "workers": {"started": tally.restarts, "unconfirmed_deaths": tally.unconfirmed},
         "cpu_seconds": {name: round(value, 3) for name, value in sorted(tally.seconds.items())},

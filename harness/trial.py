@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,21 +50,37 @@ class Trial:
                 last.append(failure)  # Hypothesis runs the smallest one last
                 raise SYMPTOMS[failure.discrepancy.symptom](failure.discrepancy.message)
 
-        operators = operators_for(targets[0])
         # minimising is the reducer's work; shrinking first pays only where a run costs milliseconds
         fast = all(target.stride == 1 for target in targets)
         phases = settings().phases if fast else (Phase.explicit, Phase.reuse, Phase.generate)
-        drawn = settings(phases=phases, report_multiple_bugs=False)(given(cases(self.max_nodes, operators))(check))
         try:
             if self.replay:
                 check(caseio.loads(self.replay.read_text(encoding="utf-8")))
             else:
-                drawn()
+                drawn = given(cases(self.max_nodes, operators_for(targets[0])))(check)
+                settings(phases=phases, report_multiple_bugs=False)(drawn)()
         except tuple(SYMPTOMS.values()):
-            pass
-        else:
-            return
-        failure = last[-1]
+            self._report(last[-1])
+
+    def over(self, listed: Iterable[Case], examine: Examine) -> None:
+        """Examine cases one after the other until one fails."""
+        for case in listed:
+            failure = examine(case)
+            if failure:
+                self._report(failure)
+
+    def alone(self, target: Target) -> Examine:
+        """Is a case right on one target, known issues apart?"""
+
+        def examine(case: Case) -> Failure | None:
+            discrepancy = self.campaign.lab.examine(case, [target]).verdicts[target.name].discrepancy
+            rest = self.campaign.unexplained(target, case, discrepancy) if discrepancy else None
+            return Failure(target, *rest) if rest else None
+
+        return examine
+
+    def _report(self, failure: Failure) -> None:
+        """Make a finding of it and fail with its text."""
         finding = self.campaign.investigate(failure.target, failure.case, failure.discrepancy)
         if finding is None:  # known, as its reduction showed
             return

@@ -1,0 +1,92 @@
+"""Systematic cases of one operator: every choice at its edges, alone and in pairs, instead of at random.
+
+Whatever is drawn (dtypes, shapes, attributes, distributions of elements) goes through `Draw`, so a case is a list of
+choices. The simplest case takes the first option of each; the sweep moves one choice, then two, to an edge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, count
+from typing import TypeVar
+
+from generators.graph import FLOATS, Graph
+from generators.graphs import FAVOURED, Case, build_case
+from generators.inputs import FLOATING, INTEGER, Recipe, fill_all
+
+T = TypeVar("T")
+FEW = 8
+Script = Mapping[int, int]
+"""Number of a choice -> the option taken, counted from the simplest; every other choice takes its simplest option."""
+
+
+class ScriptedDraw:
+    """`Draw` that follows a script. `sizes`: how many options each choice had. An option beyond the last one means
+    the last one, since an earlier choice may have changed what there is to choose from."""
+
+    def __init__(self, script: Script) -> None:
+        self.dtype = FAVOURED[0]
+        self.sizes: list[int] = []
+        self._script = script
+
+    def integer(self, low: int, high: int) -> int:
+        options = high - low + 1
+        taken = min(self._script.get(len(self.sizes), 0), options - 1)
+        self.sizes.append(options)
+        return low + taken
+
+    def choice(self, options: Sequence[T]) -> T:
+        return options[self.integer(0, len(options) - 1)]
+
+    def boolean(self) -> bool:
+        return bool(self.integer(0, 1))
+
+
+def sweep(operator: str) -> Iterator[Case]:
+    """Distinct one-node cases of an operator, for each favoured dtype: the simplest, then one choice at each of its
+    edges, then two choices at their last options; each once with the elements that belong to it, and once with
+    those of the next distribution in turn."""
+    seen: set[str] = set()
+    # a graph's first choice is the dtype that it favours
+    starts = [{0: FAVOURED.index(dtype)} for dtype in dict.fromkeys(FAVOURED)]
+    turn = count()
+    for moved in (_none, _one, _two):
+        for start in starts:
+            for script in moved(_sizes(operator, start)):
+                case = build_case(ScriptedDraw({**script, **start}), 1, (operator,))
+                for version in (case, _refilled(case.graph, next(turn))):
+                    key = repr((version.graph, [(name, a.tobytes()) for name, a in version.arrays.items()]))
+                    if key not in seen:
+                        seen.add(key)
+                        yield version
+
+
+def _refilled(graph: Graph, turn: int) -> Case:
+    """All leaves from one distribution, the `turn`-th of those that their dtypes have."""
+    recipes = {}
+    for i, leaf in enumerate(graph.leaves):
+        names = tuple(FLOATING if leaf.type.dtype in FLOATS else INTEGER)
+        recipes[leaf.name] = Recipe(names[turn % len(names)], turn + i)
+    return Case(graph, fill_all(graph, recipes))
+
+
+def _sizes(operator: str, script: Script) -> list[int]:
+    draw = ScriptedDraw(script)
+    build_case(draw, 1, (operator,))
+    return draw.sizes
+
+
+def _none(sizes: Sequence[int]) -> Iterator[Script]:
+    yield {}
+
+
+def _one(sizes: Sequence[int]) -> Iterator[Script]:
+    """Every option of a choice among few, otherwise the second, the middle and the last one."""
+    for number, options in enumerate(sizes):
+        for taken in range(1, options) if options <= FEW else (1, options // 2, options - 1):
+            yield {number: taken}
+
+
+def _two(sizes: Sequence[int]) -> Iterator[Script]:
+    for (i, first), (j, second) in combinations(enumerate(sizes), 2):
+        if first > 1 and second > 1:
+            yield {i: first - 1, j: second - 1}
