@@ -63,7 +63,7 @@ def test_a_hunt_survives_crashes_hangs_and_memory_hogs(tmp_path: Path, scratch: 
         replace(issue, targets=names) for issue in known_issues.load(KNOWN_ISSUES) if issue.names("ort-disable")
     )
     limits = Limits(seconds=2.0, memory=2 << 30)
-    options = hunt.Options(targets, 200.0, 1, 3, tmp_path / "findings", known, limits, cases=20, reduction=1.0)
+    options = hunt.Options(targets, 200.0, 1, 3, tmp_path / "findings", known, limits, cases=12, reduction=0.5)
     started = time.monotonic()
     tally = hunt.run(options, lambda tally: None)
     assert time.monotonic() - started < 300
