@@ -50,6 +50,11 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def workers() -> set[int]:
+    """Worker processes of this one."""
+    return {p.pid for p in psutil.Process().children(recursive=True) if "worker.py" in " ".join(p.cmdline())}
+
+
 @pytest.mark.slow
 def test_a_hunt_survives_crashes_hangs_and_memory_hogs(tmp_path: Path, scratch: Path) -> None:
     """One target crashes on every third program, one hangs on every fifth, one eats memory on every fourth."""
@@ -64,6 +69,7 @@ def test_a_hunt_survives_crashes_hangs_and_memory_hogs(tmp_path: Path, scratch: 
     )
     limits = Limits(seconds=2.0, memory=2 << 30)
     options = hunt.Options(targets, 200.0, 1, 3, tmp_path / "findings", known, limits, cases=12, reduction=0.5)
+    before = workers()  # of other tests
     started = time.monotonic()
     tally = hunt.run(options, lambda tally: None)
     assert time.monotonic() - started < 300
@@ -76,7 +82,7 @@ def test_a_hunt_survives_crashes_hangs_and_memory_hogs(tmp_path: Path, scratch: 
         assert finding.nodes <= 3
         assert (Path(finding.path) / "reproducer.py").exists()
     assert {f.symptom for f in tally.findings.values()} == {"crash", "timeout"}
-    assert not [p for p in psutil.Process().children(recursive=True) if "worker.py" in " ".join(p.cmdline())]
+    assert workers() == before
     assert not list(scratch.iterdir())
 
 
