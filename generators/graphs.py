@@ -20,7 +20,7 @@ from generators.inputs import (
     Recipe,
     fill_all,
 )
-from generators.ops import OPS
+from generators.ops import DRAWN, OPS
 from generators.ops.slots import MAX_ELEMENTS
 from generators.ops.spec import Draw, OpSpec, Value
 
@@ -28,6 +28,9 @@ T = TypeVar("T")
 
 FAVOURED = ("float32", "float32", "float32", "float64", "int64", "int64", "int32")
 """What `Draw.dtype` is drawn from."""
+MAX_NODES = 10
+"""Of a drawn graph. 97 % of planted faults are found within 300 cases (`tests/meta/sensitivity.py`); with 232 operators
+drawn it would be 94 %, and 97 % with graphs of 16 nodes."""
 
 
 @dataclass(frozen=True)
@@ -126,17 +129,17 @@ class _Builder:
 
 def build_graph(
     d: Draw,
-    max_nodes: int = 10,
+    max_nodes: int = MAX_NODES,
     operators: Sequence[str] | None = None,
     min_nodes: int = 1,
     swarm: bool = True,
 ) -> Graph:
     """A valid graph of at most `max_nodes` nodes (before pruning, at least `min_nodes`).
 
-    operators: names to draw from (default: all)
+    operators: names to draw from (default: `DRAWN`)
     swarm:     draw a random subset of the operators first, so that rare pairs meet
     """
-    names = tuple(operators or OPS)
+    names = tuple(operators or DRAWN)
     if swarm and len(names) > 8:
         seed = d.integer(0, 2**16 - 1)
         if seed:  # 0, the simplest: all of them
@@ -172,19 +175,21 @@ def draw_recipes(d: Draw, graph: Graph) -> dict[str, Recipe]:
     return chosen
 
 
-def build_case(d: Draw, max_nodes: int = 10, operators: Sequence[str] | None = None) -> Case:
+def build_case(d: Draw, max_nodes: int = MAX_NODES, operators: Sequence[str] | None = None) -> Case:
     """A graph and its arrays."""
     graph = build_graph(d, max_nodes, operators)
     return Case(graph, fill_all(graph, draw_recipes(d, graph)))
 
 
-def seeded_case(seed: int, index: int, max_nodes: int = 10, operators: Sequence[str] | None = None) -> Case:
+def seeded_case(seed: int, index: int, max_nodes: int = MAX_NODES, operators: Sequence[str] | None = None) -> Case:
     """Case number `index` of a hunt with this seed: the same on every machine."""
     return build_case(SeededDraw(f"{seed}/{index}"), max_nodes, operators)
 
 
 @st.composite
-def graphs(draw: Callable, max_nodes: int = 10, operators: Sequence[str] | None = None, swarm: bool = True) -> Graph:
+def graphs(
+    draw: Callable, max_nodes: int = MAX_NODES, operators: Sequence[str] | None = None, swarm: bool = True
+) -> Graph:
     """`build_graph` as a Hypothesis strategy."""
     return build_graph(HypothesisDraw(draw), max_nodes, operators, swarm=swarm)
 
@@ -196,6 +201,6 @@ def recipes(draw: Callable, graph: Graph) -> dict[str, Recipe]:
 
 
 @st.composite
-def cases(draw: Callable, max_nodes: int = 10, operators: Sequence[str] | None = None) -> Case:
+def cases(draw: Callable, max_nodes: int = MAX_NODES, operators: Sequence[str] | None = None) -> Case:
     """`build_case` as a Hypothesis strategy."""
     return build_case(HypothesisDraw(draw), max_nodes, operators)

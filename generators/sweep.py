@@ -15,6 +15,7 @@ from generators.inputs import FLOATING, INTEGER, Recipe, fill_all
 
 T = TypeVar("T")
 FEW = 8
+LAST = 2**62
 Script = Mapping[int, int]
 """Number of a choice -> the option taken, counted from the simplest; every other choice takes its simplest option."""
 
@@ -87,6 +88,7 @@ def _one(sizes: Sequence[int]) -> Iterator[Script]:
 
 
 def _two(sizes: Sequence[int]) -> Iterator[Script]:
-    for (i, first), (j, second) in combinations(enumerate(sizes), 2):
-        if first > 1 and second > 1:
-            yield {i: first - 1, j: second - 1}
+    """Two choices at their last options; moving the first one may be what gives the second one options."""
+    for i, j in combinations(range(len(sizes)), 2):
+        if sizes[i] > 1:
+            yield {i: LAST, j: LAST}

@@ -15,7 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from generators.graphs import SeededDraw, build_graph
+from generators.graphs import MAX_NODES, SeededDraw, build_graph
 from harness import hunt, known_issues, probe
 from harness.backends import TARGETS
 from harness.cli import KNOWN_ISSUES
@@ -37,7 +37,7 @@ def measure(targets: list[str], cases: int) -> tuple[hunt.Tally, float, float]:
             tuple(TARGETS[name] for name in targets),
             3600.0,
             0,
-            10,
+            MAX_NODES,
             Path(folder),
             known_issues.load(KNOWN_ISSUES),
             cases=cases,

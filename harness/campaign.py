@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from generators.graph import Graph, GraphError, Node
 from generators.graphs import Case
-from generators.ops import OPS, check
+from generators.ops import DRAWN, OPS, check
+from generators.ops.spec import Unsupported
 from harness import culprit, probe
 from harness.backends import Target
 from harness.findings import Finding, Store, fingerprint
@@ -203,7 +204,6 @@ def float64_twin(case: Case) -> Case | None:
     return Case(twin, arrays)
 
 
-def operators_for(target: Target) -> list[str]:
-    """Operators that the target's dialect can express for some types, for campaigns on that target alone."""
-    field_name = target.dialect.name
-    return [name for name, spec in OPS.items() if callable(s := getattr(spec, field_name)) or isinstance(s, str)]
+def operators_for(target: Target, names: Sequence[str] = DRAWN) -> list[str]:
+    """Those of the operators that the target's dialect can express for some types."""
+    return [name for name in names if not isinstance(getattr(OPS[name], target.dialect.name), Unsupported)]

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import time
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +19,8 @@ from rich.table import Table
 
 from generators import caseio
 from generators.graph import GraphError
-from generators.graphs import Case
-from generators.ops import OPS
+from generators.graphs import MAX_NODES, Case
+from generators.ops import DRAWN, OPS
 from generators.ops.spec import OpSpec, Unsupported
 from harness import hunt as hunting
 from harness import known_issues, probe
@@ -99,6 +100,15 @@ def targets(json_file: Json = None) -> None:
     write_json(json_file, [{key: getattr(status, key) for key in keys} for status in statuses])
 
 
+def operators_like(globs: str) -> tuple[str, ...]:
+    """Operators that match comma-separated globs; raises BadParameter for one that matches nothing."""
+    patterns = [pattern.strip() for pattern in globs.split(",")]
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in OPS):
+            raise typer.BadParameter(f"no operator matches {pattern!r}")
+    return tuple(name for name in OPS if any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
 def cell(spec: OpSpec, dialect: str) -> bool | dict[str, str]:
     """True where a dialect can express an operator for some types, else why not."""
     spelling = getattr(spec, dialect)
@@ -130,7 +140,10 @@ def hunt(
     budget: Annotated[str, typer.Option(help="How long: 90s, 5m, 1h.")] = "5m",
     seed: Annotated[int | None, typer.Option(help="The same seed draws the same cases.")] = None,
     target_globs: Targets = "*",
-    max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = 10,
+    operator_globs: Annotated[
+        str, typer.Option("--operators", help="Globs of what is drawn; those that are young only where asked for.")
+    ] = "",
+    max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = MAX_NODES,
     jobs: Annotated[int, typer.Option(min=1, help="Hunting processes.")] = 1,
     cases: Annotated[int | None, typer.Option(min=1, help="Stop after so many cases.")] = None,
     findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
@@ -145,6 +158,7 @@ def hunt(
     try:
         duration = seconds_of(budget)
         issues = known_issues.load(issues_file)
+        operators = operators_like(operator_globs) if operator_globs else DRAWN
         findings.mkdir(parents=True, exist_ok=True)
     except (typer.BadParameter, known_issues.KnownIssueError) as error:
         raise fail(str(error)) from error
@@ -160,6 +174,7 @@ def hunt(
         limits=Limits(seconds=timeout, threads=threads),
         cases=cases,
         jobs=jobs,
+        operators=operators,
         voters=tuple(target for target in TARGETS.values() if probe.probe(target).available),
     )
     console.print(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}", highlight=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from generators.graphs import Case, seeded_case
-from generators.ops import OPS
+from generators.ops import DRAWN
 from harness import probe
 from harness.backends import Target
 from harness.campaign import Campaign, operators_for
@@ -27,7 +27,8 @@ from oracles.forward import STATUSES
 @dataclass(frozen=True)
 class Options:
     """What a hunt is told. budget: seconds; cases: stop after so many (None: no limit); reduction: seconds that
-    one finding may take to minimise, less where the budget ends before; voters: who else is asked about a finding."""
+    one finding may take to minimise, less where the budget ends before; voters: who else is asked about a finding;
+    operators: what is drawn."""
 
     targets: tuple[Target, ...]
     budget: float
@@ -40,6 +41,7 @@ class Options:
     jobs: int = 1
     reduction: float = 60.0
     voters: tuple[Target, ...] = ()
+    operators: tuple[str, ...] = DRAWN
 
 
 @dataclass
@@ -136,7 +138,7 @@ def _job(options: Options, number: int, progress: Progress) -> Tally:
     """Cases number, number + jobs, … until the budget is spent."""
     targets = options.targets
     least = min(target.stride for target in targets)
-    operators = [name for name in OPS if any(name in operators_for(target) for target in targets)]
+    operators = [n for n in options.operators if any(n in operators_for(t, options.operators) for t in targets)]
     tally = Tally(statuses={target.name: Counter() for target in targets})
     deadline = time.monotonic() + options.budget
     quota = None if options.cases is None else len(range(number, options.cases, options.jobs))

@@ -209,6 +209,27 @@ conv2d = OpSpec(
     onnx=_ONNX,
 )
 
+
+def _conv3d_tensorflow(call: Call) -> str | Unsupported:
+    if call.attrs["dilation"] != (1, 1, 1):
+        return unsupported("on a CPU, tf.nn.conv3d has no dilations")
+    return "conv3d({0}, {1}, {stride}, {padding}, {groups})"
+
+
+conv3d = OpSpec(
+    "conv3d",
+    "conv",
+    operands=(activations(3), _weights(3)),
+    result=_conv_type,
+    reference=_conv,
+    attrs={"stride": strides(3), **_ATTRS},
+    torch=_torch(3),
+    tensorflow=_conv3d_tensorflow,
+    jax=_JAX,
+    relax="relax.op.nn.conv3d({0}, {1}, {stride}, {padding}, {dilation}, {groups})",
+    onnx=_ONNX,
+)
+
 # ---- the transpose ------------------------------------------------------------------------------------
 
 
@@ -261,17 +282,18 @@ def _extra(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
 
 def _transpose_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
     x, weight = operands
+    n = x.rank - 2
     if x.dtype != weight.dtype:
         raise TypeRuleError(f"dtypes differ: {x.dtype}, {weight.dtype}")
-    if x.rank != 4 or weight.rank != 4 or 0 in x.shape[1:] or 0 in weight.shape or weight.shape[0] != x.shape[1]:
+    if weight.rank != x.rank or 0 in x.shape[1:] or 0 in weight.shape or weight.shape[0] != x.shape[1]:
         raise TypeRuleError(f"cannot convolve {x} with {weight}")
     groups = number(attrs, "groups")
     if groups < 1 or x.shape[1] % groups:
         raise TypeRuleError(f"{groups} groups of {x.shape[1]} channels")
-    stride, dilation = ints(attrs, "stride", 2, 1), ints(attrs, "dilation", 2, 1)
-    crop, extra = ints(attrs, "padding", 2, 0), ints(attrs, "output_padding", 2, 0)
+    stride, dilation = ints(attrs, "stride", n, 1), ints(attrs, "dilation", n, 1)
+    crop, extra = ints(attrs, "padding", n, 0), ints(attrs, "output_padding", n, 0)
     sizes = []
-    for i in range(2):
+    for i in range(n):
         reach = extent(weight.shape[2 + i], dilation[i])
         if crop[i] >= reach or extra[i] >= stride[i]:
             raise TypeRuleError(
@@ -288,61 +310,62 @@ def _transpose(args: Sequence[Bounded], call: Call) -> Bounded:
     x, weight = args
     stride, dilation, crop, extra = given(call.attrs, "stride", "dilation", "padding", "output_padding")
     groups = number(call.attrs, "groups")
+    once, spatial = (1,) * len(stride), tuple(range(-len(stride), 0))
     border = tuple(extent(k, r) - 1 - p for k, r, p in zip(weight.value.shape[2:], dilation, crop, strict=True))
     border += tuple(b + e for b, e in zip(border, extra, strict=True))
 
     def spread_out(array: Array, fill: float | bool) -> Array:
-        height, width = ((size - 1) * s + 1 for size, s in zip(array.shape[2:], stride, strict=True))
-        wide = np.full((*array.shape[:2], height, width), fill, array.dtype)
-        wide[:, :, :: stride[0], :: stride[1]] = array
+        sizes = ((size - 1) * s + 1 for size, s in zip(array.shape[2:], stride, strict=True))
+        wide = np.full((*array.shape[:2], *sizes), fill, array.dtype)
+        wide[(..., *(slice(None, None, s) for s in stride))] = array
         return padded(wide, border, fill)
 
     def flipped(w: Array) -> Array:  # (C, O / groups, kernel) -> (O, C / groups, kernel)
-        split = w[:, :, ::-1, ::-1].reshape(groups, w.shape[0] // groups, *w.shape[1:]).swapaxes(1, 2)
+        split = np.flip(w, spatial).reshape(groups, w.shape[0] // groups, *w.shape[1:]).swapaxes(1, 2)
         return split.reshape(-1, split.shape[2], *w.shape[2:])
 
     hole = spread_out(np.zeros((1, *x.value.shape[1:]), bool), True)
     spaced = x.map(lambda a: spread_out(a, 0.0))
-    result = _convolve(spaced, hole, weight.map(flipped), groups, (1, 1), dilation, None)
-    if dilation == (1, 1) or np.isfinite(x.value).all():
+    result = _convolve(spaced, hole, weight.map(flipped), groups, once, dilation, None)
+    if dilation == once or np.isfinite(x.value).all():
         return result
     # some back ends fill the gaps of a dilated kernel with zeros, by which an infinity of x is multiplied
     wild = spread_out(1.0 * ~np.isfinite(x.value), 0.0)
     wild = wild.reshape(wild.shape[0], groups, wild.shape[1] // groups, *wild.shape[2:]).sum(axis=2)
     kernel = weight.value.shape[2:]
     reach = tuple(extent(k, r) for k, r in zip(kernel, dilation, strict=True))
-    within = windows(wild, reach, (1, 1), (1, 1)).sum(axis=(-1, -2))
-    under = windows(wild, kernel, (1, 1), dilation).sum(axis=(-1, -2))
+    within = windows(wild, reach, once, once).sum(axis=spatial)
+    under = windows(wild, kernel, once, dilation).sum(axis=spatial)
     gap = np.repeat(within > under, weight.value.shape[1], axis=1) & ~(np.isnan(result.value) & (result.error == 0))
     return Bounded(result.value, np.where(gap, np.inf, result.error), result.dtype)
 
 
 def _transpose_tensorflow(call: Call) -> str | Unsupported:
-    if call.attrs["dilation"] != (1, 1) and call.result.dtype == "float64":
+    if set(given(call.attrs, "dilation")[0]) != {1} and call.result.dtype == "float64":
         return unsupported("on a CPU, tf.nn.conv2d_transpose takes dilations for float32 only")
-    return "conv_transpose2d({0}, {1}, {stride}, {dilation}, {padding}, {output_padding}, {groups})"
+    return "conv_transpose({0}, {1}, {stride}, {dilation}, {padding}, {output_padding}, {groups})"
 
 
-conv_transpose2d = OpSpec(
-    "conv_transpose2d",
-    "conv",
-    operands=(activations(2), _transposed_weights()),
-    result=_transpose_type,
-    reference=_transpose,
-    attrs={
-        "stride": _few_strides,
-        "dilation": _transposed_dilations,
-        "padding": _crops,
-        "output_padding": _extra,
-        "groups": _divisor,
-    },
-    torch="torch.nn.functional.conv_transpose2d({0}, {1}, None, {stride}, {padding}, {output_padding}, {groups}, "
-    "{dilation})",
-    tensorflow=_transpose_tensorflow,
-    jax="conv_transpose2d({0}, {1}, {stride}, {dilation}, {padding}, {output_padding}, {groups})",
-    relax="relax.op.nn.conv2d_transpose({0}, {1}, {stride}, {padding}, {output_padding}, {dilation}, {groups})",
-    onnx='g.op("ConvTranspose", {0}, {1}, strides={stride}, dilations={dilation}, pads={padding} * 2, '
-    "output_padding={output_padding}, group={groups})",
-)
+def _transposed(spatial: int) -> OpSpec:
+    name = f"conv_transpose{spatial}d"
+    attrs: dict[str, AttrRule] = {"stride": _few_strides, "dilation": _transposed_dilations, "padding": _crops}
+    return OpSpec(
+        name,
+        "conv",
+        operands=(activations(spatial), _transposed_weights()),
+        result=_transpose_type,
+        reference=_transpose,
+        attrs={**attrs, "output_padding": _extra, "groups": _divisor},
+        torch=f"torch.nn.functional.{name}({{0}}, {{1}}, None, {{stride}}, {{padding}}, {{output_padding}}, "
+        "{groups}, {dilation})",
+        tensorflow=_transpose_tensorflow,
+        jax="conv_transpose({0}, {1}, {stride}, {dilation}, {padding}, {output_padding}, {groups})",
+        relax=f"relax.op.nn.conv{spatial}d_transpose({{0}}, {{1}}, {{stride}}, {{padding}}, {{output_padding}}, "
+        "{dilation}, {groups})",
+        onnx='g.op("ConvTranspose", {0}, {1}, strides={stride}, dilations={dilation}, pads={padding} * 2, '
+        "output_padding={output_padding}, group={groups})",
+    )
 
-CONV = (conv1d, conv2d, conv_transpose2d)
+
+CONV = (conv1d, conv2d, _transposed(2))
+YOUNG_CONV = (conv3d, _transposed(1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -80,8 +80,7 @@ def _type(spatial: int) -> ResultRule:
 
 
 def _max(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Exact selection: errors widen the interval only. A NaN in a window is its maximum."""
-    x, attrs = args[0], call.attrs
+    attrs = call.attrs
     kernel, stride, dilation = given(attrs, "kernel", "stride", "dilation")
     axes = tuple(range(-len(kernel), 0))
 
@@ -89,6 +88,11 @@ def _max(args: Sequence[Bounded], call: Call) -> Bounded:
         view = windows(padded(array, given(attrs, "padding")[0] * 2, -np.inf), kernel, stride, dilation)
         return view.max(axis=axes)
 
+    return highest(args[0], pooled)
+
+
+def highest(x: Bounded, pooled: Callable[[Array], Array]) -> Bounded:
+    """Exact selection, by `pooled`: errors widen the interval only. A NaN in a window is its maximum."""
     with np.errstate(all="ignore"):
         value, (low, high) = pooled(x.value), ends(x)
         error = spread(value, pooled(low), pooled(high))
@@ -104,7 +108,7 @@ def _max(args: Sequence[Bounded], call: Call) -> Bounded:
     return Bounded(value, error, x.dtype)
 
 
-def _average(total: Bounded, count: Array | int) -> Bounded:
+def average(total: Bounded, count: Array | int) -> Bounded:
     """The sum by the count: a division of 2.5 ulp, which also covers the product with a rounded reciprocal, and
     the quotient of the averages of the padded input and of padded ones, all three correctly rounded."""
     with np.errstate(all="ignore"):
@@ -128,13 +132,13 @@ def _avg(args: Sequence[Bounded], call: Call) -> Bounded:
         view = windows(padded(array, padding * 2, 0.0), kernel, stride, (1,) * len(kernel))
         return view.reshape(*call.result.shape, prod(kernel))
 
-    return _average(_sum_of(x.map(flat), count - 1), prod(kernel) if attrs["count_include_pad"] else count)
+    return average(_sum_of(x.map(flat), count - 1), prod(kernel) if attrs["count_include_pad"] else count)
 
 
 def _global_avg(args: Sequence[Bounded], call: Call) -> Bounded:
     count = prod(call.operands[0].shape[2:])
     x = args[0].map(lambda a: a.reshape(*call.result.shape, count))
-    return _average(_sum_of(x, count - 1), count)
+    return average(_sum_of(x, count - 1), count)
 
 
 def _max_pool(spatial: int) -> OpSpec:
@@ -155,20 +159,24 @@ def _max_pool(spatial: int) -> OpSpec:
     )
 
 
-avg_pool2d = OpSpec(
-    "avg_pool2d",
-    "pooling",
-    operands=(activations(2),),
-    result=_type(2),
-    reference=_avg,
-    attrs={"kernel": _kernel, "padding": _padding, "stride": strides(2), "count_include_pad": flag()},
-    torch="torch.nn.functional.avg_pool2d({0}, {kernel}, {stride}, {padding}, count_include_pad={count_include_pad})",
-    tensorflow="avg_pool2d({0}, {kernel}, {stride}, {padding}, {count_include_pad})",
-    jax="avg_pool2d({0}, {kernel}, {stride}, {padding}, {count_include_pad})",
-    relax="relax.op.nn.avg_pool2d({0}, {kernel}, {stride}, {padding} * 2, count_include_pad={count_include_pad})",
-    onnx='g.op("AveragePool", {0}, kernel_shape={kernel}, strides={stride}, pads={padding} * 2, '
-    "count_include_pad=int({count_include_pad}))",
-)
+def _avg_pool(spatial: int) -> OpSpec:
+    attrs: dict[str, AttrRule] = {"kernel": _kernel, "padding": _padding, "stride": strides(spatial)}
+    name = f"avg_pool{spatial}d"
+    include = "count_include_pad={count_include_pad}"
+    return OpSpec(
+        name,
+        "pooling",
+        operands=(activations(spatial),),
+        result=_type(spatial),
+        reference=_avg,
+        attrs={**attrs, "count_include_pad": flag()},
+        torch=f"torch.nn.functional.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}}, {include})",
+        tensorflow="avg_pool({0}, {kernel}, {stride}, {padding}, {count_include_pad})",
+        jax="avg_pool({0}, {kernel}, {stride}, {padding}, {count_include_pad})",
+        relax=f"relax.op.nn.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}} * 2, {include})",
+        onnx='g.op("AveragePool", {0}, kernel_shape={kernel}, strides={stride}, pads={padding} * 2, '
+        "count_include_pad=int({count_include_pad}))",
+    )
 
 
 def _global_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
@@ -198,4 +206,5 @@ global_avg_pool = OpSpec(
     onnx=_global_onnx,
 )
 
-POOLING = (_max_pool(1), _max_pool(2), avg_pool2d, global_avg_pool)
+POOLING = (_max_pool(1), _max_pool(2), _avg_pool(2), global_avg_pool)
+YOUNG_POOLING = (_max_pool(3), _avg_pool(1), _avg_pool(3))

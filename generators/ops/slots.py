@@ -173,6 +173,18 @@ def broadcast(dtype: str | None = None, skip: int = 0) -> ResultRule:
     return rule
 
 
+def positive(rule: ResultRule, name: str) -> ResultRule:
+    """`rule`, where an attribute has to be a positive number."""
+
+    def checked(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+        value = attrs[name]
+        if not isinstance(value, float | int) or value <= 0:
+            raise TypeRuleError(f"{name} {value!r} is not positive")
+        return rule(operands, attrs)
+
+    return checked
+
+
 def reduced(dtype: str | None = None) -> ResultRule:
     """Without (or with size 1 in place of) the axes in attribute `axes` (a tuple) or `axis` (an int)."""
 

@@ -16,7 +16,7 @@ Array = np.ndarray
 Ints = tuple[int, ...]
 
 LARGEST_PAD = 3
-_ROOM = {1: 256, 2: 512}  # elements of a fresh activation: every output sums over a window of them
+_ROOM = {1: 256, 2: 512, 3: 512}  # elements of a fresh activation: every output sums over a window of them
 
 
 def activations(spatial: int) -> Slot:

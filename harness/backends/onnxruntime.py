@@ -48,7 +48,8 @@ _FLOAT_ONLY = "the CPU provider has a kernel for float only"
 _NO_DOUBLE = (
     *("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erf"),
     "gelu",
-    *("conv1d", "conv2d", "conv_transpose2d", "avg_pool2d"),
+    *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"),
+    *("avg_pool1d", "avg_pool2d", "avg_pool3d", "upsample_nearest"),
 )
 
 REFUSES: dict[tuple[str, str], str] = {**{(operator, "float64"): _FLOAT_ONLY for operator in _NO_DOUBLE}}

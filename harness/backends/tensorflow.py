@@ -5,7 +5,10 @@ from __future__ import annotations
 from harness.backends.target import Level, Target
 from harness.dialects import TENSORFLOW
 
-REFUSES: dict[tuple[str, str], str] = {}
+REFUSES: dict[tuple[str, str], str] = {
+    ("max_pool3d", "float64"): "MaxPool3D takes float at most",
+    ("avg_pool3d", "float64"): "AvgPool3D has a CPU kernel for float only",
+}
 """(operator, dtype) that the dialect can say and TensorFlow has no kernel for."""
 
 _MODULES = ("tensorflow",)

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 def convolution(x, weight, bias=None, *, padding, stride, dilation, groups):
@@ -18,16 +19,16 @@ def convolution(x, weight, bias=None, *, padding, stride, dilation, groups):
     return y if bias is None else y + bias.reshape(-1, *[1] * n)
 
 
-def conv_transpose2d(x, weight, stride, dilation, padding, output_padding, groups):
-    """The gradient of a convolution with respect to its input; weight is (C, O / groups, height, width)."""
-    channels, out, height, width = weight.shape
-    flipped = weight[:, :, ::-1, ::-1].reshape(groups, channels // groups, out, height, width)
-    flipped = flipped.swapaxes(1, 2).reshape(groups * out, channels // groups, height, width)
-    border = [d * (k - 1) - p for d, k, p in zip(dilation, (height, width), padding)]
+def conv_transpose(x, weight, stride, dilation, padding, output_padding, groups):
+    """The gradient of a convolution with respect to its input; weight is (C, O / groups, kernel...)."""
+    channels, out, *kernel = weight.shape
+    flipped = jnp.flip(weight, range(2, weight.ndim)).reshape(groups, channels // groups, out, *kernel)
+    flipped = flipped.swapaxes(1, 2).reshape(groups * out, channels // groups, *kernel)
+    border = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding)]
     return jax.lax.conv_general_dilated(
         x,
         flipped,
-        window_strides=(1, 1),
+        window_strides=(1,) * len(kernel),
         padding=[(b, b + extra) for b, extra in zip(border, output_padding)],
         lhs_dilation=stride,
         rhs_dilation=dilation,
@@ -47,7 +48,7 @@ def max_pool(x, kernel, stride, padding, dilation):
     )
 
 
-def avg_pool2d(x, kernel, stride, padding, count_include_pad):
+def avg_pool(x, kernel, stride, padding, count_include_pad):
     def total(array):
         return jax.lax.reduce_window(
             array,
@@ -58,7 +59,7 @@ def avg_pool2d(x, kernel, stride, padding, count_include_pad):
             padding=((0, 0), (0, 0), *((p, p) for p in padding)),
         )
 
-    return total(x) / (kernel[0] * kernel[1] if count_include_pad else total(jnp.ones_like(x)))
+    return total(x) / (int(np.prod(kernel)) if count_include_pad else total(jnp.ones_like(x)))
 
 
 def normalize(x, axes, epsilon):
@@ -89,3 +90,52 @@ def at_elements(x, indices, axis):
     grid = list(jnp.indices(indices.shape, dtype=indices.dtype, sparse=True))
     grid[axis] = indices
     return x.at[tuple(grid)]
+
+
+def logit(x, eps):
+    return jax.scipy.special.logit(x if eps is None else jnp.clip(x, eps, 1 - eps))
+
+
+def huber(x, y, delta):
+    """d^2 / 2 below delta, delta (d - delta / 2) above, d = |x - y|."""
+    d = jnp.abs(x - y)
+    return jnp.where(d < delta, 0.5 * d * d, delta * (d - delta / 2))
+
+
+def bce_with_logits(x, z):
+    return jnp.maximum(x, 0) - x * z + jnp.log1p(jnp.exp(-jnp.abs(x)))
+
+
+def at_classes(x, classes):
+    """The element of each class along axis 1."""
+    return jnp.squeeze(jnp.take_along_axis(x, jnp.expand_dims(classes, 1), axis=1), axis=1)
+
+
+def topk(x, k, axis, largest):
+    """The greatest or least k elements in order, along any axis."""
+    if largest:
+        return jnp.moveaxis(jax.lax.top_k(jnp.moveaxis(x, axis, -1), k)[0], -1, axis)
+    return jnp.take(jnp.sort(x, axis=axis), jnp.arange(k), axis=axis)
+
+
+def topk_indices(x, k, axis, largest):
+    """Where the greatest or least k elements stand."""
+    if largest:
+        places = jnp.moveaxis(jax.lax.top_k(jnp.moveaxis(x, axis, -1), k)[1], -1, axis)
+    else:
+        places = jnp.take(jnp.argsort(x, axis=axis), jnp.arange(k), axis=axis)
+    return places.astype(jnp.int64)
+
+
+def diag_embed(x, offset):
+    """Zeros with the operand on one diagonal."""
+    n = x.shape[-1]
+    rows, columns = jnp.arange(n) + max(0, -offset), jnp.arange(n) + max(0, offset)
+    size = n + abs(offset)
+    return jnp.zeros((*x.shape[:-1], size, size), x.dtype).at[..., rows, columns].set(x)
+
+
+def adaptive_pool(reduce, x, rows, columns):
+    """Every cell reduced by itself."""
+    lines = [[reduce(x[:, :, top:bottom, left:right], axis=(2, 3)) for left, right in columns] for top, bottom in rows]
+    return jnp.stack([jnp.stack(line, axis=-1) for line in lines], axis=-2)

@@ -154,3 +154,224 @@ def log_one_plus_exp(g, x, dtype):
     """Without overflow: max(x, 0) + log(1 + exp(-|x|))."""
     rest = g.op("Add", g.const(1, dtype), g.op("Exp", g.op("Neg", g.op("Abs", x))))
     return g.op("Add", g.op("Max", x, g.const(0, dtype)), g.op("Log", rest))
+
+
+def unsigned_shift(g, x, places, dtype, direction):
+    """BitShift of the bits of signed integers: casts between integers of one width keep them."""
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    unsigned = helper.np_dtype_to_tensor_dtype(np.dtype("u" + dtype))
+    operands = [g.op("Cast", o, to=unsigned) for o in (x, places)]
+    return g.op("Cast", g.op("BitShift", *operands, direction=direction), to=element)
+
+
+def left_shift(g, x, places, dtype):
+    return unsigned_shift(g, x, places, dtype, "LEFT")
+
+
+def right_shift(g, x, places, dtype):
+    """Arithmetic: negative numbers are inverted before the shift and after it."""
+    negative = g.op("Where", g.op("Less", x, g.const(0, dtype)), g.const(-1, dtype), g.const(0, dtype))
+    shifted = unsigned_shift(g, g.op("BitwiseXor", x, negative), places, dtype, "RIGHT")
+    return g.op("BitwiseXor", shifted, negative)
+
+
+def apart(g, rest, divisor, dtype):
+    """Where a remainder that division towards zero left has another sign than the divisor."""
+    zero = g.const(0, dtype)
+    other = g.op("Xor", g.op("Less", rest, zero), g.op("Less", divisor, zero))
+    return g.op("And", other, g.op("Not", g.op("Equal", rest, zero)))
+
+
+def floor_divide(g, x, y, dtype):
+    """Of integers, whose Div rounds towards zero."""
+    quotient = g.op("Div", x, y)
+    rest = g.op("Sub", x, g.op("Mul", quotient, y))
+    step = g.op("Where", apart(g, rest, y, dtype), g.const(1, dtype), g.const(0, dtype))
+    return g.op("Sub", quotient, step)
+
+
+def remainder(g, x, y, dtype):
+    """Of floating numbers, whose Mod rounds towards zero."""
+    rest = g.op("Mod", x, y, fmod=1)
+    return g.op("Where", apart(g, rest, y, dtype), g.op("Add", rest, y), rest)
+
+
+def sinc(g, x, dtype):
+    zero, angle = g.op("Equal", x, g.const(0, dtype)), g.op("Mul", x, g.const(np.pi, dtype))
+    return g.op("Where", zero, g.const(1, dtype), g.op("Div", g.op("Sin", angle), angle))
+
+
+def frac(g, x, dtype):
+    whole = g.op("Where", g.op("Less", x, g.const(0, dtype)), g.op("Ceil", x), g.op("Floor", x))
+    return g.op("Sub", x, whole)
+
+
+def signbit(g, x, dtype):
+    """Negative, or a zero whose reciprocal is."""
+    zero = g.const(0, dtype)
+    below = g.op("Less", g.op("Reciprocal", x), zero)
+    return g.op("Or", g.op("Less", x, zero), g.op("And", g.op("Equal", x, zero), below))
+
+
+def nan_to_num(g, x, nan, posinf, neginf, dtype):
+    y = g.op("Where", g.op("IsNaN", x), g.const(nan, dtype), x)
+    y = g.op("Where", g.op("IsInf", x, detect_negative=0), g.const(posinf, dtype), y)
+    return g.op("Where", g.op("IsInf", x, detect_positive=0), g.const(neginf, dtype), y)
+
+
+def logit(g, x, eps, dtype):
+    if eps is not None:
+        x = g.op("Clip", x, g.const(eps, dtype), g.const(1 - eps, dtype))
+    return g.op("Log", g.op("Div", x, g.op("Sub", g.const(1, dtype), x)))
+
+
+def celu(g, x, alpha, dtype):
+    below = scaled_exponential(g, g.op("Div", x, g.const(alpha, dtype)), alpha, dtype)
+    return leaky(g, x, below, dtype)
+
+
+def glu(g, x, axis):
+    first, second = (g.op("Split", x, outputs=2, pick=i, axis=axis, num_outputs=2) for i in (0, 1))
+    return g.op("Mul", first, g.op("Sigmoid", second))
+
+
+def relu_squared(g, x):
+    y = g.op("Relu", x)
+    return g.op("Mul", y, y)
+
+
+def hypot(g, x, y):
+    return g.op("Sqrt", g.op("Add", g.op("Mul", x, x), g.op("Mul", y, y)))
+
+
+def logaddexp(g, x, y, dtype):
+    """The greater one and log(1 + exp(-|x - y|)); equal infinities as they are."""
+    rest = g.op("Exp", g.op("Neg", g.op("Abs", g.op("Sub", x, y))))
+    total = g.op("Add", g.op("Max", x, y), g.op("Log", g.op("Add", g.const(1, dtype), rest)))
+    return g.op("Where", g.op("And", g.op("IsInf", x), g.op("Equal", x, y)), g.op("Max", x, y), total)
+
+
+def copysign(g, x, y, dtype):
+    sign = g.op("Where", signbit(g, y, dtype), g.const(-1, dtype), g.const(1, dtype))
+    return g.op("Mul", g.op("Abs", x), sign)
+
+
+def xlogy(g, x, y, dtype):
+    zero = g.const(0, dtype)
+    return g.op("Where", g.op("Equal", x, zero), zero, g.op("Mul", x, g.op("Log", y)))
+
+
+def heaviside(g, x, y, dtype):
+    zero = g.const(0, dtype)
+    step = g.op("Where", g.op("Greater", x, zero), g.const(1, dtype), zero)
+    return g.op("Where", g.op("Equal", x, zero), y, step)
+
+
+def ignoring_nan(g, kind, x, y):
+    """Max or Min of the operands that are numbers."""
+    return g.op("Where", g.op("IsNaN", x), y, g.op("Where", g.op("IsNaN", y), x, g.op(kind, x, y)))
+
+
+def isclose(g, x, y, rtol, atol, dtype):
+    """|x - y| <= atol + rtol |y|, or equal; nothing else is close to an infinity."""
+    limit = g.op("Add", g.const(atol, dtype), g.op("Mul", g.const(rtol, dtype), g.op("Abs", y)))
+    near = g.op("LessOrEqual", g.op("Abs", g.op("Sub", x, y)), limit)
+    return g.op("Or", g.op("Equal", x, y), g.op("And", near, g.op("Not", g.op("IsInf", y))))
+
+
+def shifted_pair(g, x, axis, size, shift):
+    """The elements before the last `shift` ones, and those from number `shift` on."""
+    return slice_(g, x, [0], [size - shift], [axis], [1]), slice_(g, x, [shift], [size], [axis], [1])
+
+
+def running(g, kind, x, axis, shape):
+    """Of every element and all before it, in log2(size) steps: step 2^k joins neighbours 2^k apart."""
+    shift = 1
+    while shift < shape[axis]:
+        earlier, later = shifted_pair(g, x, axis, shape[axis], shift)
+        joined = g.op(kind, later, earlier) if isinstance(kind, str) else kind(later, earlier)
+        x = g.op("Concat", slice_(g, x, [0], [shift], [axis], [1]), joined, axis=axis)
+        shift *= 2
+    return g.op("Identity", x)
+
+
+def running_logaddexp(g, x, axis, shape, dtype):
+    return running(g, lambda later, earlier: logaddexp(g, later, earlier, dtype), x, axis, shape)
+
+
+def huber(g, x, y, delta, dtype):
+    """d^2 / 2 below delta, delta (d - delta / 2) above, d = |x - y|."""
+    half, limit = g.const(0.5, dtype), g.const(delta, dtype)
+    d = g.op("Abs", g.op("Sub", x, y))
+    square = g.op("Mul", half, g.op("Mul", d, d))
+    line = g.op("Mul", limit, g.op("Sub", d, g.op("Mul", half, limit)))
+    return g.op("Where", g.op("Less", d, limit), square, line)
+
+
+def bce_with_logits(g, x, z, dtype):
+    """max(x, 0) - x z + log(1 + exp(-|x|))."""
+    return g.op("Sub", log_one_plus_exp(g, x, dtype), g.op("Mul", x, z))
+
+
+def kron(g, x, y, shape):
+    """Every element of x by all of y, as blocks."""
+    left = g.op("Unsqueeze", x, g.const([1, 3], "int64"))
+    blocks = g.op("Mul", left, g.op("Unsqueeze", y, g.const([0, 2], "int64")))
+    return g.op("Reshape", blocks, g.const(shape, "int64"), allowzero=1)
+
+
+def cross(g, x, y):
+    """x[1] y[2] - x[2] y[1], and so on round."""
+
+    def turned(operand, places):
+        return g.op("Gather", operand, g.const(places, "int64"), axis=-1)
+
+    first = g.op("Mul", turned(x, [1, 2, 0]), turned(y, [2, 0, 1]))
+    return g.op("Sub", first, g.op("Mul", turned(x, [2, 0, 1]), turned(y, [1, 2, 0])))
+
+
+def scaled_sum(g, x, beta, y, alpha, dtype):
+    """beta x + alpha y."""
+    return g.op("Add", g.op("Mul", g.const(beta, dtype), x), g.op("Mul", g.const(alpha, dtype), y))
+
+
+def bucketize(g, x, rank, boundaries, right, dtype):
+    """How many boundaries are below each element, or equal to it if `right`."""
+    apart = g.op("Unsqueeze", x, g.const([rank], "int64"))
+    below = g.op("GreaterOrEqual" if right else "Greater", apart, g.const(boundaries, dtype))
+    counted = g.op("Cast", below, to=TensorProto.INT64)
+    return g.op("ReduceSum", counted, g.const([rank], "int64"), keepdims=0)
+
+
+def slice_backwards(g, x, starts, steps):
+    """From each start to the first element."""
+    beyond = [np.iinfo(np.int64).min] * len(starts)
+    return slice_(g, x, starts, beyond, range(len(starts)), [-step for step in steps])
+
+
+def diag_embed(g, x, offset, shape, dtype):
+    """Places of the operand, or of a zero behind it."""
+    *batch, n = shape
+    table = np.where(np.eye(n + abs(offset), k=offset, dtype=bool), 1, 0)
+    table = np.where(table, np.minimum(np.arange(len(table))[:, None], np.arange(len(table))), n)
+    wide = g.op("Concat", x, g.const(np.zeros([*batch, 1]), dtype), axis=-1)
+    return g.op("Gather", wide, g.const(table, "int64"), axis=-1)
+
+
+def block_diag(g, x, y, first, second, dtype):
+    """Two matrices of these shapes with zeros beside them."""
+    above = g.op("Concat", x, g.const(np.zeros((first[0], second[1])), dtype), axis=1)
+    below = g.op("Concat", g.const(np.zeros((second[0], first[1])), dtype), y, axis=1)
+    return g.op("Concat", above, below, axis=0)
+
+
+def adaptive_pool(g, kind, x, rows, columns):
+    """Every cell reduced by itself."""
+    lines = []
+    for top, bottom in rows:
+        parts = []
+        for left, right in columns:
+            cell = slice_(g, x, [top, left], [bottom, right], [2, 3], [1, 1])
+            parts.append(g.op(kind, cell, g.const([2, 3], "int64"), keepdims=1))
+        lines.append(g.op("Concat", *parts, axis=3))
+    return g.op("Concat", *lines, axis=2)

@@ -35,16 +35,18 @@ def conv2d(x, weight, bias, stride, padding, dilation, groups):
     return tf.transpose(tf.nn.bias_add(y, bias), [0, 3, 1, 2])
 
 
-def conv_transpose2d(x, weight, stride, dilation, padding, output_padding, groups):
-    """NCHW by (C, O / groups, height, width), one group at a time. What padding cuts off is sliced off: on a
+def conv_transpose(x, weight, stride, dilation, padding, output_padding, groups):
+    """N, C, spatial... by (C, O / groups, kernel...), one group at a time. What padding cuts off is sliced off: on a
     CPU, TensorFlow transposes dilated convolutions without explicit padding only."""
     out, *kernel = weight.shape[1:]
+    n = len(kernel)
     size = [
         (n - 1) * s + d * (k - 1) + 1 + extra
         for n, s, k, d, extra in zip(x.shape[2:], stride, kernel, dilation, output_padding)
     ]
+    last, spatial = n + 1, range(2, n + 2)
     parts = [
-        tf.nn.conv2d_transpose(
+        tf.nn.conv_transpose(
             part,
             filters,
             output_shape=[x.shape[0], *size, out],
@@ -53,12 +55,12 @@ def conv_transpose2d(x, weight, stride, dilation, padding, output_padding, group
             dilations=list(dilation),
         )
         for part, filters in zip(
-            tf.split(tf.transpose(x, [0, 2, 3, 1]), groups, axis=3),
-            tf.split(tf.transpose(weight, [2, 3, 1, 0]), groups, axis=3),
+            tf.split(tf.transpose(x, [0, *spatial, 1]), groups, axis=last),
+            tf.split(tf.transpose(weight, [*spatial, 1, 0]), groups, axis=last),
         )
     ]
-    y = tf.transpose(tf.concat(parts, axis=3), [0, 3, 1, 2])
-    return y[:, :, padding[0] : size[0] - padding[0], padding[1] : size[1] - padding[1]]
+    y = tf.transpose(tf.concat(parts, axis=last), [0, last, *range(1, last)])
+    return y[(..., *(slice(p, total - p) for p, total in zip(padding, size)))]
 
 
 def tril(x, k):
@@ -79,7 +81,7 @@ def max_pool(x, kernel, stride, padding, dilation):
     x = tf.transpose(x, [0, *range(2, n + 2), 1])
     x = tf.pad(x, [[0, 0], *[[p, p] for p in padding], [0, 0]], constant_values=float("-inf"))
     if all(d == 1 for d in dilation):
-        pool = tf.nn.max_pool1d if n == 1 else tf.nn.max_pool2d
+        pool = (tf.nn.max_pool1d, tf.nn.max_pool2d, tf.nn.max_pool3d)[n - 1]
         y = pool(x, list(kernel), list(stride), "VALID")
     else:  # tf.nn.pool takes no strides together with dilations
         y = tf.nn.pool(x, kernel, "MAX", padding="VALID", dilations=dilation)
@@ -87,16 +89,19 @@ def max_pool(x, kernel, stride, padding, dilation):
     return tf.transpose(y, [0, n + 1, *range(1, n + 1)])
 
 
-def avg_pool2d(x, kernel, stride, padding, count_include_pad):
+def avg_pool(x, kernel, stride, padding, count_include_pad):
+    """Over the spatial dimensions of (N, C, spatial...). Padding counts as zeros, or not at all."""
+    n = len(kernel)
+
     def average(array):
         array = tf.pad(array, [[0, 0], *[[p, p] for p in padding], [0, 0]])
-        return tf.nn.avg_pool2d(array, kernel, stride, "VALID")
+        return tf.nn.avg_pool(array, list(kernel), list(stride), "VALID")
 
-    x = tf.transpose(x, [0, 2, 3, 1])
+    x = tf.transpose(x, [0, *range(2, n + 2), 1])
     y = average(x)
     if any(padding) and not count_include_pad:
         y = y / average(tf.ones_like(x))
-    return tf.transpose(y, [0, 3, 1, 2])
+    return tf.transpose(y, [0, n + 1, *range(1, n + 1)])
 
 
 def pad_edge(x, pads):
@@ -173,3 +178,134 @@ def coordinates(indices, axis):
     grid = tf.meshgrid(*[tf.range(n, dtype=indices.dtype) for n in indices.shape], indexing="ij")
     grid[axis] = indices
     return tf.stack(grid, axis=-1)
+
+
+def signbit(x):
+    """The first bit; tf.experimental.numpy.signbit compares with 0."""
+    return tf.bitcast(x, tf.int32 if x.dtype == tf.float32 else tf.int64) < 0
+
+
+def nan_to_num(x, nan, posinf, neginf):
+    y = tf.where(tf.math.is_nan(x), tf.constant(nan, x.dtype), x)
+    y = tf.where(x == float("inf"), tf.constant(posinf, x.dtype), y)
+    return tf.where(x == -float("inf"), tf.constant(neginf, x.dtype), y)
+
+
+def logit(x, eps):
+    z = x if eps is None else tf.clip_by_value(x, eps, 1 - eps)
+    return tf.math.log(z / (1 - z))
+
+
+def glu(x, axis):
+    first, second = tf.split(x, 2, axis=axis)
+    return first * tf.sigmoid(second)
+
+
+def copysign(x, y):
+    return tf.where(signbit(y), -tf.abs(x), tf.abs(x))
+
+
+def ignoring_nan(f, x, y):
+    """f (maximum or minimum) of the operands that are numbers."""
+    return tf.where(tf.math.is_nan(x), y, tf.where(tf.math.is_nan(y), x, f(x, y)))
+
+
+def isclose(x, y, rtol, atol):
+    """tf.experimental.numpy.isclose finds infinities close to nothing and to everything."""
+    near = tf.experimental.numpy.isclose(x, y, rtol=rtol, atol=atol)
+    return (x == y) | near & tf.math.is_finite(y)
+
+
+def running(f, x, axis):
+    """Of every element and all before it, in log2(size) steps: step 2^k joins neighbours 2^k apart."""
+    shift, size = 1, x.shape[axis]
+    while shift < size:
+        first, later = tf.split(x, [shift, size - shift], axis=axis)
+        earlier, _ = tf.split(x, [size - shift, shift], axis=axis)
+        x = tf.concat([first, f(later, earlier)], axis=axis)
+        shift *= 2
+    return x
+
+
+def huber(x, y, delta):
+    """d^2 / 2 below delta, delta (d - delta / 2) above, d = |x - y|."""
+    d = tf.abs(x - y)
+    return tf.where(d < delta, 0.5 * d * d, delta * (d - delta / 2))
+
+
+def classes_last(x):
+    return tf.transpose(x, [0, *range(2, len(x.shape)), 1])
+
+
+def at_classes(x, classes):
+    """The element of each class along axis 1."""
+    return tf.gather(classes_last(x), classes, batch_dims=len(classes.shape))
+
+
+def cross_entropy(x, classes):
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=classes_last(x))
+
+
+def kron(x, y):
+    """Every element of x by all of y, as blocks."""
+    blocks = x[:, tf.newaxis, :, tf.newaxis] * y[tf.newaxis, :, tf.newaxis, :]
+    return tf.reshape(blocks, [x.shape[0] * y.shape[0], x.shape[1] * y.shape[1]])
+
+
+def topk(x, k, axis, largest):
+    """The greatest or least k elements in order, along any axis; tf.math.top_k knows the greatest of the last."""
+    if not largest:
+        return tf.gather(tf.sort(x, axis=axis), tf.range(k), axis=axis)
+    order = list(range(x.shape.rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    return tf.transpose(tf.math.top_k(tf.transpose(x, order), k).values, order)
+
+
+def topk_indices(x, k, axis, largest):
+    """Where the greatest or least k elements stand."""
+    if not largest:
+        return tf.cast(tf.gather(tf.argsort(x, axis=axis), tf.range(k), axis=axis), tf.int64)
+    order = list(range(x.shape.rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    return tf.cast(tf.transpose(tf.math.top_k(tf.transpose(x, order), k).indices, order), tf.int64)
+
+
+def bucketize(x, boundaries, right):
+    """tf.searchsorted takes a row of values."""
+    row = tf.reshape(x, [-1])
+    places = tf.searchsorted(
+        tf.constant(boundaries, x.dtype), row, side="right" if right else "left", out_type=tf.int64
+    )
+    return tf.reshape(places, x.shape)
+
+
+def conv3d(x, weight, stride, padding, groups):
+    """NCDHW by OIDHW, one group at a time. TensorFlow convolves NDHWC by DHWIO on a CPU."""
+    x = tf.pad(tf.transpose(x, [0, 2, 3, 4, 1]), [[0, 0], *zip(padding[:3], padding[3:]), [0, 0]])
+    parts = [
+        tf.nn.conv3d(part, filters, [1, *stride, 1], "VALID")
+        for part, filters in zip(
+            tf.split(x, groups, axis=4), tf.split(tf.transpose(weight, [2, 3, 4, 1, 0]), groups, axis=4)
+        )
+    ]
+    return tf.transpose(tf.concat(parts, axis=4), [0, 4, 1, 2, 3])
+
+
+def block_diag(x, y):
+    """Two matrices with zeros beside them."""
+    above = tf.concat([x, tf.zeros([x.shape[0], y.shape[1]], x.dtype)], axis=1)
+    below = tf.concat([tf.zeros([y.shape[0], x.shape[1]], x.dtype), y], axis=1)
+    return tf.concat([above, below], axis=0)
+
+
+def adaptive_pool(reduce, x, rows, columns):
+    """Every cell reduced by itself."""
+    lines = [[reduce(x[:, :, top:bottom, left:right], axis=[2, 3]) for left, right in columns] for top, bottom in rows]
+    return tf.stack([tf.stack(line, axis=-1) for line in lines], axis=-2)
+
+
+def upsample_nearest(x, factor):
+    """NCHW; TensorFlow resizes NHWC."""
+    height, width = x.shape[2] * factor, x.shape[3] * factor
+    y = tf.image.resize(tf.transpose(x, [0, 2, 3, 1]), [height, width], method="nearest")
+    return tf.transpose(y, [0, 3, 1, 2])

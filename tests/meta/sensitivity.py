@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -18,8 +18,10 @@ from rich.table import Table
 
 from generators import caseio
 from generators.graphs import Case, seeded_case
+from harness import known_issues
 from harness.backends import TARGETS
 from harness.campaign import Campaign
+from harness.cli import KNOWN_ISSUES
 from harness.findings import Finding, Store
 from harness.laboratory import Laboratory
 from harness.pool import Pool
@@ -53,24 +55,31 @@ class Catch:
     finding: Finding
 
 
-def sight(fault: Fault, lab: Laboratory, seed: int) -> Sight | None:
+def search(fault: Fault, lab: Laboratory, folder: Path) -> Campaign:
+    """A campaign on the planted target, to which PyTorch's own known issues are known."""
+    name = planted(fault.operator, fault.text).name
+    issues = [replace(i, targets=(name,)) for i in known_issues.load(KNOWN_ISSUES) if i.names("torch-eager")]
+    return Campaign(lab, [TARGETS["torch-eager"]], Store(folder), issues, confirmations=0)
+
+
+def sight(fault: Fault, lab: Laboratory, folder: Path, seed: int) -> Sight | None:
     """Run one hunt on the planted target until a case fails. Those without the faulty operator are counted but
     not run: their program is the correct one, letter for letter."""
-    target = planted(fault.operator, fault.text)
+    target, campaign = planted(fault.operator, fault.text), search(fault, lab, folder)
     for number, case in enumerate(drawn(seed), start=1):
         if fault.operator in case.graph.operators:
             discrepancy = lab.examine(case, [target]).verdicts[target.name].discrepancy
-            if discrepancy:
-                return Sight(number, case, discrepancy)
+            rest = campaign.unexplained(target, case, discrepancy) if discrepancy else None
+            if rest:
+                return Sight(number, *rest)
     return None
 
 
 def catch(fault: Fault, lab: Laboratory, folder: Path) -> Catch | None:
     """The finding made of the first sight of a fault in any of the hunts."""
-    campaign = Campaign(lab, [TARGETS["torch-eager"]], Store(folder), confirmations=0)
-    target = planted(fault.operator, fault.text)
+    target, campaign = planted(fault.operator, fault.text), search(fault, lab, folder)
     for seed in SEEDS:
-        if seen := sight(fault, lab, seed):
+        if seen := sight(fault, lab, folder, seed):
             finding = campaign.investigate(target, seen.case, seen.discrepancy)
             return Catch(fault, finding) if finding else None
     return None
@@ -113,10 +122,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Pool() as pool:
         for i, fault in enumerate(FAULTS):
             lab = Laboratory(pool)
-            numbers = [seen.number if (seen := sight(fault, lab, seed)) else None for seed in SEEDS]
+            place = Path(folder) / str(i)
+            numbers = [seen.number if (seen := sight(fault, lab, place, seed)) else None for seed in SEEDS]
             sights += numbers
             after = " ".join("never" if n is None else str(n) for n in numbers)
-            caught = catch(fault, lab, Path(folder) / str(i))
+            caught = catch(fault, lab, place)
             if caught is None:
                 table.add_row(fault.name, fault.operator, after, style="red")
                 continue

@@ -20,9 +20,9 @@ def test_there_are_enough_faults_and_cases() -> None:
     assert len({len(drawn(seed)) for seed in SEEDS} | {CASES}) == 1
 
 
-def test_at_least_95_percent_are_found_within_300_cases(pool: Pool) -> None:
+def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Path) -> None:
     lab = Laboratory(pool)
-    sights = {(fault, seed): sight(fault, lab, seed) for fault in FAULTS for seed in SEEDS}
+    sights = {(fault, seed): sight(fault, lab, tmp_path, seed) for fault in FAULTS for seed in SEEDS}
     missed = sorted(
         f"{fault.operator}: {fault.name} (seed {seed})" for (fault, seed), seen in sights.items() if not seen
     )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from generators import caseio, graph
 from generators.graph import Graph, GraphError, Leaf, Node, TensorType
 from generators.graphs import cases, graphs, seeded_case
-from generators.ops import OPS, check
+from generators.ops import DRAWN, OPS, check
 from harness.backends import TARGETS
 
 
@@ -133,3 +133,12 @@ def test_swarm_makes_rare_pairs_meet() -> None:
                     pairs[made[operand], node.op] = pairs.get((made[operand], node.op), 0) + 1
     assert len(pairs) > 300
     assert np.mean(list(pairs.values())) > 1.2
+
+
+def test_young_operators_are_drawn_only_where_they_are_asked_for() -> None:
+    young = set(OPS) - set(DRAWN)
+    drawn = {name for index in range(300) for name in seeded_case(3, index).graph.operators}
+    assert drawn == set(DRAWN)
+    asked = {name for index in range(20) for name in seeded_case(3, index, 6, sorted(young)).graph.operators}
+    assert asked
+    assert asked <= young

@@ -158,6 +158,7 @@ def test_interrupt_ends_everything_and_keeps_findings(tmp_path: Path, scratch: P
     ("arguments", "message"),
     [
         (("hunt", "--targets", "torch-eagre"), "no target matches 'torch-eagre'; known targets: torch-eager,"),
+        (("hunt", "--operators", "frob*"), "no operator matches 'frob*'"),
         (("hunt", "--budget", "soon"), "'soon' is not a duration such as 90s, 5m or 1h"),
         (("hunt", "--known-issues", "absent.toml"), "absent.toml: No such file or directory"),
         (("hunt", "--findings", "/proc/nowhere"), "cannot use /proc/nowhere for findings: "),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from generators.graphs import Case, cases
 from generators.ops import OPS, check
+from generators.sweep import sweep
 from harness.reduce import Budget, reduce, size
+from oracles import forward
 
 
 def reduced(case: Case, fails) -> Case:
@@ -92,3 +97,19 @@ def test_arrays_fit_their_leaves(case: Case) -> None:
         array = small.arrays[leaf.name]
         assert (str(array.dtype), array.shape) == (leaf.type.dtype, leaf.type.shape)
     assert all(node.op in OPS for node in small.graph.nodes)
+
+
+@pytest.mark.parametrize("operator", OPS)
+def test_whatever_reduction_tries_has_a_reference(operator: str) -> None:
+    """Edited attributes and shapes are refused by the type rule, or make sense to the reference."""
+    tried = 0
+
+    def fails(candidate: Case) -> bool:
+        nonlocal tried
+        tried += 1
+        forward.plan(candidate)
+        return False
+
+    for case in islice(sweep(operator), 0, None, 20):
+        reduce(case, fails, Budget(runs=30, seconds=60))
+    assert tried
