@@ -71,8 +71,8 @@ def split_row(table: Table, name: str, tally: hunt.Tally, wall: float, own: floa
 
 
 def main(
-    cases: Annotated[int, typer.Option(help="Cases for each fast target.")] = 400,
-    slow: Annotated[int, typer.Option(help="Cases for each slow target, and for all together.")] = 48,
+    cases: Annotated[int, typer.Option(help="Cases for each fast target.")] = 200,
+    slow: Annotated[int, typer.Option(help="Cases for each slow target, and for all together.")] = 12,
 ) -> None:
     """Measure and print."""
     drawing = Table("nodes drawn", "kept", "CPU ms a graph", "ms a node", box=box.SIMPLE_HEAD, title="Drawing")
