@@ -38,9 +38,12 @@ def single(case: Case, node: Node, values: Mapping[str, np.ndarray]) -> Case:
 def diverging(lab: Laboratory, target: Target, case: Case) -> tuple[Node, ...]:
     """Nodes whose result does not follow from the operands that the target itself computed: the graph is run
     once more with every node as an output. Empty where that run fails or where nothing differs any more."""
-    actual, graph = _computed(lab, target, case), case.graph
-    if actual is None:
-        return ()
+    actual = _computed(lab, target, case)
+    return _wrong(case.graph, actual) if actual else ()
+
+
+def _wrong(graph: Graph, actual: Mapping[str, np.ndarray]) -> tuple[Node, ...]:
+    """Nodes whose value in `actual` does not follow from those of their operands."""
     odd = [n for n in graph.nodes if actual[n.name].shape != n.type.shape or str(actual[n.name].dtype) != n.type.dtype]
     if odd:
         return (odd[0],)
@@ -69,9 +72,8 @@ def blame(lab: Laboratory, target: Target, case: Case) -> list[Guilt]:
     guilty = _guilty(lab, target, case, case.graph.nodes, _values(case))
     if guilty or len(case.graph.nodes) == 1:
         return guilty
-    wrong = diverging(lab, target, case)
-    actual = _computed(lab, target, case) if wrong else None
-    return _guilty(lab, target, case, wrong, actual) if actual else []
+    actual = _computed(lab, target, case)
+    return _guilty(lab, target, case, _wrong(case.graph, actual), actual) if actual else []
 
 
 def _guilty(

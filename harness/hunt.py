@@ -138,7 +138,7 @@ def _job(options: Options, number: int, progress: Progress) -> Tally:
     """Cases number, number + jobs, … until the budget is spent."""
     targets = options.targets
     least = min(target.stride for target in targets)
-    operators = [n for n in options.operators if any(n in operators_for(t, options.operators) for t in targets)]
+    operators = [name for name in options.operators if any(operators_for(target, (name,)) for target in targets)]
     tally = Tally(statuses={target.name: Counter() for target in targets})
     deadline = time.monotonic() + options.budget
     quota = None if options.cases is None else len(range(number, options.cases, options.jobs))

@@ -155,7 +155,7 @@ def _exponential_unit(x: Bounded, alpha: float, scale: float, ulps: float) -> Bo
 
 def _elu(args: Sequence[Bounded], call: Call) -> Bounded:
     x = args[0]
-    result = _exponential_unit(x, float(call.attrs["alpha"]), 1.0, 1.5)  # type: ignore[arg-type]
+    result = _exponential_unit(x, call.number("alpha"), 1.0, 1.5)
     above = (ends(x)[0] > 0) & np.isfinite(result.error)  # no rounding, if no overflow
     return replace(result, error=np.where(above, x.error, result.error))
 
@@ -176,7 +176,7 @@ def _leaky(x: Bounded, below: Bounded, steepness: Array | float) -> Bounded:
 
 def _leaky_relu(args: Sequence[Bounded], call: Call) -> Bounded:
     """alpha is rounded to the dtype, then the product is. 0 * -inf is NaN, or 0 for those who make relu of it."""
-    x, alpha = args[0], float(call.attrs["alpha"])  # type: ignore[arg-type]
+    x, alpha = args[0], call.number("alpha")
     with np.errstate(all="ignore"):
         own = 0.0 if (2 * alpha).is_integer() else 0.5
         moved = np.where(x.error == 0, 0.0, abs(alpha) * x.error)

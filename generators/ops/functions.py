@@ -76,7 +76,7 @@ def _signbit(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _nan_to_num(args: Sequence[Bounded], call: Call) -> Bounded:
     x = args[0]
-    numbers = [float(call.attrs[name]) for name in ("nan", "posinf", "neginf")]  # type: ignore[arg-type]
+    numbers = [call.number(name) for name in ("nan", "posinf", "neginf")]
     return Bounded(np.nan_to_num(x.value, True, *numbers), x.error, x.dtype)
 
 

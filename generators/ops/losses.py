@@ -51,10 +51,6 @@ def _elementwise(f: Callable[[Bounded, Bounded, Call], Bounded]) -> Reference:
     return lambda args, call: _reduced(f(args[0], args[1], call), call)
 
 
-def _number(call: Call, name: str) -> float:
-    return float(call.attrs[name])  # type: ignore[arg-type]
-
-
 def _absolute(x: Bounded) -> Bounded:
     with np.errstate(all="ignore"):
         return Bounded(np.abs(x.value), x.error, x.dtype)
@@ -89,11 +85,11 @@ def _quadratic_near_zero(x: Bounded, y: Bounded, limit: float, steepness: float)
 
 
 def _smooth_l1(x: Bounded, y: Bounded, call: Call) -> Bounded:
-    return _quadratic_near_zero(x, y, _number(call, "beta"), 1.0)
+    return _quadratic_near_zero(x, y, call.number("beta"), 1.0)
 
 
 def _huber(x: Bounded, y: Bounded, call: Call) -> Bounded:
-    return _quadratic_near_zero(x, y, _number(call, "delta"), _number(call, "delta"))
+    return _quadratic_near_zero(x, y, call.number("delta"), call.number("delta"))
 
 
 def _bce_with_logits(x: Bounded, z: Bounded, call: Call) -> Bounded:

@@ -164,7 +164,7 @@ def _addcmul(args: Sequence[Bounded], call: Call) -> Bounded:
     """x + value y z, in any order of the products. `value` is a power of two, so that it costs no rounding; a
     product of numbers that overflows in one order need not in another, nor with a fused addition."""
     x, y, z = args
-    factor = float(call.attrs["value"])  # type: ignore[arg-type]
+    factor = call.number("value")
     product = multiply(y, z)
     scaled = multiply(product, _exactly(factor, product))
     with np.errstate(all="ignore"):
@@ -180,7 +180,7 @@ def _isclose(args: Sequence[Bounded], call: Call) -> Bounded:
     the right one four (both constants, the product, the sum)."""
     x, y = args
     p = PRECISION[x.dtype]
-    rtol, atol = (float(call.attrs[name]) for name in ("rtol", "atol"))  # type: ignore[arg-type]
+    rtol, atol = (call.number(name) for name in ("rtol", "atol"))
     with np.errstate(all="ignore"):
         finite = np.isfinite(x.value) & np.isfinite(y.value)
         distance = np.where(finite, np.abs(x.value - y.value), np.inf)

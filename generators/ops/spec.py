@@ -47,6 +47,10 @@ class Call:
     attrs: Mapping[str, Attr]
     result: TensorType
 
+    def number(self, key: str) -> float:
+        """An attribute that the type rule has found to be a number."""
+        return float(self.attrs[key])  # type: ignore[arg-type]
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:

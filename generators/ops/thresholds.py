@@ -33,14 +33,10 @@ Attrs = Mapping[str, Attr]
 # ---- references ---------------------------------------------------------------------------------------
 
 
-def _number(call: Call, name: str) -> float:
-    return float(call.attrs[name])  # type: ignore[arg-type]
-
-
 def _softshrink(args: Sequence[Bounded], call: Call) -> Bounded:
     """Nearer to 0 by `lambd`, one rounding; 0 within. NaN is undetermined: "0 otherwise" (PyTorch's documentation,
     ONNX Shrink) makes it 0, PyTorch keeps it."""
-    x, lambd = args[0], _number(call, "lambd")
+    x, lambd = args[0], call.number("lambd")
     result = monotone(lambda v: np.where(np.abs(v) > lambd, v - np.copysign(lambd, v), 0.0), x, 0.5)
     return replace(result, error=np.where(np.isnan(x.value), np.inf, result.error))
 
@@ -59,15 +55,15 @@ def _jump(x: Bounded, passes: Callable[[Array], Array], instead: float) -> Bound
 
 def _hardshrink(args: Sequence[Bounded], call: Call) -> Bounded:
     """The interval may reach beyond the threshold on both sides: 0 is asked too."""
-    lambd = _number(call, "lambd")
+    lambd = call.number("lambd")
     result = _jump(args[0], lambda v: np.abs(v) > lambd, 0.0)
     within = holds_zero(args[0]) & ~args[0].undetermined
     return replace(result, error=np.where(within, np.abs(args[0].value) + args[0].error, result.error))
 
 
 def _threshold(args: Sequence[Bounded], call: Call) -> Bounded:
-    limit = _number(call, "threshold")
-    return _jump(args[0], lambda v: v > limit, _number(call, "value"))
+    limit = call.number("threshold")
+    return _jump(args[0], lambda v: v > limit, call.number("value"))
 
 
 def _tanhshrink(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -83,7 +79,7 @@ def _tanhshrink(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _hardtanh(args: Sequence[Bounded], call: Call) -> Bounded:
     """clip: monotone, and nothing is rounded; NaN stays NaN."""
-    x, low, high = args[0], _number(call, "min"), _number(call, "max")
+    x, low, high = args[0], call.number("min"), call.number("max")
     with np.errstate(all="ignore"):
         value = np.clip(x.value, low, high)
         error = spread(value, *(np.clip(end, low, high) for end in ends(x)))
@@ -94,7 +90,7 @@ def _hardtanh(args: Sequence[Bounded], call: Call) -> Bounded:
 def _celu(args: Sequence[Bounded], call: Call) -> Bounded:
     """x above zero, below it alpha (exp(x / alpha) - 1), where the 3 ulp of exp leave an absolute 6 u alpha; expm1
     (3 ulp of a smaller number) needs less. alpha is a power of two: the quotient is exact, and so is the product."""
-    x, alpha = args[0], _number(call, "alpha")
+    x, alpha = args[0], call.number("alpha")
     with np.errstate(all="ignore"):
         result = monotone(lambda v: np.where(v > 0, v, alpha * np.expm1(v / alpha)), x, 1.5)
         result = loose(result, 6 * alpha, ends(x)[0] < 0)
