@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
-from harness import known_issues, probe
+from harness import coverage, known_issues, probe, profiles
 from harness.backends import TARGETS, Target, select
 from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
@@ -19,11 +17,7 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.trial import Trial
 
-# health checks that do not apply: running a compiler on an example is slow by nature
-HEALTH = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
-settings.register_profile("dev", max_examples=30, deadline=None, suppress_health_check=HEALTH)
-settings.register_profile("ci", parent=settings.get_profile("dev"), max_examples=15, derandomize=True, database=None)
-settings.register_profile("nightly", parent=settings.get_profile("dev"), max_examples=2000)
+profiles.register()
 
 
 def _option(config: pytest.Config, name: str) -> Any:
@@ -41,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if not _option(config, "--hypothesis-profile"):
-        settings.load_profile("ci" if os.environ.get("CI") else "dev")
+        profiles.choose()
     try:
         select(_option(config, "--targets"))
         known_issues.load(_option(config, "--known-issues"))
@@ -66,22 +60,24 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    nightly = settings.get_current_profile_name() == "nightly"
     for item in items:
         if item.get_closest_marker("gpu") and not probe.gpus():
             item.add_marker(pytest.mark.skip(reason="no CUDA device (nvidia-smi lists none)"))
-        if item.get_closest_marker("nightly") and not nightly:
+        if item.get_closest_marker("nightly") and not profiles.nightly():
             item.add_marker(pytest.mark.skip(reason="runs with --hypothesis-profile=nightly only"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`target`, `swept` and `compiler` are parametrised over what --targets selects; what is off is skipped, with
-    why. Sweeps leave slow targets to the nightly profile."""
+    """`target`, `swept`, `prompt` and `compiler` are parametrised over what --targets selects; what is off is skipped,
+    with why. Sweeps leave slow targets to the nightly profile, and `prompt` the slowest ones."""
     chosen = select(_option(metafunc.config, "--targets"))
+    nightly = profiles.nightly()
     if "swept" in metafunc.fixturenames:
-        nightly = settings.get_current_profile_name() == "nightly"
         swept = [t for t in chosen if nightly or (t.stride == 1 and t.device == "cpu")]
         metafunc.parametrize("swept", [_parameter(t.name, [t]) for t in swept], indirect=True, scope="session")
+    if "prompt" in metafunc.fixturenames:
+        prompt = [t for t in chosen if nightly or t.stride <= 4]
+        metafunc.parametrize("prompt", [_parameter(t.name, [t]) for t in prompt], indirect=True, scope="session")
     if "target" in metafunc.fixturenames:
         metafunc.parametrize("target", [_parameter(t.name, [t]) for t in chosen], indirect=True, scope="session")
     if "compiler" in metafunc.fixturenames:
@@ -113,6 +109,12 @@ def swept(request: pytest.FixtureRequest) -> Target:
 
 
 @pytest.fixture(scope="session")
+def prompt(request: pytest.FixtureRequest) -> Target:
+    """One target, of those that do not take many seconds a program."""
+    return request.param[0]
+
+
+@pytest.fixture(scope="session")
 def compiler(request: pytest.FixtureRequest) -> tuple[Target, ...]:
     """The targets that are levels of one compiler."""
     return request.param
@@ -126,11 +128,13 @@ def pool() -> Iterator[Pool]:
 
 
 @pytest.fixture(scope="session")
-def campaign(request: pytest.FixtureRequest, pool: Pool) -> Campaign:
-    """Where discrepancies become findings."""
+def campaign(request: pytest.FixtureRequest, pool: Pool) -> Iterator[Campaign]:
+    """Where discrepancies become findings. What was examined is added to the findings folder's coverage."""
     available = [t for t in TARGETS.values() if probe.probe(t).available]
     issues = known_issues.load(_option(request.config, "--known-issues"))
-    return Campaign(Laboratory(pool), available, Store(_option(request.config, "--findings")), issues)
+    folder, lab = _option(request.config, "--findings"), Laboratory(pool)
+    yield Campaign(lab, available, Store(folder), issues)
+    coverage.save(folder, lab.coverage)
 
 
 @pytest.fixture

@@ -12,9 +12,19 @@ from typing import Literal, get_args
 FORMAT = "dissent-graph"
 VERSION = 1
 
-DTYPES = ("float32", "float64", "int32", "int64", "bool")
-FLOATS = ("float32", "float64")
-INTEGERS = ("int32", "int64")
+COMMON = ("float32", "float64", "int32", "int64", "bool")
+RARE = ("int8", "int16", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16")
+"""dtypes that come only to graphs which favour them: what frameworks refuse of them is measured and recorded."""
+DTYPES = (*COMMON, *RARE)
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+COMPONENT = {"complex64": "float32", "complex128": "float64"}
+"""The dtype of the real and the imaginary part of each complex one."""
+COMPLEX = tuple(COMPONENT)
+"""Like `RARE`, and rarer: drawn only by operators of complex numbers, and where a hunt asks for graphs of them."""
+EVERY = (*DTYPES, *COMPLEX)
+MEASURED = (*RARE, *COMPLEX)
+"""dtypes of which it is measured and recorded what frameworks refuse."""
+INTEGERS = ("int32", "int64", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
 
 Attr = bool | int | float | str | tuple[int, ...] | None
 Role = Literal["input", "parameter"]
@@ -26,7 +36,7 @@ class GraphError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """A dtype (one of `DTYPES`) and a static shape; a dimension may be 0, a scalar has shape ()."""
+    """A dtype (one of `EVERY`) and a static shape; a dimension may be 0, a scalar has shape ()."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -201,7 +211,7 @@ def loads(text: str) -> Graph:
 
 
 def _check_type(name: str, type_: TensorType) -> None:
-    if type_.dtype not in DTYPES:
+    if type_.dtype not in EVERY:
         raise GraphError(f"{name}: unknown dtype {type_.dtype!r}")
     for dim in type_.shape:
         if isinstance(dim, bool) or not isinstance(dim, int) or dim < 0:

@@ -10,27 +10,46 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from generators.graph import FLOATS, Graph, Leaf, Node, TensorType
+from generators.graph import COMPLEX, FLOATS, RARE, Graph, Leaf, Node, TensorType
 from generators.inputs import (
     FLOAT_CHOICES,
     INTEGER_CHOICES,
     MIXED_CHOICES,
     NONFINITE_CHOICES,
+    SMOOTH_CHOICES,
     Arrays,
     Recipe,
     fill_all,
 )
-from generators.ops import DRAWN, OPS
+from generators.ops import DRAWN, DRAWN_SELDOM, OPS
 from generators.ops.slots import MAX_ELEMENTS
 from generators.ops.spec import Draw, OpSpec, Value
 
 T = TypeVar("T")
 
-FAVOURED = ("float32", "float32", "float32", "float64", "int64", "int64", "int32")
-"""What `Draw.dtype` is drawn from."""
+FAVOURED = (*("float32", "float32", "float32", "float64", "int64", "int64", "int32") * 6, *RARE)
+"""What `Draw.dtype` is drawn from: about one graph in six favours a rare dtype."""
+MIXTURE = (FLOAT_CHOICES, FLOAT_CHOICES, FLOAT_CHOICES, MIXED_CHOICES, NONFINITE_CHOICES, NONFINITE_CHOICES)
+"""Distributions of floating leaves: one of these for a graph, one of its entries for a leaf. Special values come to a
+graph, not to a leaf: most graphs have none, so that errors which they would hide show."""
 MAX_NODES = 10
 """Of a drawn graph. 97 % of planted faults are found within 300 cases (`tests/meta/sensitivity.py`); with 232 operators
 drawn it would be 94 %, and 97 % with graphs of 16 nodes."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """What a question's cases are made of. favoured: dtypes, one of them for a graph; mixture: distributions."""
+
+    favoured: tuple[str, ...] = FAVOURED
+    mixture: tuple[tuple[str, ...], ...] = MIXTURE
+
+
+PLAIN = Style()
+WIDE = Style(tuple(dtype for dtype in FAVOURED if dtype not in RARE))
+"""Without the rare dtypes."""
+SMOOTH = Style(("float32",) * 4 + ("float64",), (SMOOTH_CHOICES,) * 5 + (MIXED_CHOICES, NONFINITE_CHOICES))
+"""For derivatives: floating dtypes, few ties and zeros, and few special values, around which there is no derivative."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +106,16 @@ class _Builder:
         self.values: list[tuple[str, Value]] = []
         self.used: set[str] = set()
 
-    def operand(self, spec: OpSpec, position: int, earlier: tuple[TensorType, ...]) -> tuple[str, TensorType]:
-        """An existing value that fits, counted back from the newest, or a new leaf."""
+    def operand(
+        self, spec: OpSpec, position: int, earlier: tuple[TensorType, ...], wanted: str | None
+    ) -> tuple[str, TensorType]:
+        """The value `wanted` where it fits, else an existing value that fits, counted back from the newest, or a new
+        leaf."""
         slot = spec.slot(position)
         fitting = [(name, v.type) for name, v in reversed(self.values) if slot.fits(v, earlier)]
+        for name, type_ in fitting:
+            if name == wanted:
+                return name, type_
         favoured = [(name, type_) for name, type_ in fitting if type_.dtype == self.d.dtype]
         if favoured and self.d.integer(0, 3) < 3:
             fitting = favoured
@@ -106,13 +131,13 @@ class _Builder:
         self.values.append((leaf.name, Value(type_, leaf.domain)))
         return leaf.name, type_
 
-    def add(self, spec: OpSpec) -> None:
-        """Append one application of `spec`."""
+    def add(self, spec: OpSpec, wanted: str | None = None) -> None:
+        """Append one application of `spec`, to the value `wanted` where that fits as an operand."""
         count = len(spec.operands) + (self.d.integer(0, spec.variadic - 1) if spec.variadic > 1 else 0)
         names: list[str] = []
         types: tuple[TensorType, ...] = ()
         for position in range(count):
-            name, type_ = self.operand(spec, position, types)
+            name, type_ = self.operand(spec, position, types, wanted)
             names.append(name)
             types = (*types, type_)
         attrs: dict = {}
@@ -133,10 +158,12 @@ def build_graph(
     operators: Sequence[str] | None = None,
     min_nodes: int = 1,
     swarm: bool = True,
+    style: Style = PLAIN,
 ) -> Graph:
     """A valid graph of at most `max_nodes` nodes (before pruning, at least `min_nodes`).
 
     operators: names to draw from (default: `DRAWN`)
+    favoured:  dtypes of which one is what most leaves are
     swarm:     draw a random subset of the operators first, so that rare pairs meet
     """
     names = tuple(operators or DRAWN)
@@ -144,8 +171,9 @@ def build_graph(
         seed = d.integer(0, 2**16 - 1)
         if seed:  # 0, the simplest: all of them
             rng = random.Random(seed)
+            names = _thinned(names, rng)
             names = tuple(rng.sample(names, min(len(names), rng.choice((4, 6, 10, 16, 32, 64)))))
-    d.dtype = d.choice(FAVOURED)
+    d.dtype = d.choice(style.favoured)
     builder = _Builder(d)
     attempts = 0
     while len(builder.nodes) < max_nodes and attempts < 4 * max_nodes:
@@ -161,29 +189,51 @@ def build_graph(
     return Graph(tuple(builder.leaves), tuple(builder.nodes), tuple(outputs)).pruned()
 
 
-def draw_recipes(d: Draw, graph: Graph) -> dict[str, Recipe]:
-    """A distribution for each leaf and one seed for all. Special values come to a graph, not to a leaf: most
-    graphs have none, so that errors which they would hide show."""
+def _thinned(names: Sequence[str], rng: random.Random) -> list[str]:
+    """Beside operators that are drawn much, a fourth of those that are drawn seldom."""
+    often = [name for name in names if name not in DRAWN_SELDOM]
+    seldom = [name for name in names if name in DRAWN_SELDOM]
+    return often + rng.sample(seldom, -(-len(seldom) // 4)) if often else seldom
+
+
+def build_pair(d: Draw, first: str, second: str, style: Style = PLAIN) -> Graph | None:
+    """A graph in which the operator `second` takes the result of `first`; None where this draw has none."""
+    d.dtype = d.choice(style.favoured)
+    builder = _Builder(d)
+    builder.add(OPS[first])
+    if not builder.nodes:
+        return None
+    result = builder.nodes[0].name
+    builder.add(OPS[second], result)
+    if len(builder.nodes) < 2 or result not in builder.nodes[1].operands:
+        return None
+    return Graph(tuple(builder.leaves), tuple(builder.nodes), (builder.nodes[1].name,)).pruned()
+
+
+def draw_recipes(d: Draw, graph: Graph, style: Style = PLAIN) -> dict[str, Recipe]:
+    """A distribution for each leaf and one seed for all."""
     seed = d.integer(0, 2**32 - 1)
-    floats = d.choice(
-        (FLOAT_CHOICES, FLOAT_CHOICES, FLOAT_CHOICES, MIXED_CHOICES, NONFINITE_CHOICES, NONFINITE_CHOICES)
-    )
+    floats = d.choice(style.mixture)
     chosen = {}
     for i, leaf in enumerate(graph.leaves):
-        names = floats if leaf.type.dtype in FLOATS else INTEGER_CHOICES
+        names = floats if leaf.type.dtype in (*FLOATS, *COMPLEX) else INTEGER_CHOICES
         chosen[leaf.name] = Recipe(d.choice(names), seed + i)
     return chosen
 
 
-def build_case(d: Draw, max_nodes: int = MAX_NODES, operators: Sequence[str] | None = None) -> Case:
+def build_case(
+    d: Draw, max_nodes: int = MAX_NODES, operators: Sequence[str] | None = None, style: Style = PLAIN
+) -> Case:
     """A graph and its arrays."""
-    graph = build_graph(d, max_nodes, operators)
-    return Case(graph, fill_all(graph, draw_recipes(d, graph)))
+    graph = build_graph(d, max_nodes, operators, style=style)
+    return Case(graph, fill_all(graph, draw_recipes(d, graph, style)))
 
 
-def seeded_case(seed: int, index: int, max_nodes: int = MAX_NODES, operators: Sequence[str] | None = None) -> Case:
+def seeded_case(
+    seed: int, index: int, max_nodes: int = MAX_NODES, operators: Sequence[str] | None = None, style: Style = PLAIN
+) -> Case:
     """Case number `index` of a hunt with this seed: the same on every machine."""
-    return build_case(SeededDraw(f"{seed}/{index}"), max_nodes, operators)
+    return build_case(SeededDraw(f"{seed}/{index}"), max_nodes, operators, style)
 
 
 @st.composite
@@ -201,6 +251,8 @@ def recipes(draw: Callable, graph: Graph) -> dict[str, Recipe]:
 
 
 @st.composite
-def cases(draw: Callable, max_nodes: int = MAX_NODES, operators: Sequence[str] | None = None) -> Case:
+def cases(
+    draw: Callable, max_nodes: int = MAX_NODES, operators: Sequence[str] | None = None, style: Style = PLAIN
+) -> Case:
     """`build_case` as a Hypothesis strategy."""
-    return build_case(HypothesisDraw(draw), max_nodes, operators)
+    return build_case(HypothesisDraw(draw), max_nodes, operators, style)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from ml_dtypes import finfo
 
-from generators.graph import FLOATS, Graph, Leaf
+from generators.graph import COMPONENT, FLOATS, Graph, Leaf
 
 Rng = np.random.Generator
 Arrays = Mapping[str, np.ndarray]
@@ -22,7 +23,7 @@ def _uniform(rng: Rng, n: int, dtype: str) -> np.ndarray:
 
 
 def _small_integers(rng: Rng, n: int, dtype: str) -> np.ndarray:
-    return rng.integers(-4, 5, n)
+    return rng.integers(0 if dtype.startswith("uint") else -4, 5, n)
 
 
 def _halves(rng: Rng, n: int, dtype: str) -> np.ndarray:
@@ -39,7 +40,7 @@ def _with_zeros(rng: Rng, n: int, dtype: str) -> np.ndarray:
 
 def _tiny(rng: Rng, n: int, dtype: str) -> np.ndarray:
     """Normal numbers near the smallest one."""
-    return rng.standard_normal(n) * float(np.finfo(dtype).tiny) * 2.0**10
+    return rng.standard_normal(n) * float(finfo(dtype).tiny) * 2.0**10
 
 
 def _huge(rng: Rng, n: int, dtype: str) -> np.ndarray:
@@ -54,13 +55,13 @@ def _hundreds(rng: Rng, n: int, dtype: str) -> np.ndarray:
 
 def _extreme(rng: Rng, n: int, dtype: str) -> np.ndarray:
     """All magnitudes that the dtype has, log-uniform."""
-    info = np.finfo(dtype)
+    info = finfo(dtype)
     exponent = rng.uniform(np.log2(float(info.tiny)), np.log2(float(info.max)), n)
     return np.exp2(exponent) * rng.choice([-1.0, 1.0], n)
 
 
 def _subnormals(rng: Rng, n: int, dtype: str) -> np.ndarray:
-    return rng.uniform(-1, 1, n) * float(np.finfo(dtype).tiny)
+    return rng.uniform(-0.99, 0.99, n) * float(finfo(dtype).tiny)  # 0.999 may round up to it
 
 
 def _specials(rng: Rng, n: int, dtype: str) -> np.ndarray:
@@ -81,8 +82,10 @@ def _full_range(rng: Rng, n: int, dtype: str) -> np.ndarray:
 
 
 def _boundaries(rng: Rng, n: int, dtype: str) -> np.ndarray:
+    """Both ends and their neighbours beyond (which wrap: -1 of an unsigned dtype is its greatest), 0 to 2."""
     info = np.iinfo(dtype)
-    return np.array([0, 1, -1, info.max, info.min, 2], dtype)[rng.integers(0, 6, n)]
+    edges = [0, 1, info.max if info.min == 0 else -1, info.max, info.min, 2, info.max - 1, info.min + 1]
+    return np.array(edges, dtype)[rng.integers(0, len(edges), n)]
 
 
 Distribution = Callable[[Rng, int, str], np.ndarray]
@@ -129,6 +132,7 @@ MIXED_CHOICES = (
     "infinities",
     "specials",
 )
+SMOOTH_CHOICES = (*("normal",) * 6, *("uniform",) * 3, "hundreds", "with_zeros", "halves")
 NONFINITE_CHOICES = ("specials", "hundreds", "specials", "infinities", "normal")
 INTEGER_CHOICES = ("small_integers", "small_integers", "full_range", "boundaries")
 
@@ -145,6 +149,11 @@ def fill(leaf: Leaf, recipe: Recipe) -> np.ndarray:
     """The leaf's array: a new C-contiguous array of its dtype and shape, within its domain."""
     dtype, n = leaf.type.dtype, leaf.type.size
     rng = np.random.default_rng(recipe.seed)
+    if dtype in COMPONENT:  # both parts from the same distribution
+        part = COMPONENT[dtype]
+        with np.errstate(over="ignore"):
+            parts = np.asarray(FLOATING[recipe.distribution](rng, 2 * n, part)).astype(part)
+        return parts.view(dtype).reshape(leaf.type.shape)
     if leaf.domain is not None:
         low, high = leaf.domain
         values = rng.uniform(low, high, n) if dtype in FLOATS else rng.integers(low, high, n, endpoint=True)

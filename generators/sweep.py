@@ -6,16 +6,17 @@ choices. The simplest case takes the first option of each; the sweep moves one c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, count
+from itertools import combinations
 from typing import TypeVar
 
-from generators.graph import FLOATS, Graph
-from generators.graphs import FAVOURED, Case, build_case
+from generators.graph import COMPLEX, FLOATS, Graph
+from generators.graphs import FAVOURED, Case, Style, build_case
 from generators.inputs import FLOATING, INTEGER, Recipe, fill_all
 
 T = TypeVar("T")
 FEW = 8
 LAST = 2**62
+SWEPT = Style((*FAVOURED, *COMPLEX))
 Script = Mapping[int, int]
 """Number of a choice -> the option taken, counted from the simplest; every other choice takes its simplest option."""
 
@@ -42,37 +43,42 @@ class ScriptedDraw:
         return bool(self.integer(0, 1))
 
 
-def sweep(operator: str) -> Iterator[Case]:
+def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.favoured) -> Iterator[Case]:
     """Distinct one-node cases of an operator, for each favoured dtype: the simplest, then one choice at each of its
     edges, then two choices at their last options; each once with the elements that belong to it, and once with
-    those of the next distribution in turn."""
-    seen: set[str] = set()
+    those of the next distribution in turn. most: only about so many of them, evenly spaced; dtypes: the favoured."""
     # a graph's first choice is the dtype that it favours
-    starts = [{0: FAVOURED.index(dtype)} for dtype in dict.fromkeys(FAVOURED)]
-    turn = count()
-    for moved in (_none, _one, _two):
-        for start in starts:
-            for script in moved(_sizes(operator, start)):
-                case = build_case(ScriptedDraw({**script, **start}), 1, (operator,))
-                for version in (case, _refilled(case.graph, next(turn))):
-                    key = repr((version.graph, [(name, a.tobytes()) for name, a in version.arrays.items()]))
-                    if key not in seen:
-                        seen.add(key)
-                        yield version
+    starts = [{0: SWEPT.favoured.index(dtype)} for dtype in dict.fromkeys(dtypes)]
+    sizes = [_sizes(operator, start) for start in starts]
+    scripts = [
+        {**script, **start}
+        for moved in (_none, _one, _two)
+        for start, options in zip(starts, sizes, strict=True)
+        for script in moved(options)
+    ]
+    step = max(1, 2 * len(scripts) // most) if most else 1
+    seen: set[str] = set()
+    for turn in range(0, len(scripts), step):
+        case = build_case(ScriptedDraw(scripts[turn]), 1, (operator,), SWEPT)
+        for version in (case, _refilled(case.graph, turn)):
+            key = repr((version.graph, [(name, a.tobytes()) for name, a in version.arrays.items()]))
+            if key not in seen:
+                seen.add(key)
+                yield version
 
 
 def _refilled(graph: Graph, turn: int) -> Case:
     """All leaves from one distribution, the `turn`-th of those that their dtypes have."""
     recipes = {}
     for i, leaf in enumerate(graph.leaves):
-        names = tuple(FLOATING if leaf.type.dtype in FLOATS else INTEGER)
+        names = tuple(FLOATING if leaf.type.dtype in (*FLOATS, *COMPLEX) else INTEGER)
         recipes[leaf.name] = Recipe(names[turn % len(names)], turn + i)
     return Case(graph, fill_all(graph, recipes))
 
 
 def _sizes(operator: str, script: Script) -> list[int]:
     draw = ScriptedDraw(script)
-    build_case(draw, 1, (operator,))
+    build_case(draw, 1, (operator,), SWEPT)
     return draw.sizes
 
 

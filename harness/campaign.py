@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from generators.graph import Graph, GraphError, Node
+from generators.graph import FLOATS, Graph, GraphError, Node
 from generators.graphs import Case
 from generators.ops import DRAWN, OPS, check
 from generators.ops.spec import Unsupported
@@ -15,10 +15,11 @@ from harness.backends import Target
 from harness.findings import Finding, Store, fingerprint
 from harness.known_issues import KnownIssue
 from harness.laboratory import Examination, Laboratory
+from harness.question import Question
+from harness.questions import QUESTIONS
 from harness.reduce import Budget, reduce, size
-from oracles import forward
 from oracles.discrepancy import Discrepancy
-from oracles.forward import Verdict, normalized
+from oracles.verdict import Verdict, normalized
 
 
 @dataclass
@@ -38,6 +39,10 @@ class Campaign:
     reduction: Callable[[], Budget] = Budget
     confirmations: int = 2
 
+    def asking(self, question: Question) -> Campaign:
+        """The same search with another question."""
+        return replace(self, lab=replace(self.lab, question=question))
+
     def unexplained(self, target: Target, case: Case, discrepancy: Discrepancy) -> tuple[Case, Discrepancy] | None:
         """What of a discrepancy no known issue explains; None where all of it is known.
 
@@ -53,7 +58,7 @@ class Campaign:
         ]
         if not nearby:
             return case, discrepancy
-        guilty = culprit.blame(self.lab, target, case)
+        guilty = culprit.blame(self.lab, target, case) or self._inherited(target, case)
         if not guilty:
             guilty = [
                 culprit.Guilt(node, case, discrepancy)
@@ -74,11 +79,22 @@ class Campaign:
         remaining = self.verdict(target, rest).discrepancy if rest else None
         return self.unexplained(target, rest, remaining) if rest and remaining else None
 
+    def _inherited(self, target: Target, case: Case) -> list[culprit.Guilt]:
+        """Nodes that are wrong alone for a question that this one inherits from, in a way that is known: a node alone
+        may be nothing that this question can be asked of."""
+        found = []
+        for name in self.lab.question.inherits:
+            blamed = culprit.blame(self.asking(QUESTIONS[name]).lab, target, case)
+            found += [g for g in blamed if self._known(target, case.graph, g.node, g.discrepancy)]
+        return found
+
     def _known(self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy) -> KnownIssue | None:
         """The first known issue that explains a discrepancy by this node."""
         version = probe.probe(target).version or "0"
         for issue in self.issues:
-            concerned = issue.concerns(target.name, version, forward.NAME, discrepancy.symptom, discrepancy.message)
+            concerned = issue.concerns(
+                target.name, version, self.lab.question.oracles, discrepancy.symptom, discrepancy.message
+            )
             if concerned and self._applies(issue, target) and _covers(issue, graph, node):
                 return issue
         return None
@@ -97,7 +113,7 @@ class Campaign:
 
     def verdict(self, target: Target, case: Case) -> Verdict:
         """One case on one target, crashes taken at face value."""
-        return self.lab.examine(case, [target], confirm=False).verdicts[target.name]
+        return self.lab.judge(case, [target], confirm=False).verdicts[target.name]
 
     def investigate(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
         """Fold a duplicate into what is stored, or blame, reduce, confirm, ask for votes and store. The case is
@@ -108,7 +124,7 @@ class Campaign:
             smallest = min(guilty, key=lambda g: size(g.case))
             case, discrepancy = smallest.case, smallest.discrepancy
         fails = self.fails(target, discrepancy)
-        name = fingerprint(forward.NAME, target.framework, case.graph.operators, discrepancy)
+        name = fingerprint(self.lab.question.name, target.framework, case.graph.operators, discrepancy)
         known = self.store.count_again(name, target.name) if guilty else None
         if known:
             return known
@@ -121,7 +137,7 @@ class Campaign:
         if self.unexplained(target, small, discrepancy) is None:
             self.store.drop(first.fingerprint)
             return None
-        name = fingerprint(forward.NAME, target.framework, small.graph.operators, discrepancy)
+        name = fingerprint(self.lab.question.name, target.framework, small.graph.operators, discrepancy)
         if name != first.fingerprint:
             self.store.drop(first.fingerprint)
             duplicate = self.store.count_again(name, target.name)
@@ -150,8 +166,8 @@ class Campaign:
 
     def _finding(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding:
         return Finding(
-            fingerprint=fingerprint(forward.NAME, target.framework, case.graph.operators, discrepancy),
-            oracle=forward.NAME,
+            fingerprint=fingerprint(self.lab.question.name, target.framework, case.graph.operators, discrepancy),
+            oracle=self.lab.question.name,
             symptom=discrepancy.symptom,
             message=discrepancy.message,
             target=target.name,
@@ -164,14 +180,14 @@ class Campaign:
         )
 
     def _save(self, finding: Finding, target: Target, case: Case) -> Finding:
-        return self.store.save(finding, target, case, forward.plan(case))
+        return self.store.save(finding, self.lab.question, target, case)
 
     def _votes(self, case: Case) -> Examination:
         """The case on every target of the campaign."""
-        return self.lab.examine(case, self.targets, confirm=False)
+        return self.lab.judge(case, self.targets, confirm=False)
 
     def _twin(self, target: Target, case: Case) -> str | None:
-        """The status of the same case in float64 on the same target; None where it has no float32."""
+        """The status of the same case in float64 on the same target; None where it has nothing narrower."""
         twin = float64_twin(case)
         return self.verdict(target, twin).status if twin else None
 
@@ -180,27 +196,31 @@ def _covers(issue: KnownIssue, graph: Graph, node: Node) -> bool:
     return issue.covers(node.op, node.type, [graph.types[name] for name in node.operands])
 
 
+_WIDE = {"complex64": "complex128", **dict.fromkeys(set(FLOATS) - {"float64"}, "float64")}
+
+
 def float64_twin(case: Case) -> Case | None:
-    """The case with float64 in place of float32 everywhere; None where that changes nothing or is not valid."""
-    graph = case.graph
-    if all(t.dtype != "float32" for t in graph.types.values()):
+    """The case with float64 (and complex128) in place of narrower dtypes everywhere; None where that changes nothing or
+    is not valid."""
+    graph, narrow = case.graph, _WIDE
+    if all(t.dtype not in narrow for t in graph.types.values()):
         return None
 
     def wide(item):
-        if item.type.dtype != "float32":
+        if item.type.dtype not in narrow:
             return item
-        return replace(item, type=replace(item.type, dtype="float64"))
+        return replace(item, type=replace(item.type, dtype=narrow[item.type.dtype]))
 
     nodes = []
     for node in map(wide, graph.nodes):
-        attrs = tuple((k, "float64" if v == "float32" else v) for k, v in node.attrs)
+        attrs = tuple((k, narrow[v] if isinstance(v, str) and v in narrow else v) for k, v in node.attrs)
         nodes.append(replace(node, attrs=attrs))
     twin = Graph(tuple(map(wide, graph.leaves)), tuple(nodes), graph.outputs)
     try:
         check(twin)
     except GraphError:  # an operator that is float32 by definition
         return None
-    arrays = {name: a.astype("float64") if a.dtype == "float32" else a for name, a in case.arrays.items()}
+    arrays = {name: a.astype(narrow.get(str(a.dtype), a.dtype)) for name, a in case.arrays.items()}
     return Case(twin, arrays)
 
 

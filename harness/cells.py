@@ -1,29 +1,135 @@
-"""The cells of the table operator x dtype x dialect: which dtypes an operator takes, with small cases of each."""
+"""The cells of the table operator x dtype x target: small cases of each, what runs, and what is refused."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
-from generators.graph import DTYPES, TensorType
-from generators.graphs import Case, seeded_case
+from generators.graph import EVERY, MEASURED, TensorType
+from generators.graphs import Case, Style, seeded_case
+from generators.ops import OPS
 from generators.ops.spec import OpSpec
+from harness.backends import TARGETS, Target
+from harness.laboratory import Laboratory
+from oracles import forward
+from oracles.discrepancy import Discrepancy
+from oracles.verdict import Verdict, judge, normalized
 
-_SHAPES = ((), (1, 2), (2,), (2, 3), (2, 4, 3), (2, 4, 3, 3), (2, 3, 4, 4, 2))
+_SHAPES = ((), (1, 2), (2,), (2, 3), (2, 4, 3), (1, 2, 3), (2, 4, 3, 3), (2, 3, 4, 4, 2))
+
+Known = Callable[[Target, Case, Discrepancy], bool]
+"""Does a known issue explain a discrepancy?"""
 
 
 def dtypes_of(spec: OpSpec) -> list[str]:
     """dtypes that the operator's first operand may have."""
     slot = spec.slot(0)
-    return [dtype for dtype in DTYPES if any(slot.accepts(TensorType(dtype, shape), ()) for shape in _SHAPES)]
+    return [dtype for dtype in EVERY if any(slot.accepts(TensorType(dtype, shape), ()) for shape in _SHAPES)]
 
 
 @cache
-def samples(operator: str, each: int = 2, drawn: int = 200) -> tuple[Case, ...]:
-    """One-node cases of an operator: the first `each` drawn for every dtype of its first operand."""
-    kept: dict[str, list[Case]] = {}
+def samples(operator: str, dtype: str, each: int = 3, drawn: int = 24) -> tuple[Case, ...]:
+    """One-node cases of an operator: the first `each`, of `drawn` that favour the dtype, in which it occurs and no
+    other rare one does. None where the operator has no place for it."""
+    kept: list[Case] = []
     for index in range(drawn):
-        case = seeded_case(0, index, 1, (operator,))
-        bucket = kept.setdefault(case.graph.types[case.graph.nodes[0].operands[0]].dtype, [])
-        if len(bucket) < each:
-            bucket.append(case)
-    return tuple(case for bucket in kept.values() for case in bucket)
+        case = seeded_case(0, index, 1, (operator,), Style((dtype,)))
+        present = {type_.dtype for type_ in case.graph.types.values()}
+        if dtype in present and present.isdisjoint(set(MEASURED) - {dtype}):
+            kept.append(case)
+        if len(kept) == each or (index >= 8 and not kept):
+            break
+    return tuple(kept)
+
+
+@cache
+def involved(operator: str) -> tuple[str, ...]:
+    """dtypes that the operator has a place for, as an operand or as the result."""
+    return tuple(dtype for dtype in EVERY if samples(operator, dtype))
+
+
+def claim(target: Target, operator: str, dtype: str) -> tuple[str, str | None]:
+    """What is written down of a cell, without running it: its state, and why it does not run."""
+    graphs = [case.graph for case in samples(operator, dtype)]
+    reasons = [target.unsupported(graph) for graph in graphs]
+    if None in reasons:
+        return "runs", None
+    said = [target.dialect.unsupported(graph) is None for graph in graphs]
+    return "refused" if any(said) else "cannot express", reasons[said.index(True) if any(said) else 0]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What came of the samples of one operator and dtype on one target. refused: the message of the first refusal
+    (None: none was refused); wrong: of the first other discrepancy; expressed: by the dialect, so many samples."""
+
+    operator: str
+    dtype: str
+    expressed: int
+    refused: str | None
+    wrong: str | None
+
+    @property
+    def state(self) -> str:
+        if not self.expressed:
+            return "cannot express"
+        return "refused" if self.refused else "wrong" if self.wrong else "runs"
+
+
+def representatives(targets: Iterable[Target]) -> dict[str, Target]:
+    """The target that each record of refusals is measured on: the first one that names it."""
+    found: dict[str, Target] = {}
+    for target in (*TARGETS.values(), *targets):
+        if target.record:
+            found.setdefault(target.record, target)
+    return {record: target for record, target in found.items() if target in targets}
+
+
+def measure(
+    lab: Laboratory,
+    target: Target,
+    known: Known,
+    operators: Sequence[str] = tuple(OPS),
+    dtypes: Sequence[str] = MEASURED,
+) -> list[Cell]:
+    """Run the samples of these cells, those that the record calls refused too."""
+    free = replace(target, record="")
+    cells = []
+    for operator in operators:
+        listed = [(dtype, case) for dtype in dtypes for case in samples(operator, dtype)]
+        outcomes = lab.outcomes([(free, case) for _, case in listed])
+        judged: dict[str, list[Verdict]] = {}
+        for (dtype, case), outcome in zip(listed, outcomes, strict=True):
+            found = judge(forward.expect(case), outcome)
+            if found.discrepancy and known(free, case, found.discrepancy):
+                found = replace(found, discrepancy=None)
+            judged.setdefault(dtype, []).append(found)
+        cells += [_cell(operator, dtype, verdicts) for dtype, verdicts in judged.items()]
+    return cells
+
+
+def _cell(operator: str, dtype: str, verdicts: Sequence[Verdict]) -> Cell:
+    found = [v.discrepancy for v in verdicts if v.discrepancy]
+    refused = [_short(d) for d in found if d.symptom == "rejected"]
+    wrong = [f"{d.symptom}: {d.message}" for d in found if d.symptom != "rejected"]
+    return Cell(
+        operator,
+        dtype,
+        sum(v.status != "unsupported" for v in verdicts),
+        refused[0] if refused else None,
+        wrong[0] if wrong else None,
+    )
+
+
+def _short(refusal: Discrepancy) -> str:
+    """The beginning of the normalised message, without dtypes and lists of them: alike for all dtypes."""
+    text = re.sub(r"\b(u?int\d+|b?float\d+|complex\d+|half)\b|\w*__\w+", "#", normalized(refusal))
+    text = re.sub(r"\s*:[\s:]*", ": ", text.split("#, ")[0])
+    return re.sub(r"[\s:#]+$", "", text[:88])
+
+
+def refusals_of(cells: Iterable[Cell]) -> Mapping[tuple[str, str], str]:
+    """What a record holds of these cells."""
+    return {(cell.operator, cell.dtype): cell.refused for cell in cells if cell.refused is not None}

@@ -1,36 +1,36 @@
-"""The command line: targets, ops, hunt, replay."""
+"""The command line: targets, ops, cells, hunt, replay, known."""
 
 from __future__ import annotations
 
-import json
 import random
-import re
 import signal
 import sys
 import time
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from generators import caseio
-from generators.graph import GraphError
-from generators.graphs import MAX_NODES, Case
+from generators.graph import COMPLEX, MEASURED, GraphError
+from generators.graphs import FAVOURED, MAX_NODES, Case
 from generators.ops import DRAWN, OPS
 from generators.ops.spec import OpSpec, Unsupported
+from harness import census, known_issues, probe
+from harness import coverage as covered
 from harness import hunt as hunting
-from harness import known_issues, probe
 from harness.backends import TARGETS, Target, select
-from harness.cells import dtypes_of
+from harness.cells import dtypes_of, involved, representatives
 from harness.dialects import DIALECTS
 from harness.laboratory import Laboratory
 from harness.pool import HarnessError, Limits, Pool
-from harness.view import hunt_table, replay_lines
-from oracles import forward
+from harness.question import FORWARD, Question
+from harness.questions import QUESTIONS
+from harness.terminal import Json, console, fail, named, seconds_of, write_json
+from harness.training_cli import strategies, train
+from harness.view import coverage_table, hunt_table, replay_lines
 
 app = typer.Typer(
     help="Dissent finds where deep-learning stacks disagree.",
@@ -38,27 +38,17 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console()
+KINDS = (*FAVOURED, *COMPLEX)
+"""dtypes that `--dtypes` may name."""
 KNOWN_ISSUES = Path(__file__).parent.parent / "known_issues.toml"
 
-Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON, too.")]
 Targets = Annotated[str, typer.Option("--targets", metavar="GLOB", help="Comma-separated globs of target names.")]
+Asked = Annotated[str, typer.Option("--question", metavar="NAME", help=f"What is asked: {', '.join(QUESTIONS)}.")]
 Issues = Annotated[Path, typer.Option("--known-issues", metavar="FILE", help="What is known already.")]
 
 
-def fail(message: str) -> typer.Exit:
-    """One clear line on stderr, and exit status 2."""
-    Console(stderr=True).print(f"dissent: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
-    return typer.Exit(2)
-
-
-def write_json(path: Path | None, data: object) -> None:
-    if path is None:
-        return
-    try:
-        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise fail(f"cannot write {path}: {error.strerror}") from error
+app.command()(strategies)
+app.command()(train)
 
 
 def usable(patterns: str) -> list[Target]:
@@ -79,14 +69,6 @@ def usable(patterns: str) -> list[Target]:
     return on
 
 
-def seconds_of(text: str) -> float:
-    """A duration such as 90, 90s, 5m or 1.5h, in seconds. Raises typer.BadParameter."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
-    if not match:
-        raise typer.BadParameter(f"{text!r} is not a duration such as 90s, 5m or 1h")
-    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
-
-
 @app.command()
 def targets(json_file: Json = None) -> None:
     """List all targets: on, or off with the reason."""
@@ -100,13 +82,11 @@ def targets(json_file: Json = None) -> None:
     write_json(json_file, [{key: getattr(status, key) for key in keys} for status in statuses])
 
 
-def operators_like(globs: str) -> tuple[str, ...]:
-    """Operators that match comma-separated globs; raises BadParameter for one that matches nothing."""
-    patterns = [pattern.strip() for pattern in globs.split(",")]
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in OPS):
-            raise typer.BadParameter(f"no operator matches {pattern!r}")
-    return tuple(name for name in OPS if any(fnmatchcase(name, pattern) for pattern in patterns))
+def asked(name: str) -> Question:
+    """The question of this name; one clear line where there is none."""
+    if name not in QUESTIONS:
+        raise fail(f"no question is called {name!r}; there are {', '.join(QUESTIONS)}")
+    return QUESTIONS[name]
 
 
 def cell(spec: OpSpec, dialect: str) -> bool | dict[str, str]:
@@ -136,6 +116,32 @@ def ops(json_file: Json = None) -> None:
 
 
 @app.command()
+def cells(
+    renew: Annotated[bool, typer.Option("--update", help="Measure what is refused, and write the records.")] = False,
+    target_globs: Targets = "*",
+    operator_globs: Annotated[str, typer.Option("--operators", help="Globs of what is measured.")] = "*",
+    dtype_globs: Annotated[str, typer.Option("--dtypes", help="Globs of the dtypes that are measured.")] = "*",
+    issues_file: Issues = KNOWN_ISSUES,
+    json_file: Json = None,
+) -> None:
+    """What runs of operator x dtype on each framework, and what is refused of it."""
+    chosen = usable(target_globs)
+    try:
+        operators = named(operator_globs, OPS, "operator")
+        dtypes = [dtype for dtype in MEASURED if dtype in named(dtype_globs, KINDS, "dtype that graphs favour")]
+        issues = known_issues.load(issues_file)
+        for target in representatives(chosen).values() if renew else ():
+            for found in census.update(target, issues, operators, dtypes):
+                if found.wrong:
+                    console.print(f"{target.name}: {found.operator} of {found.dtype}: {found.wrong}", markup=False)
+    except (known_issues.KnownIssueError, HarnessError) as error:
+        raise fail(str(error)) from error
+    listed = census.rows(chosen)
+    console.print(census.summary(listed))
+    write_json(json_file, listed)
+
+
+@app.command()
 def hunt(
     budget: Annotated[str, typer.Option(help="How long: 90s, 5m, 1h.")] = "5m",
     seed: Annotated[int | None, typer.Option(help="The same seed draws the same cases.")] = None,
@@ -143,6 +149,7 @@ def hunt(
     operator_globs: Annotated[
         str, typer.Option("--operators", help="Globs of what is drawn; those that are young only where asked for.")
     ] = "",
+    dtype_globs: Annotated[str, typer.Option("--dtypes", help="Globs of the dtypes that graphs favour.")] = "",
     max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = MAX_NODES,
     jobs: Annotated[int, typer.Option(min=1, help="Hunting processes.")] = 1,
     cases: Annotated[int | None, typer.Option(min=1, help="Stop after so many cases.")] = None,
@@ -150,15 +157,20 @@ def hunt(
     issues_file: Issues = KNOWN_ISSUES,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 120.0,
     threads: Annotated[int, typer.Option(min=1, help="Threads of each framework's own pool; more show races.")] = 1,
+    question: Asked = FORWARD.name,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where something new was found.")] = False,
     json_file: Json = None,
 ) -> None:
     """Draw random graphs, run them on every target, judge, minimise and keep what disagrees."""
+    asked(question)
     chosen = usable(target_globs)
     try:
         duration = seconds_of(budget)
         issues = known_issues.load(issues_file)
-        operators = operators_like(operator_globs) if operator_globs else DRAWN
+        operators = named(operator_globs, OPS, "operator") if operator_globs else DRAWN
+        favoured = named(dtype_globs, KINDS, "dtype that graphs favour") if dtype_globs else ()
+        if favoured:
+            operators = tuple(name for name in operators if not set(favoured).isdisjoint(involved(name)))
         findings.mkdir(parents=True, exist_ok=True)
     except (typer.BadParameter, known_issues.KnownIssueError) as error:
         raise fail(str(error)) from error
@@ -175,6 +187,8 @@ def hunt(
         cases=cases,
         jobs=jobs,
         operators=operators,
+        question=question,
+        favoured=favoured,
         voters=tuple(target for target in TARGETS.values() if probe.probe(target).available),
     )
     console.print(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}", highlight=False)
@@ -213,14 +227,16 @@ def hunt(
 def replay(
     file: Annotated[Path, typer.Argument(help="graph.json of a finding, or its folder.")],
     target_globs: Targets = "*",
+    question: Asked = FORWARD.name,
     json_file: Json = None,
 ) -> None:
     """Run a stored case again on all targets and judge it."""
+    asking = asked(question)
     chosen = usable(target_globs)
     case = load_case(file)
     try:
         with Pool() as pool:
-            examination = Laboratory(pool).examine(case, chosen)
+            examination = Laboratory(pool, asking).examine(case, chosen)
     except HarnessError as error:
         raise fail(str(error)) from error
     for line in replay_lines(examination):
@@ -229,13 +245,38 @@ def replay(
         name: {"status": v.status, "message": v.discrepancy.message if v.discrepancy else None}
         for name, v in examination.verdicts.items()
     }
-    write_json(json_file, {"graph": case.graph.to_json(), "oracle": forward.NAME, "targets": results})
+    write_json(json_file, {"graph": case.graph.to_json(), "oracle": question, "targets": results})
     if any(verdict.discrepancy for verdict in examination.verdicts.values()):
         raise typer.Exit(1)
 
 
 @app.command()
-def known(issues_file: Issues = KNOWN_ISSUES, json_file: Json = None) -> None:
+def coverage(
+    findings: Annotated[Path, typer.Option(help="The findings folder of hunts and tests.")] = Path("findings"),
+    question: Annotated[str, typer.Option(help="What was asked: the name of an oracle.")] = FORWARD.name,
+    operator_globs: Annotated[str, typer.Option("--operators", help="Globs of operators.")] = "*",
+    json_file: Json = None,
+) -> None:
+    """What hunts and tests have covered: operators, dtypes, targets, outcomes, pairs."""
+    try:
+        counted = covered.load(findings / covered.FILE)
+        operators = named(operator_globs, OPS, "operator")
+    except covered.CoverageError as error:
+        raise fail(str(error)) from error
+    if question not in counted:
+        raise fail(f"{findings / covered.FILE}: nothing on {question!r}; there is {', '.join(counted) or 'nothing'}")
+    console.print(coverage_table(counted[question], operators, usable("*")))
+    write_json(json_file, counted[question].to_json())
+
+
+@app.command()
+def known(
+    issues_file: Issues = KNOWN_ISSUES,
+    write: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Only write reproducers of entries that have none in DIR yet.")
+    ] = None,
+    json_file: Json = None,
+) -> None:
     """Run the stored case of every known issue: does it still show itself, or is it fixed?"""
     try:
         issues = known_issues.load(issues_file)
@@ -245,6 +286,10 @@ def known(issues_file: Issues = KNOWN_ISSUES, json_file: Json = None) -> None:
     rows = []
     try:
         with Pool() as pool:
+            if write:
+                missing = known_issues.write_reproducers(Laboratory(pool), issues, issues_file.parent, write)
+                console.print(f"{len(missing)} without a reproducer {' '.join(missing)}", highlight=False)
+                return
             for issue in issues:
                 case = load_case(issues_file.parent / issue.case)
                 for target in known_issues.targets_of(issue):

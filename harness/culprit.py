@@ -12,7 +12,7 @@ from generators.graphs import Case
 from generators.ops.bounded import Bounded, leaf
 from harness.backends import Target
 from harness.laboratory import Laboratory
-from oracles import forward, reference
+from oracles import forward, reference, verdict
 from oracles.compare import compare
 from oracles.discrepancy import Discrepancy
 from oracles.outcome import Value
@@ -56,7 +56,9 @@ def _wrong(graph: Graph, actual: Mapping[str, np.ndarray]) -> tuple[Node, ...]:
 
 
 def _computed(lab: Laboratory, target: Target, case: Case) -> dict[str, np.ndarray] | None:
-    """What every leaf and node holds, according to the target. None where it does not say."""
+    """What every leaf and node holds, according to the target. None where it does not say, or is not asked."""
+    if not lab.question.traces:
+        return None
     nodes = case.graph.nodes
     everything = Graph(case.graph.leaves, nodes, tuple(node.name for node in nodes))
     (outcome,) = lab.outcomes([(target, Case(everything, case.arrays))], confirm=False)
@@ -85,7 +87,7 @@ def _guilty(
     outcomes = lab.outcomes([(target, one) for one in alone])
     guilty = []
     for node, one, outcome in zip(nodes, alone, outcomes, strict=True):
-        discrepancy = forward.judge(one.graph, forward.plan(one), outcome).discrepancy
+        discrepancy = verdict.judge(lab.question.expect(one), outcome).discrepancy
         if discrepancy:
             guilty.append(Guilt(node, one, discrepancy))
     return guilty

@@ -3,12 +3,11 @@ again, rewritten when a smaller case is at hand."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from generators import caseio
 from generators.graphs import Case
-from generators.ops.bounded import Bounded
 from harness import reproducer
 from harness.backends import Target
+from harness.files import locked, replace_text
+from harness.question import Question, exhibit
 from oracles.discrepancy import SYMPTOMS, Discrepancy
-from oracles.forward import normalized
+from oracles.verdict import normalized
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,10 @@ class Store:
         with self._locked():
             shutil.rmtree(self.root / name, ignore_errors=True)
 
-    def save(self, finding: Finding, target: Target, case: Case, expected: Mapping[str, Bounded]) -> Finding:
+    def save(self, finding: Finding, question: Question, target: Target, case: Case) -> Finding:
         """Write (or rewrite) the folder of a finding of `target`. Returns it with its path and the count kept."""
         folder = self.root / finding.fingerprint
+        shown = exhibit(question, target, case)
         with self._locked():
             old = self.get(finding.fingerprint)
             finding = replace(finding, path=str(folder))
@@ -127,29 +128,16 @@ class Store:
                 finding = replace(finding, count=old.count, targets=targets)
             folder.mkdir(parents=True, exist_ok=True)
             text = failure_text(finding, case)
-            reproducer.write(folder, target, case, expected, finding.symptom, text.splitlines()[0], self.seconds)
+            reproducer.write(folder, shown, finding.symptom, text.splitlines()[0], self.seconds)
             (folder / "graph.json").write_text(caseio.dumps(case), encoding="utf-8")
             template = self._templates.get_template("report.md.j2")
-            report = template.render(
-                finding=finding,
-                text=text,
-                case=case,
-                expected=[expected[name] for name in case.graph.outputs],
-                program=target.program(case.graph),
-            )
+            report = template.render(finding=finding, text=text, case=case, shown=shown)
             (folder / "report.md").write_text(report, encoding="utf-8")
             self._write_record(finding)
         return finding
 
     def _write_record(self, finding: Finding) -> None:
-        path = self.root / finding.fingerprint / "finding.json"
-        scratch = path.with_suffix(".tmp")
-        scratch.write_text(json.dumps(asdict(finding), indent=1) + "\n", encoding="utf-8")
-        scratch.replace(path)
+        replace_text(self.root / finding.fingerprint / "finding.json", json.dumps(asdict(finding), indent=1) + "\n")
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+    def _locked(self) -> AbstractContextManager[None]:
+        return locked(self.root / ".lock")

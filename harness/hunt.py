@@ -7,28 +7,31 @@ import queue
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN
-from harness import probe
+from harness import coverage, probe
 from harness.backends import Target
 from harness.campaign import Campaign, operators_for
 from harness.findings import Finding, Store
 from harness.known_issues import KnownIssue
 from harness.laboratory import Laboratory
 from harness.pool import Limits, Pool
+from harness.question import FORWARD
+from harness.questions import QUESTIONS
 from harness.reduce import Budget
 from oracles.discrepancy import Discrepancy
-from oracles.forward import STATUSES
+from oracles.verdict import STATUSES
 
 
 @dataclass(frozen=True)
 class Options:
     """What a hunt is told. budget: seconds; cases: stop after so many (None: no limit); reduction: seconds that
     one finding may take to minimise, less where the budget ends before; voters: who else is asked about a finding;
-    operators: what is drawn."""
+    operators: what is drawn; favoured: dtypes that graphs favour, if not the question's; question: by name, what is
+    asked of each case."""
 
     targets: tuple[Target, ...]
     budget: float
@@ -42,6 +45,8 @@ class Options:
     reduction: float = 60.0
     voters: tuple[Target, ...] = ()
     operators: tuple[str, ...] = DRAWN
+    question: str = FORWARD.name
+    favoured: tuple[str, ...] = ()
 
 
 @dataclass
@@ -138,12 +143,18 @@ def _job(options: Options, number: int, progress: Progress) -> Tally:
     """Cases number, number + jobs, … until the budget is spent."""
     targets = options.targets
     least = min(target.stride for target in targets)
-    operators = [name for name in options.operators if any(operators_for(target, (name,)) for target in targets)]
+    question = QUESTIONS[options.question]
+    style = replace(question.style, favoured=options.favoured) if options.favoured else question.style
+    operators = [
+        name
+        for name in options.operators
+        if question.concerns(name) and any(operators_for(target, (name,)) for target in targets)
+    ]
     tally = Tally(statuses={target.name: Counter() for target in targets})
     deadline = time.monotonic() + options.budget
     quota = None if options.cases is None else len(range(number, options.cases, options.jobs))
     with Pool(options.limits) as pool:
-        lab = Laboratory(pool)
+        lab = Laboratory(pool, question)
         campaign = Campaign(
             lab,
             (*targets, *(voter for voter in options.voters if voter not in targets)),
@@ -157,14 +168,18 @@ def _job(options: Options, number: int, progress: Progress) -> Tally:
             return time.monotonic() >= deadline or (quota is not None and tally.cases >= quota)
 
         index = number
-        while not done():
-            case = seeded_case(options.seed, index, options.max_nodes, operators)
-            chosen = [t for t in targets if index % max(1, t.stride // least) == 0]
-            _examine(campaign, case, chosen, tally)
-            tally.seconds, tally.excused = dict(lab.seconds), Counter(campaign.excused)
-            tally.restarts, tally.unconfirmed = pool.restarts, pool.unconfirmed
-            progress(tally)
-            index += options.jobs
+        try:
+            while not done():
+                drawn = seeded_case(options.seed, index, options.max_nodes, operators, style)
+                case = question.prepare(drawn)
+                chosen = [t for t in targets if index % max(1, t.stride // least) == 0]
+                _examine(campaign, case, chosen, tally)
+                tally.seconds, tally.excused = dict(lab.seconds), Counter(campaign.excused)
+                tally.restarts, tally.unconfirmed = pool.restarts, pool.unconfirmed
+                progress(tally)
+                index += options.jobs
+        finally:
+            coverage.save(options.findings, lab.coverage)
     return tally
 
 
@@ -197,6 +212,7 @@ def to_json(options: Options, tally: Tally, seconds: float) -> dict:
     # interrupted early, a hunt has no figures of some targets yet
     statuses = {target.name: tally.statuses.get(target.name, Counter()) for target in options.targets}
     return {
+        "question": options.question,
         "seed": options.seed,
         "versions": probe.versions(options.targets),
         "seconds": round(seconds, 3),

@@ -13,14 +13,18 @@ from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from generators import caseio
 from generators.graph import TensorType
 from generators.graphs import Case
 from generators.ops import OPS
+from harness import reproducer
 from harness.backends import TARGETS, Target
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.probe import probe
-from oracles.discrepancy import SYMPTOMS
+from harness.question import FORWARD, exhibit
+from harness.questions import QUESTIONS
+from oracles.discrepancy import SYMPTOMS, Discrepancy
 
 _KEYS = {
     "id",
@@ -59,7 +63,7 @@ class KnownIssue:
     operators: tuple[str, ...]
     reason: str
     case: str
-    oracle: str = "forward"
+    oracle: str = FORWARD.name
     dtypes: tuple[str, ...] = ()
     empty: bool = False
     together: bool = False
@@ -68,10 +72,10 @@ class KnownIssue:
     threads: int = 1
     upstream: str = "not yet reported"
 
-    def concerns(self, target: str, version: str, oracle: str, symptom: str, message: str) -> bool:
-        """Could this entry explain a discrepancy, its operators apart?"""
+    def concerns(self, target: str, version: str, oracles: Sequence[str], symptom: str, message: str) -> bool:
+        """Could this entry explain a discrepancy found by one of these oracles, its operators apart?"""
         return (
-            oracle == self.oracle
+            self.oracle in oracles
             and symptom in self.symptoms
             and self.names(target)
             and self.says(message)
@@ -132,6 +136,8 @@ def _entry(path: Path, entry: Mapping) -> KnownIssue:
     for glob in entry["operators"]:
         if not any(fnmatchcase(name, glob) for name in OPS):
             raise KnownIssueError(f"{where}: no operator matches {glob!r}")
+    if entry.get("oracle", FORWARD.name) not in QUESTIONS:
+        raise KnownIssueError(f"{where}: unknown oracle {entry['oracle']!r}; there are {', '.join(QUESTIONS)}")
     try:
         SpecifierSet(entry.get("versions", ""))
     except InvalidSpecifier as error:
@@ -154,13 +160,45 @@ def targets_of(issue: KnownIssue) -> list[Target]:
 
 def still_shows(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) -> str:
     """Run an entry's own case: "shows", "fixed", or "not run" with the reason."""
-    why = target.unsupported(case.graph)
+    why = QUESTIONS[issue.oracle].unsupported(target, case.graph)
     if why:
         return f"not run: {why}"
+    return "shows" if _shown(lab, issue, target, case) else "fixed"
+
+
+def _shown(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) -> Discrepancy | None:
+    """What the entry is about, if a worker still shows it. One that has run other programs before may hide it (what is
+    compiled, what lies in memory), so that a miss is asked again of a fresh one: most entries cost no import."""
     if issue.threads > lab.pool.limits.threads:
         with Pool(replace(lab.pool.limits, threads=issue.threads)) as pool:
-            return still_shows(Laboratory(pool), issue, target, case)
-    lab.pool.fresh(target.framework)
-    discrepancy = lab.examine(case, [target]).verdicts[target.name].discrepancy
-    same = discrepancy and discrepancy.symptom in issue.symptoms and issue.says(discrepancy.message)
-    return "shows" if same else "fixed"
+            return _shown(Laboratory(pool), issue, target, case)
+    asking = Laboratory(lab.pool, QUESTIONS[issue.oracle])
+    for again in (False, True):
+        if again:
+            lab.pool.fresh(target.framework)
+        found = asking.judge(case, [target]).verdicts[target.name].discrepancy
+        if found and found.symptom in issue.symptoms and issue.says(found.message):
+            return found
+    return None
+
+
+def write_reproducers(lab: Laboratory, issues: Sequence[KnownIssue], cases: Path, folder: Path) -> list[str]:
+    """Write `FOLDER/ID/reproducer.py` for each entry that has none yet, of the first of its targets that shows it here.
+    cases: what the entries' case files are relative to. Returns the ids of those that no target shows."""
+    missing = []
+    for issue in issues:
+        own = folder / issue.id
+        if (own / "reproducer.py").exists():
+            continue
+        case = caseio.loads((cases / issue.case).read_text(encoding="utf-8"))
+        for target in targets_of(issue):
+            found = _shown(lab, issue, target, case)
+            if found:
+                own.mkdir(parents=True, exist_ok=True)
+                title = f"{issue.id}: {SYMPTOMS[found.symptom].__name__} of {target.name}"
+                shown = exhibit(QUESTIONS[issue.oracle], target, case)
+                reproducer.write(own, shown, found.symptom, title, lab.pool.limits.seconds)
+                break
+        else:
+            missing.append(issue.id)
+    return missing

@@ -9,12 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from generators.graphs import Case
-from generators.ops.bounded import Bounded
+from generators.inputs import Arrays
 from harness.backends import Target
+from harness.coverage import Coverage
 from harness.pool import Job, Pool
-from oracles import forward, levels
-from oracles.forward import Verdict
-from oracles.outcome import Outcome, Unsupported, Value
+from harness.question import FORWARD, Question
+from oracles import levels, verdict
+from oracles.compare import Expected
+from oracles.outcome import Outcome, Rejected, Unsupported, Value
+from oracles.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -22,17 +25,21 @@ class Examination:
     """One case on several targets: what was expected, what came, and the judgement, by target name."""
 
     case: Case
-    expected: Mapping[str, Bounded]
+    expected: Expected
     outcomes: Mapping[str, Outcome]
     verdicts: Mapping[str, Verdict]
 
 
 @dataclass
 class Laboratory:
-    """A pool and a clock. `seconds` holds processor time of this process by activity, and of programs by
-    target under `run:<target>`."""
+    """A pool, a question and a clock.
+
+    coverage: what was examined, by question
+    seconds:  processor time of this process by activity, and of programs by target under `run:<target>`"""
 
     pool: Pool
+    question: Question = FORWARD
+    coverage: dict[str, Coverage] = field(default_factory=lambda: defaultdict(Coverage))
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     @contextmanager
@@ -47,37 +54,48 @@ class Laboratory:
         """The outcome of each target on its case, in order."""
         results: dict[int, Outcome] = {}
         jobs: list[tuple[int, Job]] = []
+        given: dict[int, Arrays] = {}  # by identity: one case on many targets is the usual run
         with self.clock("print"):
             for index, (target, case) in enumerate(runs):
-                why = target.unsupported(case.graph)
+                why = self.question.unsupported(target, case.graph)
                 if why:
                     results[index] = Unsupported(why)
                 else:
-                    jobs.append((index, Job(target.framework, target.modules, target.program(case.graph), case.arrays)))
+                    program = self.question.program(target, case.graph)
+                    if id(case) not in given:
+                        given[id(case)] = self.question.arrays(case)
+                    jobs.append((index, Job(target.framework, target.modules, program, given[id(case)])))
         with self.clock("transfer"):
             answers = self.pool.run((job for _, job in jobs), confirm)
         for (index, _), outcome in zip(jobs, answers, strict=True):
-            results[index] = outcome
+            why = self.question.refusal(runs[index][0], outcome) if isinstance(outcome, Rejected) else None
+            results[index] = Unsupported(why) if why else outcome
             self.seconds[f"run:{runs[index][0].name}"] += outcome.cpu
         return [results[i] for i in range(len(runs))]
 
-    def examine(self, case: Case, targets: Sequence[Target], confirm: bool = True) -> Examination:
+    def examine(self, case: Case, targets: Sequence[Target]) -> Examination:
+        """A drawn case on all targets: judged and counted."""
+        examination = self.judge(case, targets)
+        self.coverage[self.question.name].add(case.graph, examination.expected, examination.verdicts)
+        return examination
+
+    def judge(self, case: Case, targets: Sequence[Target], confirm: bool = True) -> Examination:
         """Run one case on all targets and judge each result, then the levels of each compiler against its
         lowest one that returned a value."""
         with self.clock("reference"):
-            expected = forward.plan(case)
+            expected = self.question.expect(case)
         answers = self.outcomes([(target, case) for target in targets], confirm)
         outcomes = {target.name: answer for target, answer in zip(targets, answers, strict=True)}
         with self.clock("judge"):
-            verdicts = {name: forward.judge(case.graph, expected, outcome) for name, outcome in outcomes.items()}
+            verdicts = {name: verdict.judge(expected, outcome) for name, outcome in outcomes.items()}
             for high, low in level_pairs(targets, outcomes):
-                if verdicts[high.name].status != "agree":
-                    continue
+                if (verdicts[high.name].status, verdicts[low.name].status) != ("agree", "agree"):
+                    continue  # a wrong one is reported as such, and may be of another shape
                 first, second = outcomes[low.name], outcomes[high.name]
                 assert isinstance(first, Value)
                 assert isinstance(second, Value)
-                judgement = levels.judge(case.graph, expected, first.outputs, second.outputs)
-                if judgement.agreement != "identical" and verdicts[low.name].status == "agree":
+                judgement = levels.judge(expected, first.outputs, second.outputs)
+                if judgement.agreement != "identical":
                     old = verdicts[high.name]
                     verdicts[high.name] = Verdict("within_bound_only", None, old.elements, old.undetermined)
         return Examination(case, expected, outcomes, verdicts)

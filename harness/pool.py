@@ -79,7 +79,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
-            env=_environment(folder, limits.threads),
+            env=environment(folder, limits.threads),
             cwd=folder,
             start_new_session=True,
         )
@@ -113,10 +113,10 @@ class _Worker:
         """How the process ended, once its reply stream has."""
         code = self.process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
-        return Crash(how, _last_words(Path(self.log.name).read_text(encoding="utf-8", errors="replace")))
+        return Crash(how, last_words(Path(self.log.name).read_text(encoding="utf-8", errors="replace")))
 
 
-def _last_words(log: str) -> str:
+def last_words(log: str) -> str:
     """The line that says why a process died: the last one that names a failed check, otherwise the last one that
     is not a frame of a stack trace. Empty where there is none."""
     lines = [line.strip() for line in log.splitlines()[-100:] if line.strip()]
@@ -125,7 +125,7 @@ def _last_words(log: str) -> str:
     return (telling or others or [""])[-1][:300]
 
 
-def _environment(folder: Path, threads: int) -> dict[str, str]:
+def environment(folder: Path, threads: int) -> dict[str, str]:
     """So many threads a library, quiet logs, caches inside the pool's folder."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
     return {

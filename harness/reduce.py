@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from generators.graph import Attr, Graph, GraphError, Leaf, Node, TensorType
+from generators.graph import COMPONENT, FLOATS, Attr, Graph, GraphError, Leaf, TensorType
 from generators.graphs import Case
-from generators.ops import OPS, check
-from generators.ops.spec import TypeRuleError
+from generators.ops import check
+from generators.retype import retyped
 from oracles import forward
 
 Fails = Callable[[Case], bool]
@@ -81,7 +81,7 @@ def _with(case: Case, graph: Graph, arrays: Mapping[str, np.ndarray]) -> Case:
 
 
 def _outputs(case: Case) -> Iterator[Case]:
-    """Each output alone, each node as the only output, each output left out."""
+    """Each output alone, each node as the only output, each output left out, each in favour of what it is made of."""
     graph = case.graph
     names = [node.name for node in graph.nodes]
     singles = [n for n in dict.fromkeys((*graph.outputs, *names)) if (n,) != graph.outputs]
@@ -92,6 +92,12 @@ def _outputs(case: Case) -> Iterator[Case]:
     if len(graph.outputs) > 1:
         for name in graph.outputs:
             yield _with(case, replace(graph, outputs=tuple(o for o in graph.outputs if o != name)), case.arrays)
+        for node in (node for node in graph.nodes if node.name in graph.outputs):
+            made_of = tuple(operand for operand in node.operands if operand in names)
+            outputs = dict.fromkeys(n for o in graph.outputs for n in (made_of if o == node.name else (o,)))
+            candidate = _with(case, replace(graph, outputs=tuple(outputs)), case.arrays)
+            if made_of and len(candidate.graph.nodes) < len(graph.nodes):
+                yield candidate
 
 
 def _leaves_for_nodes(case: Case) -> Iterator[Case]:
@@ -161,35 +167,7 @@ def _resized(case: Case, sizes: Mapping[tuple[str, int], int]) -> Case | None:
         shape = tuple(sizes.get((leaf.name, axis), d) for axis, d in enumerate(leaf.type.shape))
         arrays[leaf.name] = arrays[leaf.name][tuple(slice(0, d) for d in shape)].copy()
         leaves.append(replace(leaf, type=TensorType(leaf.type.dtype, shape)))
-    return _retyped(Graph(tuple(leaves), case.graph.nodes, case.graph.outputs), arrays)
-
-
-def _retyped(graph: Graph, arrays: Mapping[str, np.ndarray]) -> Case | None:
-    """Node types inferred anew from the leaves; leaf domains as the slots now demand; None where invalid."""
-    types = {leaf.name: leaf.type for leaf in graph.leaves}
-    domains: dict[str, tuple[int, int]] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        operands = tuple(types[o] for o in node.operands)
-        try:
-            result = OPS[node.op].result(operands, node.attributes)
-            for position, name in enumerate(node.operands):
-                wanted = OPS[node.op].slot(position).domain(operands[:position])
-                if wanted is not None:
-                    domains[name] = wanted
-        except (TypeRuleError, IndexError):
-            return None
-        types[node.name] = result
-        nodes.append(replace(node, type=result))
-    leaves, kept = [], dict(arrays)
-    for leaf in graph.leaves:
-        domain = leaf.domain and domains.get(leaf.name, leaf.domain)
-        if domain:
-            if domain[1] < domain[0]:
-                return None
-            kept[leaf.name] = np.clip(kept[leaf.name], *domain).astype(leaf.type.dtype)
-        leaves.append(replace(leaf, domain=domain))
-    return Case(Graph(tuple(leaves), tuple(nodes), graph.outputs), kept)
+    return retyped(Graph(tuple(leaves), case.graph.nodes, case.graph.outputs), arrays)
 
 
 def _attrs(case: Case) -> Iterator[Case]:
@@ -200,7 +178,7 @@ def _attrs(case: Case) -> Iterator[Case]:
             for simpler in _simpler(value):
                 attrs = tuple((k, simpler if k == key else v) for k, v in node.attrs)
                 nodes = (*graph.nodes[:index], replace(node, attrs=attrs), *graph.nodes[index + 1 :])
-                candidate = _retyped(replace(graph, nodes=nodes), case.arrays)
+                candidate = retyped(replace(graph, nodes=nodes), case.arrays)
                 if candidate:
                     yield candidate
 
@@ -228,8 +206,13 @@ def _arrays(case: Case) -> Iterator[Case]:
 
 
 def _simpler_arrays(array: np.ndarray, domain: tuple[int, int] | None) -> Iterator[np.ndarray]:
+    part = COMPONENT.get(str(array.dtype))
+    if part:  # the parts side by side
+        for parts in _simpler_arrays(np.ascontiguousarray(array).reshape(-1).view(part), None):
+            yield parts.view(array.dtype).reshape(array.shape)
+        return
     tried = [np.zeros_like(array), np.ones_like(array)]
-    if array.dtype.kind == "f":
+    if str(array.dtype) in FLOATS:
         with np.errstate(all="ignore"):
             tried += [np.where(np.isfinite(array), f(array), array) for f in (np.round, lambda a: np.round(a * 4) / 4)]
             tried += [np.where(np.isfinite(array), array, 0)]
@@ -251,6 +234,6 @@ def _simpler_arrays(array: np.ndarray, domain: tuple[int, int] | None) -> Iterat
 
 def _complexity(array: np.ndarray) -> tuple[int, int]:
     """Length of the elements as text, then how many are not zero."""
-    if array.dtype.kind == "f":
+    if str(array.dtype) in FLOATS:
         return sum(len(f"{x:g}") + (x != np.round(x)) for x in array.ravel().tolist()), int(np.count_nonzero(array))
     return sum(len(str(x)) for x in array.ravel().tolist()), int(np.count_nonzero(array))

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from generators.graphs import Case
-from generators.ops.bounded import Bounded
-from harness.backends import Target
+from harness.question import Exhibit
 from oracles.discrepancy import SYMPTOMS
 
 INLINE = 64
 """Arrays of at most this many elements are written into the program, larger ones into data.npz beside it."""
 
-_PROLOGUE = '''"""{title}
+PROLOGUE = '''"""{title}
 
 exit status: 1 reproduced, 0 not reproduced, 77 not available here
 """
@@ -44,7 +42,7 @@ from numpy import array, inf, nan
 {data}
 """
 
-_CHECK = '''
+WRONG = '''
 
 def wrong(output, expected, allowed, dtype, shape):
     """What is wrong with one output, or None."""
@@ -52,7 +50,16 @@ def wrong(output, expected, allowed, dtype, shape):
         return f"{output.dtype}{output.shape} instead of {dtype}{tuple(shape)}"
     if not shape and output.ndim == 0:
         output, expected, allowed = output.reshape(1), expected.reshape(1), allowed.reshape(1)
-    if dtype.startswith("float"):
+    if "complex" in dtype:  # the parts side by side: NaN and infinities in place, then the modulus of the difference
+        got, bad, distance = output, np.zeros(output.shape, bool), np.zeros(output.shape)
+        for a, b in ((output.real, expected.real), (output.imag, expected.imag)):
+            bad |= (np.isnan(a) != np.isnan(b)) | ((np.isinf(a) | np.isinf(b)) & ~np.isnan(b) & (a != b))
+            with np.errstate(all="ignore"):
+                distance = np.hypot(distance, np.where(np.isfinite(a) & np.isfinite(b), a.astype("float64") - b, 0.0))
+            if ZERO_SIGNS:
+                bad |= (a == 0) & (b == 0) & (allowed == 0) & (np.signbit(a) != np.signbit(b))
+        bad = ~np.isinf(allowed) & (bad | (distance > allowed))
+    elif "float" in dtype:
         got = output.astype("float64")
         with np.errstate(all="ignore"):
             same = (got == expected) | (np.isnan(got) & np.isnan(expected))
@@ -67,7 +74,10 @@ def wrong(output, expected, allowed, dtype, shape):
     at = tuple(int(i[0]) for i in np.nonzero(bad))
     detail = f"expected {expected[at]}, got {got[at]}, allowed {allowed[at]:.3g}"
     return f"{bad.sum()} of {bad.size} wrong, at {at}: {detail}"
+'''
+"""How a reproducer compares one output with what is expected."""
 
+_MAIN = """
 
 def main():
     if SYMPTOM in ("crash", "timeout") and "--child" not in sys.argv:
@@ -84,7 +94,8 @@ def main():
         outputs = load({n: ARRAYS[n] for n in PARAMETERS})(*[ARRAYS[n] for n in INPUTS])
     except Exception as error:
         # another failure than the one looked for says nothing about it: like a framework that is not there
-        print(f"{'reproduced' if SYMPTOM == 'rejected' else 'not available'}: {type(error).__name__}: {error}")
+        why = (str(error).splitlines() or [""])[0]
+        print(f"{'reproduced' if SYMPTOM == 'rejected' else 'not available'}: {type(error).__name__}: {why}")
         return 1 if SYMPTOM == "rejected" else 77
     if len(outputs) != len(OUTPUTS):
         print(f"reproduced: {len(outputs)} outputs instead of {len(OUTPUTS)}")
@@ -100,22 +111,20 @@ def main():
 
 if __name__ == "__main__":
     sys.exit(main())
-'''
+"""
 
 
 def write(
     folder: Path,
-    target: Target,
-    case: Case,
-    expected: Mapping[str, Bounded],
+    shown: Exhibit,
     symptom: str,
     title: str,
     seconds: float,
 ) -> Path:
     """Write `reproducer.py` (and `data.npz` where arrays are large) into `folder`; returns its path."""
-    outputs = [expected[name] for name in case.graph.outputs]
+    outputs = shown.expected.values
     groups = {
-        "ARRAYS": dict(case.arrays),
+        "ARRAYS": dict(shown.arrays),
         "EXPECTED": {str(i): b.value for i, b in enumerate(outputs)},
         "ALLOWED": {str(i): b.error for i, b in enumerate(outputs)},
     }
@@ -127,24 +136,26 @@ def write(
         f"ZERO_SIGNS = {all(b.zero_sign for b in outputs)!r}  # are the signs of zeros compared?",
     ]
     if inline:
-        lines += [f"{name} = {_literal(group, keyed=name == 'ARRAYS')}" for name, group in groups.items()]
+        lines += [f"{name} = {literal(group, keyed=name == 'ARRAYS')}" for name, group in groups.items()]
     else:
         named: dict[str, Any] = {f"{n}_{k}": a for n, g in groups.items() for k, a in g.items()}
         np.savez_compressed(folder / "data.npz", **named)
         lines += [
             'DATA = np.load(Path(__file__).with_name("data.npz"))',
-            'ARRAYS = {name: DATA["ARRAYS_" + name] for name in [*INPUTS, *PARAMETERS]}',
+            # a view: the format knows bfloat16 as two bytes only
+            "TYPES = {**INPUTS, **PARAMETERS}",
+            'ARRAYS = {name: DATA["ARRAYS_" + name].view(dtype) for name, (dtype, _) in TYPES.items()}',
             'EXPECTED = [DATA[f"EXPECTED_{i}"] for i in range(len(OUTPUTS))]',
             'ALLOWED = [DATA[f"ALLOWED_{i}"] for i in range(len(OUTPUTS))]',
         ]
-    text = _PROLOGUE.format(title=title, modules=list(target.modules))
-    text += target.program(case.graph) + _DATA.format(data="\n".join(lines)) + _CHECK
+    text = PROLOGUE.format(title=title, modules=list(shown.modules))
+    text += shown.program + _DATA.format(data="\n".join(lines)) + WRONG + _MAIN
     path = folder / "reproducer.py"
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def _literal(group: Mapping[str, np.ndarray], keyed: bool) -> str:
+def literal(group: Mapping[str, np.ndarray], keyed: bool) -> str:
     """A dict (or list) of arrays as Python source that gives back the same bits."""
     items = [(f"{name!r}: " if keyed else "") + _array(array) for name, array in group.items()]
     opening, closing = "{}" if keyed else "[]"
@@ -152,6 +163,10 @@ def _literal(group: Mapping[str, np.ndarray], keyed: bool) -> str:
 
 
 def _array(array: np.ndarray) -> str:
-    """repr of a float64 is exact, and every float32 is one."""
+    """repr of a float64 is exact, and every narrower number is one. A complex number is not written as one, since
+    Python has no literal for a part that is infinite or NaN."""
+    if array.dtype.kind == "c":
+        parts = np.ascontiguousarray(array).reshape(-1).view(np.real(array).dtype)
+        return f"array({parts.tolist()!r}, {str(parts.dtype)!r}).view({str(array.dtype)!r}).reshape({array.shape!r})"
     text = f"array({array.tolist()!r}, dtype={str(array.dtype)!r})"
     return text if array.size else f"{text}.reshape({array.shape!r})"

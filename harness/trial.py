@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from generators.graphs import Case, cases
 from harness.backends import Target
 from harness.campaign import Campaign, operators_for
 from harness.findings import failure_text
+from harness.question import Question
 from oracles.discrepancy import SYMPTOMS, Discrepancy
 
 
@@ -32,12 +33,18 @@ Record = Callable[[str, object], None]
 
 @dataclass
 class Trial:
-    """One test: the campaign that it belongs to, and how it draws. replay: a stored case instead of drawn ones."""
+    """One test: the campaign that it belongs to, and how it draws. replay: a stored case instead of drawn ones;
+    share: it draws one in so many of the profile's examples, and of a slow target fewer still."""
 
     campaign: Campaign
     max_nodes: int
     replay: Path | None
     record: Record
+    share: int = 1
+
+    def asking(self, question: Question, share: int = 1) -> Trial:
+        """The same test with another question."""
+        return replace(self, campaign=self.campaign.asking(question), share=share)
 
     def run(self, targets: Sequence[Target], examine: Examine) -> None:
         """Examine cases that at least one of the targets can express, until one fails or the profile's number
@@ -45,7 +52,7 @@ class Trial:
         last: list[Failure] = []
 
         def check(case: Case) -> None:
-            failure = examine(case)
+            failure = examine(case if self.replay else self.campaign.lab.question.prepare(case))
             if failure:
                 last.append(failure)  # Hypothesis runs the smallest one last
                 raise SYMPTOMS[failure.discrepancy.symptom](failure.discrepancy.message)
@@ -57,8 +64,13 @@ class Trial:
             if self.replay:
                 check(caseio.loads(self.replay.read_text(encoding="utf-8")))
             else:
-                drawn = given(cases(self.max_nodes, operators_for(targets[0])))(check)
-                settings(phases=phases, report_multiple_bugs=False)(drawn)()
+                question = self.campaign.lab.question
+                operators = [name for name in operators_for(targets[0]) if question.concerns(name)]
+                drawn = given(cases(self.max_nodes, operators, question.style))(check)
+                examples = settings().max_examples
+                if self.share > 1:  # the first example is always the simplest one
+                    examples = max(2, examples // (self.share * min(target.stride for target in targets)))
+                settings(phases=phases, report_multiple_bugs=False, max_examples=examples)(drawn)()
         except tuple(SYMPTOMS.values()):
             self._report(last[-1])
 

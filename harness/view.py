@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Group
@@ -10,11 +11,22 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from generators.ops import OPS
+from harness.backends import Target
+from harness.campaign import operators_for
+from harness.cells import dtypes_of
+from harness.coverage import Coverage
 from harness.hunt import Options, Tally
 from harness.laboratory import Examination
-from oracles.forward import STATUSES
+from oracles.verdict import STATUSES
 
 _STYLES = {"agree": "green", "within_bound_only": "green", "unsupported": "dim", "undetermined": "dim"}
+_OUTCOMES = {
+    "agree": "right",
+    "within_bound_only": "right",
+    "undetermined": "right",
+    "unsupported": "unsupported",
+}
 _HEADINGS = {
     "within_bound_only": "bound",
     "undetermined": "undet.",
@@ -50,6 +62,42 @@ def hunt_table(options: Options, tally: Tally, seconds: float) -> Group:
         for name, finding in sorted(tally.findings.items())
     ]
     return Group(table, *(Text(line) for line in [*lines, *found]))
+
+
+def coverage_table(covered: Coverage, operators: Sequence[str], targets: Sequence[Target]) -> Group:
+    """One line an operator: what of its claims has been run, how it ended, and how much of it was undetermined. A cell
+    is an operator with a dtype of its first operand on a target whose dialect can express the operator."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("operator", no_wrap=True)
+    for heading in ("cells", "of", "right", "unsup.", "wrong", "undet. %", "before", "after"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    reached: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    outcomes: dict[str, Counter[str]] = defaultdict(Counter)
+    for (operator, dtype, target, status), count in covered.cells.items():
+        reached[operator].add((dtype, target))
+        outcomes[operator][_OUTCOMES.get(status, "wrong")] += count
+    before, after = Counter(first for first, _ in covered.pairs), Counter(second for _, second in covered.pairs)
+    claims = 0
+    for operator in operators:
+        claimed = len(dtypes_of(OPS[operator])) * sum(bool(operators_for(target, (operator,))) for target in targets)
+        claims += claimed
+        counts, elements = outcomes[operator], covered.elements[operator]
+        table.add_row(
+            operator,
+            *(str(n or "·") for n in (len(reached[operator]), claimed)),
+            *(str(counts[outcome] or "·") for outcome in ("right", "unsupported", "wrong")),
+            f"{100 * covered.undetermined[operator] / elements:.2g}" if elements else "·",
+            *(str(n[operator] or "·") for n in (before, after)),
+        )
+    cells, pairs = sum(len(reached[name]) for name in operators), sum(name in operators for name, _ in covered.pairs)
+    total = max(1, covered.elements.total())
+    share = 100 * covered.undetermined.total() / total
+    lines = [
+        f"{cells} of {claims} cells of {len(operators)} operators on {len(targets)} targets",
+        f"{pairs} of {len(operators) * len(OPS)} ordered pairs of operators (not all fit) reached",
+        f"{total} elements of outputs, {share:.2g} % undetermined",
+    ]
+    return Group(table, *(Text(line) for line in lines))
 
 
 def replay_lines(examination: Examination) -> Iterator[str]:

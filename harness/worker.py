@@ -1,5 +1,6 @@
 """A worker: a process that executes the programs it is sent and returns their arrays. Standalone: it imports
-nothing but the standard library and numpy, so that any interpreter with a framework can run it as a script.
+nothing but the standard library and numpy (and ml_dtypes where there is a bfloat16), so that any interpreter with
+a framework can run it as a script.
 
 Messages are a 4-byte length, a JSON header and the raw bytes of the arrays that the header lists; no pickle.
 They travel over the process' original stdin and stdout; programs get /dev/null and a file in their place."""
@@ -43,11 +44,18 @@ def read_message(stream: IO[bytes]) -> tuple[dict, dict[str, np.ndarray]]:
     header = json.loads(_exactly(stream, struct.unpack(">I", _exactly(stream, 4))[0]))
     arrays = {}
     for item in header.pop("arrays"):
-        dtype = np.dtype(item["dtype"])
+        dtype = dtype_of(item["dtype"])
         count = int(np.prod(item["shape"], dtype=np.int64))
         data = bytearray(_exactly(stream, count * dtype.itemsize))
         arrays[item["name"]] = np.frombuffer(data, dtype, count).reshape(item["shape"])
     return header, arrays
+
+
+def dtype_of(name: str) -> np.dtype:
+    """numpy knows bfloat16 once ml_dtypes is imported."""
+    if name == "bfloat16":
+        importlib.import_module("ml_dtypes")
+    return np.dtype(name)
 
 
 def _exactly(stream: IO[bytes], count: int) -> bytes:
@@ -73,13 +81,15 @@ def execute(path: str, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, n
         outputs = run(*[arrays[name] for name in namespace["INPUTS"]])
         results = {str(i): np.asarray(output) for i, output in enumerate(outputs)}
         for result in results.values():
-            if result.dtype.kind not in "biufc":
+            if result.dtype.kind not in "biufc" and str(result.dtype) != "bfloat16":
                 raise TypeError(f"an output is not a plain array but {result.dtype}")
     except MemoryError as error:
         return {"outcome": "memory", "message": str(error)[:MESSAGE_LIMIT], "cpu": cpu_seconds() - started}, {}
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
         own = (bool(frames) and frames[-1].filename == path) or isinstance(error, SyntaxError)
+        if isinstance(error, AttributeError) and error.name:  # TensorFlow takes its own frames out of a traceback
+            own &= error.name in Path(path).read_text(encoding="utf-8")
         header = {
             "outcome": "rejected",
             "kind": type(error).__name__,

@@ -13,6 +13,15 @@ from oracles.discrepancy import Discrepancy
 
 
 @dataclass(frozen=True)
+class Expected:
+    """What a correct run returns: name, type and bounded value of each output, in order."""
+
+    names: tuple[str, ...]
+    types: tuple[TensorType, ...]
+    values: tuple[Bounded, ...]
+
+
+@dataclass(frozen=True)
 class Comparison:
     """How many elements were compared, and how many a correct back end may set to anything."""
 
@@ -26,18 +35,17 @@ class Comparison:
         return self.elements > 0 and self.elements == self.undetermined
 
 
-def compare_all(
-    outputs: Sequence[np.ndarray], types: Sequence[TensorType], references: Sequence[Bounded]
-) -> Comparison:
+def compare_all(outputs: Sequence[np.ndarray], expected: Expected) -> Comparison:
     """All outputs of a run against their references. The first discrepancy is kept, the counts cover all.
     Raises ValueError for no outputs at all: zero comparisons are an error, not agreement."""
+    types = expected.types
     if not types:
         raise ValueError("nothing to compare")
     if len(outputs) != len(types):
         return Comparison(discrepancy=Discrepancy("outputs", f"{len(outputs)} outputs instead of {len(types)}"))
     elements = undetermined = 0
     first: Discrepancy | None = None
-    for index, (output, type_, reference) in enumerate(zip(outputs, types, references, strict=True)):
+    for index, (output, type_, reference) in enumerate(zip(outputs, types, expected.values, strict=True)):
         elements += reference.value.size
         undetermined += int(np.count_nonzero(reference.undetermined))
         first = first or compare(output, type_, reference, index)
@@ -53,6 +61,8 @@ def compare(output: np.ndarray, type_: TensorType, reference: Bounded, index: in
     if not reference.floating:
         wrong = determined & (output != reference.value)
         return _describe("value", wrong, output, reference, index) if wrong.any() else None
+    if reference.complex:
+        return _compare_complex(output.astype(np.complex128), determined, reference, index)
     value = reference.value
     got = output.astype(np.float64)
     special = determined & (np.isfinite(value) != np.isfinite(got))
@@ -72,6 +82,23 @@ def compare(output: np.ndarray, type_: TensorType, reference: Bounded, index: in
     return None
 
 
+def _compare_complex(got: np.ndarray, determined: np.ndarray, reference: Bounded, index: int) -> Discrepancy | None:
+    """NaN, infinities and signs of zeros part by part; then the modulus of the difference of what is finite."""
+    value, error = reference.value, reference.error
+    special, distance = np.zeros(value.shape, bool), np.zeros(value.shape)
+    for a, b in ((np.real(got), np.real(value)), (np.imag(got), np.imag(value))):
+        special |= (np.isnan(a) != np.isnan(b)) | ((np.isinf(a) | np.isinf(b)) & ~np.isnan(b) & (a != b))
+        with np.errstate(all="ignore"):
+            distance = np.hypot(distance, np.where(np.isfinite(a) & np.isfinite(b), a - b, 0.0))
+        if reference.zero_sign:
+            special |= (a == 0) & (b == 0) & (error == 0) & (np.signbit(a) != np.signbit(b))
+    special &= determined
+    wrong = determined & ~special & (distance > error)
+    if special.any():
+        return _describe("special", special, got, reference, index)
+    return _describe("value", wrong, got, reference, index) if wrong.any() else None
+
+
 def _describe(symptom: str, wrong: np.ndarray, got: np.ndarray, reference: Bounded, index: int) -> Discrepancy:
     """Counts, the worst element with its place, and what was allowed there."""
     count, total = int(np.count_nonzero(wrong)), wrong.size
@@ -79,11 +106,14 @@ def _describe(symptom: str, wrong: np.ndarray, got: np.ndarray, reference: Bound
     share = f"mismatched {count} of {total} ({100 * count / total:.3g} %)"
     if symptom == "value" and reference.floating:
         with np.errstate(all="ignore"):
-            ratio = np.where(wrong, np.abs(got - value) / np.maximum(error, np.finfo(np.float64).tiny), 0.0)
-        place = np.unravel_index(int(np.argmax(ratio)), wrong.shape)
-        distance = abs(float(got[place]) - float(value[place]))
+            distances = np.abs(got - value)
+            ratio = np.where(
+                wrong & ~np.isnan(distances), distances / np.maximum(error, np.finfo(np.float64).tiny), 0.0
+            )
+        place = np.unravel_index(int(np.argmax(np.where(wrong, ratio, -1.0))), wrong.shape)
+        distance = float(distances[place])
         detail = f"greatest error {distance:.3g} at {_place(place)}, allowed {float(error[place]):.3g}"
-        detail += f"; expected {float(value[place]):.9g}, got {float(got[place]):.9g}"
+        detail += f"; expected {value[place]:.9g}, got {got[place]:.9g}"
         return Discrepancy(symptom, f"{share}   {detail}", index, float(ratio[place]))
     place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
     detail = f"first at {_place(place)}: expected {value[place]!s}, got {got[place]!s}"

@@ -2,66 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
 
-from generators.graph import Graph
 from generators.graphs import Case
 from generators.ops.bounded import Bounded
 from oracles import reference
-from oracles.compare import compare_all
-from oracles.discrepancy import Discrepancy
-from oracles.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
+from oracles.compare import Expected
 
 NAME = "forward"
 
-Status = Literal[
-    "agree", "within_bound_only", "undetermined", "unsupported", "rejected", "crash", "timeout", "mismatch"
-]
-STATUSES: tuple[Status, ...] = Status.__args__
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The judgement of one run. elements: compared or excused; undetermined: those excused."""
-
-    status: Status
-    discrepancy: Discrepancy | None = None
-    elements: int = 0
-    undetermined: int = 0
-
 
 def plan(case: Case) -> Mapping[str, Bounded]:
-    """What every run is judged against: bounded values of all leaves and nodes."""
+    """Bounded values of all leaves and nodes."""
     return reference.evaluate(case.graph, case.arrays)
 
 
-def judge(graph: Graph, expected: Mapping[str, Bounded], outcome: Outcome) -> Verdict:
-    """One outcome. Whatever is not a value that agrees, or an unsupported that was written down, is a
-    discrepancy: a missing result is a failure."""
-    match outcome:
-        case Unsupported():
-            return Verdict("unsupported")
-        case Rejected(kind, message):
-            return Verdict("rejected", Discrepancy("rejected", f"{kind}: {message}"))
-        case Crash(how, detail):
-            return Verdict("crash", Discrepancy("crash", how + (f": {detail}" if detail else "")))
-        case Timeout(seconds):
-            return Verdict("timeout", Discrepancy("timeout", f"no result after {seconds:g} s"))
-        case Value(outputs):
-            types = [graph.types[name] for name in graph.outputs]
-            result = compare_all(outputs, types, [expected[name] for name in graph.outputs])
-            status: Status = "mismatch" if result.discrepancy else "undetermined" if result.wasted else "agree"
-            return Verdict(status, result.discrepancy, result.elements, result.undetermined)
-
-
-def normalized(discrepancy: Discrepancy) -> str:
-    """The message without what varies from case to case: for grouping findings. Values and places of a
-    numerical mismatch always vary, so nothing of them is left."""
-    if discrepancy.symptom in ("value", "special", "level", "type", "timeout"):
-        return ""
-    text = discrepancy.message.splitlines()[0] if discrepancy.message else ""
-    text = re.sub(r"0x[0-9a-f]+|\b[a-z]?\d[\w.]*|/[\w./-]+|[\[(][^\])]*[\])]|'[^']*'|\"[^\"]*\"", "#", text)
-    return re.sub(r"[\s#]+", " ", text).strip()[:120]
+def expect(case: Case) -> Expected:
+    """What every run is judged against."""
+    values = plan(case)
+    names = case.graph.outputs
+    return Expected(names, tuple(case.graph.types[name] for name in names), tuple(values[name] for name in names))

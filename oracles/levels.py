@@ -3,15 +3,15 @@ counted, a greater one reported."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from generators.graph import Graph
+from generators.graph import COMPONENT, FLOATS, TensorType
 from generators.ops.bounded import Bounded
-from oracles.compare import compare
+from oracles.compare import Expected, compare
 from oracles.discrepancy import Discrepancy
 
 NAME = "levels"
@@ -27,24 +27,21 @@ class Judgement:
     discrepancy: Discrepancy | None = None
 
 
-def judge(
-    graph: Graph,
-    expected: Mapping[str, Bounded],
-    low: Sequence[np.ndarray],
-    high: Sequence[np.ndarray],
-) -> Judgement:
+def judge(expected: Expected, low: Sequence[np.ndarray], high: Sequence[np.ndarray]) -> Judgement:
     """Outputs of a lower and a higher level. Both may err by the bound, so they may differ by twice as much;
     elements whose reference is undetermined may differ in any way (that is counted as within the bound)."""
     if len(low) != len(high):
         return Judgement("different", Discrepancy("outputs", f"{len(high)} outputs instead of {len(low)}"))
     agreement: Agreement = "identical"
-    for index, (name, a, b) in enumerate(zip(graph.outputs, low, high, strict=True)):
+    for index, (type_, bound, a, b) in enumerate(zip(expected.types, expected.values, low, high, strict=True)):
         if identical(a, b):
             continue
+        if (a.dtype, a.shape) != (b.dtype, b.shape):
+            high_type, low_type = (TensorType(str(x.dtype), x.shape) for x in (b, a))
+            return Judgement("different", Discrepancy("level", f"{high_type} instead of {low_type}", index))
         agreement = "within_bound"
-        bound = expected[name]
-        value = a.astype(np.float64) if bound.floating else a
-        found = compare(b, graph.types[name], Bounded(value, 2 * bound.error, bound.dtype), index)
+        value = a.astype(np.complex128 if bound.complex else np.float64) if bound.floating else a
+        found = compare(b, type_, Bounded(value, 2 * bound.error, bound.dtype), index)
         if found:
             return Judgement("different", Discrepancy("level", found.message, index, found.worst))
     return Judgement(agreement)
@@ -54,9 +51,12 @@ def identical(a: np.ndarray, b: np.ndarray) -> bool:
     """Same dtype, shape and bits; any NaN equals any other, since no standard fixes their payload."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
-    if a.dtype.kind == "f":
+    part = COMPONENT.get(str(a.dtype))
+    if part:
+        a, b = (np.ascontiguousarray(array).view(part) for array in (a, b))
+    if str(a.dtype) in FLOATS:
         nan = np.isnan(a)
         if not np.array_equal(nan, np.isnan(b)):
             return False
-        a, b = np.where(nan, 0, a), np.where(nan, 0, b)
+        a, b = np.where(nan, np.zeros_like(a), a), np.where(nan, np.zeros_like(b), b)
     return a.tobytes() == b.tobytes()

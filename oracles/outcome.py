@@ -35,10 +35,11 @@ class Crash:
 
 @dataclass(frozen=True)
 class Timeout:
-    """No answer within this many seconds of wall-clock time."""
+    """No answer within this many seconds of wall-clock time. missing: whose, where several processes were asked."""
 
     seconds: float
     cpu: float = 0.0
+    missing: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,10 +20,23 @@ class ReferenceBug(Exception):
 def evaluate(graph: Graph, arrays: Arrays) -> dict[str, Bounded]:
     """Bounded values of all leaves and nodes by name. `arrays`: one for each leaf, of its dtype and shape."""
     values = {item.name: leaf(arrays[item.name]) for item in graph.leaves}
-    for index in range(len(graph.nodes)):
-        node = graph.nodes[index]
-        values[node.name] = apply(graph, index, values)
+    taken = dict(values)
+    for index, node in enumerate(graph.nodes):
+        values[node.name] = apply(graph, index, taken)
+        taken[node.name] = _as_taken(values[node.name], [taken[name] for name in node.operands])
     return values
+
+
+def _as_taken(result: Bounded, operands: Sequence[Bounded]) -> Bounded:
+    """A result as the nodes after it may find it. Back ends without a kernel for float16, or with a fused one, keep it
+    in float32 in between (ONNX Runtime inserts casts and takes pairs of them out again; torch.compile documents
+    `emulate_precision_casts`, which is off): what overflows float16 may still be finite."""
+    if result.dtype != "float16":
+        return result
+    if any(o.floating and not np.isfinite(o.value).all() for o in operands):
+        return result  # infinities may be those of the operands
+    overflow = np.isinf(result.value)
+    return replace(result, error=np.where(overflow, np.inf, result.error)) if overflow.any() else result
 
 
 def apply(graph: Graph, index: int, values: Mapping[str, Bounded]) -> Bounded:
@@ -39,7 +52,9 @@ def apply(graph: Graph, index: int, values: Mapping[str, Bounded]) -> Bounded:
         wrong = f"dtype {result.dtype}"
     elif np.isnan(result.error).any() or (result.error < 0).any():
         wrong = "a bound that is NaN or negative"
-    elif not result.floating and str(result.value.dtype) != node.type.dtype:
+    elif str(result.value.dtype) != (
+        "complex128" if result.complex else "float64" if result.floating else result.dtype
+    ):
         wrong = f"values of dtype {result.value.dtype}"
     if wrong:
         raise ReferenceBug(f"reference of {node}: {wrong} instead of {node.type}")

@@ -21,7 +21,7 @@ def test_opt_levels(compiler: tuple[Target, ...], trial: Trial) -> None:
             first, second = examination.outcomes[low.name], examination.outcomes[high.name]
             if not isinstance(first, Value) or not isinstance(second, Value):
                 continue
-            judgement = levels.judge(case.graph, examination.expected, first.outputs, second.outputs)
+            judgement = levels.judge(examination.expected, first.outputs, second.outputs)
             if judgement.discrepancy is None:
                 continue
             # farther apart than both may err: at least one is outside its own bound

@@ -5,33 +5,51 @@ from __future__ import annotations
 from generators.graph import Graph, GraphError
 from generators.ops.activations import ACTIVATIONS
 from generators.ops.adaptive import ADAPTIVE
+from generators.ops.arrays import ARRAYS
+from generators.ops.attention import ATTENTION
+from generators.ops.bags import BAGS
 from generators.ops.binary import BINARY
 from generators.ops.bitwise import BITWISE
 from generators.ops.comparison import COMPARISON
+from generators.ops.complex_tensors import COMPLEX_TENSORS
+from generators.ops.complexes import COMPLEXES
 from generators.ops.contractions import CONTRACTIONS
-from generators.ops.conv import CONV, YOUNG_CONV
+from generators.ops.conv import CONV, SELDOM_CONV
 from generators.ops.division import DIVISION
+from generators.ops.fourier import FOURIER
 from generators.ops.functions import FUNCTIONS
 from generators.ops.indexing import INDEXING
 from generators.ops.layout import LAYOUT
+from generators.ops.likelihoods import LIKELIHOODS
 from generators.ops.linalg import LINALG
 from generators.ops.losses import LOSSES
 from generators.ops.magnitudes import MAGNITUDES
+from generators.ops.margins import MARGIN_LOSSES
 from generators.ops.norm import NORM
 from generators.ops.pairs import PAIRS
+from generators.ops.patches import PATCHES
 from generators.ops.pieces import PIECES
 from generators.ops.places import PLACES
-from generators.ops.pooling import POOLING, YOUNG_POOLING
+from generators.ops.pooling import POOLING, SELDOM_POOLING
 from generators.ops.products import PRODUCTS
 from generators.ops.rearrange import REARRANGE
+from generators.ops.recurrent import RECURRENT
 from generators.ops.reduction import REDUCTION
+from generators.ops.resize import RESIZE
 from generators.ops.running import RUNNING
+from generators.ops.sampling import SAMPLING
 from generators.ops.scan import SCAN
 from generators.ops.scatter import SCATTER
 from generators.ops.sorting import SORTING
 from generators.ops.spec import Call, OpSpec, TypeRuleError, Value
+from generators.ops.special import SPECIAL
+from generators.ops.spectra import SPECTRA
+from generators.ops.standards import STANDARDS
+from generators.ops.statistics import STATISTICS
+from generators.ops.systems import SYSTEMS
 from generators.ops.thresholds import THRESHOLDS
 from generators.ops.unary import UNARY
+from generators.ops.writes import WRITES
 
 FAMILIES = (
     UNARY,
@@ -50,9 +68,9 @@ FAMILIES = (
     INDEXING,
     SCATTER,
 )
-"""What hunts and campaigns draw."""
+"""What hunts and campaigns draw most."""
 
-YOUNG = (
+SELDOM = (
     BITWISE,
     DIVISION,
     FUNCTIONS,
@@ -66,14 +84,38 @@ YOUNG = (
     SORTING,
     PLACES,
     ADAPTIVE,
-    YOUNG_CONV,
-    YOUNG_POOLING,
+    SELDOM_CONV,
+    SELDOM_POOLING,
+)
+"""What is drawn, too, a random fourth of it for each graph: the many would else crowd out the few that models are made
+of."""
+
+YOUNG = (
+    SYSTEMS,
+    SPECTRA,
+    FOURIER,
+    RESIZE,
+    SAMPLING,
+    STATISTICS,
+    WRITES,
+    SPECIAL,
+    ATTENTION,
+    RECURRENT,
+    MARGIN_LOSSES,
+    LIKELIHOODS,
+    BAGS,
+    STANDARDS,
+    PATCHES,
+    COMPLEXES,
+    COMPLEX_TENSORS,
+    ARRAYS,
 )
 """What is tested alone and swept, but not yet drawn unless asked for (`hunt --operators`): its bounds have not been
 shown to raise no false alarm in random graphs."""
 
-OPS: dict[str, OpSpec] = {spec.name: spec for family in (*FAMILIES, *YOUNG) for spec in family}
-DRAWN: tuple[str, ...] = tuple(spec.name for family in FAMILIES for spec in family)
+OPS: dict[str, OpSpec] = {spec.name: spec for family in (*FAMILIES, *SELDOM, *YOUNG) for spec in family}
+DRAWN: tuple[str, ...] = tuple(spec.name for family in (*FAMILIES, *SELDOM) for spec in family)
+DRAWN_SELDOM: frozenset[str] = frozenset(spec.name for family in SELDOM for spec in family)
 
 
 def check(graph: Graph) -> Graph:
@@ -109,4 +151,4 @@ def call_of(graph: Graph, index: int) -> Call:
     return Call(tuple(graph.types[o] for o in node.operands), node.attributes, node.type)
 
 
-__all__ = ["DRAWN", "OPS", "Call", "OpSpec", "call_of", "check"]
+__all__ = ["DRAWN", "DRAWN_SELDOM", "OPS", "Call", "OpSpec", "call_of", "check"]

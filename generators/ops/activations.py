@@ -328,3 +328,5 @@ ACTIVATIONS: tuple[OpSpec, ...] = (
                 _by_dtype('g.op("Neg", g.op("Softplus", g.op("Neg", {0})))',
                           float64='g.op("Neg", log_one_plus_exp(g, g.op("Neg", {0}), {name}))')),
 )  # fmt: skip
+
+RELU = next(record for record in ACTIVATIONS if record.name == "relu")

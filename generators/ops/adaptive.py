@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from generators.graph import Attr, TensorType
+from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.bounded import Bounded
 from generators.ops.pooling import average, highest
 from generators.ops.slots import MAX_ELEMENTS, tensor
@@ -103,7 +103,7 @@ def _upsampled(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 upsample_nearest = OpSpec(
-    "upsample_nearest", "layout", (tensor(("float32", "float64"), 4, 4, nonempty=True),), _upsampled_type, _upsampled,
+    "upsample_nearest", "layout", (tensor(FLOATS, 4, 4, nonempty=True),), _upsampled_type, _upsampled,
     attrs={"factor": _factor}, signed_zero=True,
     torch='torch.nn.functional.interpolate({0}, scale_factor={factor}, mode="nearest")',
     tensorflow="upsample_nearest({0}, {factor})",

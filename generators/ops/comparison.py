@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from generators.graph import DTYPES, FLOATS, INTEGERS, Attr, TensorType
+from generators.graph import EVERY, FLOATS, INTEGERS, Attr, TensorType
 from generators.ops.binary import wrapping
 from generators.ops.bounded import PRECISION, U64, Bounded, ends, exact, settled, spread
-from generators.ops.slots import NUMBERS, boolean, broadcast, broadcastable, numeric
+from generators.ops.slots import NUMBERS, boolean, broadcast, broadcastable, numeric, within
 from generators.ops.spec import Call, Draw, OpSpec, Reference, TypeRuleError, Types
 
 Array = np.ndarray
@@ -113,7 +113,7 @@ def _clip(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _clip_low(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int | float:
     if operands[0].dtype in INTEGERS:
-        return d.choice((0, -2, 1, -100, 7))
+        return d.choice(within(operands[0].dtype, (0, -2, 1, -100, 7)))
     return d.choice((0.0, -1.0, 0.5, -0.5, -6.0, 3.0))
 
 
@@ -150,7 +150,7 @@ def _onnx_where(call: Call) -> str:
 
 
 where = OpSpec(
-    "where", "comparison", (boolean(), broadcastable(dtypes=DTYPES), broadcastable(1)), _where_type, _where,
+    "where", "comparison", (boolean(), broadcastable(dtypes=EVERY), broadcastable(1)), _where_type, _where,
     torch="torch.where({0}, {1}, {2})", tensorflow="tf.where({0}, {1}, {2})", jax="jnp.where({0}, {1}, {2})",
     relax="relax.op.where({0}, {1}, {2})", onnx=_onnx_where, signed_zero=True,
 )  # fmt: skip

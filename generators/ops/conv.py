@@ -145,7 +145,7 @@ def _convolve(
     return result.map(lambda y: y.reshape(batch, weight.value.shape[0], *positions))
 
 
-def _conv(args: Sequence[Bounded], call: Call) -> Bounded:
+def convolved(args: Sequence[Bounded], call: Call) -> Bounded:
     attrs = call.attrs
     padding, stride, dilation = given(attrs, "padding", "stride", "dilation")
     groups = number(attrs, "groups")
@@ -182,7 +182,7 @@ conv1d = OpSpec(
     "conv",
     operands=(activations(1), _weights(1)),
     result=_conv_type,
-    reference=_conv,
+    reference=convolved,
     attrs={"stride": strides(1), **_ATTRS},
     torch=_torch(1),
     tensorflow="conv1d({args}, {stride}, {padding}, {dilation}, {groups})",
@@ -200,7 +200,7 @@ conv2d = OpSpec(
         computed(lambda earlier: TensorType(earlier[1].dtype, earlier[1].shape[:1])),
     ),
     result=_conv_type,
-    reference=_conv,
+    reference=convolved,
     attrs={"stride": strides(2), **_ATTRS},
     torch=_torch(2),
     tensorflow="conv2d({args}, {stride}, {padding}, {dilation}, {groups})",
@@ -221,7 +221,7 @@ conv3d = OpSpec(
     "conv",
     operands=(activations(3), _weights(3)),
     result=_conv_type,
-    reference=_conv,
+    reference=convolved,
     attrs={"stride": strides(3), **_ATTRS},
     torch=_torch(3),
     tensorflow=_conv3d_tensorflow,
@@ -368,4 +368,4 @@ def _transposed(spatial: int) -> OpSpec:
 
 
 CONV = (conv1d, conv2d, _transposed(2))
-YOUNG_CONV = (conv3d, _transposed(1))
+SELDOM_CONV = (conv3d, _transposed(1))

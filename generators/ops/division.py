@@ -23,10 +23,11 @@ Round = Callable[[Array], Array]
 
 
 def _divisors(earlier: Types) -> Domain | None:
-    """Integers: positive for a dividend of even rank, negative for one of odd rank. Any floating number."""
+    """Integers: positive for a dividend of even rank, negative (if it is signed) for one of odd rank. Any floating
+    number."""
     if earlier[0].dtype not in INTEGERS:
         return None
-    return (1, 40) if earlier[0].rank % 2 == 0 else (-40, -2)
+    return (1, 40) if earlier[0].rank % 2 == 0 or np.iinfo(earlier[0].dtype).min == 0 else (-40, -2)
 
 
 PAIR = (numeric(), replace(broadcastable(0), domain=_divisors))

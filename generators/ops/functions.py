@@ -13,7 +13,17 @@ from generators.graph import Attr, TensorType
 from generators.ops.activations import constant, loose
 from generators.ops.bounded import PRECISION, U64, Bounded, ends, exact, holds_zero, monotone, multiply, rounded
 from generators.ops.slots import floating, one_of, same_as
-from generators.ops.spec import AttrRule, Call, OpSpec, Reference, ResultRule, Spelling, Types, unsupported
+from generators.ops.spec import (
+    AttrRule,
+    Call,
+    OpSpec,
+    Reference,
+    ResultRule,
+    Spelling,
+    TypeRuleError,
+    Types,
+    unsupported,
+)
 
 Array = np.ndarray
 Function = Callable[[Array], Array]
@@ -83,7 +93,8 @@ def _nan_to_num(args: Sequence[Bounded], call: Call) -> Bounded:
 def _logit(args: Sequence[Bounded], call: Call) -> Bounded:
     """log(z / (1 - z)) of z = x, or x clamped to [eps, 1 - eps]. The difference 0.5 ulp and the division 2.5 move
     it by 7 u, and log takes 3 ulp. log(z) - log1p(-z) needs no more: 6 u |log z| + 4 u |log1p(-z)| and a rounding,
-    and the smaller one of both logarithms is at most 0.7."""
+    and the smaller one of both logarithms is at most 0.7. What is clamped to a 1 - eps that the dtype does not hold
+    is undetermined: it may be rounded to 1."""
     x, eps = args[0], call.attrs["eps"]
 
     def logit(v: Array) -> Array:
@@ -94,7 +105,18 @@ def _logit(args: Sequence[Bounded], call: Call) -> Bounded:
     with np.errstate(all="ignore"):
         reaches = np.isnan(result.value) & (x.error > 0) & (np.abs(x.value - 0.5) - x.error <= 0.5)
         result = loose(result, 7, np.isfinite(result.value))
+        if eps is not None:
+            most = 1 - call.number("eps")
+            held = float(np.asarray(most, x.dtype)) == most
+            reaches |= (not held) & (x.value + x.error > most - PRECISION[x.dtype].unit)
     return replace(result, error=np.where(reaches, np.inf, result.error))
+
+
+def _logit_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    eps = attrs["eps"]
+    if eps is not None and not (isinstance(eps, float) and 0 < eps <= 0.5):
+        raise TypeRuleError(f"nothing lies between {eps} and 1 - {eps}")
+    return operands[0]
 
 
 def _infinite(sign: float) -> Reference:
@@ -179,7 +201,7 @@ FUNCTIONS: tuple[OpSpec, ...] = (
         onnx="nan_to_num(g, {0}, {nan}, {posinf}, {neginf}, {name})",
     ),
     _function(
-        "logit", _logit, attrs={"eps": one_of(None, 0.125, 2.0**-10)},
+        "logit", _logit, result=_logit_type, attrs={"eps": one_of(None, 0.125, 2.0**-10)},
         torch="torch.logit({0}, eps={eps})", tensorflow="logit({0}, {eps})", jax="logit({0}, {eps})",
         relax="logit(bb, {0}, {eps}, {dtype})", onnx="logit(g, {0}, {eps}, {name})",
     ),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from generators.graph import FLOATS, INTEGERS, Attr, TensorType
+from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.bounded import Bounded, exact
 from generators.ops.layout import Array, Attrs, axis_in, int_of
 from generators.ops.pieces import joinable
@@ -133,7 +133,7 @@ embedding = indexing(
 
 
 def _accepts_along(type_: TensorType, earlier: Types) -> bool:
-    return type_.dtype in INTEGERS and bool(joinable([earlier[0].shape, type_.shape]))
+    return type_.dtype in INDEX_DTYPES and bool(joinable([earlier[0].shape, type_.shape]))
 
 
 def _fresh_along(d: Draw, earlier: Types) -> TensorType:

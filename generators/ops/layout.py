@@ -7,13 +7,14 @@ from math import prod
 
 import numpy as np
 
-from generators.graph import DTYPES, Attr, TensorType
+from generators.graph import EVERY, Attr, TensorType
 from generators.ops.slots import (
     MAX_ELEMENTS,
     MAX_RANK,
     axis_of,
     broadcast_shape,
     draw_dim,
+    draw_dtype,
     draw_shape,
     normalized,
     same_as,
@@ -38,8 +39,8 @@ Shape = tuple[int, ...]
 DEEP = MAX_RANK + 1
 """The greatest rank that layout operators take or make; one more than new leaves have."""
 
-ANY = tensor(max_rank=DEEP)
-ARRAY = tensor(min_rank=1, max_rank=DEEP)
+ANY = tensor(EVERY, max_rank=DEEP)
+ARRAY = tensor(EVERY, min_rank=1, max_rank=DEEP)
 
 
 # ---- attributes ---------------------------------------------------------------------------------------
@@ -147,7 +148,7 @@ def _ones(shape: Shape) -> Shape:
 def _fresh_with_one(d: Draw, earlier: Types) -> TensorType:
     shape = list(draw_shape(d, 0, MAX_RANK - 1))
     shape.insert(d.integer(0, len(shape)), 1)
-    return TensorType(d.choice(("float32", *DTYPES)), tuple(shape))
+    return TensorType(draw_dtype(d, EVERY), tuple(shape))
 
 
 def _unit_axes(d: Draw, operands: Types, attrs: Attrs) -> Shape:
@@ -265,7 +266,7 @@ squeeze = layout(
 )  # fmt: skip
 
 unsqueeze = layout(
-    "unsqueeze", tensor(), _unsqueeze_type, moved(lambda x, call: x.reshape(call.result.shape)),
+    "unsqueeze", tensor(EVERY), _unsqueeze_type, moved(lambda x, call: x.reshape(call.result.shape)),
     attrs={"axis": axis_of(0, extra=1)},
     torch="torch.unsqueeze({0}, dim={axis})", tensorflow="tf.expand_dims({0}, axis={axis})",
     jax="jnp.expand_dims({0}, axis={axis})", relax="relax.op.expand_dims({0}, axis={axis})",
@@ -273,7 +274,7 @@ unsqueeze = layout(
 )  # fmt: skip
 
 broadcast_to = layout(
-    "broadcast_to", tensor(), _broadcast_to_type,
+    "broadcast_to", tensor(EVERY), _broadcast_to_type,
     moved(lambda x, call: np.broadcast_to(x, call.result.shape)),
     attrs={"shape": _wider},
     torch="torch.broadcast_to({0}, {shape})", tensorflow="tf.broadcast_to({0}, {shape})",

@@ -36,7 +36,7 @@ REDUCTIONS = ("none", "mean", "sum")
 # ---- references ---------------------------------------------------------------------------------------
 
 
-def _reduced(elements: Bounded, call: Call) -> Bounded:
+def reduced(elements: Bounded, call: Call) -> Bounded:
     """The mean, or the sum, of all elements, if any is asked for. The sum may be scaled beforehand."""
     reduction = str(call.attrs["reduction"])
     if reduction == "none":
@@ -48,7 +48,7 @@ def _reduced(elements: Bounded, call: Call) -> Bounded:
 
 
 def _elementwise(f: Callable[[Bounded, Bounded, Call], Bounded]) -> Reference:
-    return lambda args, call: _reduced(f(args[0], args[1], call), call)
+    return lambda args, call: reduced(f(args[0], args[1], call), call)
 
 
 def _absolute(x: Bounded) -> Bounded:
@@ -144,7 +144,7 @@ def _at_classes(x: Bounded, classes: Bounded, call: Call) -> Bounded:
 
 def _nll(args: Sequence[Bounded], call: Call) -> Bounded:
     chosen = _at_classes(args[0], args[1], call)
-    return _reduced(replace(chosen, value=-chosen.value), call)
+    return reduced(replace(chosen, value=-chosen.value), call)
 
 
 def _cross_entropy(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -156,7 +156,7 @@ def _cross_entropy(args: Sequence[Bounded], call: Call) -> Bounded:
 # ---- operands and types -------------------------------------------------------------------------------
 
 
-def _result(type_: TensorType, attrs: Attrs) -> TensorType:
+def check_reduction(type_: TensorType, attrs: Attrs) -> TensorType:
     if attrs["reduction"] not in REDUCTIONS:
         raise TypeRuleError(f"{attrs['reduction']!r} is no reduction")
     return type_ if attrs["reduction"] == "none" else TensorType(type_.dtype, ())
@@ -165,14 +165,14 @@ def _result(type_: TensorType, attrs: Attrs) -> TensorType:
 def _loss_type(operands: Types, attrs: Attrs) -> TensorType:
     if operands[0] != operands[1] or operands[0].size == 0:
         raise TypeRuleError(f"no loss of {operands[0]} and {operands[1]}")
-    return _result(operands[0], attrs)
+    return check_reduction(operands[0], attrs)
 
 
 def _class_type(operands: Types, attrs: Attrs) -> TensorType:
     x, classes = operands
     if x.rank < 2 or classes.shape != (x.shape[0], *x.shape[2:]) or x.size == 0:
         raise TypeRuleError(f"{classes} holds no classes for {x}")
-    return _result(replace(classes, dtype=x.dtype), attrs)
+    return check_reduction(replace(classes, dtype=x.dtype), attrs)
 
 
 def _probabilities(earlier: Types) -> Domain:
@@ -192,6 +192,7 @@ def _classes() -> Slot:
 
 
 SCORES = tensor(FLOATS, 2, 4, nonempty=True)
+CLASSES = _classes()
 
 
 # ---- records ------------------------------------------------------------------------------------------
@@ -282,14 +283,14 @@ LOSSES: tuple[OpSpec, ...] = (
         'g.op("Max", g.op("Sub", g.const(1, {name}), g.op("Mul", {0}, {1})), g.const(0, {name}))',
     ),
     OpSpec(
-        "nll_loss", "loss", (SCORES, _classes()), _class_type, _nll, attrs={"reduction": one_of(*REDUCTIONS)},
+        "nll_loss", "loss", (SCORES, CLASSES), _class_type, _nll, attrs={"reduction": one_of(*REDUCTIONS)},
         torch=f"{_F}.nll_loss({{0}}, {{1}}, reduction={{reduction}})",
         tensorflow=_reducing(_TF, "-at_classes({0}, {1})"), jax=_reducing(_JAX, "-at_classes({0}, {1})"),
         relax="relax.op.nn.nll_loss({0}, {1}, reduction={reduction})",
         onnx='g.op("NegativeLogLikelihoodLoss", {0}, {1}, reduction={reduction})',
     ),
     OpSpec(
-        "cross_entropy", "loss", (SCORES, _classes()), _class_type, _cross_entropy,
+        "cross_entropy", "loss", (SCORES, CLASSES), _class_type, _cross_entropy,
         attrs={"reduction": one_of(*REDUCTIONS)},
         torch=f"{_F}.cross_entropy({{0}}, {{1}}, reduction={{reduction}})",
         tensorflow=_reducing(_TF, "cross_entropy({0}, {1})"),

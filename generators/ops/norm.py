@@ -11,7 +11,7 @@ import numpy as np
 
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.bounded import PRECISION, U64, Bounded, gamma
-from generators.ops.slots import computed, draw_dtype, draw_shape, one_of, size_of
+from generators.ops.slots import MAX_RANK, computed, draw_dtype, draw_shape, one_of, size_of
 from generators.ops.softmax import SOFTMAX
 from generators.ops.spec import (
     Call,
@@ -34,7 +34,7 @@ EPSILON = one_of(2.0**-17, 2.0**-10, 2.0**-5, 1.0)
 # ---- type rules, operands and spellings ---------------------------------------------------------------
 
 
-def _parameter(position: int = 0) -> Slot:
+def channel_parameter(position: int = 0) -> Slot:
     """One number a channel: axis 1 of an earlier operand."""
     return computed(lambda earlier: TensorType(earlier[position].dtype, earlier[position].shape[1:2]))
 
@@ -55,14 +55,15 @@ def _trailing() -> Slot:
     return Slot(accepts, fresh)
 
 
-def _normalizable(min_rank: int) -> Slot:
+def normalizable(min_rank: int, max_rank: int | None = None) -> Slot:
     """Floats; only axis 0 may have size 0, and only if it is not the only one."""
 
     def accepts(type_: TensorType, earlier: Types) -> bool:
-        return type_.dtype in FLOATS and type_.rank >= min_rank and 0 not in type_.shape[min(1, type_.rank - 1) :]
+        ranked = type_.dtype in FLOATS and min_rank <= type_.rank <= (max_rank or type_.rank)
+        return ranked and 0 not in type_.shape[min(1, type_.rank - 1) :]
 
     def fresh(d: Draw, earlier: Types) -> TensorType:
-        shape = draw_shape(d, min_rank, zero=False)
+        shape = draw_shape(d, min_rank, max_rank or MAX_RANK, zero=False)
         while size_of(shape) > _ROOM:
             shape = tuple((dim + 1) // 2 for dim in shape)
         if len(shape) > 1 and d.integer(0, 31) == 31:
@@ -72,7 +73,7 @@ def _normalizable(min_rank: int) -> Slot:
     return Slot(accepts, fresh)
 
 
-def _channels(least_rank: int) -> ResultRule:
+def channels_type(least_rank: int) -> ResultRule:
     """(N, C, …) with parameters of shape (C,)."""
 
     def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
@@ -85,7 +86,7 @@ def _channels(least_rank: int) -> ResultRule:
         groups = number(attrs, "groups") if "groups" in attrs else 1
         if groups < 1 or x.shape[1] % groups:
             raise TypeRuleError(f"{groups} groups of {x.shape[1]} channels")
-        _check_epsilon(attrs)
+        check_epsilon(attrs)
         return x
 
     return rule
@@ -99,17 +100,17 @@ def _tail(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
         raise TypeRuleError(f"{scale} is not of the shape of the last axes of {x}")
     if 0 in scale.shape:
         raise TypeRuleError(f"nothing to normalise over in {x}")
-    _check_epsilon(attrs)
+    check_epsilon(attrs)
     return x
 
 
-def _check_epsilon(attrs: Mapping[str, Attr]) -> None:
+def check_epsilon(attrs: Mapping[str, Attr]) -> None:
     epsilon = attrs["epsilon"]
     if not isinstance(epsilon, float) or epsilon <= 0:
         raise TypeRuleError(f"epsilon {epsilon!r} is not a positive float")
 
 
-def _epsilon(call: Call) -> float:
+def epsilon_of(call: Call) -> float:
     epsilon = call.attrs["epsilon"]
     assert isinstance(epsilon, float)
     return epsilon
@@ -119,7 +120,7 @@ def _last_axes(call: Call) -> tuple[int, ...]:
     return tuple(range(-call.operands[1].rank, 0))
 
 
-def _per_channel(x: Bounded, parameter: Bounded) -> Bounded:
+def per_channel(x: Bounded, parameter: Bounded) -> Bounded:
     return parameter.map(lambda a: a.reshape(-1, *[1] * (x.value.ndim - 2)))
 
 
@@ -130,13 +131,13 @@ def _float32_or(single: str, double: str) -> Spelling:
 
 def _layer_norm(args: Sequence[Bounded], call: Call) -> Bounded:
     x, scale, bias = args
-    return scaled(standardized(x, _last_axes(call), _epsilon(call)), scale, bias)
+    return scaled(standardized(x, _last_axes(call), epsilon_of(call)), scale, bias)
 
 
 layer_norm = OpSpec(
     "layer_norm",
     "norm",
-    operands=(_normalizable(1), _trailing(), computed(lambda earlier: earlier[1])),
+    operands=(normalizable(1), _trailing(), computed(lambda earlier: earlier[1])),
     result=_tail,
     reference=_layer_norm,
     attrs={"epsilon": EPSILON},
@@ -156,7 +157,7 @@ def _rms_norm(args: Sequence[Bounded], call: Call) -> Bounded:
     """x / sqrt(mean(x^2) + epsilon) * scale: gamma_{n+6} for the mean of squares (squares, sum, division)."""
     x, scale = args
     axes, p = _last_axes(call), PRECISION[x.dtype]
-    unit, n, epsilon = p.unit + U64, call.operands[1].size, _epsilon(call)
+    unit, n, epsilon = p.unit + U64, call.operands[1].size, epsilon_of(call)
     finite = np.isfinite(x.value) & ~x.undetermined
     certain_nan = np.any(np.isnan(x.value) & ~x.undetermined, axes, keepdims=True)
     infinite = np.any(np.isinf(x.value) & ~x.undetermined, axes, keepdims=True)
@@ -183,7 +184,7 @@ def _rms_norm(args: Sequence[Bounded], call: Call) -> Bounded:
 rms_norm = OpSpec(
     "rms_norm",
     "norm",
-    operands=(_normalizable(1), _trailing()),
+    operands=(normalizable(1), _trailing()),
     result=_tail,
     reference=_rms_norm,
     attrs={"epsilon": EPSILON},
@@ -198,8 +199,8 @@ rms_norm = OpSpec(
 def _batch_norm(args: Sequence[Bounded], call: Call) -> Bounded:
     """The mean and the variance are given: no sums. An infinite x or mean is one in either form of `scaled`."""
     x = args[0]
-    scale, bias, mean, variance = (_per_channel(x, parameter) for parameter in args[1:])
-    unit, epsilon = PRECISION[x.dtype].unit + U64, _epsilon(call)
+    scale, bias, mean, variance = (per_channel(x, parameter) for parameter in args[1:])
+    unit, epsilon = PRECISION[x.dtype].unit + U64, epsilon_of(call)
     with np.errstate(all="ignore"):
         low = (np.maximum(variance.value - variance.error, 0.0) + epsilon) * (1 - unit)
         high = (variance.value + variance.error + epsilon) * (1 + unit)
@@ -220,11 +221,11 @@ batch_norm = OpSpec(
     "batch_norm",
     "norm",
     operands=(
-        _normalizable(2),
-        *(_parameter() for _ in range(3)),
+        normalizable(2),
+        *(channel_parameter() for _ in range(3)),
         computed(lambda earlier: TensorType(earlier[0].dtype, earlier[0].shape[1:2]), lambda earlier: (0, 4)),
     ),
-    result=_channels(2),
+    result=channels_type(2),
     reference=_batch_norm,
     attrs={"epsilon": EPSILON},
     torch="torch.nn.functional.batch_norm({0}, {3}, {4}, {1}, {2}, training=False, eps={epsilon})",
@@ -237,8 +238,8 @@ batch_norm = OpSpec(
 
 def _instance_norm(args: Sequence[Bounded], call: Call) -> Bounded:
     x, scale, bias = args
-    z = standardized(x, tuple(range(2, x.value.ndim)), _epsilon(call))
-    return scaled(z, _per_channel(x, scale), _per_channel(x, bias))
+    z = standardized(x, tuple(range(2, x.value.ndim)), epsilon_of(call))
+    return scaled(z, per_channel(x, scale), per_channel(x, bias))
 
 
 def _instance_norm_torch(call: Call) -> str | Unsupported:
@@ -250,8 +251,8 @@ def _instance_norm_torch(call: Call) -> str | Unsupported:
 instance_norm = OpSpec(
     "instance_norm",
     "norm",
-    operands=(_normalizable(3), _parameter(), _parameter()),
-    result=_channels(3),
+    operands=(normalizable(3), channel_parameter(), channel_parameter()),
+    result=channels_type(3),
     reference=_instance_norm,
     attrs={"epsilon": EPSILON},
     torch=_instance_norm_torch,
@@ -277,9 +278,9 @@ def _group_norm(args: Sequence[Bounded], call: Call) -> Bounded:
     x, scale, bias = args
     groups, shape = number(call.attrs, "groups"), x.value.shape
     split = (shape[0], groups, prod(shape[1:]) // groups)
-    z = standardized(x.map(lambda a: a.reshape(split)), (2,), _epsilon(call))
+    z = standardized(x.map(lambda a: a.reshape(split)), (2,), epsilon_of(call))
     whole = Standard(*(a.reshape(shape) for a in (z.value, z.error, z.size, z.nan, z.top)), dtype=z.dtype)
-    return scaled(whole, _per_channel(x, scale), _per_channel(x, bias))
+    return scaled(whole, per_channel(x, scale), per_channel(x, bias))
 
 
 def _group_norm_torch(call: Call) -> str | Unsupported:
@@ -292,8 +293,8 @@ def _group_norm_torch(call: Call) -> str | Unsupported:
 group_norm = OpSpec(
     "group_norm",
     "norm",
-    operands=(_normalizable(2), _parameter(), _parameter()),
-    result=_channels(2),
+    operands=(normalizable(2), channel_parameter(), channel_parameter()),
+    result=channels_type(2),
     reference=_group_norm,
     attrs={"groups": _groups, "epsilon": EPSILON},
     torch=_group_norm_torch,

@@ -24,7 +24,7 @@ from generators.ops.bounded import (
 )
 from generators.ops.comparison import extreme, where
 from generators.ops.reduction import root
-from generators.ops.slots import broadcast, broadcastable, floating, one_of, tensor
+from generators.ops.slots import broadcast, broadcastable, floating, one_of, tensor, within
 from generators.ops.spec import (
     AttrRule,
     Call,
@@ -37,6 +37,7 @@ from generators.ops.spec import (
     TypeRuleError,
     Types,
 )
+from generators.ops.sums import scaled_square
 
 Array = np.ndarray
 Attrs = Mapping[str, Attr]
@@ -59,13 +60,8 @@ def _hypot(args: Sequence[Bounded], call: Call) -> Bounded:
     """sqrt(x^2 + y^2), the definition in numpy. Squares may overflow or vanish, or be scaled beforehand. An infinity
     beside NaN is infinite in C (Annex F.10.4.3) and NaN by the definition: undetermined, and so is NaN beside what
     may be infinite."""
-    squares = []
-    for x in args:
-        square = multiply(x, x)
-        scaled = np.isfinite(x.value) & ~np.isfinite(square.value)
-        squares.append(replace(square, error=np.where(scaled, np.inf, square.error)))
-    total = add(*squares)
     x, y = args
+    total = add(scaled_square(x), scaled_square(y))
     finite = np.isfinite(x.value) & np.isfinite(y.value)
     mixed = np.zeros(total.value.shape, bool)
     for one, other in ((x, y), (y, x)):
@@ -194,7 +190,8 @@ def _isclose(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _masked_fill(args: Sequence[Bounded], call: Call) -> Bounded:
     x, mask = args
-    filling = np.full(call.result.shape, call.attrs["value"], x.value.dtype)
+    # the value as a number of the dtype: 65504 is not one of bfloat16
+    filling = np.full(call.result.shape, call.attrs["value"], x.dtype).astype(x.value.dtype)
     constant = Bounded(filling, np.zeros(filling.shape), x.dtype)
     return where.reference((mask, constant, _spread_out(x, call)), call)
 
@@ -205,7 +202,9 @@ def _masked_fill(args: Sequence[Bounded], call: Call) -> Bounded:
 def _filling(d: Draw, operands: Types, attrs: Attrs) -> Attr:
     if operands[0].dtype in FLOATS:
         return d.choice((0.0, -1.0, 0.5, 65504.0))
-    return d.choice((0, -1, 7, 2**31 - 1)) if operands[0].dtype in INTEGERS else d.boolean()
+    if operands[0].dtype in INTEGERS:
+        return d.choice(within(operands[0].dtype, (0, -1, 7, 2**31 - 1)))
+    return d.boolean()
 
 
 def _masked_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -213,6 +212,8 @@ def _masked_type(operands: Types, attrs: Attrs) -> TensorType:
     kind = float if x.dtype in FLOATS else int if x.dtype in INTEGERS else bool
     if mask.dtype != "bool" or type(attrs["value"]) is not kind:
         raise TypeRuleError(f"cannot fill {x} with {attrs['value']!r} where {mask} says")
+    if kind is int and not np.iinfo(x.dtype).min <= attrs["value"] <= np.iinfo(x.dtype).max:
+        raise TypeRuleError(f"{attrs['value']} is not an {x.dtype}")
     shape = broadcast()((replace(x, dtype="bool"), mask), {}).shape
     return TensorType(x.dtype, shape)
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from generators.graph import DTYPES, TensorType
+from generators.graph import EVERY, TensorType
 from generators.ops.bounded import Bounded
 from generators.ops.layout import (
     ARRAY,
@@ -25,6 +25,7 @@ from generators.ops.slots import (
     axes_of,
     axis_of,
     draw_dim,
+    draw_dtype,
     draw_shape,
     normalized,
     size_of,
@@ -85,7 +86,7 @@ def _concat_type(operands: Types, attrs: Attrs) -> TensorType:
     return TensorType(operands[0].dtype, tuple(shape))
 
 
-_FIRST = tensor()
+_FIRST = tensor(EVERY)
 
 
 def _accepts_twin(type_: TensorType, earlier: Types) -> bool:
@@ -95,7 +96,7 @@ def _accepts_twin(type_: TensorType, earlier: Types) -> bool:
 
 
 def _fresh_twin(d: Draw, earlier: Types) -> TensorType:
-    return earlier[0] if earlier else TensorType(d.choice(("float32", *DTYPES)), draw_shape(d)[:3])
+    return earlier[0] if earlier else TensorType(draw_dtype(d, EVERY), draw_shape(d)[:3])
 
 
 def _stack_type(operands: Types, attrs: Attrs) -> TensorType:

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from generators.graph import DTYPES, TensorType
+from generators.graph import EVERY, TensorType
 from generators.ops.layout import ARRAY, Array, Attrs, Shape, axis_in, int_of, ints_of, layout, moved
 from generators.ops.pieces import joined
 from generators.ops.rearrange import TEXTS
@@ -232,7 +232,7 @@ def _few(type_: TensorType, earlier: Types) -> bool:
 def _fresh_few(d: Draw, earlier: Types) -> TensorType:
     n = draw_dim(d, 9, zero=False)
     batch = (draw_dim(d, 3, zero=False),) if d.boolean() else ()
-    return TensorType(draw_dtype(d, DTYPES), (*batch, n))
+    return TensorType(draw_dtype(d, EVERY), (*batch, n))
 
 
 diag_embed = layout(
@@ -267,7 +267,7 @@ def _accepts_block(type_: TensorType, earlier: Types) -> bool:
 
 
 def _fresh_block(d: Draw, earlier: Types) -> TensorType:
-    dtype = earlier[0].dtype if earlier else draw_dtype(d, DTYPES)
+    dtype = earlier[0].dtype if earlier else draw_dtype(d, EVERY)
     return TensorType(dtype, (draw_dim(d, 9, zero=False), draw_dim(d, 9, zero=False)))
 
 

@@ -115,7 +115,7 @@ def average(total: Bounded, count: Array | int) -> Bounded:
         return rounded(total.value / count, total.error / count, total.dtype, 2.5)
 
 
-def _sum_of(x: Bounded, roundings: Array | int) -> Bounded:
+def sum_of(x: Bounded, roundings: Array | int) -> Bounded:
     """The sum over the last dimension."""
     ones = Bounded(np.ones((x.value.shape[-1], 1)), np.zeros((x.value.shape[-1], 1)), x.dtype)
     return bilinear(lambda a, b: np.matmul(a, b)[..., 0], x, ones, roundings)
@@ -132,13 +132,13 @@ def _avg(args: Sequence[Bounded], call: Call) -> Bounded:
         view = windows(padded(array, padding * 2, 0.0), kernel, stride, (1,) * len(kernel))
         return view.reshape(*call.result.shape, prod(kernel))
 
-    return average(_sum_of(x.map(flat), count - 1), prod(kernel) if attrs["count_include_pad"] else count)
+    return average(sum_of(x.map(flat), count - 1), prod(kernel) if attrs["count_include_pad"] else count)
 
 
 def _global_avg(args: Sequence[Bounded], call: Call) -> Bounded:
     count = prod(call.operands[0].shape[2:])
     x = args[0].map(lambda a: a.reshape(*call.result.shape, count))
-    return average(_sum_of(x, count - 1), count)
+    return average(sum_of(x, count - 1), count)
 
 
 def _max_pool(spatial: int) -> OpSpec:
@@ -207,4 +207,4 @@ global_avg_pool = OpSpec(
 )
 
 POOLING = (_max_pool(1), _max_pool(2), _avg_pool(2), global_avg_pool)
-YOUNG_POOLING = (_max_pool(3), _avg_pool(1), _avg_pool(3))
+SELDOM_POOLING = (_max_pool(3), _avg_pool(1), _avg_pool(3))

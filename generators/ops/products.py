@@ -10,7 +10,17 @@ import numpy as np
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.bounded import Bounded, multiply
 from generators.ops.contraction import bilinear, bilinear_integer
-from generators.ops.slots import MAX_ELEMENTS, computed, draw_dim, draw_dtype, draw_shape, floating, like, numeric
+from generators.ops.slots import (
+    MAX_ELEMENTS,
+    NUMBERS,
+    computed,
+    draw_dim,
+    draw_dtype,
+    draw_shape,
+    floating,
+    like,
+    numeric,
+)
 from generators.ops.spec import Call, Draw, OpSpec, Reference, Slot, Spelling, TypeRuleError, Types
 from generators.ops.sums import summed
 
@@ -43,7 +53,7 @@ def _small(rank: int) -> Slot:
     """A tensor of that rank which leaves room: the result has as many elements as the operands' product."""
 
     def accepts(type_: TensorType, earlier: Types) -> bool:
-        if type_.rank != rank or type_.dtype == "bool":
+        if type_.rank != rank or type_.dtype not in NUMBERS:
             return False
         return not earlier or (type_.dtype == earlier[0].dtype and type_.size * earlier[0].size <= MAX_ELEMENTS)
 
@@ -53,7 +63,7 @@ def _small(rank: int) -> Slot:
         for _ in range(rank):
             shape.append(draw_dim(d, room))
             room //= max(1, shape[-1])
-        dtype = earlier[0].dtype if earlier else draw_dtype(d, (*FLOATS, "int32", "int64"))
+        dtype = earlier[0].dtype if earlier else draw_dtype(d, NUMBERS)
         return TensorType(dtype, tuple(shape))
 
     return Slot(accepts, fresh)

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from generators.graph import DTYPES, FLOATS, Attr, TensorType
+from generators.graph import EVERY, FLOATS, Attr, TensorType
 from generators.ops.bounded import Bounded
-from generators.ops.layout import ARRAY, Array, Attrs, Shape, axis_in, int_of, ints_of, layout, moved
-from generators.ops.slots import MAX_ELEMENTS, axis_of, draw_dim, numeric, tensor
+from generators.ops.layout import ARRAY, DEEP, Array, Attrs, Shape, axis_in, int_of, ints_of, layout, moved
+from generators.ops.slots import MAX_ELEMENTS, axis_of, draw_dim, draw_dtype, numeric, tensor, within
 from generators.ops.spec import Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 
 # ---- padding ------------------------------------------------------------------------------------------
@@ -46,7 +46,9 @@ def _pad_value(d: Draw, operands: Types, attrs: Attrs) -> Attr:
     dtype = operands[0].dtype
     if dtype == "bool":
         return d.boolean()
-    return d.choice((0.0, 1.0, -0.5, 0.1, -1e4, -0.0) if dtype in FLOATS else (0, 1, -1, 100, 2**31 - 1))
+    if dtype in FLOATS:
+        return d.choice((0.0, 1.0, -0.5, 0.1, -1e4, -0.0))
+    return d.choice(within(dtype, (0, 1, -1, 100, 2**31 - 1)))
 
 
 def _pad(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -80,7 +82,7 @@ def _onnx_pad(call: Call) -> str:
 
 
 pad = layout(
-    "pad", ARRAY, _pad_type, _pad, attrs={"pads": _pads, "value": _pad_value},
+    "pad", tensor(min_rank=1, max_rank=DEEP), _pad_type, _pad, attrs={"pads": _pads, "value": _pad_value},
     torch=_torch_pad,
     tensorflow=lambda call: f"tf.pad({{0}}, {pairs(call.attrs)}, constant_values={{value}})",
     jax=lambda call: f"jnp.pad({{0}}, {pairs(call.attrs)}, constant_values={{value}})",
@@ -254,7 +256,7 @@ def _block_slot(fits: Callable[[TensorType, int], bool], channels: bool) -> Slot
         n, c = d.choice((1, 2)), d.choice((1, 2, 3))
         h, w = draw_dim(d, 5, zero=False), draw_dim(d, 5, zero=False)
         shape = (n, c * block**2, h, w) if channels else (n, c, h * block, w * block)
-        return TensorType(d.choice(("float32", *DTYPES)), shape)
+        return TensorType(draw_dtype(d, EVERY), shape)
 
     return Slot(lambda type_, earlier: any(fits(type_, block) for block in BLOCKS), fresh)
 

@@ -17,7 +17,6 @@ from generators.ops.bounded import (
     exact,
     gamma,
     monotone,
-    multiply,
     rounded,
     spread,
 )
@@ -47,7 +46,7 @@ from generators.ops.spec import (
     Unsupported,
     unsupported,
 )
-from generators.ops.sums import multiplied, summed, variance_of
+from generators.ops.sums import multiplied, scaled_square, summed, variance_of
 
 Array = np.ndarray
 
@@ -218,11 +217,7 @@ def _std(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _l2_norm(args: Sequence[Bounded], call: Call) -> Bounded:
     """sqrt(sum x^2). Squares may overflow or vanish, or be scaled beforehand."""
-    x = args[0]
-    square = multiply(x, x)
-    scaled = np.isfinite(x.value) & ~np.isfinite(square.value)
-    square = Bounded(square.value, np.where(scaled, np.inf, square.error), x.dtype)
-    return root(summed(square, _along(np.sum, call), count(call), overflows=False))
+    return root(summed(scaled_square(args[0]), _along(np.sum, call), count(call), overflows=False))
 
 
 def _logsumexp(args: Sequence[Bounded], call: Call) -> Bounded:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from generators.graph import INTEGERS, TensorType
+from generators.graph import TensorType
 from generators.ops.bounded import Bounded, ends, exact, spread
 from generators.ops.indexing import ALONG, CLASSES, INDEX_DTYPES, along, along_axis, least
 from generators.ops.layout import Array, Attrs, axis_in, int_of
@@ -125,7 +125,7 @@ Places = Any
 """A tuple of slices and arrays of indices, which numpy's type stubs do not know `ufunc.at` to take."""
 
 
-def _sums(x: Bounded, update: Bounded, places: Places) -> Bounded:
+def summed_at(x: Bounded, update: Bounded, places: Places) -> Bounded:
     """x plus the elements of `update` that go to each place, in any order. What nothing is added to stays."""
     if not x.floating:
         value = x.value.copy()
@@ -198,7 +198,7 @@ def _scatter(name: str, reduce: Callable[[Bounded, Bounded, Places], Bounded], t
     )  # fmt: skip
 
 
-scatter_add = _scatter("scatter_add", _sums, "torch.scatter_add({0}, {axis}, {1}.long(), {2})", "add")
+scatter_add = _scatter("scatter_add", summed_at, "torch.scatter_add({0}, {axis}, {1}.long(), {2})", "add")
 scatter_max, scatter_min = (
     _scatter(
         f"scatter_{word}",
@@ -240,7 +240,7 @@ def _index_add_type(operands: Types, attrs: Attrs) -> TensorType:
 
 def _index_add(args: Sequence[Bounded], call: Call) -> Bounded:
     x, indices, update = args
-    return _sums(x, update, (*(slice(None),) * axis_in(call.attrs, x.value.ndim), indices.value))
+    return summed_at(x, update, (*(slice(None),) * axis_in(call.attrs, x.value.ndim), indices.value))
 
 
 def _jax_index_add(call: Call) -> str:
@@ -252,7 +252,7 @@ index_add = OpSpec(
     (
         numeric(min_rank=1, nonempty=True),
         Slot(
-            lambda type_, earlier: type_.dtype in INTEGERS and type_.rank == 1,
+            lambda type_, earlier: type_.dtype in INDEX_DTYPES and type_.rank == 1,
             lambda d, earlier: TensorType(
                 d.choice(INDEX_DTYPES), (draw_dim(d, MAX_ELEMENTS * min(earlier[0].shape) // earlier[0].size),)
             ),
@@ -278,7 +278,7 @@ def _segment_sum(args: Sequence[Bounded], call: Call) -> Bounded:
     data, indices = args
     dtype = np.float64 if data.floating else data.dtype
     nothing = Bounded(np.zeros(call.result.shape, dtype), np.zeros(call.result.shape), data.dtype)
-    return _sums(nothing, data, (indices.value,))
+    return summed_at(nothing, data, (indices.value,))
 
 
 segment_sum = OpSpec(
@@ -286,7 +286,7 @@ segment_sum = OpSpec(
     (
         numeric(min_rank=1),
         Slot(
-            lambda type_, earlier: type_.dtype in INTEGERS and type_.shape == earlier[0].shape[:1],
+            lambda type_, earlier: type_.dtype in INDEX_DTYPES and type_.shape == earlier[0].shape[:1],
             lambda d, earlier: TensorType(d.choice(INDEX_DTYPES), earlier[0].shape[:1]),
             lambda earlier: (0, CLASSES - 1),
         ),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from generators.graph import DTYPES, FLOATS, INTEGERS, Attr, TensorType
+from generators.graph import COMMON, DTYPES, FLOATS, INTEGERS, Attr, TensorType
 from generators.ops.spec import AttrRule, Domain, Draw, ResultRule, Slot, TypeRuleError, Types
 
 MAX_ELEMENTS = 2048
@@ -48,8 +48,16 @@ def draw_shape(d: Draw, min_rank: int = 0, max_rank: int = MAX_RANK, zero: bool 
 
 
 def draw_dtype(d: Draw, dtypes: Sequence[str]) -> str:
-    """One of `dtypes`: mostly the one that the graph favours."""
-    return d.dtype if d.dtype in dtypes and d.integer(0, 3) < 3 else d.choice(dtypes)
+    """One of `dtypes`: mostly the one that the graph favours, otherwise a common one."""
+    if d.dtype in dtypes and d.integer(0, 3) < 3:
+        return d.dtype
+    return d.choice([dtype for dtype in dtypes if dtype in COMMON] or dtypes)
+
+
+def within(dtype: str, options: Sequence[int]) -> tuple[int, ...]:
+    """Each option, or the nearest integer that the dtype holds."""
+    info = np.iinfo(dtype)
+    return tuple(min(max(option, int(info.min)), int(info.max)) for option in options)
 
 
 # ---- operand slots ------------------------------------------------------------------------------------

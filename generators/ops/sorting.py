@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from generators.graph import Attr, TensorType
+from generators.graph import INTEGERS, Attr, TensorType
 from generators.ops.bounded import PRECISION, Bounded, ends, exact
 from generators.ops.layout import Attrs, axis_in, int_of, ints_of
-from generators.ops.slots import axis_of, flag, numeric
+from generators.ops.slots import axis_of, flag, numeric, within
 from generators.ops.spec import AttrRule, Call, Draw, OpSpec, Spelling, TypeRuleError, Types
 
 Array = np.ndarray
@@ -20,7 +20,7 @@ Array = np.ndarray
 # ---- what sorting tells -------------------------------------------------------------------------------
 
 
-def _ordered(x: Bounded, axis: int, descending: bool) -> Bounded:
+def ordered(x: Bounded, axis: int, descending: bool) -> Bounded:
     """The elements in order. Each place holds an order statistic, which is monotone in every element: the ends of the
     intervals, sorted, enclose it. Subnormals that compare equal when flushed may stand in any order among each other
     and zeros, so that one of them is off by at most `tiny` and its own magnitude."""
@@ -86,7 +86,7 @@ def _sort_type(dtype: str | None = None) -> Callable[[Types, Attrs], TensorType]
 
 
 def _sort(args: Sequence[Bounded], call: Call) -> Bounded:
-    return _ordered(args[0], axis_in(call.attrs, args[0].value.ndim), bool(call.attrs["descending"]))
+    return ordered(args[0], axis_in(call.attrs, args[0].value.ndim), bool(call.attrs["descending"]))
 
 
 def _argsort(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -156,7 +156,7 @@ def _first(x: Bounded, call: Call) -> Bounded:
 
 def _topk(args: Sequence[Bounded], call: Call) -> Bounded:
     axis = axis_in(call.attrs, args[0].value.ndim)
-    return _first(_ordered(args[0], axis, bool(call.attrs["largest"])), call)
+    return _first(ordered(args[0], axis, bool(call.attrs["largest"])), call)
 
 
 def _topk_indices(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -191,7 +191,7 @@ def _kth_type(operands: Types, attrs: Attrs) -> TensorType:
 
 def _kth(args: Sequence[Bounded], call: Call) -> Bounded:
     axis, k = axis_in(call.attrs, args[0].value.ndim), int_of(call.attrs, "k")
-    return _ordered(args[0], axis, descending=False).map(lambda array: np.take(array, k - 1, axis))
+    return ordered(args[0], axis, descending=False).map(lambda array: np.take(array, k - 1, axis))
 
 
 kth_value = OpSpec(
@@ -208,13 +208,16 @@ kth_value = OpSpec(
 
 
 def _boundaries(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> tuple[int, ...]:
-    return d.choice(((0,), (-1, 1), (-4, -1, 0, 2, 3), (-100, -2, 0, 0, 1, 4, 100), tuple(range(-8, 9))))
+    boundaries = d.choice(((0,), (-1, 1), (-4, -1, 0, 2, 3), (-100, -2, 0, 0, 1, 4, 100), tuple(range(-8, 9))))
+    return within(operands[0].dtype, boundaries) if operands[0].dtype in INTEGERS else boundaries
 
 
 def _bucketize_type(operands: Types, attrs: Attrs) -> TensorType:
     boundaries = ints_of(attrs, "boundaries")
     if not boundaries or list(boundaries) != sorted(boundaries):
         raise TypeRuleError(f"boundaries {boundaries} do not rise")
+    if operands[0].dtype in INTEGERS and within(operands[0].dtype, boundaries) != boundaries:
+        raise TypeRuleError(f"boundaries {boundaries} are no {operands[0].dtype}")
     return TensorType("int64", operands[0].shape)
 
 

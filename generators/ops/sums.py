@@ -8,11 +8,18 @@ from math import log, prod
 
 import numpy as np
 
-from generators.ops.bounded import PRECISION, SMALLEST, U64, Bounded, gamma, holds_zero
+from generators.ops.bounded import PRECISION, SMALLEST, U64, Bounded, gamma, holds_zero, multiply
 
 Array = np.ndarray
 Collect = Callable[[Array], Array]
 """Sums (or multiplies) float64 terms along the axes of a reduction or a scan."""
+
+
+def scaled_square(x: Bounded) -> Bounded:
+    """x^2, of which an overflow is left open: back ends may scale beforehand, or square in a wider dtype."""
+    square = multiply(x, x)
+    overflow = np.isfinite(x.value) & ~np.isfinite(square.value)
+    return Bounded(square.value, np.where(overflow, np.inf, square.error), x.dtype)
 
 
 def summed(x: Bounded, collect: Collect, terms: int | Array, overflows: bool = True) -> Bounded:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-
 from harness.backends import jax, onnxruntime, tensorflow, torch, tvm
 from harness.backends.target import Level, Target
+from harness.globs import matching
 
 TARGETS: dict[str, Target] = {
     target.name: target for module in (torch, tensorflow, jax, onnxruntime, tvm) for target in module.TARGETS
@@ -14,14 +13,8 @@ TARGETS: dict[str, Target] = {
 
 def select(patterns: str) -> list[Target]:
     """Targets whose names match one of the comma-separated globs, in order. Raises ValueError for a glob that
-    matches nothing, so that a mistyped name is never dropped."""
-    chosen: set[str] = set()
-    for pattern in (p.strip() for p in patterns.split(",")):
-        matched = {name for name in TARGETS if fnmatchcase(name, pattern)}
-        if not matched:
-            raise ValueError(f"no target matches {pattern!r}; known targets: {', '.join(TARGETS)}")
-        chosen |= matched
-    return [target for name, target in TARGETS.items() if name in chosen]
+    matches nothing."""
+    return [TARGETS[name] for name in matching(patterns, TARGETS, "target")]
 
 
 __all__ = ["TARGETS", "Level", "Target", "select"]

@@ -1,8 +1,11 @@
-"""JAX: operation by operation, and the whole function through jit (XLA)."""
+"""JAX: operation by operation, and the whole function through jit (XLA), on the CPU and on CUDA."""
 
 from __future__ import annotations
 
+from harness.backends import hessians, mapping, tangents
+from harness.backends.gradients import JAX_EAGER, JAX_JIT
 from harness.backends.target import Level, Target
+from harness.backends.text import swapped
 from harness.dialects import JAX
 
 REFUSES: dict[tuple[str, str], str] = {}
@@ -28,6 +31,47 @@ def load(parameters):
     return run
 """
 
+_CUDA = """
+import os
+
+os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # leave memory to the other workers
+jax.config.update("jax_default_matmul_precision", "highest")  # 10 bits of mantissa (TF32) are not float32
+
+""" + swapped(
+    _LOAD,
+    ('jax.devices("cpu")[0]):  # also where there is a GPU', 'jax.devices("cuda")[0]):'),
+    ('jax.devices("cpu")[0]', 'jax.devices("cuda")[0]'),
+)
+
+_SYMBOLIC = """
+def compile_once(parameters):
+    with jax.default_device(jax.devices("cpu")[0]):  # also where there is a GPU
+        bound = [jnp.asarray(parameters[name]) for name in PARAMETERS]
+
+    def apply(*inputs):
+        return model(*inputs, *bound)
+
+    {compile}
+
+    def run(size, *arrays):
+        with jax.default_device(jax.devices("cpu")[0]):
+            return [np.asarray(output) for output in {call}(*[jnp.asarray(x) for x in arrays])]
+
+    return run
+"""
+
+_EXPORT = """from jax import export
+
+    scope = export.SymbolicScope()
+    specs = [
+        jax.ShapeDtypeStruct(export.symbolic_shape(", ".join(map(str, shape)), scope=scope), dtype)
+        for dtype, shape in ARGUMENTS.values()
+    ]
+    compiled = jax.jit(apply)
+    exported = export.export(compiled, platforms=["cpu"])(*specs)"""
+
+_EXPORTED = "(exported.call if size else compiled)"  # dimension variables are at least 1, as documented
+
 TARGETS = (
     Target(
         "jax-eager",
@@ -38,7 +82,11 @@ TARGETS = (
         _PACKAGES,
         Level("jax", 0),
         refuses=REFUSES,
+        record="jax",
         stride=4,
+        symbolic=swapped(_SYMBOLIC, ("\n    {compile}\n", "")).format(call="apply"),
+        gradient=JAX_EAGER,
+        modes={"jvp": tangents.JAX_EAGER, "vmap": mapping.JAX_EAGER, "hessian": hessians.JAX_EAGER},
     ),
     Target(
         "jax-jit",
@@ -49,6 +97,29 @@ TARGETS = (
         _PACKAGES,
         Level("jax", 1),
         refuses=REFUSES,
+        record="jax",
         stride=2,
+        symbolic=_SYMBOLIC.format(compile=_EXPORT, call=_EXPORTED),
+        gradient=JAX_JIT,
+        modes={"jvp": tangents.JAX_JIT, "vmap": mapping.JAX_JIT, "hessian": hessians.JAX_JIT},
+    ),
+    *(
+        Target(
+            name,
+            "jax-cuda",
+            _MODULES,
+            JAX,
+            _CUDA.format(compiled=compiled),
+            {**_PACKAGES, "jax-cuda13-plugin|jax-cuda12-plugin": "0.5"},
+            Level("jax-cuda", level),
+            refuses=REFUSES,
+            record="jax",
+            stride=stride,
+            device="cuda",
+        )
+        for name, compiled, level, stride in (
+            ("jax-cuda", "apply", 0, 4),
+            ("jax-cuda-jit", "jax.jit(apply)", 1, 2),
+        )
     ),
 )

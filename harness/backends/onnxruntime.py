@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from generators.ops.spec import Unsupported
 from harness.backends.target import Level, Target
 from harness.dialects import ONNX
 
 _MODULES = ("onnx", "onnxruntime")
 _PACKAGES = {"onnxruntime|onnxruntime-gpu": "1.20", "onnx": "1.17"}
 
-_LOAD = """
-def load(parameters):
+_BUILD = """
     import onnxruntime
 
     def element(dtype):
         return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
     g = Builder()
-    results = model(g, *INPUTS, *PARAMETERS)
+    results = model(g, *{inputs}, *PARAMETERS)
     proto = g.model(
-        {{name: (element(dtype), shape) for name, (dtype, shape) in INPUTS.items()}},
+        {{name: (element(dtype), shape) for name, (dtype, shape) in {inputs}.items()}},
         parameters,
-        [(element(dtype), shape) for dtype, shape in OUTPUTS],
+        [(element(dtype), shape) for dtype, shape in {outputs}],
         results,
     )
     options = onnxruntime.SessionOptions()
@@ -30,12 +30,31 @@ def load(parameters):
     session = onnxruntime.InferenceSession(
         proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
+"""
 
+_LOAD = """
+def load(parameters):{build}
     def run(*inputs):
         return session.run(None, dict(zip(INPUTS, inputs)))
 
     return run
 """
+
+_SYMBOLIC = """
+def compile_once(parameters):{build}
+    def run(size, *arrays):
+        return session.run(None, dict(zip(ARGUMENTS, arrays)))
+
+    return run
+"""
+
+
+def _loads(level: str) -> tuple[str, str]:
+    """The texts of load and compile_once at a level."""
+    static = _BUILD.format(level=level, inputs="INPUTS", outputs="OUTPUTS")
+    symbolic = _BUILD.format(level=level, inputs="ARGUMENTS", outputs="RESULTS")
+    return _LOAD.format(build=static), _SYMBOLIC.format(build=symbolic)
+
 
 _LEVELS = {
     "ort-disable": "ORT_DISABLE_ALL",
@@ -47,15 +66,29 @@ _LEVELS = {
 _FLOAT_ONLY = "the CPU provider has a kernel for float only"
 _NO_DOUBLE = (
     *("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erf"),
-    "gelu",
-    *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"),
+    *("gelu", "det", "slogdet"),
+    *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "depthwise_conv2d"),
     *("avg_pool1d", "avg_pool2d", "avg_pool3d", "upsample_nearest"),
+    *("resize_nearest", "resize_linear", "resize_cubic", "resize_antialias"),
 )
 
 REFUSES: dict[tuple[str, str], str] = {**{(operator, "float64"): _FLOAT_ONLY for operator in _NO_DOUBLE}}
 """(operator, dtype) that ONNX has, and ONNX Runtime's CPU provider no kernel for (NOT_IMPLEMENTED)."""
 
 TARGETS = tuple(
-    Target(name, "onnxruntime", _MODULES, ONNX, _LOAD.format(level=level), _PACKAGES, Level("ort", i), refuses=REFUSES)
+    Target(
+        name,
+        "onnxruntime",
+        _MODULES,
+        ONNX,
+        load,
+        _PACKAGES,
+        Level("ort", i),
+        refuses=REFUSES,
+        record="onnxruntime",
+        symbolic=symbolic,
+        gradient=Unsupported("this package of ONNX Runtime does inference only"),
+    )
     for i, (name, level) in enumerate(_LEVELS.items())
+    for load, symbolic in (_loads(level),)
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from generators.graph import Graph
+from generators.graph import COMPONENT, Graph, TensorType
+from generators.ops.spec import Unsupported
+from harness.backends import refusals
 from harness.dialects.base import Dialect
 
 
@@ -15,6 +17,9 @@ class Level:
 
     compiler: str
     number: int
+
+
+_UNWRITTEN = Unsupported("no program for its gradients is written")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +32,15 @@ class Target:
     packages:  PyPI distributions and the least version that this was written for
     stride:    in a hunt over many targets, this one runs on one case in `stride` (slow compilers)
     refuses:   what the back end does not implement although its dialect can say it:
-               (operator, dtype of the result or of operand 0) -> why
-    device:    "cpu", or "cuda" for what needs a GPU"""
+               (operator or *, dtype of the result or of operand 0) -> why
+    record:    the file of harness/backends/refusals that says the same of the rare dtypes, measured on the first
+               target that names it (empty: none)
+    device:    "cpu", or "cuda" for what needs a GPU
+    symbolic:  source of `def compile_once(parameters)`, which compiles `model` with symbolic dimensions and returns
+               a function from a size and input arrays to a list of output arrays (empty: there is no such way). It
+               may use ARGUMENTS, RESULTS, PARAMETERS and SIZES of the program (`harness/questions/dynamic.py`)
+    gradient:  like `load`, for the gradients (`gradients.py`), or why there are none
+    modes:     like `load`, by the name of another question that has a program of its own"""
 
     name: str
     framework: str
@@ -39,34 +51,63 @@ class Target:
     level: Level
     stride: int = 1
     refuses: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    record: str = ""
     device: str = "cpu"
+    symbolic: str = ""
+    gradient: str | Unsupported = _UNWRITTEN
+    modes: Mapping[str, str] = field(default_factory=dict)
 
     def unsupported(self, graph: Graph) -> str | None:
         """Why this target cannot run the graph, or None. Every reason was written down by somebody."""
         reason = self.dialect.unsupported(graph)
         if reason:
             return reason
-        for node in graph.nodes if self.refuses else ():
-            dtypes = {node.type.dtype, *(graph.types[o].dtype for o in node.operands[:1])}
-            for dtype in sorted(dtypes):
-                why = self.refuses.get((node.op, dtype))
+        for node in graph.nodes:
+            dtypes = [node.type.dtype, *(graph.types[o].dtype for o in node.operands)]
+            for dtype in dtypes[:2]:
+                why = self.refuses.get((node.op, dtype)) or self.refuses.get(("*", dtype))
                 if why:
                     return f"{node.op}: {why}"
+            for dtype in dtypes:
+                why = refusals.why(self.record, node.op, dtype)
+                if why:
+                    return f"{node.op} of {dtype}: {why}"
         return None
 
     def program(self, graph: Graph) -> str:
         """The source text of a standalone program: `load(parameters)` returns `run(*inputs) -> outputs`."""
+        return self.text(graph, self.load, {}, [graph.types[name] for name in graph.outputs])
+
+    def text(self, graph: Graph, load: str, further: Mapping[str, TensorType], outputs: Sequence[TensorType]) -> str:
+        """A program with this `load`, which returns outputs of these types and takes further inputs after the
+        graph's own."""
+        inputs = {**{leaf.name: leaf.type for leaf in graph.inputs}, **further}
+        imports, load = self.spoken(graph, load, outputs)
         header = [
-            self.dialect.imports,
+            imports,
             "",
             f"TARGET = {self.name!r}",
             "# name: (dtype, shape), in the order that the model takes them",
-            f"INPUTS = {_types((leaf.name, leaf.type) for leaf in graph.inputs)}",
-            f"PARAMETERS = {_types((leaf.name, leaf.type) for leaf in graph.parameters)}",
-            f"OUTPUTS = {[(t.dtype, t.shape) for t in (graph.types[o] for o in graph.outputs)]!r}",
+            f"INPUTS = {types_text(inputs.items())}",
+            f"PARAMETERS = {types_text((leaf.name, leaf.type) for leaf in graph.parameters)}",
+            f"OUTPUTS = {[(t.dtype, t.shape) for t in outputs]!r}",
         ]
-        return "\n".join(header) + "\n\n\n" + self.dialect.source(graph, self.load)
+        return "\n".join(header) + "\n\n\n" + self.dialect.source(graph, load)
+
+    def spoken(self, graph: Graph, load: str, further: Sequence[TensorType] = ()) -> tuple[str, str]:
+        """The import lines, and `load` as it has to read where numpy does not know a dtype of the graph, or a further
+        one, or the framework keeps it in a way of its own."""
+        imports, types = self.dialect.imports, (*graph.types.values(), *further)
+        if any(type_.dtype in COMPONENT for type_ in types):
+            for plain, said in self.dialect.complexes.items():
+                load = load.replace(plain, said)
+        if any(type_.dtype == "bfloat16" for type_ in types):
+            imports += "\nimport ml_dtypes  # numpy knows bfloat16 by it"
+            for plain, said in self.dialect.bfloat16.items():
+                load = load.replace(plain, said)
+        return imports, load
 
 
-def _types(pairs) -> str:
+def types_text(pairs: Iterable[tuple[str, TensorType]]) -> str:
+    """Names with their types, as Python source."""
     return "{" + ", ".join(f"{name!r}: ({t.dtype!r}, {t.shape!r})" for name, t in pairs) + "}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from harness.backends import hessians, mapping, tangents
+from harness.backends.gradients import TENSORFLOW_EAGER, tensorflow_function
 from harness.backends.target import Level, Target
 from harness.dialects import TENSORFLOW
 
@@ -10,6 +12,18 @@ REFUSES: dict[tuple[str, str], str] = {
     ("avg_pool3d", "float64"): "AvgPool3D has a CPU kernel for float only",
 }
 """(operator, dtype) that the dialect can say and TensorFlow has no kernel for."""
+
+_NOT_IN_XLA = {
+    "det": "MatrixDeterminant",
+    "slogdet": "LogMatrixDeterminant",
+    "bessel_i0": "BesselI0",
+    "resize_antialias": "ScaleAndTranslate",
+}
+XLA_REFUSES: dict[tuple[str, str], str] = {
+    (operator, dtype): f"XLA has no kernel for {kernel}"
+    for operator, kernel in _NOT_IN_XLA.items()
+    for dtype in ("float32", "float64")
+}
 
 _MODULES = ("tensorflow",)
 _PACKAGES = {"tensorflow-cpu|tensorflow": "2.16"}
@@ -38,8 +52,62 @@ def load(parameters):
     return run
 """
 
+_SYMBOLIC_EAGER = """
+def compile_once(parameters):
+    bound = [tf.constant(parameters[name]) for name in PARAMETERS]
+
+    def run(size, *arrays):
+        return [output.numpy() for output in model(*[tf.constant(x) for x in arrays], *bound)]
+
+    return run
+"""
+
+_SYMBOLIC = """
+def compile_once(parameters):
+    bound = [tf.constant(parameters[name]) for name in PARAMETERS]
+    signature = [
+        tf.TensorSpec([None if dim == "n" else dim for dim in shape], dtype) for dtype, shape in ARGUMENTS.values()
+    ]
+
+    @tf.function(input_signature=signature, {options})
+    def compiled(*inputs):
+        return model(*inputs, *bound)
+
+    def run(size, *arrays):
+        return [output.numpy() for output in compiled(*[tf.constant(x) for x in arrays])]
+
+    return run
+"""
+
+
+def _modes(options: str) -> dict[str, str]:
+    """What other questions run, the whole of it as one tf.function."""
+    return {
+        "jvp": tangents.tensorflow_function(options),
+        "vmap": mapping.tensorflow_function(options),
+        "hessian": hessians.tensorflow_function(options),
+    }
+
+
 TARGETS = (
-    Target("tf-eager", "tensorflow", _MODULES, TENSORFLOW, _EAGER, _PACKAGES, Level("tf", 0), refuses=REFUSES),
+    Target(
+        "tf-eager",
+        "tensorflow",
+        _MODULES,
+        TENSORFLOW,
+        _EAGER,
+        _PACKAGES,
+        Level("tf", 0),
+        refuses=REFUSES,
+        record="tensorflow",
+        symbolic=_SYMBOLIC_EAGER,
+        gradient=TENSORFLOW_EAGER,
+        modes={
+            "jvp": tangents.TENSORFLOW_EAGER,
+            "vmap": mapping.TENSORFLOW_EAGER,
+            "hessian": hessians.TENSORFLOW_EAGER,
+        },
+    ),
     Target(
         "tf-graph",
         "tensorflow",
@@ -49,7 +117,11 @@ TARGETS = (
         _PACKAGES,
         Level("tf", 1),
         refuses=REFUSES,
+        record="tensorflow",
         stride=2,
+        symbolic=_SYMBOLIC.format(options="autograph=False"),
+        gradient=tensorflow_function("(autograph=False)"),
+        modes=_modes("(autograph=False)"),
     ),
     Target(
         "tf-xla",
@@ -59,7 +131,11 @@ TARGETS = (
         _FUNCTION.format(options="(autograph=False, jit_compile=True)"),
         _PACKAGES,
         Level("tf", 2),
-        refuses=REFUSES,
+        refuses={**REFUSES, **XLA_REFUSES},
+        record="tf-xla",
         stride=4,
+        symbolic=_SYMBOLIC.format(options="autograph=False, jit_compile=True"),
+        gradient=tensorflow_function("(autograph=False, jit_compile=True)"),
+        modes=_modes("(autograph=False, jit_compile=True)"),
     ),
 )

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from generators.ops.spec import Unsupported
+from harness.backends import hessians, mapping, tangents
+from harness.backends.gradients import TORCH_EAGER, torch_compiled
 from harness.backends.target import Level, Target
+from harness.backends.text import before
 from harness.dialects import TORCH
 
 REFUSES: dict[tuple[str, str], str] = {}
 """(operator, dtype) that the dialect can say and PyTorch has no kernel for."""
+
+_UNSIGNED = "inductor promotes no uint16, uint32 or uint64"
+INDUCTOR_REFUSES = {**REFUSES, **{("*", dtype): _UNSIGNED for dtype in ("uint16", "uint32", "uint64")}}
 
 _MODULES = ("torch",)
 _PACKAGES = {"torch": "2.9"}
@@ -67,8 +74,72 @@ def load(parameters):
 """
 
 
-def _torch_compile(backend: str) -> str:
-    return f'torch.compile(model, backend="{backend}", fullgraph=True, dynamic=False)'
+def _torch_compile(backend: str, dynamic: bool = False) -> str:
+    return f'torch.compile(model, backend="{backend}", fullgraph=True, dynamic={dynamic})'
+
+
+_SYMBOLIC_EAGER = """
+def compile_once(parameters):
+    bound = [torch.from_numpy(parameters[name]) for name in PARAMETERS]
+
+    def run(size, *arrays):
+        with torch.no_grad():
+            return [output.numpy() for output in model(*[torch.from_numpy(x) for x in arrays], *bound)]
+
+    return run
+"""
+
+_SYMBOLIC = """
+def compile_once(parameters):
+    bound = [torch.from_numpy(parameters[name]){to} for name in PARAMETERS]
+    compiled = {compiled}
+
+    def run(size, *arrays):
+        tensors = [torch.from_numpy(x){to} for x in arrays]
+        if size > 1:  # 0 and 1 are compiled for themselves, as documented
+            for tensor, (_, shape) in zip(tensors, ARGUMENTS.values()):
+                for axis, dim in enumerate(shape):
+                    if dim == "n":
+                        torch._dynamo.mark_dynamic(tensor, axis)
+        with torch.no_grad():
+            return [output.cpu().numpy() for output in compiled(*tensors, *bound)]
+
+    return run
+"""
+
+_SYMBOLIC_EXPORT = (
+    before(_EXPORT, "def load")
+    + """def compile_once(parameters):
+    module, n, exported = Module(parameters), torch.export.Dim("n", min=0), []
+    symbols = [{i: n for i, dim in enumerate(shape) if dim == "n"} for _, shape in ARGUMENTS.values()]
+
+    def run(size, *arrays):
+        tensors = tuple(torch.from_numpy(x) for x in arrays)
+        with torch.no_grad():
+            if not exported:
+                program = torch.export.export(module, tensors, dynamic_shapes=(tuple(symbols),))
+                exported.append(program.run_decompositions().module())
+            return [output.numpy() for output in exported[0](*tensors)]
+
+    return run
+"""
+)
+
+
+_SYMBOLIC_CUDA = (
+    before(_CUDA, "\n\n\ndef load")
+    + "\n\n"
+    + _SYMBOLIC.format(compiled=_torch_compile("inductor", dynamic=True), to=".cuda()")
+)
+
+
+def _modes(backend: str) -> dict[str, str]:
+    """What other questions run, the whole of it compiled."""
+    return {
+        "jvp": tangents.torch_compiled(backend),
+        "vmap": mapping.torch_compiled(backend),
+        "hessian": hessians.torch_compiled(backend),
+    }
 
 
 TARGETS = (
@@ -81,8 +152,25 @@ TARGETS = (
         _PACKAGES,
         Level("torch", 0),
         refuses=REFUSES,
+        record="torch",
+        symbolic=_SYMBOLIC_EAGER,
+        gradient=TORCH_EAGER,
+        modes={"jvp": tangents.TORCH_EAGER, "vmap": mapping.TORCH_EAGER, "hessian": hessians.TORCH_EAGER},
     ),
-    Target("torch-export", "torch", _MODULES, TORCH, _EXPORT, _PACKAGES, Level("torch", 1), refuses=REFUSES, stride=4),
+    Target(
+        "torch-export",
+        "torch",
+        _MODULES,
+        TORCH,
+        _EXPORT,
+        _PACKAGES,
+        Level("torch", 1),
+        refuses=REFUSES,
+        record="torch",
+        stride=4,
+        symbolic=_SYMBOLIC_EXPORT,
+        gradient=Unsupported("it exports for inference: parameters are buffers"),
+    ),
     Target(
         "torch-aot-eager",
         "torch",
@@ -92,7 +180,11 @@ TARGETS = (
         _PACKAGES,
         Level("torch", 2),
         refuses=REFUSES,
+        record="torch",
         stride=4,
+        symbolic=_SYMBOLIC.format(compiled=_torch_compile("aot_eager", dynamic=True), to=""),
+        gradient=torch_compiled(_torch_compile("aot_eager")),
+        modes=_modes("aot_eager"),
     ),
     Target(
         "torch-inductor",
@@ -102,8 +194,12 @@ TARGETS = (
         _CALL.format(compiled=_torch_compile("inductor")),
         _PACKAGES,
         Level("torch", 3),
-        refuses=REFUSES,
+        refuses=INDUCTOR_REFUSES,
+        record="torch",
         stride=16,
+        symbolic=_SYMBOLIC.format(compiled=_torch_compile("inductor", dynamic=True), to=""),
+        gradient=torch_compiled(_torch_compile("inductor")),
+        modes=_modes("inductor"),
     ),
     Target(
         "torch-cuda",
@@ -114,6 +210,7 @@ TARGETS = (
         _PACKAGES,
         Level("torch-cuda", 0),
         refuses=REFUSES,
+        record="torch",
         device="cuda",
     ),
     Target(
@@ -124,8 +221,10 @@ TARGETS = (
         _CUDA.format(compiled=_torch_compile("inductor")),
         _PACKAGES,
         Level("torch-cuda", 1),
-        refuses=REFUSES,
+        refuses=INDUCTOR_REFUSES,
+        record="torch",
         stride=16,
         device="cuda",
+        symbolic=_SYMBOLIC_CUDA,
     ),
 )

@@ -1,8 +1,11 @@
-"""TVM (Relax) on the CPU. An optimisation level is a pipeline of passes together with LLVM's own level."""
+"""TVM (Relax) on the CPU, where an optimisation level is a pipeline of passes together with LLVM's own level, and on
+CUDA by its default pipeline."""
 
 from __future__ import annotations
 
+from harness.backends import gradients
 from harness.backends.target import Level, Target
+from harness.backends.text import before
 from harness.dialects import RELAX
 
 REFUSES: dict[tuple[str, str], str] = {}
@@ -39,12 +42,11 @@ _BEFORE = {
         relax.transform.DeadCodeElimination()""",
 }
 
-_LOAD = """
-def load(parameters):
+_BUILD = """
     bb = relax.BlockBuilder()
     arguments = [
-        relax.Var(name, relax.TensorType(shape, dtype))
-        for name, (dtype, shape) in [*INPUTS.items(), *PARAMETERS.items()]
+        relax.Var(name, relax.TensorType({shape}, dtype))
+        for name, (dtype, shape) in [*{inputs}.items(), *PARAMETERS.items()]
     ]
     with bb.function("main", arguments):
         with bb.dataflow():
@@ -71,24 +73,79 @@ def load(parameters):
     with target, tvm.transform.PassContext(opt_level={level}):
         executable = tvm.compile(bb.get(), target, relax_pipeline=tvm.transform.Sequential(passes))
     machine = relax.VirtualMachine(executable, tvm.cpu())
+"""
 
+_LOAD = """
+def load(parameters):{build}
     def run(*inputs):
         return [output.numpy() for output in machine["main"](*[tvm.runtime.tensor(x) for x in inputs])]
 
     return run
 """
 
-TARGETS = tuple(
+_HEAD = before(_BUILD, "    target = ").format(inputs="INPUTS", shape="shape")
+_CUDA = f"""
+def load(parameters):{_HEAD}
+    device = tvm.cuda()
+    target = tvm.target.Target.from_device(device)
+    bound = relax.transform.BindParams("main", parameters)(bb.get())
+    machine = relax.VirtualMachine(tvm.compile(bound, target), device)
+
+    def run(*inputs):
+        return [output.numpy() for output in machine["main"](*[tvm.runtime.tensor(x, device) for x in inputs])]
+
+    return run
+"""
+
+_SYMBOLIC = """
+def compile_once(parameters):
+    n = tvm.tirx.Var("n", "int64")
+{build}
+    def run(size, *arrays):
+        return [output.numpy() for output in machine["main"](*[tvm.runtime.tensor(x) for x in arrays])]
+
+    return run
+"""
+
+
+def _loads(level: int, before: str) -> tuple[str, str]:
+    """The texts of load and compile_once at a level."""
+    static = _BUILD.format(level=level, before=before, inputs="INPUTS", shape="shape")
+    dims = "[n if dim == 'n' else dim for dim in shape]"
+    symbolic = _BUILD.format(level=level, before=before, inputs="ARGUMENTS", shape=dims)
+    return _LOAD.format(build=static), _SYMBOLIC.format(build=symbolic.removeprefix("\n"))
+
+
+TARGETS = (
+    *(
+        Target(
+            f"tvm-O{level}",
+            "tvm",
+            _MODULES,
+            RELAX,
+            load,
+            _PACKAGES,
+            Level("tvm", level),
+            refuses=REFUSES,
+            record="tvm",
+            stride=4,
+            symbolic=symbolic,
+            gradient=gradients.tvm(load),
+        )
+        for level, before in _BEFORE.items()
+        for load, symbolic in (_loads(level, before),)
+    ),
     Target(
-        f"tvm-O{level}",
-        "tvm",
+        "tvm-cuda",
+        "tvm-cuda",
         _MODULES,
         RELAX,
-        _LOAD.format(level=level, before=before),
-        _PACKAGES,
-        Level("tvm", level),
+        _CUDA,
+        {**_PACKAGES, "cuda-bindings": "12"},  # nvrtc, which compiles the kernels
+        Level("tvm-cuda", 0),
         refuses=REFUSES,
+        record="tvm",
         stride=4,
-    )
-    for level, before in _BEFORE.items()
+        device="cuda",
+    ),
 )

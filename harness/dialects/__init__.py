@@ -4,36 +4,51 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from generators.graph import DTYPES, EVERY, INTEGERS
 from harness.dialects.base import Dialect
 
 _HERE = Path(__file__).parent
-_NAMES = ("float32", "float64", "int32", "int64", "bool")
 
 
-def _helpers(name: str) -> Path:
-    return _HERE / f"{name}_helpers.py"
+def _helpers(name: str) -> tuple[Path, ...]:
+    """The functions of the dialect, with its names for `shared_helpers.py`, and the functions of all dialects."""
+    return tuple(_HERE / f"{stem}_helpers.py" for stem in (name, "shared"))
 
 
-TORCH = Dialect("torch", "import numpy as np\nimport torch", {n: f"torch.{n}" for n in _NAMES}, _helpers("torch"))
+_TORCH_ARRAYS = {
+    "torch.from_numpy(": "from_array(",
+    "output.numpy()": "to_array(output)",
+    "output.cpu().numpy()": "to_array(output.cpu())",
+}
+
+TORCH = Dialect(
+    "torch",
+    "import numpy as np\nimport torch",
+    {n: f"torch.{n}" for n in EVERY},
+    _helpers("torch"),
+    bfloat16=_TORCH_ARRAYS,
+    complexes=_TORCH_ARRAYS,
+)
 TENSORFLOW = Dialect(
     "tensorflow",
     "import numpy as np\nimport tensorflow as tf",
-    {n: f"tf.{n}" for n in _NAMES},
+    {n: f"tf.{n}" for n in EVERY},
     _helpers("tensorflow"),
 )
 JAX = Dialect(
     "jax",
     'import numpy as np\nimport jax\nimport jax.numpy as jnp\n\njax.config.update("jax_enable_x64", True)',
-    {n: f"jnp.{n}_" if n == "bool" else f"jnp.{n}" for n in _NAMES},
+    {n: f"jnp.{n}_" if n == "bool" else f"jnp.{n}" for n in EVERY},
     _helpers("jax"),
 )
 RELAX = Dialect(
     "relax",
     "import numpy as np\nimport tvm\nfrom tvm import relax",
-    {n: repr(n) for n in _NAMES},
+    {n: repr(n) for n in DTYPES},
     _helpers("relax"),
     context=("bb",),
     line="{name} = bb.emit({expression})",
+    absent="Relax has no complex numbers",
 )
 ONNX = Dialect(
     "onnx",
@@ -41,12 +56,13 @@ ONNX = Dialect(
     {
         "float32": "TensorProto.FLOAT",
         "float64": "TensorProto.DOUBLE",
-        "int32": "TensorProto.INT32",
-        "int64": "TensorProto.INT64",
-        "bool": "TensorProto.BOOL",
+        "float16": "TensorProto.FLOAT16",
+        "bfloat16": "TensorProto.BFLOAT16",
+        **{n: f"TensorProto.{n.upper()}" for n in (*INTEGERS, "bool")},
     },
     _helpers("onnx"),
     context=("g",),
+    absent="ONNX has complex tensors, and hardly an operator that takes them",
 )
 
 DIALECTS: dict[str, Dialect] = {d.name: d for d in (TORCH, TENSORFLOW, JAX, RELAX, ONNX)}

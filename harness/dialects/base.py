@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -19,16 +19,23 @@ class Dialect:
     """name:     also the name of the field of `OpSpec` that holds the spellings
     imports:  import lines of every program
     dtypes:   dtype -> the expression that means it
-    helpers:  file whose functions spellings may call; a program carries the source of those that it uses
+    helpers:  files whose functions spellings may call, each with those beside it (`helper_sources`); a program carries
+              the source of those that it uses
     context:  parameters of `model` before the graph's own (a builder, say)
-    line:     how one node is bound to its name, with fields {name} and {expression}"""
+    line:     how one node is bound to its name, with fields {name} and {expression}
+    bfloat16, complexes: what programs with bfloat16, with complex numbers, say in place of another text of their
+              `load`
+    absent:   why it has none of the dtypes that are not among `dtypes`"""
 
     name: str
     imports: str
     dtypes: Mapping[str, str]
-    helpers: Path
+    helpers: tuple[Path, ...]
     context: tuple[str, ...] = ()
     line: str = "{name} = {expression}"
+    bfloat16: Mapping[str, str] = field(default_factory=dict)
+    complexes: Mapping[str, str] = field(default_factory=dict)
+    absent: str = ""
 
     def spelling(self, operator: str, call: Call) -> str | Unsupported:
         """What the operator's record says for these types and attributes."""
@@ -37,6 +44,8 @@ class Dialect:
 
     def expression(self, operator: str, names: tuple[str, ...], call: Call) -> str | Unsupported:
         """The source text of one application to values known by `names`."""
+        if any(type_.dtype not in self.dtypes for type_ in (*call.operands, call.result)):
+            return Unsupported(self.absent)
         spelling = self.spelling(operator, call)
         if not isinstance(spelling, str):
             return spelling
@@ -92,17 +101,22 @@ class Dialect:
 
     @cached_property
     def _helper_sources(self) -> dict[str, str]:
-        return helper_sources(self.helpers)
+        return {name: text for path in self.helpers for name, text in helper_sources(path).items()}
 
 
 @cache
 def helper_sources(path: Path) -> dict[str, str]:
-    """Top-level functions and classes of a Python file by name, as text; the file is never imported."""
-    text = path.read_text(encoding="utf-8")
+    """Top-level functions and classes by name, as text, of a Python file `x_helpers.py` and of those beside it that are
+    called `x_…_helpers.py`; these files are never imported."""
     found: dict[str, str] = {}
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found[node.name] = ast.get_source_segment(text, node) or ""
+    beside = path.parent.glob(path.name.replace("_helpers", "_*_helpers"))
+    for file in (path, *sorted(file for file in beside if file != path)):
+        text = file.read_text(encoding="utf-8")
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                if node.name in found:
+                    raise ValueError(f"{file.name}: there is another {node.name}")
+                found[node.name] = ast.get_source_segment(text, node) or ""
     return found
 
 

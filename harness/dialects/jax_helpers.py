@@ -39,7 +39,7 @@ def conv_transpose(x, weight, stride, dilation, padding, output_padding, groups)
 def max_pool(x, kernel, stride, padding, dilation):
     return jax.lax.reduce_window(
         x,
-        jnp.array(-jnp.inf, x.dtype),
+        np.array(-np.inf, x.dtype),  # a constant also under jit, or there is no derivative
         jax.lax.max,
         window_dimensions=(1, 1, *kernel),
         window_strides=(1, 1, *stride),
@@ -52,7 +52,7 @@ def avg_pool(x, kernel, stride, padding, count_include_pad):
     def total(array):
         return jax.lax.reduce_window(
             array,
-            jnp.array(0, array.dtype),
+            np.array(0, array.dtype),
             jax.lax.add,
             window_dimensions=(1, 1, *kernel),
             window_strides=(1, 1, *stride),
@@ -139,3 +139,45 @@ def adaptive_pool(reduce, x, rows, columns):
     """Every cell reduced by itself."""
     lines = [[reduce(x[:, :, top:bottom, left:right], axis=(2, 3)) for left, right in columns] for top, bottom in rows]
     return jnp.stack([jnp.stack(line, axis=-1) for line in lines], axis=-2)
+
+
+def attention(q, k, v, scale, causal=False, mask=None, bias=None):
+    """Over (batch, heads, length, features); jax.nn has the length before the heads, and values as wide as keys."""
+    q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+    width, features = v.shape[-1], k.shape[-1]
+    if width > features:
+        parts = [(start, min(start + features, width)) for start in range(0, width, features)]
+    else:
+        parts = [(0, width)]
+    results = []
+    for start, stop in parts:
+        part = jnp.pad(v[..., start:stop], [(0, 0)] * 3 + [(0, features - (stop - start))])
+        y = jax.nn.dot_product_attention(
+            q,
+            k,
+            part,
+            scale=scale,
+            is_causal=causal,
+            mask=mask if mask is None else mask.reshape((1,) * (4 - mask.ndim) + mask.shape),
+            bias=bias if bias is None else bias.reshape((1,) * (4 - bias.ndim) + bias.shape),
+        )
+        results.append(y[..., : stop - start])
+    return jnp.concatenate(results, axis=-1).swapaxes(1, 2)
+
+
+def over_time(F, step, x, state, direction, output):
+    """The step from state to state, over the first axis of x."""
+
+    def body(state, x):
+        state = tuple(step(x, *state))
+        return state, state[0]
+
+    state, results = jax.lax.scan(body, tuple(state), x, reverse=direction == "reverse")
+    return results if output == "all" else state[1 if output == "cell" else 0]
+
+
+def patches(x, kernel, stride, padding, dilation):
+    """torch.nn.functional.unfold."""
+    pads = [(p, p) for p in padding]
+    y = jax.lax.conv_general_dilated_patches(x, kernel, stride, pads, rhs_dilation=dilation)
+    return y.reshape(*y.shape[:2], -1)

@@ -11,10 +11,13 @@ class Builder:
     def __init__(self):
         self.nodes = []
         self.initializers = []
+        self.opset = 20
 
     def op(self, kind, *operands, outputs=1, pick=0, **attributes):
         """Add a node and return the name of its output number `pick`. An operand that is None is left out."""
         names = [f"t{len(self.nodes)}_{i}" for i in range(outputs)]
+        if kind == "Attention":
+            self.opset = 23
         operands = ["" if o is None else o for o in operands]
         self.nodes.append(helper.make_node(kind, operands, names, **attributes))
         return names[pick]
@@ -26,7 +29,7 @@ class Builder:
         self.initializers.append(numpy_helper.from_array(array, name))
         return name
 
-    def model(self, inputs, parameters, outputs, results, opset=20):
+    def model(self, inputs, parameters, outputs, results):
         """The finished ModelProto. inputs: {name: (element type, shape)}; parameters: {name: array};
         outputs: types of the graph's outputs in order; results: the names that hold them."""
         for name, array in parameters.items():
@@ -38,7 +41,8 @@ class Builder:
             final.append(helper.make_tensor_value_info(f"out{i}", *outputs[i]))
         given = [helper.make_tensor_value_info(name, *type_) for name, type_ in inputs.items()]
         graph = helper.make_graph(self.nodes, "dissent", given, final, self.initializers)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+        version = 10 if self.opset < 23 else 11
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=version)
         onnx.checker.check_model(model, full_check=True)
         return model
 
@@ -158,6 +162,8 @@ def log_one_plus_exp(g, x, dtype):
 
 def unsigned_shift(g, x, places, dtype, direction):
     """BitShift of the bits of signed integers: casts between integers of one width keep them."""
+    if dtype.startswith("uint"):
+        return g.op("BitShift", x, places, direction=direction)
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     unsigned = helper.np_dtype_to_tensor_dtype(np.dtype("u" + dtype))
     operands = [g.op("Cast", o, to=unsigned) for o in (x, places)]
@@ -170,6 +176,8 @@ def left_shift(g, x, places, dtype):
 
 def right_shift(g, x, places, dtype):
     """Arithmetic: negative numbers are inverted before the shift and after it."""
+    if dtype.startswith("uint"):
+        return unsigned_shift(g, x, places, dtype, "RIGHT")
     negative = g.op("Where", g.op("Less", x, g.const(0, dtype)), g.const(-1, dtype), g.const(0, dtype))
     shifted = unsigned_shift(g, g.op("BitwiseXor", x, negative), places, dtype, "RIGHT")
     return g.op("BitwiseXor", shifted, negative)

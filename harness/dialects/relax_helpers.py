@@ -221,3 +221,21 @@ def adaptive_max_pool2d(x, rows, columns):
 
     lines = [relax.op.concat([cell(*row, *column) for column in columns], axis=3) for row in rows]
     return relax.op.concat(lines, axis=2)
+
+
+def mask_bias(bb, mask, dtype):
+    """Zero where the mask holds, otherwise minus infinity."""
+    zero, never = relax.const(0, dtype), relax.const(-float("inf"), dtype)
+    return bb.emit(relax.op.where(mask, zero, never))
+
+
+def attention(bb, q, k, v, scale, causal=False, bias=None):
+    """Over (batch, heads, length, features); relax has the length before the heads and as many heads of keys and
+    values as of queries."""
+    groups = int(q.ty.shape[1]) // int(k.ty.shape[1])
+    k, v = (x if groups == 1 else relax.op.repeat(x, groups, axis=1) for x in (k, v))
+    q, k, v = (bb.emit(relax.op.permute_dims(x, [0, 2, 1, 3])) for x in (q, k, v))
+    if bias is not None and len(bias.ty.shape) == 2:
+        bias = bb.emit(relax.op.expand_dims(bias, [0, 1]))
+    y = relax.op.nn.attention(q, k, v, bias, scale, "TopLeft" if causal else None)
+    return relax.op.permute_dims(y, [0, 2, 1, 3])

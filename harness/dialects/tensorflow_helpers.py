@@ -182,7 +182,7 @@ def coordinates(indices, axis):
 
 def signbit(x):
     """The first bit; tf.experimental.numpy.signbit compares with 0."""
-    return tf.bitcast(x, tf.int32 if x.dtype == tf.float32 else tf.int64) < 0
+    return tf.bitcast(x, {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]) < 0
 
 
 def nan_to_num(x, nan, posinf, neginf):
@@ -308,4 +308,35 @@ def upsample_nearest(x, factor):
     """NCHW; TensorFlow resizes NHWC."""
     height, width = x.shape[2] * factor, x.shape[3] * factor
     y = tf.image.resize(tf.transpose(x, [0, 2, 3, 1]), [height, width], method="nearest")
+    return tf.transpose(y, [0, 3, 1, 2])
+
+
+def attention(q, k, v, scale, causal=False, mask=None, bias=None):
+    """Over (batch, heads, length, features), by way of Keras, which has the length before the heads and as many
+    heads of keys and values as of queries."""
+    groups = q.shape[1] // k.shape[1]
+    q, k, v = (tf.transpose(x, [0, 2, 1, 3]) for x in (q, tf.repeat(k, groups, axis=1), tf.repeat(v, groups, axis=1)))
+    mask, bias = (x if x is None or x.shape.rank == 4 else x[tf.newaxis, tf.newaxis] for x in (mask, bias))
+    y = tf.keras.ops.dot_product_attention(q, k, v, bias=bias, mask=mask, scale=scale, is_causal=causal)
+    return tf.transpose(y, [0, 2, 1, 3])
+
+
+def fused_batch_norm(x, scale, bias, epsilon):
+    """NCHW with the statistics of the batch; on a CPU, TensorFlow normalises NHWC."""
+    y, *_ = tf.compat.v1.nn.fused_batch_norm(tf.transpose(x, [0, 2, 3, 1]), scale, bias, epsilon=epsilon)
+    return tf.transpose(y, [0, 3, 1, 2])
+
+
+def local_response_norm_native(x, size, alpha, beta, k):
+    """NCHW; TensorFlow normalises NHWC, and takes alpha for the sum instead of the mean."""
+    y = tf.nn.local_response_normalization(tf.transpose(x, [0, 2, 3, 1]), size // 2, k, alpha / size, beta)
+    return tf.transpose(y, [0, 3, 1, 2])
+
+
+def depthwise_conv2d(x, weight, stride, padding):
+    """NCHW by (C M, 1, kernel); TensorFlow convolves NHWC by (kernel, C, M)."""
+    channels, (high, wide) = x.shape[1], weight.shape[2:]
+    filters = tf.transpose(tf.reshape(weight, [channels, -1, high, wide]), [2, 3, 0, 1])
+    pads = [[0, 0], *[[p, p] for p in padding], [0, 0]]
+    y = tf.nn.depthwise_conv2d(tf.transpose(x, [0, 2, 3, 1]), filters, [1, *stride, 1], pads)
     return tf.transpose(y, [0, 3, 1, 2])

@@ -3,6 +3,20 @@
 import torch
 
 
+def from_array(array):
+    """torch.from_numpy, which does not know bfloat16."""
+    if array.dtype != "bfloat16":
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+
+
+def to_array(tensor):
+    """Tensor.numpy, which knows neither bfloat16 nor conjugates that are not computed yet."""
+    if tensor.dtype != torch.bfloat16:
+        return tensor.resolve_conj().resolve_neg().numpy()
+    return tensor.view(torch.int16).numpy().view("bfloat16")
+
+
 def prod(x, axes, keepdims):
     """The product over several axes; torch.prod takes one."""
     for axis in sorted((axis % x.dim() for axis in axes), reverse=True):
@@ -21,3 +35,14 @@ def count_nonzero(x, axes, keepdims):
 def hinge_loss(x, y, reduction):
     loss = torch.clamp(1 - x * y, min=0)
     return loss if reduction == "none" else getattr(torch, reduction)(loss)
+
+
+def recurrent(kind, x, states, weights, direction, output):
+    """One layer of torch.lstm and its kin, over the first axis of x."""
+    x = torch.flip(x, [0]) if direction == "reverse" else x
+    states = [state.unsqueeze(0) for state in states]
+    given = states if kind == "lstm" else states[0]
+    y, *last = getattr(torch, kind)(x, given, weights, True, 1, 0.0, False, False, False)
+    if output == "all":
+        return torch.flip(y, [0]) if direction == "reverse" else y
+    return last[1 if output == "cell" else 0].squeeze(0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -10,13 +11,23 @@ from generators.ops.spec import Call, Unsupported
 from harness.backends import TARGETS, Level, Target
 from harness.dialects.base import Dialect, helper_sources
 
-FAULT_HELPERS = Path(__file__).with_name("torch_faults.py")
+FAULT_HELPERS = tuple(
+    Path(__file__).with_name(f"{name}.py")
+    for name in (
+        "torch_faults",
+        "size_faults",
+        "view_faults",
+        "gradient_torch_faults",
+        "mode_torch_faults",
+        "narrow_torch_faults",
+    )
+)
 
 
 @dataclass(frozen=True)
 class FaultyDialect(Dialect):
-    """torch, with one operator spelled as `text`, in which `{right}` is the correct spelling and functions of
-    `torch_faults.py` may be called."""
+    """torch, with one operator spelled as `text`, in which `{right}` is the correct spelling, `{alone}` the same in
+    terms of a0, a1, … instead of the operands, and functions of the files in FAULT_HELPERS may be called."""
 
     operator: str = ""
     text: str = ""
@@ -25,11 +36,14 @@ class FaultyDialect(Dialect):
         right = super().spelling(operator, call)
         if operator != self.operator or not isinstance(right, str):
             return right
-        return self.text.replace("{right}", f"({right})")
+        names = [f"a{i}" for i in range(len(call.operands))]
+        alone = re.sub(r"\{(\d)\}", r"a\1", right).replace("{args}", ", ".join(names))
+        return self.text.replace("{right}", f"({right})").replace("{alone}", f"({alone})")
 
     @cached_property
     def _helper_sources(self) -> dict[str, str]:
-        return {**helper_sources(self.helpers), **helper_sources(FAULT_HELPERS)}
+        files = (*self.helpers, *FAULT_HELPERS)
+        return {name: source for path in files for name, source in helper_sources(path).items()}
 
 
 def planted(operator: str, text: str) -> Target:
@@ -37,4 +51,4 @@ def planted(operator: str, text: str) -> Target:
     good = TARGETS["torch-eager"]
     fields = {name: getattr(good.dialect, name) for name in Dialect.__dataclass_fields__}
     dialect = FaultyDialect(**fields, operator=operator, text=text)
-    return Target("planted", "torch", good.modules, dialect, good.load, good.packages, Level("planted", 0))
+    return replace(good, name="planted", dialect=dialect, level=Level("planted", 0))

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from generators import caseio
 from generators.graphs import Case, seeded_case
+from generators.ops import DRAWN
 from harness import known_issues
 from harness.backends import TARGETS
 from harness.campaign import Campaign
@@ -25,6 +26,7 @@ from harness.cli import KNOWN_ISSUES
 from harness.findings import Finding, Store
 from harness.laboratory import Laboratory
 from harness.pool import Pool
+from harness.question import FORWARD, Question
 from oracles.discrepancy import Discrepancy
 
 CASES = 300
@@ -33,9 +35,10 @@ SEEDS = (20, 21, 22, 23, 24)
 
 
 @cache
-def drawn(seed: int) -> tuple[Case, ...]:
+def drawn(seed: int, question: Question = FORWARD) -> tuple[Case, ...]:
     """The cases of one hunt: the same generator and size as a real one's."""
-    return tuple(seeded_case(seed, index) for index in range(CASES))
+    operators = [name for name in DRAWN if question.concerns(name)]
+    return tuple(seeded_case(seed, index, operators=operators, style=question.style) for index in range(CASES))
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def sight(fault: Fault, lab: Laboratory, folder: Path, seed: int) -> Sight | Non
     """Run one hunt on the planted target until a case fails. Those without the faulty operator are counted but
     not run: their program is the correct one, letter for letter."""
     target, campaign = planted(fault.operator, fault.text), search(fault, lab, folder)
-    for number, case in enumerate(drawn(seed), start=1):
+    for number, case in enumerate(drawn(seed, lab.question), start=1):
         if fault.operator in case.graph.operators:
             discrepancy = lab.examine(case, [target]).verdicts[target.name].discrepancy
             rest = campaign.unexplained(target, case, discrepancy) if discrepancy else None
@@ -75,10 +78,10 @@ def sight(fault: Fault, lab: Laboratory, folder: Path, seed: int) -> Sight | Non
     return None
 
 
-def catch(fault: Fault, lab: Laboratory, folder: Path) -> Catch | None:
+def catch(fault: Fault, lab: Laboratory, folder: Path, seeds: Sequence[int] = SEEDS) -> Catch | None:
     """The finding made of the first sight of a fault in any of the hunts."""
     target, campaign = planted(fault.operator, fault.text), search(fault, lab, folder)
-    for seed in SEEDS:
+    for seed in seeds:
         if seen := sight(fault, lab, folder, seed):
             finding = campaign.investigate(target, seen.case, seen.discrepancy)
             return Catch(fault, finding) if finding else None
@@ -102,15 +105,15 @@ def exit_statuses(reproducers: Sequence[Path]) -> list[int]:
     return [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("status ")]
 
 
-def repaired(caught: Catch) -> Path:
+def repaired(caught: Catch, question: Question = FORWARD) -> Path:
     """The reproducer with the correct spelling in place of the fault."""
     path = Path(caught.finding.path) / "reproducer.py"
     graph = caseio.loads(path.with_name("graph.json").read_text()).graph
-    wrong = planted(caught.fault.operator, caught.fault.text).program(graph)
+    wrong = question.program(planted(caught.fault.operator, caught.fault.text), graph)
     text = path.read_text()
     assert wrong in text
     fixed = path.with_name("repaired.py")
-    fixed.write_text(text.replace(wrong, TARGETS["torch-eager"].program(graph)))
+    fixed.write_text(text.replace(wrong, question.program(TARGETS["torch-eager"], graph)))
     return fixed
 
 

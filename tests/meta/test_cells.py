@@ -1,15 +1,25 @@
-"""Every operator x dialect cell that claims to be supported is compiled, run and judged, for every dtype."""
+"""Every operator x dialect cell that claims to be supported is compiled, run and judged, for every dtype; what is
+recorded as refused is refused."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 import pytest
 
+from generators.graph import COMMON, COMPLEX, MEASURED
+from generators.graphs import Case
 from generators.ops import OPS
-from harness.backends import TARGETS
+from harness import cells, census
+from harness.backends import TARGETS, Target, refusals
 from harness.campaign import Campaign
-from harness.cells import dtypes_of, samples
+from harness.cells import dtypes_of, involved, measure, refusals_of, representatives, samples
 from harness.dialects import DIALECTS
-from oracles.outcome import Unsupported
+from harness.laboratory import Laboratory
+from harness.profiles import nightly
+from oracles.discrepancy import Discrepancy
+from oracles.outcome import Outcome, Rejected, Unsupported, Value
 
 SIMPLEST = {
     "torch": "torch-eager",
@@ -18,6 +28,7 @@ SIMPLEST = {
     "relax": "tvm-O0",
     "onnx": "ort-disable",
 }
+RECORDS = representatives(TARGETS.values())
 
 
 def test_every_dialect_has_a_simplest_target() -> None:
@@ -27,16 +38,29 @@ def test_every_dialect_has_a_simplest_target() -> None:
 
 @pytest.mark.parametrize("operator", OPS)
 def test_drawn_dtypes_are_those_of_the_record(operator: str) -> None:
-    drawn = {case.graph.types[case.graph.nodes[0].operands[0]].dtype for case in samples(operator)}
+    cases = [case for dtype in involved(operator) for case in samples(operator, dtype)]
+    drawn = {case.graph.types[case.graph.nodes[0].operands[0]].dtype for case in cases}
     assert drawn == set(dtypes_of(OPS[operator]))
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("operator", OPS)
+def _cells(targets: Mapping[str, Target]) -> list[tuple[str, str]]:
+    """(operator, key of `targets`). Where programs are slow to compile, each operator has its turn on one target in
+    three only, except in the nightly profile."""
+    everything = nightly()
+    return [
+        (operator, key)
+        for i, operator in enumerate(OPS)
+        for j, (key, target) in enumerate(targets.items())
+        if everything or target.stride == 1 or (i + j) % 3 == 0
+    ]
+
+
+@pytest.mark.parametrize(("operator", "dialect"), _cells({d: TARGETS[name] for d, name in SIMPLEST.items()}))
 def test_cell(operator: str, dialect: str, campaign: Campaign) -> None:
     target = TARGETS[SIMPLEST[dialect]]
     expressed = 0
-    for case in samples(operator):
+    dtypes = COMMON if any(samples(operator, dtype) for dtype in COMMON) else COMPLEX
+    for case in (case for dtype in dtypes for case in samples(operator, dtype)[:2]):
         examination = campaign.lab.examine(case, [target])
         verdict = examination.verdicts[target.name]
         if isinstance(examination.outcomes[target.name], Unsupported):
@@ -51,3 +75,112 @@ def test_cell(operator: str, dialect: str, campaign: Campaign) -> None:
     elif not callable(spelling):
         assert not expressed
         assert len(spelling.why) > 10
+
+
+# ---- what is recorded of the rare dtypes ---------------------------------------------------------------
+
+
+def disagreements(target: Target, found: list[cells.Cell]) -> list[str]:
+    """Where a target's record and what was measured differ, and what is wrong beside."""
+    lines = []
+    for cell in found:
+        name = f"{cell.operator} of {cell.dtype}"
+        recorded = refusals.why(target.record, cell.operator, cell.dtype)
+        if cell.wrong:
+            lines.append(f"{name}: {cell.wrong}")
+        if cell.refused and not recorded:
+            lines.append(f"{name} is not in the record and is refused: {cell.refused}")
+        if recorded and cell.expressed and not cell.refused:
+            lines.append(f"{name} is in the record and is not refused any more")
+    return [f"{target.name}: {line}" for line in lines]
+
+
+def rare_dtypes(operator: str, target: Target) -> tuple[str, ...]:
+    """All; where programs are slow to compile, a different one for each operator, except in the nightly profile."""
+    rare = tuple(dtype for dtype in MEASURED if dtype in involved(operator))
+    if target.stride == 1 or nightly() or not rare:
+        return rare
+    return (rare[list(OPS).index(operator) % len(rare)],)
+
+
+@pytest.mark.parametrize(("operator", "record"), _cells(RECORDS))
+def test_recorded_cell(operator: str, record: str, campaign: Campaign) -> None:
+    target = RECORDS[record]
+
+    def known(subject: Target, case: Case, discrepancy: Discrepancy) -> bool:
+        return campaign.unexplained(subject, case, discrepancy) is None
+
+    found = measure(campaign.lab, target, known, (operator,), rare_dtypes(operator, target))
+    lines = disagreements(target, found)
+    assert not lines, "\n".join(["`python -m harness cells --update` renews the records", *lines])
+
+
+def test_every_recorded_cell_exists() -> None:
+    for record in RECORDS:
+        for operator, dtype in refusals.load(record):
+            assert dtype in MEASURED
+            assert operator == "*" or dtype in involved(operator), f"{record}: {operator} of {dtype}"
+
+
+class _Answering(Laboratory):
+    """A laboratory in which every target gives the same answer."""
+
+    def __init__(self, answer: Outcome) -> None:
+        self.answer = answer
+
+    def outcomes(self, runs: Sequence[tuple[Target, Case]], confirm: bool = True) -> list[Outcome]:
+        return [self.answer] * len(runs)
+
+
+@pytest.mark.parametrize(
+    ("answer", "recorded", "line"),
+    [
+        (Rejected("TypeError", "no uint8 here"), {}, "is not in the record and is refused: TypeError: no # here"),
+        (Rejected("TypeError", "no uint8 here"), {("neg", "uint8"): "no"}, None),
+        (Value(()), {}, "neg of uint8: outputs: 0 outputs instead of 1"),
+        (Value(()), {("neg", "uint8"): "no"}, "is in the record and is not refused any more"),
+    ],
+)
+def test_a_record_that_is_wrong_is_seen(monkeypatch: pytest.MonkeyPatch, answer, recorded, line) -> None:
+    monkeypatch.setattr(refusals, "load", lambda record: recorded if record else {})
+    target = TARGETS["torch-eager"]
+    found = measure(_Answering(answer), target, lambda *_: False, ("neg",), ("uint8",))
+    lines = disagreements(target, found)
+    assert any(line in text for text in lines) if line else not lines
+
+
+def test_a_record_makes_a_cell_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusals, "load", lambda record: {("neg", "uint8"): "no kernel"} if record else {})
+    graph = samples("neg", "uint8")[0].graph
+    target = TARGETS["torch-eager"]
+    assert target.unsupported(graph) == "neg of uint8: no kernel"
+    assert replace(target, record="").unsupported(graph) is None
+    assert target.unsupported(samples("neg", "int8")[0].graph) is None
+    assert cells.claim(target, "neg", "uint8") == ("refused", "neg of uint8: no kernel")
+    assert cells.claim(target, "neg", "int8") == ("runs", None)
+
+
+def test_a_dtype_that_nothing_takes_is_one_entry() -> None:
+    found = [cells.Cell("neg", d, 1, "no", None) for d in ("uint8", "uint16")]
+    found += [cells.Cell("abs", "uint8", 1, "no", None), cells.Cell("abs", "uint16", 1, None, None)]
+    refused = census.grouped(found, refusals_of(found))
+    assert refused == {("*", "uint8"): "no", ("neg", "uint16"): "no"}
+
+
+def test_a_record_survives_the_file(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusals, "FOLDER", tmp_path)
+    refused = {("neg", "uint8"): "no kernel", ("neg", "uint16"): "no kernel", ("abs", "uint8"): "another"}
+    refusals.save("some", refused)
+    assert refusals.load("some") == refused
+    assert (tmp_path / "some.json").read_text().count("no kernel") == 1
+    refusals.load.cache_clear()
+
+
+def test_a_renewed_part_leaves_the_rest_of_a_record(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusals, "FOLDER", tmp_path)
+    monkeypatch.setattr(census, "measure", lambda *_: [cells.Cell("neg", d, 1, "new", None) for d in ("uint8", "int8")])
+    rest = {("*", "int8"): "all", ("abs", "uint8"): "old"}
+    refusals.save("torch", {**rest, ("neg", "uint8"): "old"})
+    census.update(TARGETS["torch-eager"], (), ("neg",), ("uint8", "int8"))
+    assert refusals.load("torch") == {**rest, ("neg", "uint8"): "new"}
+    refusals.load.cache_clear()

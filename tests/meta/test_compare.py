@@ -8,8 +8,9 @@ from examples import chain_case
 
 from generators.graph import TensorType
 from generators.ops.bounded import Bounded
-from oracles import forward, levels
-from oracles.compare import compare, compare_all
+from oracles import forward, levels, verdict
+from oracles.compare import Expected, compare, compare_all
+from oracles.discrepancy import Discrepancy
 from oracles.outcome import Crash, Rejected, Timeout, Unsupported, Value
 
 F3 = TensorType("float32", (3,))
@@ -56,10 +57,10 @@ def test_a_wrong_type_is_seen(got: np.ndarray) -> None:
 
 def test_undetermined_elements_are_excused_and_counted() -> None:
     loose = bounded([1.0, 2.0, 3.0], [np.inf, 1e-6, 1e-6])
-    result = compare_all([np.array([np.nan, 2, 3], np.float32)], [F3], [loose])
+    result = compare_all([np.array([np.nan, 2, 3], np.float32)], Expected(("v0",), (F3,), (loose,)))
     assert (result.discrepancy, result.elements, result.undetermined, result.wasted) == (None, 3, 1, False)
     nothing = bounded([1.0, 2.0, 3.0], [np.inf] * 3)
-    assert compare_all([RIGHT], [F3], [nothing]).wasted
+    assert compare_all([RIGHT], Expected(("v0",), (F3,), (nothing,))).wasted
 
 
 def test_signs_of_zeros_count_only_where_the_standard_fixes_them() -> None:
@@ -81,47 +82,52 @@ def test_integers_compare_exactly() -> None:
 
 def test_wrong_number_of_outputs_is_seen() -> None:
     for outputs in ([], [RIGHT, RIGHT]):
-        found = compare_all(outputs, [F3], [EXPECTED]).discrepancy
+        found = compare_all(outputs, Expected(("v0",), (F3,), (EXPECTED,))).discrepancy
         assert found is not None
         assert found.symptom == "outputs"
 
 
 def test_zero_comparisons_are_an_error() -> None:
     with pytest.raises(ValueError, match="nothing to compare"):
-        compare_all([], [], [])
+        compare_all([], Expected((), (), ()))
 
 
 def test_every_outcome_is_judged() -> None:
     case = chain_case()
-    expected = forward.plan(case)
-    right = Value(tuple(expected[o].value.astype(np.float32) for o in case.graph.outputs))
-    assert forward.judge(case.graph, expected, right).status == "agree"
-    assert forward.judge(case.graph, expected, Unsupported("why")).discrepancy is None
+    expected = forward.expect(case)
+    right = Value(tuple(bound.value.astype(np.float32) for bound in expected.values))
+    assert verdict.judge(expected, right).status == "agree"
+    assert verdict.judge(expected, Unsupported("why")).discrepancy is None
     for outcome, status, symptom in (
         (Value(right.outputs[:1]), "mismatch", "outputs"),
         (Rejected("ValueError", "no"), "rejected", "rejected"),
         (Crash("signal SIGSEGV"), "crash", "crash"),
         (Timeout(3.0), "timeout", "timeout"),
     ):
-        verdict = forward.judge(case.graph, expected, outcome)
-        assert verdict.status == status
-        assert verdict.discrepancy is not None
-        assert verdict.discrepancy.symptom == symptom
+        judged = verdict.judge(expected, outcome)
+        assert judged.status == status
+        assert judged.discrepancy is not None
+        assert judged.discrepancy.symptom == symptom
 
 
 def test_levels_of_a_compiler() -> None:
     case = chain_case()
-    expected = forward.plan(case)
-    low = [expected[o].value.astype(np.float32) for o in case.graph.outputs]
-    assert levels.judge(case.graph, expected, low, low).agreement == "identical"
+    expected = forward.expect(case)
+    low = [bound.value.astype(np.float32) for bound in expected.values]
+    assert levels.judge(expected, low, low).agreement == "identical"
     near = [np.nextafter(a, np.float32(np.inf)) for a in low]
-    assert levels.judge(case.graph, expected, low, near).agreement == "within_bound"
+    assert levels.judge(expected, low, near).agreement == "within_bound"
     far = [a * np.float32(1.001) for a in low]
-    judgement = levels.judge(case.graph, expected, low, far)
+    judgement = levels.judge(expected, low, far)
     assert judgement.agreement == "different"
     assert judgement.discrepancy is not None
     assert judgement.discrepancy.symptom == "level"
-    assert levels.judge(case.graph, expected, low, low[:1]).agreement == "different"
+    assert levels.judge(expected, low, low[:1]).agreement == "different"
+    shorter = [a[..., :1] for a in low]
+    for first, second in ((low, shorter), (shorter, low)):  # a lower level may be the one that is wrong
+        judgement = levels.judge(expected, first, second)
+        assert judgement.discrepancy is not None
+        assert "instead of" in judgement.discrepancy.message
 
 
 def test_identical_tells_zero_signs_apart_and_nans_not() -> None:
@@ -140,5 +146,5 @@ def test_identical_tells_zero_signs_apart_and_nans_not() -> None:
     ],
 )
 def test_messages_are_normalised_for_grouping(first: str, second: str, same: bool) -> None:
-    texts = [forward.normalized(forward.Discrepancy("rejected", text)) for text in (first, second)]
+    texts = [verdict.normalized(Discrepancy("rejected", text)) for text in (first, second)]
     assert (texts[0] == texts[1]) is same

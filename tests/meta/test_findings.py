@@ -192,7 +192,6 @@ def test_a_known_issue_explains_its_own_bug(lab: Laboratory, tmp_path: Path) -> 
         {"dtypes": ["float64"]},
         {"versions": "<2"},
         {"message": "no such text"},
-        {"oracle": "levels"},
         {"empty": True},
         {"threads": 2},
     ],
@@ -211,6 +210,7 @@ def test_a_known_issue_does_not_hide_another_bug_in_the_same_graph(lab: Laborato
     ("changes", "message"),
     [
         ({"symptoms": ["ugly"]}, "known.toml: issue neg-scaled: unknown symptom 'ugly'"),
+        ({"oracle": "forwards"}, "unknown oracle 'forwards'"),
         ({"targets": ["trch"]}, "no target matches 'trch'"),
         ({"operators": ["softmux"]}, "no operator matches 'softmux'"),
         ({"versions": "two"}, "Invalid specifier"),

@@ -19,7 +19,7 @@ from harness import hunt, known_issues
 from harness.backends import TARGETS, Level, Target
 from harness.cli import KNOWN_ISSUES
 from harness.pool import Limits
-from oracles.forward import STATUSES
+from oracles.verdict import STATUSES
 
 _TROUBLE = """
 import hashlib, os, time
@@ -98,12 +98,13 @@ def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess
 def test_hunt_reports_in_json(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     done = run(
-        *("hunt", "--cases", "12", "--seed", "7", "--targets", "torch-eager,ort-all"),
+        *("hunt", "--cases", "12", "--seed", "7", "--targets", "torch-eager,ort-all", "--question", "forward"),
         *("--findings", str(tmp_path / "findings"), "--json", str(report)),
     )
     assert done.returncode == 0, done.stderr
     data = json.loads(report.read_text())
     assert data["seed"] == 7
+    assert data["question"] == "forward"
     assert data["cases"] == 12
     assert set(data["targets"]) == {"torch-eager", "ort-all"}
     for counts in data["targets"].values():
@@ -157,8 +158,10 @@ def test_interrupt_ends_everything_and_keeps_findings(tmp_path: Path, scratch: P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("hunt", "--targets", "torch-eagre"), "no target matches 'torch-eagre'; known targets: torch-eager,"),
+        (("hunt", "--targets", "torch-eagre"), "no target matches 'torch-eagre'; known: torch-eager,"),
         (("hunt", "--operators", "frob*"), "no operator matches 'frob*'"),
+        (("hunt", "--question", "why"), "no question is called 'why'; there are forward"),
+        (("replay", "absent.json", "--question", "why"), "no question is called 'why'; there are forward"),
         (("hunt", "--budget", "soon"), "'soon' is not a duration such as 90s, 5m or 1h"),
         (("hunt", "--known-issues", "absent.toml"), "absent.toml: No such file or directory"),
         (("hunt", "--findings", "/proc/nowhere"), "cannot use /proc/nowhere for findings: "),

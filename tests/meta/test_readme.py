@@ -16,11 +16,12 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, check
 from harness import cli, probe
+from harness.backends import TARGETS
 from harness.dialects import DIALECTS
 from harness.laboratory import Laboratory
 from harness.pool import Pool
-from oracles import forward
-from oracles.outcome import Crash, Value
+from oracles import forward, verdict
+from oracles.outcome import Value
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -56,9 +57,9 @@ def test_adding_an_operator(case: Case, snapshot: SnapshotAssertion) -> None:
     x = case.arrays["x0"]
     assert np.array_equal(bound.value, x.astype("float64") ** 3)
     right = Value((x * x * x,))
-    assert forward.judge(case.graph, {"v0": bound}, right).status == "agree"
+    assert verdict.judge(forward.expect(case), right).status == "agree"
     wrong = Value((x * x * x * np.float32(1 + 2**-20),))
-    assert forward.judge(case.graph, {"v0": bound}, wrong).status == "mismatch"
+    assert verdict.judge(forward.expect(case), wrong).status == "mismatch"
 
 
 def test_adding_a_back_end(case: Case, snapshot: SnapshotAssertion) -> None:
@@ -72,19 +73,19 @@ def test_adding_a_back_end(case: Case, snapshot: SnapshotAssertion) -> None:
 
 
 def test_adding_an_oracle(case: Case) -> None:
-    oracle = example("Adding an oracle")
-    runs = oracle.plan(case)
-    assert np.array_equal(runs["negated"].arrays["x0"], -case.arrays["x0"])
-
-    def cubes(role: str, fault: float = 0.0) -> Value:
-        x = runs[role].arrays["x0"]
-        return Value((x * x * x + np.float32(fault),))
-
-    assert oracle.judge(case, {role: cubes(role) for role in runs}) is None
-    planted = oracle.judge(case, {"plain": cubes("plain"), "negated": cubes("negated", 1e-3)})
+    odd = example("Adding an oracle").ODD
+    assert np.array_equal(odd.arrays(case)["x0"], -case.arrays["x0"])
+    x = odd.arrays(case)["x0"]
+    assert verdict.judge(odd.expect(case), Value((x * x * x,))).discrepancy is None
+    planted = verdict.judge(odd.expect(case), Value((x * x * x + np.float32(1e-3),))).discrepancy
+    assert planted is not None
     assert planted.symptom == "value"
-    lost = oracle.judge(case, {"plain": cubes("plain"), "negated": Crash("signal SIGSEGV")})
-    assert lost.symptom == "crash"
+    target = TARGETS["torch-eager"]
+    if not probe.probe(target).available:
+        pytest.skip(f"{target.name}: {probe.probe(target).reason}")
+    with Pool() as pool:
+        examination = Laboratory(pool, odd).examine(case, [target])
+    assert examination.verdicts[target.name].status == "agree"
 
 
 def test_commands_and_options_exist() -> None:
@@ -92,7 +93,8 @@ def test_commands_and_options_exist() -> None:
     rows = dict(re.findall(r"^\| `(\w+)[^`]*` \| (.*) \|$", README, re.MULTILINE))
     del rows["dev"], rows["ci"], rows["nightly"]
     assert set(rows) == set(commands)
-    options = {option for parameter in commands["hunt"].params for option in parameter.opts}
+    asked = [parameter for name in ("hunt", "cells", "train") for parameter in commands[name].params]
+    options = {option for parameter in asked for option in parameter.opts}
     section = README.split("## The command line")[1].split("The same search")[0]
     named = set(re.findall(r"`(--[a-z][\w-]+)", section)) - {"--help"}
     assert named

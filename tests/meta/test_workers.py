@@ -89,7 +89,13 @@ def test_exception_is_a_rejection(pool: Pool) -> None:
     assert (got.kind, got.message) == ("ValueError", "kernel too large")
 
 
-@pytest.mark.parametrize("body", ["return undefined_name", "import no_such_module"])
+def test_a_name_that_the_program_does_not_say_is_not_its_fault(pool: Pool) -> None:
+    """An exception of a framework that takes its own frames out of the traceback."""
+    got = outcome(pool, "raise AttributeError('no such attribute', name='as' + 'type', obj=3)")
+    assert isinstance(got, Rejected)
+
+
+@pytest.mark.parametrize("body", ["return undefined_name", "import no_such_module", "return sys.no_such_name"])
 def test_a_wrong_program_is_a_bug_of_ours(pool: Pool, body: str) -> None:
     with pytest.raises(ProgramError):
         pool.run([job(body)])

@@ -1,0 +1,93 @@
+"""Operators made of others: their references from the records of their parts, their spellings from functions that are
+written once for all dialects (`harness/dialects/shared_helpers.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypedDict
+
+import numpy as np
+
+from generators.graph import Attr, TensorType
+from generators.ops.bounded import Bounded
+from generators.ops.spec import Call, OpSpec, Spelling
+
+Array = np.ndarray
+
+
+def type_of(x: Bounded) -> TensorType:
+    return TensorType(x.dtype, tuple(x.value.shape))
+
+
+def compute(spec: OpSpec, *args: Bounded, **attrs: Attr) -> Bounded:
+    """The reference of a record, applied to values."""
+    types = tuple(type_of(x) for x in args)
+    return spec.reference(args, Call(types, attrs, spec.result(types, attrs)))
+
+
+def joined(*args: Bounded, axis: int) -> Bounded:
+    """The values side by side along an axis."""
+    value, error = (np.concatenate([getattr(x, name) for x in args], axis) for name in ("value", "error"))
+    return Bounded(value, error, args[0].dtype)
+
+
+def stacked(*args: Bounded, axis: int) -> Bounded:
+    """The values along a new axis."""
+    return joined(*(x.map(lambda a: np.expand_dims(a, axis)) for x in args), axis=axis)
+
+
+def chosen(condition: Array, x: Bounded, y: Bounded) -> Bounded:
+    """x where the condition holds, else y; the condition is certain."""
+    return Bounded(np.where(condition, x.value, y.value), np.where(condition, x.error, y.error), x.dtype)
+
+
+def given(value: Array | float, dtype: str) -> Bounded:
+    """Numbers that the dtype holds exactly."""
+    array = np.asarray(value, np.float64)
+    return Bounded(array, np.zeros(array.shape), dtype)
+
+
+def negated(x: Bounded) -> Bounded:
+    return Bounded(-x.value, x.error, x.dtype)
+
+
+def undetermined(x: Bounded, where: Array) -> Bounded:
+    """x, of which the elements that the mask names may be anything."""
+    return Bounded(x.value, np.where(where, np.inf, x.error), x.dtype)
+
+
+# ---- spellings ----------------------------------------------------------------------------------------
+
+_FORMS: Mapping[str, str] = {
+    "torch": "{f}(Space, {args}{attrs})",
+    "tensorflow": "{f}(Space, {args}{attrs})",
+    "jax": "{f}(Space, {args}{attrs})",
+    "relax": "Space(bb).run({f}, [{args}]{attrs})",
+    "onnx": "Space(g).run({f}, [{args}], [{types}]{attrs})",
+}
+
+
+class Spellings(TypedDict):
+    torch: Spelling
+    tensorflow: Spelling
+    jax: Spelling
+    relax: Spelling
+    onnx: Spelling
+
+
+def shared(function: str, *, operands: str = "{args}", **extra: Callable[[Call], object]) -> Spellings:
+    """The function of `shared_helpers.py` of that name in every dialect: of all operands, with all attributes and
+    whatever `extra` computes as keywords."""
+
+    def spelling(form: str) -> Spelling:
+        def spell(call: Call) -> str:
+            attrs = {**call.attrs, **{name: rule(call) for name, rule in extra.items()}}
+            keywords = "".join(f", {name}={value!r}" for name, value in attrs.items())
+            types = ", ".join(f"({t.dtype!r}, {t.shape!r})" for t in call.operands)
+            text = form.replace("{f}", function).replace("{types}", types).replace("{args}", operands)
+            # a literal brace of an attribute would be taken for a field
+            return text.replace("{attrs}", keywords.replace("{", "{{").replace("}", "}}"))
+
+        return spell
+
+    return Spellings(**{dialect: spelling(form) for dialect, form in _FORMS.items()})  # type: ignore[typeddict-item]

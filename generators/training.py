@@ -1,0 +1,179 @@
+"""Training runs: a network, its data and how it is trained, drawn and by seed; as JSON and as arrays."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from generators.graphs import HypothesisDraw, SeededDraw
+from generators.networks import Layer, Network, NetworkError, checked, draw_network, parameters_of
+from generators.ops.spec import Draw
+from generators.settings import Settings, SettingsError, draw_settings
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class TrainingError(ValueError):
+    """A training run that makes no sense, or a file that holds none; the message says where."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """A network, how it is trained, and the seed of its initial parameters and of its data."""
+
+    network: Network
+    settings: Settings
+    seed: int
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """What it is made of, in words: kinds of layers, optimiser, loss, dtype, and whether it is frozen in places,
+        tied, idle in places, clipped, weighted, in parts."""
+        network, settings = self.network, self.settings
+        words = {
+            "frozen": bool(network.frozen),
+            "tied": any(layer.tied for layer in network.layers),
+            "idle": bool(network.idle),
+            "clipped": settings.clip > 0,
+            "weighted": settings.weighted,
+            "parts": settings.accumulate > 1,
+        }
+        named = {*network.kinds, settings.optimizer, settings.loss, settings.dtype}
+        return frozenset(named | {word for word, holds in words.items() if holds})
+
+    def __str__(self) -> str:
+        layers = "\n".join(
+            f"{layer.name}: {layer.kind}({', '.join(layer.inputs)}"
+            + "".join(f", {key}={value}" for key, value in layer.attrs)
+            + (f", weight of {layer.tied}" if layer.tied else "")
+            + (f", frozen {' '.join(layer.frozen)}" if layer.frozen else "")
+            + f"): {list(layer.shape)}"
+            for layer in self.network.layers
+        )
+        kind = f"integers below {self.network.vocabulary}" if self.network.vocabulary else "numbers"
+        return f"x: {list(self.network.shape)} {kind}\n{layers}\n{self.settings}, seed {self.seed}"
+
+
+def arrays_of(training: Training) -> dict[str, np.ndarray]:
+    """What every run of it is given: `x`, `y` and `coefficient` by sample, `initial.NAME` by parameter.
+
+    Parameters are normal with deviation 1/sqrt(fan-in); scales are near one and biases near zero, so that no two
+    samples or units are alike. Data are normal, labels uniform. Each array has a generator of its own, so that an array
+    keeps its values when another one goes."""
+    network, settings = training.network, training.settings
+
+    def rng(name: str) -> np.random.Generator:
+        return np.random.default_rng([training.seed, zlib.crc32(name.encode())])
+
+    n, dtype = settings.samples, settings.dtype
+    if network.vocabulary:
+        x = rng("x").integers(0, network.vocabulary, (n, *network.shape))
+    else:
+        x = rng("x").standard_normal((n, *network.shape)).astype(dtype)
+    classes = network.output[-1]
+    if settings.loss == "cross_entropy":
+        y = rng("y").integers(0, classes, n)
+    else:
+        y = rng("y").standard_normal((n, *network.output)).astype(dtype)
+    arrays = {"x": x, "y": y, "coefficient": _coefficients(settings, rng("coefficient")).astype(dtype)}
+    for name, shape in network.parameters.items():
+        values = rng(name).standard_normal(shape)
+        if len(shape) == 1:
+            values = values / 8 + (1.0 if name.endswith("weight") else 0.0)
+        else:
+            values = values / np.sqrt(np.prod(shape[1:]))
+        arrays[f"initial.{name}"] = values.astype(dtype)
+    return arrays
+
+
+def _coefficients(settings: Settings, rng: np.random.Generator) -> np.ndarray:
+    """What each sample's loss counts: its weight, by the sum of the weights of its batch where the loss is a mean."""
+    weights = rng.integers(1, 9, settings.samples) / 4 if settings.weighted else np.ones(settings.samples)
+    if settings.reduction == "mean":
+        for first, last in settings.batches_of_an_epoch:
+            weights[first:last] /= weights[first:last].sum()
+    return weights
+
+
+def draw_training(d: Draw, most: int = 4) -> Training:
+    """A run of a network of at most `most` blocks."""
+    network = draw_network(d, most)
+    return Training(network, draw_settings(d), d.integer(0, 2**31 - 1))
+
+
+@st.composite
+def trainings(draw, most: int = 4) -> Training:
+    """Training runs, as a Hypothesis strategy."""
+    return draw_training(HypothesisDraw(draw), most)
+
+
+def seeded_training(seed: int, number: int, most: int = 4) -> Training:
+    """The training run with this number of the hunt with this seed."""
+    return draw_training(SeededDraw(f"training/{seed}/{number}"), most)
+
+
+def without(training: Training, name: str) -> Training | None:
+    """The run without one layer, its result replaced by its first input; None where the rest does not fit then, or
+    nothing is left."""
+    network = training.network
+    gone = next(layer for layer in network.layers if layer.name == name)
+    source = gone.inputs[0]
+    layers: list[Layer] = []
+    shapes = {"x": network.shape}
+    for layer in network.layers:
+        if layer.name == name:
+            continue
+        inputs = tuple(source if i == name else i for i in layer.inputs)
+        tied = "" if layer.tied == name else layer.tied
+        kept = replace(layer, inputs=inputs, tied=tied)
+        layers.append(kept)
+        shapes[layer.name] = layer.shape
+    if not layers:
+        return None
+    return valid(replace(training, network=replace(network, layers=tuple(layers))))
+
+
+def valid(training: Training) -> Training | None:
+    """The run, if its layers fit each other and share weights of one shape, and something is trained."""
+    network = training.network
+    try:
+        checked(network)
+    except NetworkError:
+        return None
+    shapes = {"x": network.shape} | {layer.name: layer.shape for layer in network.layers}
+    weights = {la.name: parameters_of(la, shapes[la.inputs[0]]).get("weight") for la in network.layers}
+    if any(la.tied and weights.get(la.tied) != weights[la.name] for la in network.layers):
+        return None
+    trained = {
+        name for name in network.parameters if name not in network.frozen and name.split(".")[0] not in network.idle
+    }
+    return training if trained and len(network.output) == 1 else None
+
+
+def dumps(training: Training) -> str:
+    """The run as JSON text."""
+    return json.dumps(asdict(training), indent=1) + "\n"
+
+
+def loads(text: str) -> Training:
+    """Read what `dumps` wrote. Raises TrainingError on anything that it does not understand."""
+    try:
+        data: dict[str, Any] = json.loads(text)
+        layers = tuple(
+            Layer(
+                layer["name"], layer["kind"], tuple(layer["inputs"]), tuple(layer["shape"]),
+                tuple((str(key), int(value)) for key, value in layer["attrs"]), layer["tied"], tuple(layer["frozen"]),
+            )
+            for layer in data["network"]["layers"]
+        )  # fmt: skip
+        network = checked(Network(tuple(data["network"]["shape"]), data["network"]["vocabulary"], layers))
+        options = {**data["settings"], "options": tuple((k, v) for k, v in data["settings"]["options"])}
+        return Training(network, Settings(**options), int(data["seed"]))
+    except (ValueError, KeyError, TypeError, NetworkError, SettingsError) as error:
+        raise TrainingError(f"not a training run: {error}") from error

@@ -1,0 +1,305 @@
+"""Gradient programs: how each framework differentiates the model. Each `load(parameters)` returns a function from the
+inputs, the weights of the floating outputs last, to the gradients by LEAVES of the weighted sum of these outputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from generators.graph import COMPONENT, Graph, Node
+from generators.ops.spec import Unsupported
+from harness.backends.target import Target
+from harness.backends.text import before, swapped
+from oracles.gradient import sought, weight_name, weights
+
+_TORCH = """
+def load(parameters):
+    compiled = {compiled}
+
+    def run(*inputs):
+        given = {{**dict(zip(INPUTS, inputs)), **parameters}}
+        values = {{name: torch.from_numpy(array.copy()) for name, array in given.items()}}
+        for name in LEAVES:
+            values[name].requires_grad_()
+        outputs = compiled(*[values[name] for name in given if name not in WEIGHTS.values()])
+        # what is a constant by the framework's own rules has a gradient of zero
+        pairs = [(outputs[i], values[weight]) for i, weight in WEIGHTS.items() if outputs[i].requires_grad]
+        wanted = [values[name] for name in LEAVES]
+        if pairs:
+            reached, seeds = zip(*pairs)
+            gradients = torch.autograd.grad(reached, wanted, seeds, allow_unused=True, materialize_grads=True)
+        else:
+            gradients = [torch.zeros_like(leaf) for leaf in wanted]
+        return [gradient.detach().numpy() for gradient in gradients]
+
+    return run
+"""
+
+_TENSORFLOW = """
+def load(parameters):
+{decorator}    def gradients(given):
+        weights = {{i: given[weight] for i, weight in WEIGHTS.items()}}
+        with tf.GradientTape() as tape:
+            for name in LEAVES:
+                tape.watch(given[name])
+            outputs = model(*[given[name] for name in [*INPUTS, *PARAMETERS] if name not in WEIGHTS.values()])
+        found = tape.gradient(
+            [outputs[i] for i in weights],
+            [given[name] for name in LEAVES],
+            output_gradients=list(weights.values()),
+            unconnected_gradients=tf.UnconnectedGradients.ZERO,
+        )
+        return [tf.convert_to_tensor(gradient) for gradient in found]  # from IndexedSlices, too
+
+    def run(*inputs):
+        given = {{**dict(zip(INPUTS, inputs)), **parameters}}
+        found = gradients({{name: tf.constant(array) for name, array in given.items()}})
+        return [gradient.numpy() for gradient in found]
+
+    return run
+"""
+
+_JAX = """
+def load(parameters):
+    def gradients(given):
+        def outputs(*leaves):
+            values = {{**given, **dict(zip(LEAVES, leaves))}}
+            results = model(*[values[name] for name in [*INPUTS, *PARAMETERS] if name not in WEIGHTS.values()])
+            return [results[i] for i in WEIGHTS]
+
+        _, pull_back = jax.vjp(outputs, *[given[name] for name in LEAVES])
+        return pull_back([given[weight] for weight in WEIGHTS.values()])
+
+    compiled = {compiled}
+
+    def run(*inputs):
+        given = {{**dict(zip(INPUTS, inputs)), **parameters}}
+        with jax.default_device(jax.devices("cpu")[0]):  # also where there is a GPU
+            found = compiled({{name: jnp.asarray(array) for name, array in given.items()}})
+            return [np.asarray(gradient) for gradient in found]
+
+    return run
+"""
+
+TORCH_EAGER = _TORCH.format(compiled="model")
+TENSORFLOW_EAGER = _TENSORFLOW.format(decorator="")
+JAX_EAGER = _JAX.format(compiled="gradients")
+JAX_JIT = _JAX.format(compiled="jax.jit(gradients)")
+
+
+def torch_compiled(expression: str) -> str:
+    """The model as this expression compiles it."""
+    return _TORCH.format(compiled=expression)
+
+
+def tensorflow_function(options: str) -> str:
+    """The whole computation of the gradients as one tf.function."""
+    return _TENSORFLOW.format(decorator=f"    @tf.function{options}\n")
+
+
+def tvm(load: str) -> str:
+    """The text of a TVM target's `load`, with the adjoint of the weighted sum in place of the model."""
+    built = before(load, "    with bb.function")
+    model = load.removeprefix(built)
+    model = before(model, "bb.emit_func_output(results)\n") + "bb.emit_func_output(results)\n"
+    adjoint = """    given = dict(zip([*INPUTS, *PARAMETERS], arguments))
+    with bb.function("main", arguments):
+        with bb.dataflow():
+            outputs = model(bb, *[given[name] for name in given if name not in WEIGHTS.values()])
+            terms = [relax.op.sum(relax.op.multiply(outputs[i], given[w])) for i, w in WEIGHTS.items()]
+            total = terms[0]
+            for term in terms[1:]:
+                total = relax.op.add(total, term)
+            result = bb.emit_output(bb.normalize(total))
+        bb.emit_func_output(result)
+    module = relax.transform.Gradient("main", [given[name] for name in LEAVES])(bb.get())
+    module = tvm.IRModule({"main": module["main_adjoint"].with_attr("global_symbol", "main")})
+"""
+    return swapped(
+        load,
+        (model, adjoint),
+        ("tvm.compile(bb.get(),", "tvm.compile(module,"),
+        (
+            'output.numpy() for output in machine["main"](*[tvm.runtime.tensor(x) for x in inputs])]',
+            'gradient.numpy() for gradient in machine["main"](*[tvm.runtime.tensor(x) for x in inputs])[1]]',
+        ),
+    )
+
+
+Reason = str | Callable[[Graph, Node], str | None]
+
+
+def _dilated(node: Node) -> bool:
+    dilation = node.attributes.get("dilation", 1)
+    return any(d != 1 for d in (dilation if isinstance(dilation, tuple) else (dilation,)))
+
+
+def _convolution(graph: Graph, node: Node) -> str | None:
+    if _dilated(node):
+        return "its CPU kernels have no gradient with dilation (Current CPU implementations do not yet support it)"
+    if node.attributes.get("groups", 1) != 1:
+        return (
+            "its CPU kernels have no gradient with groups (Gradients for grouped convolutions are not supported on CPU)"
+        )
+    return None
+
+
+def _dilated_window(graph: Graph, node: Node) -> str | None:
+    if _dilated(node):
+        return "VJP not implemented for select_and_gather with window dilation"
+    return None
+
+
+def _statistics(graph: Graph, node: Node) -> str | None:
+    live = {leaf.name for leaf in sought(graph)}
+    for other in graph.nodes:
+        if live & set(other.operands):
+            live.add(other.name)
+    return "it does not differentiate by the statistics" if live & set(node.operands[3:5]) else None
+
+
+def _many_dimensions(graph: Graph, node: Node) -> str | None:
+    if graph.types[node.operands[1]].rank == 1:
+        return None
+    return "the gradient of take takes indices of one dimension only"
+
+
+def _steep(graph: Graph, node: Node) -> str | None:
+    if node.attributes["alpha"] == 1.0:
+        return None
+    return _WHERE
+
+
+_NO_FORMULA = "it has no derivative"
+_WHERE = "spelled with where, whose gradient is that of one branch, and NaN where the other one's is infinite (0 * inf)"
+REFUSES: dict[str, dict[str, Reason]] = {
+    "torch": {
+        "batch_norm": _statistics,
+        "floor_divide": _NO_FORMULA,
+        "heaviside": _NO_FORMULA,
+    },
+    "tensorflow": {
+        "conv1d": _convolution,
+        "conv2d": _convolution,
+        "conv3d": _convolution,
+        "elu": _steep,
+        "fmod": "TruncateMod has no registered gradient",
+    },
+    "jax": {f"max_pool{n}d": _dilated_window for n in (1, 2, 3)},
+    "tvm": {
+        "diag_embed": "spelled with take, whose gradient takes indices of one dimension only",
+        "embedding": _many_dimensions,
+        "take": _many_dimensions,
+        "xlogy": _WHERE,
+    },
+}
+"""framework -> operator -> why the framework says that it does not differentiate it, for some nodes or for all."""
+
+REGISTERED = frozenset(
+    [
+        "abs",
+        "add",
+        "astype",
+        "broadcast_to",
+        "concat",
+        "cos",
+        "cumsum",
+        "divide",
+        "equal",
+        "exp",
+        "expand_dims",
+        "full",
+        "full_like",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+        "log",
+        "matmul",
+        "maximum",
+        "mean",
+        "minimum",
+        "multiply",
+        "negative",
+        "nn.avg_pool2d",
+        "nn.conv2d",
+        "nn.cross_entropy_with_logits",
+        "nn.log_softmax",
+        "nn.max_pool2d",
+        "nn.nll_loss",
+        "nn.relu",
+        "nn.silu",
+        "nn.softmax",
+        "not_equal",
+        "ones",
+        "ones_like",
+        "permute_dims",
+        "power",
+        "reshape",
+        "sigmoid",
+        "sin",
+        "split",
+        "sqrt",
+        "subtract",
+        "sum",
+        "take",
+        "tanh",
+        "triu",
+        "variance",
+        "where",
+        "zeros",
+        "zeros_like",
+    ]
+)
+"""Operators of relax that have a gradient (`register_gradient` in tvm/relax/op/_op_gradient.py, TVM 0.27)."""
+
+
+def underivable(target: Target, graph: Graph, refused: Mapping[str, Reason]) -> str | None:
+    """Why no derivative of the graph is asked of this target, or None. refused: reasons by operator."""
+    if any(type_.dtype in COMPONENT for type_ in graph.types.values()):
+        return "derivatives by way of complex numbers are not judged"
+    if not sought(graph):
+        return "no floating leaf reaches a floating output"
+    reason = target.unsupported(graph)
+    if reason:
+        return reason
+    for node in graph.nodes:
+        why = refused.get(node.op)
+        if callable(why):
+            why = why(graph, node)
+        if why:
+            return f"{node.op}: {why}"
+    return None
+
+
+def unsupported(target: Target, graph: Graph) -> str | None:
+    """Why this target cannot differentiate the graph, or None."""
+    if isinstance(target.gradient, Unsupported):
+        return target.gradient.why
+    reason = underivable(target, graph, REFUSES.get(target.framework, {}))
+    if reason is None and target.framework == "tvm":
+        return _unsupported_by_tvm(target, graph)
+    return reason
+
+
+def _unsupported_by_tvm(target: Target, graph: Graph) -> str | None:
+    """relax.transform.Gradient wants every operator of the module to be registered."""
+    for operator in re.findall(r"\brelax\.op\.([\w.]+)\(", target.dialect.source(graph, "")):
+        if operator not in REGISTERED:
+            return f"relax.{operator} has no registered gradient"
+    dtypes = {graph.types[name].dtype for name in weights(graph)}
+    if len(dtypes) > 1:
+        return "one weighted sum cannot hold outputs of two dtypes"
+    return None
+
+
+def program(target: Target, graph: Graph) -> str:
+    """The standalone program of the gradients."""
+    assert isinstance(target.gradient, str)
+    leaves, outputs = sought(graph), list(graph.outputs)
+    further = {weight_name(name): graph.types[name] for name in weights(graph)}
+    names = {outputs.index(name): weight_name(name) for name in weights(graph)}
+    head = (
+        f"LEAVES = {tuple(leaf.name for leaf in leaves)!r}\nWEIGHTS = {names!r}  # number of an output -> its weights\n"
+    )
+    return target.text(graph, head + "\n" + target.gradient, further, [leaf.type for leaf in leaves])

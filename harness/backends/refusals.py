@@ -1,0 +1,45 @@
+"""What back ends refuse of the rare dtypes: measured by `python -m harness cells --update`, kept in refusals/*.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "refusals"
+
+Refusals = Mapping[tuple[str, str], str]
+"""(operator, dtype) -> the message that the framework refuses with, in short. The operator * stands for all."""
+
+
+@cache
+def load(record: str) -> Refusals:
+    """What the record of this name holds; nothing for the empty name, or where none was made yet."""
+    path = FOLDER / f"{record}.json"
+    if not record or not path.exists():
+        return {}
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return {
+        (operator, dtype): why
+        for operator, reasons in data.items()
+        for why, dtypes in reasons.items()
+        for dtype in dtypes.split()
+    }
+
+
+def why(record: str, operator: str, dtype: str) -> str | None:
+    """The reason that the record gives, if any."""
+    refused = load(record)
+    return refused.get((operator, dtype)) or refused.get(("*", dtype))
+
+
+def save(record: str, refused: Refusals) -> None:
+    """Write operator -> message -> dtypes: one line for each message, in alphabetical order."""
+    grouped: dict[str, dict[str, list[str]]] = {}
+    for (operator, dtype), why in sorted(refused.items()):
+        grouped.setdefault(operator, {}).setdefault(why, []).append(dtype)
+    data = {operator: {why: " ".join(dtypes) for why, dtypes in sorted(g.items())} for operator, g in grouped.items()}
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f"{record}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    load.cache_clear()

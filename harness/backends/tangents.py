@@ -1,0 +1,133 @@
+"""Programs of forward mode: how each framework pushes tangents through the model. Each `load(parameters)` returns a
+function from the inputs, the tangents of LEAVES last, to the tangents of the outputs whose numbers are MOVED."""
+
+from __future__ import annotations
+
+from generators.graph import Graph
+from harness.backends.documented import Patterns, refusal_of
+from harness.backends.gradients import REFUSES, underivable
+from harness.backends.target import Target
+from oracles.jvp import moved, tangent_name, tangents
+
+_VALUES = "[values[name] for name in [*INPUTS, *PARAMETERS] if name not in LEAVES.values()]"
+
+_TORCH = """
+def load(parameters):
+    def pushed(given):
+        def outputs(*leaves):
+            values = {{**given, **dict(zip(LEAVES, leaves))}}
+            results = model(*{values})
+            return tuple(results[i] for i in MOVED)
+
+        leaves = tuple(given[name] for name in LEAVES)
+        return torch.func.jvp(outputs, leaves, tuple(given[name] for name in LEAVES.values()))[1]
+
+    compiled = {compiled}
+
+    def run(*inputs):
+        given = {{**dict(zip(INPUTS, inputs)), **parameters}}
+        found = compiled({{name: torch.from_numpy(array) for name, array in given.items()}})
+        return [tangent.numpy() for tangent in found]
+
+    return run
+"""
+
+_TENSORFLOW = """
+def load(parameters):
+{decorator}    def pushed(given):
+        leaves, along = [given[name] for name in LEAVES], [given[name] for name in LEAVES.values()]
+        with tf.autodiff.ForwardAccumulator(leaves, along) as accumulator:
+            values = given
+            results = model(*{values})
+            found = [
+                accumulator.jvp(results[i], unconnected_gradients=tf.UnconnectedGradients.ZERO) for i in MOVED
+            ]
+        return [tf.convert_to_tensor(tangent) for tangent in found]  # from IndexedSlices, too
+
+    def run(*inputs):
+        given = {{**dict(zip(INPUTS, inputs)), **parameters}}
+        found = pushed({{name: tf.constant(array) for name, array in given.items()}})
+        return [tangent.numpy() for tangent in found]
+
+    return run
+"""
+
+_JAX = """
+def load(parameters):
+    def pushed(given):
+        def outputs(*leaves):
+            values = {{**given, **dict(zip(LEAVES, leaves))}}
+            results = model(*{values})
+            return [results[i] for i in MOVED]
+
+        leaves = [given[name] for name in LEAVES]
+        return jax.jvp(outputs, leaves, [given[name] for name in LEAVES.values()])[1]
+
+    compiled = {compiled}
+
+    def run(*inputs):
+        given = {{**dict(zip(INPUTS, inputs)), **parameters}}
+        with jax.default_device(jax.devices("cpu")[0]):  # also where there is a GPU
+            found = compiled({{name: jnp.asarray(array) for name, array in given.items()}})
+            return [np.asarray(tangent) for tangent in found]
+
+    return run
+"""
+
+TORCH_EAGER = _TORCH.format(values=_VALUES, compiled="pushed")
+TENSORFLOW_EAGER = _TENSORFLOW.format(values=_VALUES, decorator="")
+JAX_EAGER = _JAX.format(values=_VALUES, compiled="pushed")
+JAX_JIT = _JAX.format(values=_VALUES, compiled="jax.jit(pushed)")
+
+
+def torch_compiled(backend: str) -> str:
+    """The whole computation of the tangents, compiled."""
+    compiled = f'torch.compile(pushed, backend="{backend}", fullgraph=True, dynamic=False)'
+    return _TORCH.format(values=_VALUES, compiled=compiled)
+
+
+def tensorflow_function(options: str) -> str:
+    """The whole computation of the tangents as one tf.function."""
+    return _TENSORFLOW.format(values=_VALUES, decorator=f"    @tf.function{options}\n")
+
+
+UNKNOWN: Patterns = (
+    (
+        "torch",
+        "Trying to use forward AD with .* that does not support it|not implemented for the forward mode AD",
+        "no formula of forward mode (Trying to use forward AD with … that does not support it)",
+    ),
+    ("tensorflow", "gradient registry has no entry|No gradient defined for operation", "no registered gradient"),
+    ("jax", "can't apply forward-mode differentiation", "it has a rule of reverse mode only (custom_vjp)"),
+)
+"""What has no derivative of some kind."""
+_REFUSALS: Patterns = (
+    *UNKNOWN,
+    (
+        "jax",
+        "(Differentiation|JVP|Forward-mode differentiation) rule for .* not implemented",
+        "no rule of forward mode",
+    ),
+)
+"""What a framework says that it cannot push forward."""
+
+refusal = refusal_of(_REFUSALS)
+"""The documented reason why a framework refused."""
+
+
+def unsupported(target: Target, graph: Graph) -> str | None:
+    """Why this target cannot push tangents through the graph, or None. TensorFlow transposes its gradients, so that
+    what has none is refused here, too."""
+    if "jvp" not in target.modes:
+        return "no program of forward mode is written"
+    return underivable(target, graph, {} if target.framework == "jax" else REFUSES.get(target.framework, {}))
+
+
+def program(target: Target, graph: Graph) -> str:
+    """The standalone program of the tangents."""
+    directions = tangents(graph)
+    types = {tangent_name(name): graph.types[name] for name in directions}
+    names = {name: tangent_name(name) for name in directions}
+    head = f"LEAVES = {names!r}  # leaf -> its tangent\nMOVED = {moved(graph)!r}  # numbers of outputs\n"
+    results = [graph.types[graph.outputs[i]] for i in moved(graph)]
+    return target.text(graph, head + "\n" + target.modes["jvp"], types, results)

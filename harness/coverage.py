@@ -1,0 +1,117 @@
+"""What has been tested: operator x dtype x target x outcome, undetermined elements by operator, and which operator's
+result went into which. Runs add to one file, `coverage.json` in the findings folder."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from generators.graph import Graph, Node
+from harness.files import locked, replace_text
+from oracles.compare import Expected
+from oracles.verdict import Verdict
+
+FILE = "coverage.json"
+
+
+class CoverageError(ValueError):
+    """A coverage file that cannot be used; the message names it."""
+
+
+@dataclass
+class Coverage:
+    """cells:        (operator, dtype, target, status) -> how many nodes in cases with that status
+    elements:     operator -> elements of outputs that it computed
+    undetermined: operator -> those of them that a correct back end may set to anything
+    pairs:        (first, second) -> how often the second took a result of the first"""
+
+    cells: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    elements: Counter[str] = field(default_factory=Counter)
+    undetermined: Counter[str] = field(default_factory=Counter)
+    pairs: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+    def add(self, graph: Graph, expected: Expected, verdicts: Mapping[str, Verdict]) -> None:
+        """Count one examined case."""
+        nodes = {node.name: node for node in graph.nodes}
+        for node in graph.nodes:
+            dtype = dtype_of(graph, node)
+            for target, verdict in verdicts.items():
+                self.cells[node.op, dtype, target, verdict.status] += 1
+            for operand in node.operands:
+                if operand in nodes:
+                    self.pairs[nodes[operand].op, node.op] += 1
+        for name, value in zip(expected.names, expected.values, strict=True):
+            if name in nodes:
+                self.elements[nodes[name].op] += value.value.size
+                self.undetermined[nodes[name].op] += int(value.undetermined.sum())
+
+    def merge(self, other: Coverage) -> None:
+        """Add the counts of another."""
+        self.cells.update(other.cells)
+        self.elements.update(other.elements)
+        self.undetermined.update(other.undetermined)
+        self.pairs.update(other.pairs)
+
+    def to_json(self) -> dict:
+        """Plain JSON: counts as nested objects, key by key."""
+        return {
+            "cells": _nested(self.cells),
+            "elements": dict(self.elements),
+            "undetermined": dict(self.undetermined),
+            "pairs": _nested(self.pairs),
+        }
+
+
+def dtype_of(graph: Graph, node: Node) -> str:
+    """The dtype by which a node is counted: that of its first operand."""
+    return graph.types[node.operands[0]].dtype if node.operands else node.type.dtype
+
+
+def save(folder: Path, counted: Mapping[str, Coverage]) -> None:
+    """Add these counts, by question, to the file in `folder`. Several processes may do so at once."""
+    with locked(folder / ".coverage.lock"):
+        total = load(folder / FILE) if (folder / FILE).exists() else {}
+        for question, coverage in counted.items():
+            total.setdefault(question, Coverage()).merge(coverage)
+        replace_text(folder / FILE, json.dumps({name: one.to_json() for name, one in total.items()}))
+
+
+def load(path: Path) -> dict[str, Coverage]:
+    """What `save` wrote, by question. Raises CoverageError naming the file."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            question: Coverage(
+                Counter(dict(_flat(counts["cells"], 4))),
+                Counter(counts["elements"]),
+                Counter(counts["undetermined"]),
+                Counter(dict(_flat(counts["pairs"], 2))),
+            )
+            for question, counts in data.items()
+        }
+    except OSError as error:
+        raise CoverageError(f"{path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CoverageError(f"{path}: not a coverage file: {error}") from error
+
+
+def _nested(counts: Counter[tuple[str, ...]]) -> dict:
+    root: dict = {}
+    for key, count in sorted(counts.items()):
+        place = root
+        for part in key[:-1]:
+            place = place.setdefault(part, {})
+        place[key[-1]] = count
+    return root
+
+
+def _flat(tree: Mapping, depth: int) -> Iterable[tuple[tuple[str, ...], int]]:
+    for key, value in tree.items():
+        if depth == 1:
+            yield (key,), int(value)
+        else:
+            for rest, count in _flat(value, depth - 1):
+                yield (key, *rest), count

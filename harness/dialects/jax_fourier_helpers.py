@@ -1,0 +1,12 @@
+"""Pairs as complex numbers, for jax spellings. Read as text, as jax_helpers.py is."""
+
+import jax
+import jax.numpy as jnp
+
+
+def complex_of(x):
+    return jax.lax.complex(x[..., 0], x[..., 1])
+
+
+def pairs_of(y):
+    return jnp.stack([y.real, y.imag], axis=-1)

@@ -1,0 +1,34 @@
+"""Functions of matrices that jax spellings may call. Read as text, as jax_helpers.py is."""
+
+import jax
+import jax.numpy as jnp
+
+
+def formed(x, form):
+    """Elements beyond 4 as zeros; then a dominant diagonal, or x x^T + n I."""
+    x = jnp.where(jnp.abs(x) <= 4, x, 0)
+    rows, columns = x.shape[-2:]
+    if form == "gram":
+        return x @ x.mT + rows * jnp.eye(rows, dtype=x.dtype)
+    diagonal = (4 * columns + 1) * jnp.eye(rows, columns, dtype=x.dtype)
+    return x + {"tamed": 0 * diagonal, "shifted": diagonal, "turned": diagonal[:, ::-1]}[form]
+
+
+def triangular_solve(x, b, lower, unit, transposed):
+    t = formed(x, "tamed")
+    if not unit:
+        t = t + 5 * jnp.eye(t.shape[-1], dtype=t.dtype)
+    return jax.lax.linalg.triangular_solve(
+        t, b, left_side=True, lower=lower, transpose_a=transposed, unit_diagonal=unit
+    )
+
+
+def qr_factor(x):
+    """R with a positive diagonal."""
+    r = jnp.linalg.qr(x, mode="r")
+    return r * jnp.sign(jnp.diagonal(r, 0, -2, -1))[..., None]
+
+
+def eigenvalues(x):
+    """Of the symmetric matrix x + x^T."""
+    return jnp.linalg.eigvalsh(x + x.mT)

@@ -1,0 +1,59 @@
+"""Functions of arrays that relax spellings may call. Read as text, like relax_helpers.py."""
+
+import numpy as np
+from tvm import relax
+
+
+def vander(bb, x, columns, increasing, dtype):
+    """Products of powers."""
+    powers = [bb.emit(relax.op.expand_dims(x, 1))]
+    for _ in range(columns - 2):
+        powers.append(bb.emit(relax.op.multiply(powers[-1], powers[0])))
+    one = bb.emit(relax.op.full_like(powers[0], relax.const(1, dtype)))
+    powers = [one, *powers][:columns]
+    return relax.op.concat(powers if increasing else powers[::-1], axis=1)
+
+
+def tensordot(x, y, axes, shape, other, result):
+    """One product of matrices."""
+    terms = int(np.prod(other[:axes]))
+    left = relax.op.reshape(x, (int(np.prod(shape)) // terms, terms))
+    right = relax.op.reshape(y, (terms, int(np.prod(other)) // terms))
+    return relax.op.reshape(relax.op.matmul(left, right), result)
+
+
+def corrcoef(bb, x):
+    """Of the rows."""
+    d = bb.emit(relax.op.subtract(x, relax.op.mean(x, 1, keepdims=True)))
+    products = relax.op.matmul(d, relax.op.permute_dims(d, [1, 0]))
+    size = bb.emit(relax.op.sqrt(relax.op.sum(relax.op.multiply(d, d), 1, keepdims=True)))
+    return relax.op.divide(relax.op.divide(products, size), relax.op.permute_dims(size, [1, 0]))
+
+
+def nanmedian(bb, x, axis, dtype):
+    """The lower one of two in the middle."""
+    missing = bb.emit(relax.op.isnan(x))
+    rising = relax.op.sort(bb.emit(relax.op.where(missing, relax.const(np.inf, dtype), x)), axis, False)
+    there = relax.op.astype(relax.op.logical_not(missing), "int64")
+    count = bb.emit(relax.op.sum(there, axis, keepdims=True))
+    before = relax.op.floor_divide(relax.op.subtract(count, relax.const(1, "int64")), relax.const(2, "int64"))
+    place = relax.op.maximum(before, relax.const(0, "int64"))
+    found = relax.op.squeeze(relax.op.gather_elements(rising, place, axis), axis)
+    none = relax.op.squeeze(relax.op.equal(count, relax.const(0, "int64")), axis)
+    return relax.op.where(none, relax.const(np.nan, dtype), found)
+
+
+def histogram(x, bins, dtype):
+    """How many fall in each place."""
+    scaled = relax.op.multiply(relax.op.add(x, relax.const(2, dtype)), relax.const(bins / 4, dtype))
+    last = relax.op.equal(x, relax.const(2, dtype))
+    places = relax.op.where(last, relax.const(bins - 1, dtype), relax.op.floor(scaled))
+    same = relax.op.equal(relax.op.expand_dims(places, 1), relax.const(np.arange(bins).astype(dtype), dtype))
+    return relax.op.sum(relax.op.astype(same, "int64"), 0)
+
+
+def index_put(x, rows, columns, values, shape):
+    """Pairs of places, and what is added there."""
+    wide = relax.op.broadcast_to(columns, shape)
+    pairs = relax.op.concat([relax.op.expand_dims(relax.op.astype(i, "int64"), -1) for i in (rows, wide)], axis=-1)
+    return relax.op.scatter_nd(x, pairs, values, "add")

@@ -1,0 +1,40 @@
+"""Functions of matrices that tensorflow spellings may call. Read as text, as tensorflow_helpers.py is."""
+
+import tensorflow as tf
+
+
+def formed(x, form):
+    """Elements beyond 4 as zeros; then a dominant diagonal, or x x^T + n I."""
+    x = tf.where(tf.abs(x) <= 4, x, tf.zeros_like(x))
+    rows, columns = x.shape[-2:]
+    if form == "gram":
+        return tf.matmul(x, x, transpose_b=True) + rows * tf.eye(rows, dtype=x.dtype)
+    diagonal = (4 * columns + 1) * tf.eye(rows, columns, dtype=x.dtype)
+    return x + {"tamed": 0 * diagonal, "shifted": diagonal, "turned": tf.reverse(diagonal, [-1])}[form]
+
+
+def triangular_solve(x, b, lower, unit, transposed):
+    t = formed(x, "tamed")
+    n = t.shape[-1]
+    t = tf.linalg.set_diag(t, tf.ones_like(t[..., 0])) if unit else t + 5 * tf.eye(n, dtype=t.dtype)
+    return tf.linalg.triangular_solve(t, b, lower=lower, adjoint=transposed)
+
+
+def matrix_power(x, k):
+    if k == 0:
+        return tf.eye(x.shape[-1], batch_shape=x.shape[:-2], dtype=x.dtype)
+    y = x
+    for _ in range(k - 1):
+        y = tf.matmul(y, x)
+    return tf.identity(y)
+
+
+def qr_factor(x):
+    """R with a positive diagonal."""
+    r = tf.linalg.qr(x)[1]
+    return r * tf.expand_dims(tf.sign(tf.linalg.diag_part(r)), -1)
+
+
+def eigenvalues(x):
+    """Of the symmetric matrix x + x^T."""
+    return tf.linalg.eigvalsh(x + tf.linalg.matrix_transpose(x))

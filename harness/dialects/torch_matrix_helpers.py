@@ -1,0 +1,33 @@
+"""Functions of matrices that torch spellings may call. Read as text, as torch_helpers.py is."""
+
+import torch
+
+
+def formed(x, form):
+    """Elements beyond 4 as zeros; then a dominant diagonal, or x x^T + n I."""
+    x = torch.where(x.abs() <= 4, x, torch.zeros_like(x))
+    rows, columns = x.shape[-2:]
+    if form == "gram":
+        return x @ x.mT + rows * torch.eye(rows, dtype=x.dtype)
+    diagonal = (4 * columns + 1) * torch.eye(rows, columns, dtype=x.dtype)
+    return x + {"tamed": 0 * diagonal, "shifted": diagonal, "turned": diagonal.flip(-1)}[form]
+
+
+def triangular_solve(x, b, lower, unit, transposed):
+    t = formed(x, "tamed")
+    if not unit:
+        t = t + 5 * torch.eye(t.shape[-1], dtype=t.dtype)
+    if transposed:
+        t = t.mT
+    return torch.linalg.solve_triangular(t, b, upper=lower == transposed, unitriangular=unit)
+
+
+def qr_factor(x):
+    """R with a positive diagonal."""
+    r = torch.linalg.qr(x, mode="r").R
+    return r * torch.sign(torch.diagonal(r, 0, -2, -1)).unsqueeze(-1)
+
+
+def eigenvalues(x):
+    """Of the symmetric matrix x + x^T."""
+    return torch.linalg.eigvalsh(x + x.mT)

@@ -1,0 +1,30 @@
+"""Hypothesis profiles: how much a run of the tests draws."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# health checks that do not apply: running a compiler on an example is slow by nature
+_HEALTH = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+_NIGHTLY = "nightly"
+
+
+def register() -> None:
+    """Make the profiles known and load the one for this place; `--hypothesis-profile` overrides it."""
+    settings.register_profile("dev", max_examples=30, deadline=None, suppress_health_check=_HEALTH)
+    settings.register_profile(
+        "ci", parent=settings.get_profile("dev"), max_examples=15, derandomize=True, database=None
+    )
+    settings.register_profile(_NIGHTLY, parent=settings.get_profile("dev"), max_examples=2000)
+
+
+def choose() -> None:
+    """`ci` where the environment says so, else `dev`."""
+    settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def nightly() -> bool:
+    """Is this the profile that leaves nothing out?"""
+    return settings.get_current_profile_name() == _NIGHTLY

@@ -1,0 +1,67 @@
+"""A question: what is run of a case on a target, and what a correct run returns. Everything from the laboratory to
+the reproducer works on any question; `harness/questions/` gathers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from generators.graph import Graph
+from generators.graphs import PLAIN, Case, Style
+from generators.inputs import Arrays
+from harness.backends import Target
+from oracles import forward
+from oracles.compare import Expected
+from oracles.outcome import Rejected
+
+
+@dataclass(frozen=True)
+class Question:
+    """name:        of the oracle, as findings and known issues carry it
+    expect:      what every run of a case is judged against
+    program:     the text that a target runs for a graph
+    unsupported: why a target cannot run it, or None; every reason was written down by somebody
+    arrays:      what the program is given, by name of INPUTS and PARAMETERS
+    prepare:     the case that is examined in place of a drawn one
+    refusal:     why an exception is a documented refusal of what this question asks for, or None
+    inherits:    questions whose known issues hold here, too: a fault of an operator shows in all that runs it
+    traces:      outputs are values of the graph, so that any node can be made one and looked at
+    style:       what its cases are made of
+    concerns:    is it worth asking about this operator?"""
+
+    name: str
+    expect: Callable[[Case], Expected]
+    program: Callable[[Target, Graph], str] = Target.program
+    unsupported: Callable[[Target, Graph], str | None] = Target.unsupported
+    arrays: Callable[[Case], Arrays] = lambda case: case.arrays
+    prepare: Callable[[Case], Case] = lambda case: case
+    refusal: Callable[[Target, Rejected], str | None] = lambda target, outcome: None
+    inherits: tuple[str, ...] = ()
+    traces: bool = False
+    style: Style = PLAIN
+    concerns: Callable[[str], bool] = lambda operator: True
+
+    @property
+    def oracles(self) -> tuple[str, ...]:
+        """Names of the oracles whose known issues explain a discrepancy of this question."""
+        return (self.name, *self.inherits)
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """All that a person needs to run a case again: the text that ran and its modules, what it was given, and what a
+    correct run returns."""
+
+    program: str
+    modules: tuple[str, ...]
+    arrays: Arrays
+    expected: Expected
+
+
+def exhibit(question: Question, target: Target, case: Case) -> Exhibit:
+    """The case as this question has it run on the target."""
+    program = question.program(target, case.graph)
+    return Exhibit(program, target.modules, question.arrays(case), question.expect(case))
+
+
+FORWARD = Question(forward.NAME, forward.expect, traces=True)

@@ -1,0 +1,29 @@
+"""Does a target differentiate what it computes? The programs stand in `harness/backends/gradients.py`."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from generators.graphs import SMOOTH, SeededDraw, build_case
+from harness.backends import gradients
+from harness.question import FORWARD, Question
+from oracles import gradient
+
+
+@cache
+def differentiable(operator: str) -> bool:
+    """Can a floating result depend on a floating operand? Looked at in a few cases drawn of the operator alone."""
+    drawn = (build_case(SeededDraw(f"{operator}/{i}"), 1, (operator,), SMOOTH) for i in range(12))
+    return any(gradient.sought(case.graph) for case in drawn if case.graph.operators == (operator,))
+
+
+GRADIENT = Question(
+    gradient.NAME,
+    gradient.expect,
+    program=gradients.program,
+    unsupported=gradients.unsupported,
+    arrays=gradient.given,
+    inherits=(FORWARD.name,),
+    style=SMOOTH,
+    concerns=differentiable,
+)

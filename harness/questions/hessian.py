@@ -1,0 +1,29 @@
+"""Does a target differentiate twice? The programs stand in `harness/backends/hessians.py`."""
+
+from __future__ import annotations
+
+from generators.graphs import SMOOTH
+from harness.backends import hessians
+from harness.question import FORWARD, Question
+from harness.questions.gradient import GRADIENT
+from harness.questions.jvp import JVP
+from oracles import curvature, hessian
+
+
+def concerns(operator: str) -> bool:
+    """Is it differentiated twice?"""
+    return operator in curvature.OPERATORS
+
+
+HESSIAN = Question(
+    hessian.NAME,
+    hessian.expect,
+    program=hessians.program,
+    unsupported=hessians.unsupported,
+    arrays=hessian.given,
+    prepare=hessian.prepare,
+    refusal=hessians.refusal,
+    inherits=(FORWARD.name, GRADIENT.name, JVP.name),
+    style=SMOOTH,
+    concerns=concerns,
+)

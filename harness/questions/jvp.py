@@ -1,0 +1,21 @@
+"""Does a target push tangents forward? The programs stand in `harness/backends/tangents.py`."""
+
+from __future__ import annotations
+
+from generators.graphs import SMOOTH
+from harness.backends import tangents
+from harness.question import FORWARD, Question
+from harness.questions.gradient import GRADIENT, differentiable
+from oracles import jvp
+
+JVP = Question(
+    jvp.NAME,
+    jvp.expect,
+    program=tangents.program,
+    unsupported=tangents.unsupported,
+    arrays=jvp.given,
+    refusal=tangents.refusal,
+    inherits=(FORWARD.name, GRADIENT.name),
+    style=SMOOTH,
+    concerns=differentiable,
+)

@@ -1,0 +1,60 @@
+"""Inputs and parameters that are views."""
+
+from __future__ import annotations
+
+from generators.graph import Graph
+from harness.backends import Target
+from harness.question import FORWARD, Question
+from oracles import layouts
+
+_VIEWS = '''
+
+once = load
+OUTPUTS += OUTPUTS
+LAYOUTS = {layouts!r}
+
+
+def viewed(array, layout):
+    """The same values in other memory."""
+    if not array.ndim or not array.size:
+        return array
+    if layout == "transposed":
+        return np.asfortranarray(array)
+    if layout == "expanded":
+        return np.broadcast_to(array[:1], array.shape)
+    if layout == "reversed":
+        return array[..., ::-1].copy()[..., ::-1]
+    if layout == "offset":
+        buffer = np.zeros(array.size + 1, array.dtype)
+        view = buffer[1:].reshape(array.shape)
+    else:
+        buffer = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+        view = buffer[..., ::2]
+    view[...] = array
+    return view
+
+
+def load(parameters):
+    {compiled}
+
+    def run(*inputs):
+        outputs = [np.array(output) for output in contiguous(*inputs)]
+        return [*outputs, *strided(*[viewed(x, LAYOUTS[name]) for name, x in zip(INPUTS, inputs)])]
+
+    return run
+'''
+
+_VIEWED = "once({name: viewed(x, LAYOUTS[name]) for name, x in parameters.items()})"
+
+
+def program(target: Target, graph: Graph) -> str:
+    """The target's own program, called with contiguous arrays and with views of the same values. Where there are no
+    parameters the same compiled function gets both: what it assumed of the first may not hold for the second."""
+    chosen = layouts.layouts(graph)
+    if target.dialect.name == "torch":  # torch.from_numpy takes no negative strides, as documented
+        chosen = {name: "transposed" if layout == "reversed" else layout for name, layout in chosen.items()}
+    compiled = f"contiguous = once(parameters)\n    strided = {_VIEWED if graph.parameters else 'contiguous'}"
+    return target.program(graph) + _VIEWS.format(layouts=chosen, compiled=compiled)
+
+
+LAYOUTS = Question(layouts.NAME, layouts.expect, program, arrays=layouts.arrays, inherits=(FORWARD.name,))

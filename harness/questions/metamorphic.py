@@ -1,0 +1,10 @@
+"""A graph beside an edit of it that has to agree with it."""
+
+from __future__ import annotations
+
+from harness.question import FORWARD, Question
+from oracles import forward, metamorphic
+
+METAMORPHIC = Question(
+    metamorphic.NAME, forward.expect, prepare=metamorphic.prepare, inherits=(FORWARD.name,), traces=True
+)

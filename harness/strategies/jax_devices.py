@@ -1,0 +1,94 @@
+"""JAX: one process and several devices, virtual ones on a CPU. Data, tensor and FSDP-like sharding of arrays, and the
+same by hand (shard_map)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from generators.training import Training
+from harness.strategies.jax_program import MODULES
+from harness.strategies.strategy import Strategy
+
+WORLDS = (1, 2, 3, 4, 8)
+
+_MESH = '''
+def placed(value, *axes):
+    """The array on all devices, these axes spread where they are even."""
+    mesh = Mesh(np.array(jax.devices()), ("d",))
+    count = len(jax.devices())
+    even = [axis if axis and value.shape[i] % count == 0 else None for i, axis in enumerate(axes)]
+    return jax.device_put(jnp.asarray(value), NamedSharding(mesh, P(*even)))
+'''
+_COPIES = '''
+def spread(parameters):
+    """A copy on each device."""
+    return {name: placed(value) for name, value in parameters.items()}
+'''
+_SHARDS = '''
+def spread(parameters):
+    """The first dimension spread over the devices, as FSDP does."""
+    return {name: placed(value, "d") for name, value in parameters.items()}
+'''
+_COLUMNS = '''
+def spread(parameters):
+    """The second dimension of weights spread over the devices."""
+    return {
+        name: placed(value, None, "d") if value.ndim > 1 else placed(value) for name, value in parameters.items()
+    }
+'''
+_SAMPLES = '''
+def feed(arrays):
+    """The samples spread over the devices."""
+    return [placed(array, "d") for array in arrays]
+'''
+_EVERYWHERE = '''
+def feed(arrays):
+    """All samples on each device."""
+    return [placed(array) for array in arrays]
+'''
+_BY_HAND = '''
+def gradient(p, trained, x, y, coefficient):
+    """The loss of these samples, and its gradients by what is trained: of each device's share, then added up."""
+
+    def local(p, trained, x, y, coefficient):
+        found = jax.value_and_grad(lambda t: criterion({**p, **t}, x, y, coefficient))(trained)
+        return jax.lax.psum(found, "d")
+
+    mesh = Mesh(np.array(jax.devices()), ("d",))
+    shares = (P(), P(), P("d"), P("d"), P("d"))
+    return jax.shard_map(local, mesh=mesh, in_specs=shares, out_specs=P(), check_vma=False)(
+        p, trained, x, y, coefficient
+    )
+'''
+
+
+def _uneven(training: Training, world: int) -> str | None:
+    parts = training.settings.accumulate
+    sizes = {
+        (last - first) // parts + (i < (last - first) % parts)
+        for first, last in training.settings.batches
+        for i in range(parts)
+    }
+    if any(size % world for size in sizes):
+        return "JAX spreads arrays evenly only"
+    return _no_batch_norm(training, world)
+
+
+def _no_batch_norm(training: Training, world: int) -> str | None:
+    return "batch normalisation is not written for JAX" if "batch_norm" in training.network.kinds else None
+
+
+def _jax(name: str, pieces: Mapping[str, str], unsupported=_uneven) -> Strategy:
+    return Strategy(
+        name, "jax", MODULES, WORLDS, {"placed": _MESH, **pieces}, shards=False, one_process=True,
+        unsupported=unsupported,
+    )  # fmt: skip
+
+
+STRATEGIES = (
+    _jax("jax-data", {"spread": _COPIES, "feed": _SAMPLES}),
+    _jax("jax-fsdp", {"spread": _SHARDS, "feed": _SAMPLES}),
+    _jax("jax-tensor", {"spread": _COLUMNS, "feed": _EVERYWHERE}, _no_batch_norm),
+    _jax("jax-tensor-data", {"spread": _COLUMNS, "feed": _SAMPLES}),
+    _jax("jax-shard-map", {"spread": _COPIES, "feed": _SAMPLES, "gradient": _BY_HAND}),
+)

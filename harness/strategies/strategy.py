@@ -1,0 +1,73 @@
+"""A distribution strategy: how a training program is spread over ranks, as pieces of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from generators.training import Training
+
+TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent.parent / "templates"), undefined=StrictUndefined,
+    trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Monte Carlo arithmetic: so many runs in float64 in which results, gradients and parameters are off by a random
+    part of this unit roundoff; what gradients lose on their way between ranks comes on top."""
+
+    runs: int
+    unit: float
+    sent: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """name:        framework-strategy-variant
+    framework:   whose programs it is printed for
+    modules:     what a rank imports before its first program; they must be there for the strategy to be available
+    worlds:      numbers of ranks that it is run with
+    pieces:      functions of the program by name, in place of those of training on one device
+    imports:     lines that the pieces need
+    factor:      of the loss, as source text: `world` where the ranks' gradients are averaged, "1" where they are added
+    shards:      batch statistics are those of each rank's samples (True), or of the whole batch (False)
+    one_process: one process drives all devices, and returns what every rank would
+    lossy:       the relative error with which gradients travel by design (0: none)
+    unsupported: why it cannot run a training run on so many ranks, or None; somebody wrote every reason down"""
+
+    name: str
+    framework: str
+    modules: tuple[str, ...]
+    worlds: tuple[int, ...]
+    pieces: Mapping[str, str]
+    imports: tuple[str, ...] = ()
+    factor: str = "1"
+    shards: bool = True
+    one_process: bool = False
+    lossy: float = 0.0
+    unsupported: Callable[[Training, int], str | None] = field(default=lambda training, world: None)
+
+    def processes(self, world: int) -> int:
+        """How many processes run on so many ranks or devices."""
+        return 1 if self.one_process else world
+
+    def environment(self, world: int) -> dict[str, str]:
+        """Variables that its processes need."""
+        if self.framework != "jax":
+            return {}
+        # a device of its own for each, and none for the threads of one operation
+        return {"XLA_FLAGS": f"--xla_force_host_platform_device_count={world} --xla_cpu_multi_thread_eigen=false"}
+
+
+def first_reason(*reasons: Callable[[Training, int], str | None]) -> Callable[[Training, int], str | None]:
+    """The first of several reasons that holds."""
+
+    def unsupported(training: Training, world: int) -> str | None:
+        return next((why for reason in reasons if (why := reason(training, world))), None)
+
+    return unsupported

@@ -1,0 +1,182 @@
+"""Training programs for PyTorch: the model as a module, and the loop around it, which strategies change in places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from generators.networks import Layer, Network
+from generators.training import Training
+from harness.strategies.strategy import TEMPLATES, Noise, Strategy
+
+LOSSES = {
+    "mse": 'torch.nn.functional.mse_loss(outputs, y, reduction="none").mean(1)',
+    "smooth_l1": 'torch.nn.functional.smooth_l1_loss(outputs, y, reduction="none").mean(1)',
+    "cross_entropy": 'torch.nn.functional.cross_entropy(outputs, y, reduction="none")',
+}
+MODULES = ("torch", "torch.distributed", "torch._dynamo", "torch.nn.parallel", "torch.distributed.optim")
+"""What ranks import before they are forked: a first import costs seconds."""
+OPTIMIZERS = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "rmsprop": "RMSprop", "adagrad": "Adagrad"}
+LAYERS = {"gelu": "GELU", "tanh": "Tanh", "sigmoid": "Sigmoid", "silu": "SiLU", "relu": "ReLU", "flatten": "Flatten"}
+
+ALONE: Mapping[str, str] = {
+    "distribute": """
+def distribute(model, rank, world):
+    return model, optimizer_of(model.parameters())
+""",
+    "share": '''
+def share(part, rank, world):
+    """The samples of a batch that this rank has: as even a split as there is, the first ranks' shares being larger."""
+    return np.array_split(part, world)[rank]
+''',
+    "backward": '''
+def backward(subject, x, y, coefficient, last, world):
+    """Adds the gradients of these samples; returns their part of the loss. last: the optimiser steps next."""
+    loss = criterion(subject(x), y, coefficient)
+    (loss * FACTOR(world)).backward()
+    return loss.detach()
+''',
+    "summed": '''
+def summed(value, world):
+    """The sum over all ranks."""
+    return value
+''',
+    "predict": """
+def predict(subject, x):
+    return subject(x)
+""",
+    "module": '''
+def module(subject):
+    """The model itself, with the names that it was given."""
+    return subject
+''',
+    "whole": '''
+def whole(value):
+    """All of a tensor that may be spread over the ranks."""
+    return value
+''',
+    "gradients": """
+def gradients(subject):
+    named = module(subject).named_parameters()
+    return {name: whole(p.grad).clone() for name, p in named if p.requires_grad and p.grad is not None}
+""",
+    "clip": """
+def clip(subject, limit):
+    torch.nn.utils.clip_grad_norm_(subject.parameters(), limit)
+""",
+    "parameters": """
+def parameters(subject):
+    return {name: whole(parameter) for name, parameter in module(subject).named_parameters()}
+""",
+    "buffers": """
+def buffers(subject):
+    return {name: whole(buffer) for name, buffer in module(subject).named_buffers()}
+""",
+    "states": '''
+def states(subject, optimizer):
+    """What the optimiser keeps of each parameter."""
+    found = {}
+    for name, parameter in module(subject).named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            if isinstance(value, torch.Tensor):
+                found[f"{name}.{key}"] = whole(value)
+    return found
+''',
+}
+"""What a strategy may change, as it is on one device."""
+
+
+_IN_SHARES = '''
+def backward(subject, x, y, coefficient, last, world):
+    """Adds the gradients of these samples; returns their part of the loss. last: the optimiser steps next."""
+    total = 0.0
+    for number, mine in enumerate(np.array_split(np.arange(len(x)), {shards})):
+        kept = [buffer.clone() for buffer in subject.buffers()]{before}
+        loss = criterion(subject(x[mine]), y[mine], coefficient[mine])
+        loss.backward(){after}
+        total += loss.detach()
+        if number:
+            for buffer, value in zip(subject.buffers(), kept):
+                buffer.copy_(value)
+    return total
+'''
+
+
+def program(training: Training, strategy: Strategy, noise: Noise | None = None) -> str:
+    """The text that every rank runs: it defines `train(rank, world, arrays)`. noise: of the reference."""
+    network, settings = training.network, training.settings
+    pieces = {**ALONE, **strategy.pieces}
+    return TEMPLATES.get_template("train_torch.py.j2").render(
+        imports=strategy.imports,
+        settings=settings,
+        batches=list(settings.batches),
+        frozen=list(network.frozen),
+        factor=f"lambda world: {strategy.factor}",
+        definition=definition(network),
+        forward=forward(network),
+        loss=LOSSES[settings.loss],
+        optimizer=_optimizer(training),
+        pieces=[pieces[name].strip("\n") for name in pieces],
+        noise=noise,
+    )
+
+
+def alone(shards: int, sent: bool = False) -> Strategy:
+    """One device. Batch statistics are those of so many shares of each batch, and running statistics those of the
+    first share, as ranks have them. sent: each share's gradients lose what they lose on their way between ranks."""
+    text = _IN_SHARES.format(
+        shards=shards,
+        before="\n        before = [p.grad.clone() if p.grad is not None else 0.0 for p in subject.parameters()]"
+        * sent,
+        after="\n        lose(subject.parameters(), before)" * sent,
+    )
+    pieces = {"backward": text} if shards > 1 or sent else {}
+    return Strategy("torch-alone", "torch", MODULES, (1,), pieces)
+
+
+def definition(network: Network) -> list[str]:
+    """Lines that make the layers."""
+    shapes = {"x": network.shape} | {layer.name: layer.shape for layer in network.layers}
+    lines = []
+    for layer in network.layers:
+        text = _module(layer, shapes)
+        if text:
+            lines.append(f"self.{layer.name} = {text}")
+        if layer.tied:
+            lines.append(f"self.{layer.name}.weight = self.{layer.tied}.weight")
+    return lines
+
+
+def _module(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
+    given, n = shapes[layer.inputs[0]], layer.numbers
+    match layer.kind:
+        case "linear":
+            return f"torch.nn.Linear({given[-1]}, {n['features']}, bias={bool(n['bias'])})"
+        case "conv2d":
+            return f"torch.nn.Conv2d({given[0]}, {n['channels']}, {n['kernel']}, padding={n['kernel'] // 2})"
+        case "layer_norm":
+            return f"torch.nn.LayerNorm({given[-1]})"
+        case "batch_norm":
+            return f"torch.nn.BatchNorm{'1d' if len(given) == 1 else '2d'}({given[0]})"
+        case "embedding":
+            return f"torch.nn.Embedding({n['vocabulary']}, {n['features']})"
+        case "add":
+            return ""
+        case kind:
+            return f"torch.nn.{LAYERS[kind]}()"
+
+
+def forward(network: Network) -> list[str]:
+    """Lines of the forward pass."""
+    lines = []
+    for layer in network.layers:
+        if layer.name in network.idle:
+            continue
+        text = " + ".join(layer.inputs) if layer.kind == "add" else f"self.{layer.name}({layer.inputs[0]})"
+        lines.append(f"{layer.name} = {text}")
+    return [*lines, f"return {network.layers[-1].name}"]
+
+
+def _optimizer(training: Training) -> str:
+    flags = {"nesterov", "amsgrad"}
+    options = [f"{k}={bool(v) if k in flags else v!r}" for k, v in training.settings.options]
+    return f"torch.optim.{OPTIMIZERS[training.settings.optimizer]}, dict({', '.join(options)})"

@@ -1,0 +1,180 @@
+"""PyTorch: parameters, gradients and optimiser state are spread over the ranks. FullyShardedDataParallel in its
+sharding modes, `fully_shard`, and layers that are themselves spread (tensor parallel)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from generators.training import Training
+from harness.strategies.strategy import Strategy, first_reason
+from harness.strategies.torch_data import START, SUMMED, WORLDS, distribute, small_shards
+from harness.strategies.torch_program import MODULES
+
+SHARDED = (*MODULES, "torch.distributed.fsdp", "torch.distributed.tensor.parallel")
+_TENSOR = "from torch.distributed.tensor import DTensor"
+_MESH = "from torch.distributed.device_mesh import init_device_mesh"
+WHOLE = '''
+def whole(value):
+    """All of a tensor that may be spread over the ranks."""
+    return value.full_tensor() if isinstance(value, DTensor) else value
+'''
+Reason = Callable[[Training, int], str | None]
+
+
+def no_batch_norm(why: str) -> Reason:
+    """A reason that names batch normalisation."""
+    return lambda training, world: why if "batch_norm" in training.network.kinds else None
+
+
+def _idle(training: Training, world: int) -> str | None:
+    if training.network.idle:
+        return (
+            "a layer that nothing uses has gradients of zero in a flat parameter, and is trained (weight decay, state)"
+        )
+    return None
+
+
+# ---- FullyShardedDataParallel ------------------------------------------------------------------------
+
+_FSDP = "from torch.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel, ShardingStrategy"
+_FSDP_STATE = "from torch.distributed.fsdp import FullOptimStateDictConfig, StateDictType"
+_FSDP_PIECES = {
+    "gradients": """
+def gradients(subject):
+    with FullyShardedDataParallel.summon_full_params(subject, with_grads=True):
+        named = subject.named_parameters()
+        return {name: p.grad.clone() for name, p in named if p.requires_grad and p.grad is not None}
+""",
+    "clip": """
+def clip(subject, limit):
+    subject.clip_grad_norm_(limit)
+""",
+    "parameters": """
+def parameters(subject):
+    with FullyShardedDataParallel.summon_full_params(subject):
+        return {name: parameter.detach().clone() for name, parameter in subject.named_parameters()}
+""",
+    "module": '''
+def module(subject):
+    """The model itself, with the names that it was given."""
+    return subject.module
+''',
+    "states": '''
+def states(subject, optimizer):
+    """What the optimiser keeps of each parameter."""
+    every = FullStateDictConfig(rank0_only=False), FullOptimStateDictConfig(rank0_only=False)
+    with FullyShardedDataParallel.state_dict_type(subject, StateDictType.FULL_STATE_DICT, *every):
+        kept = FullyShardedDataParallel.optim_state_dict(subject, optimizer)["state"]
+    return {
+        f"{name}.{key}": value
+        for name, values in kept.items()
+        for key, value in values.items()
+        if isinstance(value, torch.Tensor)
+    }
+''',
+}
+
+
+def _fsdp(name: str, mode: str, worlds: tuple[int, ...] = WORLDS) -> Strategy:
+    text = f"""    subject = FullyShardedDataParallel(
+        model, use_orig_params=True, device_id=torch.device("cpu"), sharding_strategy=ShardingStrategy.{mode}
+    )"""
+    if mode.startswith("HYBRID"):
+        text = f"""    mesh = init_device_mesh("cpu", (world // 2, 2))
+    subject = FullyShardedDataParallel(
+        model, use_orig_params=True, device_id=torch.device("cpu"), sharding_strategy=ShardingStrategy.{mode},
+        device_mesh=mesh,
+    )"""
+    return Strategy(
+        name, "torch", SHARDED, worlds,
+        {"start": START, "distribute": distribute(text), "summed": SUMMED, **_FSDP_PIECES},
+        imports=(_FSDP, _FSDP_STATE, _MESH), factor="world",
+        unsupported=first_reason(small_shards, _idle, no_batch_norm("the ranks' running statistics stay apart")),
+    )  # fmt: skip
+
+
+# ---- fully_shard --------------------------------------------------------------------------------------
+
+_FULLY = "from torch.distributed.fsdp import FSDPModule, fully_shard"
+_RESHARD = """
+def predict(subject, x):
+    outputs = subject(x)
+    for part in subject.modules():  # the root stays whole after a forward pass: not the optimiser's parameters
+        if isinstance(part, FSDPModule):
+            part.reshard()
+    return outputs
+"""
+_EACH = """    mesh = init_device_mesh("cpu", {mesh})
+    for child in model.children():
+        if any(True for _ in child.parameters()):
+            fully_shard(child, mesh=mesh{options})
+    subject = fully_shard(model, mesh=mesh{options})"""
+_ONCE = """    subject = fully_shard(model, mesh=init_device_mesh("cpu", {mesh}){options})"""
+
+
+def _tied(training: Training, world: int) -> str | None:
+    if any(layer.tied for layer in training.network.layers):
+        return "layers that share a weight belong to one group (FSDP2 shards shared parameters only within one)"
+    return None
+
+
+def _fully(
+    name: str, lines: str, mesh: str = "(world,)", worlds: tuple[int, ...] = WORLDS, options: str = ""
+) -> Strategy:
+    reasons: list[Reason] = [small_shards, no_batch_norm("the ranks' running statistics stay apart")]
+    if "children" in lines:
+        reasons.append(_tied)
+    return Strategy(
+        name, "torch", SHARDED, worlds,
+        {
+            "start": START, "distribute": distribute(lines.format(mesh=mesh, options=options)), "summed": SUMMED,
+            "whole": WHOLE, "predict": _RESHARD,
+        },
+        imports=(_FULLY, _TENSOR, _MESH), factor="world", unsupported=first_reason(*reasons),
+    )  # fmt: skip
+
+
+# ---- tensor parallel ----------------------------------------------------------------------------------
+
+_PARALLEL = "from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module"
+_LAYOUTS = "from torch.distributed.tensor import Replicate"
+_TOGETHER = '''
+def share(part, rank, world):
+    """Every rank sees the whole batch."""
+    return part
+'''
+
+
+def _linear(training: Training, world: int) -> str | None:
+    kinds = {layer.kind for layer in training.network.layers if layer.name not in training.network.idle}
+    if "linear" not in kinds:
+        return "no dense layer to spread"
+    if training.settings.clip:
+        return "clip_grad_norm_ takes no mixture (got mixed torch.Tensor and DTensor)"
+    return _tied(training, world)
+
+
+def _tensor(name: str, style: str) -> Strategy:
+    lines = f"""    mesh = init_device_mesh("cpu", (world,))
+    plan = {{name: {style} for name, layer in model.named_children() if isinstance(layer, torch.nn.Linear)}}
+    subject = parallelize_module(model, mesh, plan)"""
+    return Strategy(
+        name, "torch", SHARDED, WORLDS,
+        {"start": START, "distribute": distribute(lines), "share": _TOGETHER, "whole": WHOLE},
+        imports=(_PARALLEL, _LAYOUTS, _TENSOR, _MESH), shards=False, unsupported=_linear,
+    )  # fmt: skip
+
+
+EVEN = (2, 4, 8)
+STRATEGIES = (
+    _fsdp("torch-fsdp", "FULL_SHARD"),
+    _fsdp("torch-fsdp-grad-op", "SHARD_GRAD_OP"),
+    _fsdp("torch-fsdp-no-shard", "NO_SHARD"),
+    _fsdp("torch-fsdp-hybrid", "HYBRID_SHARD", (4, 8)),
+    _fully("torch-fully-shard", _EACH),
+    _fully("torch-fully-shard-once", _ONCE),
+    _fully("torch-fully-shard-kept", _EACH, options=", reshard_after_forward=False"),
+    _fully("torch-hsdp", _EACH, '(world // 2, 2), mesh_dim_names=("copies", "shards")', EVEN),
+    _tensor("torch-tensor-columns", "ColwiseParallel(output_layouts=Replicate())"),
+    _tensor("torch-tensor-rows", "RowwiseParallel(input_layouts=Replicate())"),
+)

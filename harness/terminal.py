@@ -1,0 +1,48 @@
+"""What all commands share: the console, bad input in one clear line, durations, globs, JSON files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from harness.globs import matching
+
+console = Console()
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON, too.")]
+
+
+def fail(message: str) -> typer.Exit:
+    """One clear line on stderr, and exit status 2."""
+    Console(stderr=True).print(f"dissent: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+    return typer.Exit(2)
+
+
+def write_json(path: Path | None, data: object) -> None:
+    if path is None:
+        return
+    try:
+        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise fail(f"cannot write {path}: {error.strerror}") from error
+
+
+def seconds_of(text: str) -> float:
+    """A duration such as 90, 90s, 5m or 1.5h, in seconds. Raises typer.BadParameter."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if not match:
+        raise typer.BadParameter(f"{text!r} is not a duration such as 90s, 5m or 1h")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def named(globs: str, names: Iterable[str], kind: str) -> tuple[str, ...]:
+    """The names that match comma-separated globs; one clear line where one matches nothing."""
+    try:
+        return matching(globs, names, kind)
+    except ValueError as error:
+        raise fail(str(error)) from error

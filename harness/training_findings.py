@@ -1,0 +1,171 @@
+"""From a strategy that deviates to a finding: smaller, confirmed, and stored as a program that anyone can run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from generators.training import Training, arrays_of, dumps
+from harness.files import locked, replace_text
+from harness.reduce import Budget
+from harness.reduce_training import reduce_training
+from harness.reproducer import INLINE, PROLOGUE, WRONG, literal
+from harness.strategies import Strategy
+from harness.strategies.programs import program
+from harness.trainings import Gym, Judgement
+from harness.worker import versions_of
+from oracles.compare import Expected
+from oracles.discrepancy import SYMPTOMS
+from oracles.verdict import normalized
+
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).with_name("templates")), undefined=StrictUndefined,
+    trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One inconsistency of a strategy, as its folder's `finding.json` keeps it. world: ranks of the smallest run; twin:
+    the status of the same run in float64, which tells a wrong algorithm from rounding (None: it is one)."""
+
+    fingerprint: str
+    symptom: str
+    strategy: str
+    world: int
+    part: str
+    message: str
+    twin: str | None
+    layers: tuple[str, ...]
+    versions: Mapping[str, str]
+    path: str = ""
+
+
+def fingerprint(strategy: Strategy, training: Training, judgement: Judgement) -> str:
+    """Symptom, strategy, the kind of what is wrong, and the kinds of layers, e.g. value-torch-ddp-gradient-1f3a."""
+    assert judgement.discrepancy is not None
+    kind = judgement.part.split(".")[0]
+    key = [
+        judgement.discrepancy.symptom,
+        strategy.name,
+        kind,
+        *training.network.kinds,
+        normalized(judgement.discrepancy),
+    ]
+    digest = hashlib.sha256("\n".join(key).encode()).hexdigest()[:6]
+    return "-".join(filter(None, (judgement.discrepancy.symptom, strategy.name, kind, digest)))
+
+
+def text_of(found: Deviation) -> str:
+    """What a person reads when a campaign fails."""
+    lines = [
+        f"{SYMPTOMS[found.symptom].__name__}  {found.part or 'the run'}   {found.strategy} on {found.world} ranks "
+        "vs one device",
+        found.message,
+    ]
+    if found.twin:
+        lines.append(f"float64 twin: {found.twin}")
+    return "\n".join([*lines, f"reproducer: {found.path}/reproducer.py"])
+
+
+def investigate(
+    gym: Gym, folder: Path, training: Training, strategy: Strategy, world: int, judgement: Judgement, budget: Budget
+) -> Deviation:
+    """Reduce, run the float64 twin, and store. The case is stored before it is reduced, so that an interruption loses
+    nothing."""
+    first = _save(gym, folder, training, strategy, world, judgement)
+    assert judgement.discrepancy is not None
+    symptom, kind = judgement.discrepancy.symptom, judgement.part.split(".")[0]
+
+    def fails(candidate: Training, ranks: int) -> bool:
+        found = gym.examine(candidate, strategy, ranks)
+        same = found.discrepancy is not None and found.discrepancy.symptom == symptom
+        return same and (not kind or bool(found.part))
+
+    small, ranks = reduce_training(training, world, strategy.worlds, fails, budget)
+    again = gym.examine(small, strategy, ranks)
+    if again.discrepancy is None:  # it comes and goes: kept as it is
+        return first
+    found = _save(gym, folder, small, strategy, ranks, again)
+    if found.fingerprint != first.fingerprint:
+        _drop(folder, first.fingerprint)
+    return found
+
+
+def _drop(folder: Path, name: str) -> None:
+    with locked(folder / ".lock"):
+        for path in (folder / name).iterdir():
+            path.unlink()
+        (folder / name).rmdir()
+
+
+def _save(
+    gym: Gym, folder: Path, training: Training, strategy: Strategy, world: int, judgement: Judgement
+) -> Deviation:
+    assert judgement.discrepancy is not None
+    name = fingerprint(strategy, training, judgement)
+    own = folder / name
+    found = Deviation(
+        fingerprint=name,
+        symptom=judgement.discrepancy.symptom,
+        strategy=strategy.name,
+        world=world,
+        part=judgement.part,
+        message=judgement.discrepancy.message,
+        twin=_twin(gym, training, strategy, world),
+        layers=training.network.kinds,
+        versions=versions_of(["numpy", strategy.modules[0]]),
+        path=str(own),
+    )
+    expected = gym.expected(training, strategy, world)
+    with locked(folder / ".lock"):
+        own.mkdir(parents=True, exist_ok=True)
+        replace_text(own / "training.json", dumps(training))
+        write_reproducer(own, training, strategy, world, expected, found)
+        report = _TEMPLATES.get_template("deviation.md.j2").render(
+            found=found, training=training, text=text_of(found), program=program(training, strategy)
+        )
+        replace_text(own / "report.md", report)
+        replace_text(own / "finding.json", json.dumps(asdict(found), indent=1) + "\n")
+    return found
+
+
+def _twin(gym: Gym, training: Training, strategy: Strategy, world: int) -> str | None:
+    if training.settings.dtype == "float64":
+        return None
+    wide = replace(training, settings=replace(training.settings, dtype="float64"))
+    return gym.examine(wide, strategy, world).status
+
+
+def write_reproducer(
+    folder: Path, training: Training, strategy: Strategy, world: int, expected: Expected, found: Deviation
+) -> None:
+    """`reproducer.py`, and `data.npz` where arrays are large."""
+    arrays = arrays_of(training)
+    values = {name: bound.value for name, bound in zip(expected.names, expected.values, strict=True)}
+    errors = {name: bound.error for name, bound in zip(expected.names, expected.values, strict=True)}
+    groups = {"arrays": arrays, "expected": values, "allowed": errors}
+    inline = None
+    if all(array.size <= INLINE for group in groups.values() for array in group.values()):
+        inline = {kind: literal(group, keyed=True) for kind, group in groups.items()}
+    else:
+        named = {f"{kind}/{name}": array for kind, group in groups.items() for name, array in group.items()}
+        np.savez_compressed(folder / "data.npz", **named)  # type: ignore[arg-type]
+    check = _TEMPLATES.get_template("train_check.py.j2").render(
+        world=strategy.processes(world),
+        variables=strategy.environment(world),
+        symptom=found.symptom,
+        seconds=60.0,
+        inline=inline,
+        types={name: (type_.dtype, type_.shape) for name, type_ in zip(expected.names, expected.types, strict=True)},
+        wrong=WRONG,
+    )
+    head = PROLOGUE.format(title=text_of(found).splitlines()[0], modules=[strategy.modules[0]])
+    text = head + program(training, strategy) + check
+    replace_text(folder / "reproducer.py", text)

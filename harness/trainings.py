@@ -1,0 +1,156 @@
+"""Training runs under strategies: the reference on one device, the run on ranks, and the judgement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from generators.ops.bounded import PRECISION
+from generators.training import Training, arrays_of
+from harness.ranks import RankPools, Together, Trained
+from harness.strategies import Strategy
+from harness.strategies.known import KnownDeviation
+from harness.strategies.programs import alone, program
+from harness.strategies.strategy import Noise
+from harness.worker import versions_of
+from oracles import sharding
+from oracles.compare import Expected
+from oracles.discrepancy import Discrepancy
+from oracles.outcome import Crash, Rejected, Timeout, Value
+from oracles.verdict import Status, judge
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class NoResult(ValueError):
+    """A training run that has no result where one is needed; the message says why. Where one device has none, nothing
+    is to be learnt from ranks."""
+
+
+def available(strategy: Strategy) -> str | None:
+    """Why a strategy cannot be used here, or None. Nothing is imported."""
+    if not versions_of([strategy.modules[0]]):
+        return f"{strategy.modules[0]} is not installed"
+    return None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is made of one run. part: of what is compared (`gradient.l0.weight`) that is wrong; excused: ids of known
+    deviations, whose parts were left out; largest: the greatest part of what was allowed that a rank was off by, NaN
+    where nothing was compared; cpu: processor seconds of all ranks."""
+
+    status: Status
+    discrepancy: Discrepancy | None = None
+    part: str = ""
+    excused: tuple[str, ...] = ()
+    elements: int = 0
+    undetermined: int = 0
+    largest: float = float("nan")
+    cpu: float = 0.0
+
+
+@dataclass
+class Gym:
+    """Pools of ranks, known deviations, and references that were computed before (of the last runs)."""
+
+    pools: RankPools
+    known: Sequence[KnownDeviation] = ()
+    _references: dict[tuple[Training, str, int, float], tuple[Expected, Arrays]] = field(default_factory=dict)
+
+    def reference(self, training: Training, framework: str, shards: int, lossy: float = 0.0) -> Expected:
+        """What a run must give; see oracles/sharding.py. shards: of each batch, whose statistics batch normalisation
+        uses. lossy: the relative error with which gradients travel. Raises NoResult."""
+        key = (training, framework, shards, lossy)
+        if key not in self._references:
+            if len(self._references) > 256:
+                self._references.pop(next(iter(self._references)))
+            single, arrays = alone(framework, shards), arrays_of(training)
+            noise = Noise(sharding.RUNS, PRECISION[training.settings.dtype].unit, lossy)
+            sent = alone(framework, shards, sent=lossy > 0)
+            outcomes = [
+                self.pools.run(one.modules, 1, program(training, one, how), arrays, one.environment(1))
+                for one, how in ((single, None), (sent, noise))
+            ]
+            once, noisy = (outcome.ranks[0] for outcome in map(_trained, outcomes))
+            runs = [
+                {name.split("/", 1)[1]: array for name, array in noisy.items() if name.startswith(f"{number}/")}
+                for number in range(sharding.RUNS + 1)
+            ]
+            self._references[key] = sharding.expect(runs[0], runs[1:], once), once
+        return self._references[key][0]
+
+    def alone(self, training: Training, framework: str, shards: int) -> Arrays:
+        """What one device returns in the run's own dtype. Raises NoResult."""
+        self.reference(training, framework, shards)
+        return self._references[training, framework, shards, 0.0][1]
+
+    def returned(self, training: Training, strategy: Strategy, world: int) -> Arrays:
+        """What the first rank returns. Raises NoResult where the run fails."""
+        return _trained(self._run(training, strategy, world)).ranks[0]
+
+    def _run(self, training: Training, strategy: Strategy, world: int) -> Together:
+        text, given = program(training, strategy), arrays_of(training)
+        return self.pools.run(strategy.modules, strategy.processes(world), text, given, strategy.environment(world))
+
+    def expected(self, training: Training, strategy: Strategy, world: int) -> Expected:
+        """What a run under a strategy must give. Raises NoResult."""
+        apart = strategy.lossy > 0 or (strategy.shards and "batch_norm" in training.network.kinds)
+        shards = world if apart else 1
+        return self.reference(training, strategy.framework, shards, strategy.lossy)
+
+    def examine(self, training: Training, strategy: Strategy, world: int) -> Judgement:
+        """Run it on so many ranks and judge what each of them returns. A result that is missing is a failure."""
+        if strategy.unsupported(training, world):
+            return Judgement("unsupported")
+        try:
+            expected = self.expected(training, strategy, world)
+        except NoResult:
+            return Judgement("unsupported")
+        here = [known for known in self.known if known.concerns(strategy.name, training.traits)]
+        outcome = self._run(training, strategy, world)
+        if not isinstance(outcome, Trained):
+            verdict = judge(expected, outcome)
+            assert verdict.discrepancy is not None
+            entry = next((known for known in here if known.covers("", verdict.discrepancy)), None)
+            if entry:
+                return Judgement("unsupported", excused=(entry.id,), cpu=outcome.cpu)
+            return Judgement(verdict.status, verdict.discrepancy, cpu=outcome.cpu)
+        return replace(self._judged(expected, here, outcome), cpu=outcome.cpu)
+
+    def _judged(self, expected: Expected, here: Sequence[KnownDeviation], outcome: Trained) -> Judgement:
+        excused: list[str] = []
+        elements = undetermined = 0
+        largest = 0.0
+        for rank, given in enumerate(outcome.ranks):
+            wrong = sharding.missing(expected, given)
+            if wrong:
+                return Judgement("mismatch", Discrepancy("outputs", f"rank {rank}: {wrong}"))
+            for name, type_, bound in zip(expected.names, expected.types, expected.values, strict=True):
+                verdict = judge(Expected((name,), (type_,), (bound,)), Value((given[name],)))
+                elements += verdict.elements
+                undetermined += verdict.undetermined
+                if verdict.discrepancy:
+                    entry = next((k for k in here if k.covers(name, verdict.discrepancy)), None)
+                    if entry is None:
+                        told = replace(verdict.discrepancy, message=f"rank {rank}: {verdict.discrepancy.message}")
+                        return Judgement("mismatch", told, name, tuple(excused), elements, undetermined)
+                    excused.append(entry.id)
+                elif bound.floating and bound.value.size:
+                    largest = max(largest, sharding.excess(bound, given[name]))
+        status: Status = "undetermined" if elements == undetermined else "agree"
+        return Judgement(status, None, "", tuple(dict.fromkeys(excused)), elements, undetermined, largest)
+
+
+def _trained(outcome: Together) -> Trained:
+    match outcome:
+        case Trained():
+            return outcome
+        case Rejected(kind, message):
+            raise NoResult(f"{kind}: {message}")
+        case Crash(how, detail):
+            raise NoResult(f"{how}: {detail}")
+        case Timeout(seconds):
+            raise NoResult(f"no result after {seconds:g} s")

@@ -1,0 +1,193 @@
+"""What correct formulas of derivatives lose: where they subtract numbers that nearly cancel, the error is of the size
+of these numbers, not of the slope. In units of u, by operator; docs/gradients.md derives each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from generators.ops import OPS
+from generators.ops.bounded import Bounded
+from generators.ops.spec import Call
+
+Array = np.ndarray
+
+SUMS_OF_ONE = 16
+"""Formulas such as 1 - y * y (tanh), y * (1 - y) (sigmoid), y + 1 (expm1, elu), Phi + x phi (gelu) add terms of at most
+about one, each with the few ulps of its function."""
+_GATED = ("silu", "gelu", "gelu_tanh", "mish", "hard_swish")
+_UNIT = ("tanh", "expm1", "logaddexp", "sigmoid", "erfc")
+
+
+BUFFERS = {("batch_norm", 3), ("batch_norm", 4)}
+"""(operator, position) of operands that are statistics, which frameworks do not train: a leaf that counts only as such
+is not asked for."""
+
+_BREAKS: dict[str, tuple[str, ...]] = {
+    "clip": ("min", "max"),
+    "hardtanh": ("min", "max"),
+    "hardshrink": ("lambd",),
+    "softshrink": ("lambd",),
+    "threshold": ("threshold",),
+}
+
+
+def at_a_break(op: str, x: Bounded, call: Call) -> Array:
+    """Elements at which an operator is defined by pieces that an attribute bounds. Frameworks differentiate one of the
+    pieces, even where both happen to continue each other (hardshrink with lambd = 0)."""
+    found = np.zeros(x.value.size, bool)
+    for name in _BREAKS.get(op, ()):
+        if call.attrs.get(name) is not None:
+            found |= np.abs(x.value.ravel()) == abs(call.number(name))
+    return found
+
+
+def singular(op: str, operands: Sequence[Bounded], position: int, result: Bounded) -> Array:
+    """Results at which the chain rule meets infinity times 0, which some frameworks make NaN: the square root of 0 in
+    the deviation of one element, y x^(y - 1) at 0^0, and x^y log x of a negative base, which is 0 times NaN where the
+    exponent is so large that differences meet even numbers only."""
+    zero = np.zeros(result.value.shape, bool)
+    if op == "std":
+        zero = result.value == 0
+    elif op == "pow":
+        base, exponent = (operand.value for operand in operands)
+        zero = zero | ((base == 0) & (exponent == 0)) | ((base < 0) & (position == 1))
+    return zero.ravel()
+
+
+_FROM_RESULT = ("acosh", "asinh")
+
+
+def formula_error(op: str, operands: Sequence[Bounded], result: Bounded, call: Call, most: float) -> Array:
+    """The relative error of an operator alone, its operands taken as exact, at most `most`: what its derivative's
+    functions may have, too. Of derivatives that are computed as 1 / sinh(y) or 1 / cosh(y) it is the absolute one,
+    since d log sinh(y) = dy coth(y), and y is greater than 1 where that matters."""
+    own, size = own_error(op, operands, call).ravel(), np.abs(result.value.ravel())
+    relative = np.where(size > 0, own / size, 0.0)
+    relative = np.minimum(np.nan_to_num(relative, nan=most, posinf=most), most)
+    return relative + (np.nan_to_num(own, posinf=0.0) if op in _FROM_RESULT else 0.0)
+
+
+def own_error(op: str, operands: Sequence[Bounded], call: Call) -> Array:
+    """The bound on the error of the operator alone, its operands taken as exact."""
+    exact = [replace(o, error=np.zeros(o.value.shape)) for o in operands]
+    return OPS[op].reference(exact, call).error
+
+
+def slope_noise(op: str, operands: Sequence[Bounded], result: Bounded, call: Call) -> Array:
+    """What each row of slopes may be off by, in units of u."""
+    noise = np.zeros(result.value.size)
+    if op in _UNIT or OPS[op].family == "activation":
+        noise += SUMS_OF_ONE
+    if op in _GATED:  # x times the derivative of a gate, which has an error of u, too
+        noise += SUMS_OF_ONE * np.nan_to_num(np.abs(operands[0].value), posinf=0.0).ravel()
+    if op in (
+        "logsumexp",
+        "logcumsumexp",
+    ):  # exp(x - y): a few ulps of y are a relative error
+        noise += 8 * (1 + np.nan_to_num(np.abs(result.value), posinf=0.0)).ravel()
+    if op == "sinc":  # (cos(pi x) - sinc(x)) / x
+        x = np.abs(operands[0].value.ravel())
+        noise += np.where(x > 0, SUMS_OF_ONE / np.maximum(x, np.finfo(np.float32).tiny), 0.0)
+    return noise
+
+
+def adjoint_noise(
+    op: str, operands: Sequence[Bounded], position: int, result: Bounded, call: Call, adjoint: Array
+) -> Array:
+    """What each element of an operand's adjoint may be off by, in units of u, from the magnitudes of the result's."""
+    x = operands[position].value
+    g = adjoint.reshape(result.value.shape)
+    found = np.zeros(x.shape)
+    if op in ("softmax", "log_softmax"):
+        axis = int(call.attrs["axis"])  # type: ignore[arg-type]
+        y = np.abs(result.value)
+        if op == "softmax":  # y (g - sum(g y))
+            found = y * (g + np.sum(g * y, axis, keepdims=True))
+        else:  # g - exp(y) sum(g)
+            found = g + np.exp(result.value) * np.sum(g, axis, keepdims=True) * (1 + y)
+    elif op in _NORMS and position < 2:
+        found = _normalization(op, operands, call, g, position)
+    return SUMS_OF_ONE * np.nan_to_num(found, nan=np.inf, posinf=np.inf).ravel()
+
+
+def _normalization(op: str, operands: Sequence[Bounded], call: Call, g: Array, position: int) -> Array:
+    """What the adjoint of the standardised operand, or of the scale, loses: sum(g z) holds a z that is off by its own
+    cancellation, |x| r."""
+    x = operands[0].value
+    if position == 0:
+        return _through_standardised(op, operands, call, g * _scale(op, operands))
+    lost = g * _cancelled(op, operands, call)
+    axes = tuple(range(x.ndim - operands[1].value.ndim))
+    if op in _PER_CHANNEL:
+        axes = tuple(a for a in range(x.ndim) if a != 1)
+    return np.sum(lost, axes)
+
+
+def tangent_noise(
+    op: str, operands: Sequence[Bounded], position: int, result: Bounded, call: Call, tangent: Array
+) -> Array:
+    """What each element of a result's tangent may be off by, in units of u, from the magnitudes of an operand's."""
+    t = tangent.reshape(operands[position].value.shape)
+    found = np.zeros(result.value.shape)
+    if op in ("softmax", "log_softmax"):
+        axis = int(call.attrs["axis"])  # type: ignore[arg-type]
+        y = np.abs(result.value)
+        if op == "softmax":  # y (t - sum(t y))
+            found = y * (t + np.sum(t * y, axis, keepdims=True))
+        else:  # t - sum(t exp(y)); y is subtracted from its maximum
+            found = t + np.sum(t * np.exp(result.value) * (1 + y), axis, keepdims=True)
+    elif op in _NORMS and position == 0:
+        found = _through_standardised(op, operands, call, t) * _scale(op, operands)
+    elif op in _NORMS and position == 1:
+        found = _cancelled(op, operands, call) * _by_channel(op, operands, t)
+    return SUMS_OF_ONE * np.nan_to_num(found, nan=np.inf, posinf=np.inf).ravel()
+
+
+_PER_CHANNEL = ("instance_norm", "group_norm")
+_NORMS = ("layer_norm", "rms_norm", *_PER_CHANNEL)
+
+
+def _by_channel(op: str, operands: Sequence[Bounded], values: Array) -> Array:
+    """Values of the scale's shape, so that they broadcast with the operand."""
+    return values.reshape((-1,) + (1,) * (operands[0].value.ndim - 2)) if op in _PER_CHANNEL else values
+
+
+def _scale(op: str, operands: Sequence[Bounded]) -> Array:
+    return _by_channel(op, operands, np.abs(operands[1].value))
+
+
+def _grouped(op: str, operands: Sequence[Bounded], call: Call) -> tuple[Array, Array | float, Array]:
+    """The operand as (…, …, what is standardised together), its centre, the inverse deviation."""
+    x = operands[0].value
+    if op in _PER_CHANNEL:
+        groups = x.shape[1] if op == "instance_norm" else int(call.attrs["groups"])  # type: ignore[arg-type]
+        shape = (x.shape[0], groups, prod(x.shape[1:]) // max(groups, 1))
+    else:
+        tail = prod(operands[1].value.shape)
+        shape = (x.size // max(tail, 1), 1, tail)
+    v = x.reshape(shape)
+    center = 0.0 if op == "rms_norm" else np.mean(v, 2, keepdims=True)
+    return v, center, 1 / np.sqrt(np.mean((v - center) ** 2, 2, keepdims=True) + call.number("epsilon"))
+
+
+def _cancelled(op: str, operands: Sequence[Bounded], call: Call) -> Array:
+    """What the standardised operand is off by: (|x| + |mean|) r."""
+    v, center, r = _grouped(op, operands, call)
+    return ((np.abs(v) + np.abs(center)) * r).reshape(operands[0].value.shape)
+
+
+def _through_standardised(op: str, operands: Sequence[Bounded], call: Call, h: Array) -> Array:
+    """r (h - mean(h) - z mean(h z)), z the standardised operand, r the inverse deviation: each term is rounded before
+    the difference, and mean(z h) holds a z that is off by its own cancellation, |x| r. The same backwards and forwards,
+    since the matrix is symmetric."""
+    v, center, r = _grouped(op, operands, call)
+    h = np.broadcast_to(h, operands[0].value.shape).reshape(v.shape)
+    z = np.abs(v - center) * r
+    worn = 1 + (np.abs(v) + np.abs(center)) * r
+    terms = h + np.mean(h, 2, keepdims=True) + z * np.mean(h * z, 2, keepdims=True)
+    moved = worn * np.mean(h * (1 + z), 2, keepdims=True) + z * np.mean(h * worn, 2, keepdims=True)
+    return (r * (terms + moved)).reshape(operands[0].value.shape)

@@ -1,0 +1,197 @@
+"""Which operators are differentiated twice, and what correct formulas of second derivatives lose, in units of the unit
+roundoff: terms that cancel inside them, as `backward` has them for first derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from generators.ops.bounded import Bounded
+from generators.ops.spec import Call
+from oracles.backward import SUMS_OF_ONE
+
+Array = np.ndarray
+
+_ONE = (
+    "tanh",
+    "sigmoid",
+    "expm1",
+    "erf",
+    "erfc",
+    "logaddexp",
+    "softplus",
+    "log_sigmoid",
+    "elu",
+    "celu",
+    "selu",
+    "logit",
+)
+_GATED = ("silu", "gelu", "gelu_tanh", "mish")
+_DIVIDING = ("atan2", "div", "hypot", "log", "log10", "log2", "pow", "reciprocal", "rsqrt", "sqrt", "xlogy")
+_OVER_AN_AXIS = ("softmax", "log_softmax")
+_STANDARDISED = ("layer_norm", "rms_norm")
+_FUNCTIONS = (
+    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "exp2", "log1p", "sin", "sinh"),
+    *("relu_squared", "softsign", "square", "tan"),
+)
+_PRODUCTS = (
+    *("addcmul", "addmm", "baddbmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "dot"),
+    *(
+        "einsum",
+        "lerp",
+        "linear",
+        "matmul",
+        "mse_loss",
+        "mul",
+        "outer",
+        "prelu",
+        "squared_difference",
+        "sum_of_squares",
+    ),
+    *("vecdot",),
+)
+LINEAR = (
+    *(
+        "abs",
+        "add",
+        "avg_pool2d",
+        "broadcast_to",
+        "clip",
+        "concat",
+        "cumsum",
+        "flatten",
+        "flip",
+        "gather",
+        "leaky_relu",
+        "maximum",
+    ),
+    *("mean", "minimum", "neg", "pad", "relu", "reshape", "roll", "slice", "squeeze", "stack", "sub"),
+    *("sum", "take", "transpose", "tril", "unsqueeze", "where"),
+)
+"""Linear, or made of linear pieces: no second derivative but at the ends of these, where there is no first one."""
+OPERATORS = frozenset(
+    (
+        *(*_ONE, *_GATED, *_DIVIDING, *_OVER_AN_AXIS, *_STANDARDISED, *_FUNCTIONS, *_PRODUCTS, *LINEAR),
+        "logsumexp",
+    )
+)
+"""Smooth functions and products, and what is linear that stands between them. What is not here has a second
+derivative that frameworks refuse or compose of many steps, whose losses nobody has written down."""
+
+_NUDGE = 2.0**-10
+
+
+def noise(
+    op: str,
+    operands: Sequence[Bounded],
+    position: int,
+    result: Bounded,
+    call: Call,
+    g: Array,
+    tangents: Sequence[Array],
+) -> Array:
+    """What each element of `sum_i g_i d/de J_ij(x + e t)` may be off by, in units of u, flat like the operand.
+
+    g, tangents: magnitudes of the result's adjoint and of the operands' tangents, shaped like these"""
+    x = operands[position].value
+    found = np.zeros(x.shape)
+    with np.errstate(all="ignore"):
+        if op in (*_ONE, *_GATED):
+            wide = _reduced(g * _size(op, operands) * sum(tangents), x.shape)
+            found = wide * np.ones(x.shape)
+        elif op in _DIVIDING:
+            relative = sum(np.where(t > 0, t / np.abs(o.value), 0.0) for o, t in zip(operands, tangents, strict=True))
+            steep = 1 + np.abs(operands[1].value) if op == "pow" else 1.0
+            found = _reduced(g * relative * steep * _magnitude(op, operands, position, result), x.shape)
+        elif op in (*_OVER_AN_AXIS, "logsumexp"):
+            found = _over_an_axis(op, operands[0].value, call, g, tangents[0])
+        elif op in _STANDARDISED and position < 2:
+            found = _through_deviation(op, operands, position, call, g, tangents)
+    return SUMS_OF_ONE * np.nan_to_num(found, nan=np.inf, posinf=np.inf).ravel()
+
+
+def _reduced(values: Array, shape: tuple[int, ...]) -> Array:
+    """Summed over the axes along which an operand of this shape was broadcast."""
+    extra = values.ndim - len(shape)
+    values = values.sum(axis=tuple(range(extra)))
+    return values.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1 and values.shape[i] != 1), keepdims=True)
+
+
+def _size(op: str, operands: Sequence[Bounded]) -> Array:
+    """The terms of the second derivative, such as y (1 - y) (1 - 2 y) of sigmoid or sech(u)^2 (u'' - 2 tanh(u) u'^2) x
+    of gelu_tanh with u' of about 1 + x^2 / 8, where sech(u)^2 = 1 - tanh(u)^2 is off by u."""
+    x = np.abs(operands[0].value)
+    if op == "logit":  # (2 x - 1) / (x (1 - x))^2
+        return 1 / np.square(x * (1 - x))
+    if op == "gelu":
+        return 1 + np.square(x)
+    if op == "gelu_tanh":
+        return (1 + x) * np.square(1 + np.square(x) / 8)
+    return 1 + x if op in _GATED else np.ones(x.shape)
+
+
+def _magnitude(op: str, operands: Sequence[Bounded], position: int, result: Bounded) -> Array:
+    """How steep an operator is by one operand, the terms of its slope taken without their signs. Each derivative of
+    these operators divides by an operand, so that terms of the second one are this times t / x."""
+    a, y = [np.abs(o.value) for o in operands], np.abs(result.value)
+    if op in ("log", "log2", "log10"):
+        return 2 / a[0]
+    if op == "atan2":  # 1 / r^2 times either operand
+        return a[1 - position] / (np.square(a[0]) + np.square(a[1]))
+    if op == "hypot":
+        return a[position] / y + a[1 - position] ** 2 / (a[position] * y)
+    if op == "xlogy":
+        return (np.abs(np.log(a[1])) + 1) if position == 0 else a[0] / a[1]
+    if op == "pow" and position == 1:
+        return y * (1 + np.abs(np.log(a[0])))
+    return (1 + (a[1] if op == "pow" else 0.0)) * y / a[position]
+
+
+def _over_an_axis(op: str, x: Array, call: Call, g: Array, t: Array) -> Array:
+    """p' = p (t - sum(p t)), p the softmax, in: p (g - sum(g p)) of softmax, g - p sum(g) of log_softmax, g p of
+    logsumexp. The exponential of x - max has a relative error of as many u as this is great."""
+    if op == "logsumexp":
+        axes = call.attrs["axes"]
+        axis: int | tuple[int, ...] = tuple(axes) if isinstance(axes, tuple) else int(axes)  # type: ignore[arg-type]
+        if not call.attrs.get("keepdims"):
+            g = np.expand_dims(g, axis) if x.ndim else g
+    else:
+        axis = int(call.attrs["axis"])  # type: ignore[arg-type]
+    top = np.max(x, axis, keepdims=True)
+    p = np.exp(x - top)
+    p = p / np.sum(p, axis, keepdims=True)
+    worn = p * (1 + np.abs(x - top) + (np.abs(top) if op != "softmax" else 0.0))
+    along = worn * (t + np.sum(p * t, axis, keepdims=True)) + p * np.sum(worn * t, axis, keepdims=True)
+    if op == "softmax":
+        inner = g + np.sum(g * p, axis, keepdims=True)
+        return along * inner + p * np.sum(g * along, axis, keepdims=True)
+    return along * np.sum(g, axis, keepdims=True) if op == "log_softmax" else along * g
+
+
+def _through_deviation(
+    op: str, operands: Sequence[Bounded], position: int, call: Call, g: Array, tangents: Sequence[Array]
+) -> Array:
+    """Of b = r (h - mean(h) - z mean(h z)), h = scale g, and of sum(g z) by the scale, the derivative along the
+    tangents: z' = r (t - mean(t) - z mean(t z)), r' = -r^2 mean(t z), h' = scale' g. All terms taken without their
+    signs; z is off by its own cancellation, (|x| + |mean|) r, r by that of the variance."""
+    x, scale = operands[0].value, np.abs(operands[1].value)
+    axes = tuple(range(x.ndim - scale.ndim, x.ndim))
+    mean = lambda v: np.mean(v, axes, keepdims=True)  # noqa: E731
+    center = mean(x) if op == "layer_norm" else np.zeros(())
+    r = 1 / np.sqrt(mean((x - center) ** 2) + call.number("epsilon"))
+    worn = (np.abs(x) + np.abs(center)) * r
+    t, h, turned = tangents[0], scale * g, tangents[1] * g
+
+    def terms(z: Array) -> Array:
+        moved = r * (t + mean(t) + z * mean(t * z))
+        if position == 1:
+            return g * moved
+        back = lambda v: r * (v + mean(v) + z * mean(v * z))  # noqa: E731
+        bent = r * (moved * mean(h * z) + z * mean(h * moved))
+        return r * mean(t * z) * back(h) + back(turned) + bent
+
+    z = np.abs(x - center) * r
+    size = terms(z)
+    found = size * (1 + mean(z * worn)) + (terms(z + _NUDGE * worn) - size) / _NUDGE
+    return found if position == 0 else np.sum(found, tuple(range(x.ndim - scale.ndim)))

@@ -1,0 +1,211 @@
+"""Does a target differentiate what it computes? Gradients of a drawn linear functional of all floating outputs, judged
+against reverse accumulation over slopes that are measured on our own references (`slopes`), with a running error bound.
+
+docs/gradients.md derives value and bound."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Container, Mapping, Sequence
+
+import numpy as np
+
+from generators.graph import FLOATS, Graph, Leaf, TensorType
+from generators.graphs import Case
+from generators.inputs import Arrays
+from generators.ops import call_of
+from generators.ops.bounded import PRECISION, SMALLEST, U64, Bounded
+from generators.ops.spec import Call
+from oracles import backward, reference
+from oracles.compare import Expected
+from oracles.differences import steps_of
+from oracles.estimates import Estimate, add, nothing, products
+from oracles.local import Measured, measured
+from oracles.slopes import Slopes
+
+NAME = "gradient"
+Array = np.ndarray
+
+FORMULA = 8
+"""Roundings that the formula of a derivative may have beside those of the operator itself."""
+OWN = 64
+"""At most so many u of an operator's own relative bound count as the accuracy of its derivative: beyond that the bound
+tells of cancellation in the result, which a derivative does not have."""
+
+
+def weight_name(output: str) -> str:
+    """The name under which a program gets the weights of an output."""
+    return f"weight_{output}"
+
+
+def weights(graph: Graph) -> dict[str, np.ndarray]:
+    """What each floating output's elements are weighted with, by its name: +-k/64 with k from 32 to 96, exact in every
+    dtype, the same for the same type of output."""
+    found = {}
+    for number, name in enumerate(graph.outputs):
+        type_ = graph.types[name]
+        if type_.dtype in FLOATS:
+            found[name] = numbers(number, type_)
+    return found
+
+
+def numbers(seed: int, type_: TensorType) -> Array:
+    """+-k/64 with k from 32 to 96, exact in every dtype, the same for the same seed and shape."""
+    rng = np.random.default_rng(zlib.crc32(f"{seed} {type_.shape}".encode()))
+    return (rng.integers(32, 97, type_.shape) * rng.choice([-1, 1], type_.shape) / 64).astype(type_.dtype)
+
+
+def given(case: Case) -> Arrays:
+    """What a program is given: the leaves' arrays and the weights."""
+    return {**case.arrays, **{weight_name(name): array for name, array in weights(case.graph).items()}}
+
+
+def sought(graph: Graph) -> tuple[Leaf, ...]:
+    """The floating leaves that reach a floating output through floating values only."""
+    live = live_values(graph, backward.BUFFERS)
+    return tuple(leaf for leaf in graph.leaves if leaf.name in live and leaf.type.dtype in FLOATS)
+
+
+def live_values(graph: Graph, but: Container[tuple[str, int]] = ()) -> set[str]:
+    """Values that a floating output depends on through floating values, but not through these (operator, position)."""
+    live = {name for name in graph.outputs if graph.types[name].dtype in FLOATS}
+    for node in reversed(graph.nodes):
+        if node.name in live:
+            counted = [name for i, name in enumerate(node.operands) if (node.op, i) not in but]
+            live |= {name for name in counted if graph.types[name].dtype in FLOATS}
+    return live
+
+
+def expect(case: Case) -> Expected:
+    """The gradients by all leaves that are sought; nothing where there are none, which no target is asked for."""
+    graph = case.graph
+    leaves = sought(graph)
+    if not leaves:
+        return Expected((), (), ())
+    exact = reference.evaluate(graph, case.arrays)
+    found = accumulate(graph, exact, weights(graph), measured(graph, exact))
+    values = tuple(final(found[leaf.name], leaf) for leaf in leaves)
+    return Expected(tuple(f"d_{leaf.name}" for leaf in leaves), tuple(leaf.type for leaf in leaves), values)
+
+
+def final(adjoint: Estimate, leaf: Leaf) -> Bounded:
+    """With the last rounding; what may overflow is undetermined. A zero has no sign to demand."""
+    p = PRECISION[leaf.type.dtype]
+    with np.errstate(all="ignore"):
+        error = adjoint.error + np.where(adjoint.error > 0, (p.unit + U64) * np.abs(adjoint.value), 0.0)
+        loose = ~np.isfinite(adjoint.value) | np.isnan(error) | (np.abs(adjoint.value) + error > p.largest / 4)
+        value = np.where(loose, 0.0, adjoint.value)
+        error = np.where(loose, np.inf, np.maximum(error, SMALLEST))
+    return Bounded(value.reshape(leaf.type.shape), error.reshape(leaf.type.shape), leaf.type.dtype)
+
+
+def accumulate(
+    graph: Graph, values: Mapping[str, Bounded], seeds: Mapping[str, Array], local: Measured
+) -> dict[str, Estimate]:
+    """Estimates of all values that count, from the outputs back to the leaves."""
+    live = live_values(graph)
+    adjoints = {name: nothing(graph.types[name].size) for name in live}
+    for name, seed in seeds.items():
+        adjoints[name].value += seed.astype(np.float64).ravel()
+    with np.errstate(all="ignore"):
+        for index in reversed(range(len(graph.nodes))):
+            node = graph.nodes[index]
+            if node.name not in live or node.type.size == 0:
+                continue
+            operands, call = [values[name] for name in node.operands], call_of(graph, index)
+            loose = unsure(operands)
+            for position, name in enumerate(node.operands):
+                if name not in live:
+                    continue
+                measure = local(index, position)
+                share = pulled(measure, adjoints[node.name], operands, position, values[node.name], node.op, call)
+                if loose:
+                    share.error[:] = np.inf
+                add(adjoints[name], share, PRECISION[operands[position].dtype].unit)
+    return adjoints
+
+
+def _flushed(x: Bounded) -> bool:
+    """Does it hold subnormal numbers?"""
+    if not x.floating:
+        return False
+    size = np.abs(x.value)
+    return bool(((size > 0) & (size < PRECISION[x.dtype].tiny)).any())
+
+
+def entries(
+    local: Slopes, operands: Sequence[Bounded], position: int, result: Bounded, op: str, call: Call
+) -> tuple[Array, Array]:
+    """By slope: what a correct formula may be off by (how it was measured, how far it moves with the operands, the
+    formula's own roundings, what cancels inside it), and whether it is not determined."""
+    x = operands[position]
+    p = PRECISION[result.dtype]
+    unit = max(p.unit, PRECISION[x.dtype].unit) + U64
+    rows, columns, slope = local.rows, local.columns, np.abs(local.value)
+    own = backward.formula_error(op, operands, result, call, OWN * unit)
+    doubt = local.error + local.moved + (own[rows] + FORMULA * unit) * slope
+    doubt += backward.slope_noise(op, operands, result, call)[rows] * unit + np.where(slope > 0, p.tiny, 0.0)
+    if rows.size:
+        doubt += backward.own_error(op, operands, call).ravel()[rows] * _reference_rounding(x)[columns]
+    lost = np.isinf(local.error) | ~np.isfinite(doubt)
+    lost |= backward.at_a_break(op, x, call)[columns] | backward.singular(op, operands, position, result)[rows]
+    lost |= _beside_infinity(operands, position, result)[rows]
+    return doubt, lost | _out_of_range(local, x, result, p.largest)
+
+
+def unsure(operands: Sequence[Bounded]) -> bool:
+    """Is a choice among the operands undetermined, or do they hold subnormal numbers? A back end may take these for
+    zeros, and so for ties of zeros."""
+    return any(not o.floating and o.undetermined.any() for o in operands) or any(map(_flushed, operands))
+
+
+def pulled(
+    local: Slopes, above: Estimate, operands: Sequence[Bounded], position: int, result: Bounded, op: str, call: Call
+) -> Estimate:
+    """What one use of an operand contributes: the transposed slopes times the adjoint of the result."""
+    x = operands[position]
+    p = PRECISION[result.dtype]
+    unit = max(p.unit, PRECISION[x.dtype].unit) + U64
+    rows, columns = local.rows, local.columns
+    given = Estimate(above.value[rows], above.error[rows])
+    doubt, lost = entries(local, operands, position, result, op, call)
+    found = products(local.value, doubt, lost, given, columns, x.value.size, unit, p.tiny)
+    bound = found.bound
+    bound += backward.adjoint_noise(op, operands, position, result, call, np.abs(above.value)) * unit
+    bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
+    bound += local.floor * np.sum(np.abs(above.value))
+    if np.isinf(above.error).any():
+        bound = np.where(local.floor > 0, np.inf, bound)
+    if local.open.any():
+        bound[:] = np.inf
+    bound = np.where(np.isfinite(x.value.ravel()), bound, np.inf)
+    return Estimate(found.value, bound)
+
+
+def _reference_rounding(x: Bounded) -> Array:
+    """By element: what turns the operator's own bound into the rounding of the differences, where the reference itself
+    cancels (tanhshrink near 0). In float64 it errs by U / u of the bound; sixteen such over the longest step."""
+    longest = np.max([h.ravel() for h in steps_of(x)], axis=0)
+    return 16 * U64 / PRECISION[x.dtype].unit / longest
+
+
+def _beside_infinity(operands: Sequence[Bounded], position: int, result: Bounded) -> Array:
+    """Results that another operand makes depend on a number that is not finite: 0 * inf on the way back, in a branch
+    that was not taken, say. All of them, where it cannot be told which."""
+    lost = np.zeros(result.value.shape, bool)
+    for number, other in enumerate(operands):
+        if number != position and other.floating:
+            wild = ~np.isfinite(other.value)
+            lost |= wild if wild.shape in (lost.shape, ()) else wild.any()
+    return lost.ravel()
+
+
+def _out_of_range(local: Slopes, x: Bounded, result: Bounded, largest: float) -> Array:
+    """Formulas of derivatives multiply two of operand, result and slope (1 / x is -y * y): where such a product may
+    overflow or vanish, and the slope is not a constant, anything may come."""
+    far = np.sqrt(largest) / 16
+    curved = bool((local.moved > 2 * local.error).any())
+    wild = np.zeros(local.rows.shape, bool)
+    for size in (np.abs(x.value.ravel()[local.columns]), np.abs(result.value.ravel()[local.rows]), np.abs(local.value)):
+        wild |= (size > far) | ((size < 1 / far) & (size > 0))
+    return wild if curved else np.zeros(local.rows.shape, bool)

@@ -1,0 +1,139 @@
+"""Does a target push tangents forward? Derivatives of all floating outputs along drawn tangents of the leaves, judged
+against forward accumulation over slopes that are measured on our own references (`slopes`), with a running error bound.
+
+docs/gradients.md derives value and bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from generators.graph import Graph
+from generators.graphs import Case
+from generators.inputs import Arrays
+from generators.ops import OPS, call_of
+from generators.ops.bounded import PRECISION, SMALLEST, U64, Bounded
+from generators.ops.spec import Call
+from oracles import backward, reference
+from oracles.compare import Expected
+from oracles.differences import Function, along, steps_of
+from oracles.estimates import Estimate, add, nothing, products
+from oracles.gradient import entries, numbers, sought, unsure
+from oracles.local import Measured, measured
+from oracles.slopes import Slopes, function_of
+
+NAME = "jvp"
+Array = np.ndarray
+
+
+def tangent_name(leaf: str) -> str:
+    """The name under which a program gets the tangent of a leaf."""
+    return f"tangent_{leaf}"
+
+
+def tangents(graph: Graph) -> dict[str, Array]:
+    """What each leaf that is sought moves by, by its name: +-k/64 with k from 32 to 96."""
+    return {leaf.name: numbers(number, leaf.type) for number, leaf in enumerate(sought(graph))}
+
+
+def given(case: Case) -> Arrays:
+    """What a program is given: the leaves' arrays and their tangents."""
+    return {**case.arrays, **{tangent_name(name): array for name, array in tangents(case.graph).items()}}
+
+
+def moved(graph: Graph) -> tuple[int, ...]:
+    """Numbers of the floating outputs that depend on a leaf with a tangent through floating values."""
+    reached = _reached(graph)
+    return tuple(i for i, name in enumerate(graph.outputs) if name in reached)
+
+
+def _reached(graph: Graph) -> set[str]:
+    reached = {leaf.name for leaf in sought(graph)}
+    for node in graph.nodes:
+        if node.type.dtype in PRECISION and not reached.isdisjoint(node.operands):
+            reached.add(node.name)
+    return reached
+
+
+def expect(case: Case) -> Expected:
+    """The tangents of all outputs that move; nothing where there are none, which no target is asked for."""
+    graph = case.graph
+    wanted = [graph.outputs[i] for i in moved(graph)]
+    if not wanted:
+        return Expected((), (), ())
+    exact = reference.evaluate(graph, case.arrays)
+    found = accumulate(graph, exact, tangents(graph), measured(graph, exact))
+    types = tuple(graph.types[name] for name in wanted)
+    values = []
+    for name, type_ in zip(wanted, types, strict=True):
+        tangent, p = found[name], PRECISION[type_.dtype]
+        with np.errstate(all="ignore"):
+            loose = ~np.isfinite(tangent.value) | ~(np.abs(tangent.value) + tangent.error <= p.largest / 4)
+            value = np.where(loose, 0.0, tangent.value).reshape(type_.shape)
+            error = np.where(loose, np.inf, np.maximum(tangent.error, SMALLEST)).reshape(type_.shape)
+        values.append(Bounded(value, error, type_.dtype))
+    return Expected(tuple(f"t_{name}" for name in wanted), types, tuple(values))
+
+
+def accumulate(
+    graph: Graph, values: Mapping[str, Bounded], seeds: Mapping[str, Array], local: Measured
+) -> dict[str, Estimate]:
+    """Estimates of all values that move, from the leaves to the outputs."""
+    found = {name: Estimate(seed.astype(np.float64).ravel(), np.zeros(seed.size)) for name, seed in seeds.items()}
+    reached = _reached(graph)
+    with np.errstate(all="ignore"):
+        for index, node in enumerate(graph.nodes):
+            if node.name not in reached:
+                continue
+            operands, result, call = [values[name] for name in node.operands], values[node.name], call_of(graph, index)
+            total = nothing(node.type.size)
+            if node.type.size:
+                f = function_of(OPS[node.op], operands, call)
+                for position, name in enumerate(node.operands):
+                    if name in found:
+                        share = _share(local(index, position), found[name], operands, position, result, node.op, call)
+                        share.error[_contradicted(f, operands, position, found[name], share)] = np.inf
+                        add(total, share, PRECISION[node.type.dtype].unit)
+                total.error[_lost(operands, result)] = np.inf
+            found[node.name] = total
+    return found
+
+
+def _lost(operands: Sequence[Bounded], result: Bounded) -> Array:
+    """Results whose tangent is not determined: where a choice is open, a number is not finite, or one that is not
+    meets zero on its way, which may be anywhere."""
+    lost = result.undetermined.ravel() | ~np.isfinite(result.value.ravel())
+    wild = any(o.floating and not np.isfinite(o.value).all() for o in operands)
+    return lost | (unsure(operands) or wild)
+
+
+def _contradicted(f: Function, operands: Sequence[Bounded], position: int, tangent: Estimate, share: Estimate) -> Array:
+    """Where moving the whole operand along its tangent tells another slope than its elements do one by one, or shows
+    a kink: of three equal numbers that are sorted, none moves the one in the middle alone."""
+    x = operands[position]
+    size = np.abs(tangent.value)
+    lengths = [h.ravel()[size > 0] / size[size > 0] for h in steps_of(x)]
+    if not size.any():
+        return np.zeros(share.error.shape, bool)
+    step = float(np.min(np.concatenate(lengths)))
+    values = [o.value for o in operands]
+    seen = along(f, values, position, step * tangent.value.reshape(x.value.shape), f(values))
+    gap = np.abs(seen.value / step - share.value)
+    return ~(gap <= 1e-6 * np.abs(share.value) + share.error + 4 * seen.error / step) | np.isinf(seen.error)
+
+
+def _share(
+    local: Slopes, tangent: Estimate, operands: Sequence[Bounded], position: int, result: Bounded, op: str, call: Call
+) -> Estimate:
+    """What one operand contributes: the slopes times its tangent."""
+    p = PRECISION[result.dtype]
+    unit = max(p.unit, PRECISION[operands[position].dtype].unit) + U64
+    given = Estimate(tangent.value[local.columns], tangent.error[local.columns])
+    doubt, lost = entries(local, operands, position, result, op, call)
+    found = products(local.value, doubt, lost, given, local.rows, result.value.size, unit, p.tiny)
+    bound = found.bound
+    bound += backward.tangent_noise(op, operands, position, result, call, np.abs(tangent.value)) * unit
+    bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
+    bound += np.sum(np.where(local.floor > 0, local.floor * (np.abs(tangent.value) + tangent.error), 0.0))
+    return Estimate(found.value, np.where(local.open, np.inf, bound))

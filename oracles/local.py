@@ -1,0 +1,27 @@
+"""Slopes of the nodes of a graph, which several accumulations share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from generators.graph import Graph
+from generators.ops import OPS, call_of
+from generators.ops.bounded import Bounded
+from oracles.slopes import Slopes, function_of, slopes
+
+Measured = Callable[[int, int], Slopes]
+"""Number of a node, position of an operand -> its slopes."""
+
+
+def measured(graph: Graph, values: Mapping[str, Bounded]) -> Measured:
+    """The slopes of a graph's nodes, each of them measured once, when it is asked for."""
+
+    @cache
+    def local(index: int, position: int) -> Slopes:
+        node = graph.nodes[index]
+        operands = [values[name] for name in node.operands]
+        f = function_of(OPS[node.op], operands, call_of(graph, index))
+        return slopes(f, operands, position, values[node.name])
+
+    return local

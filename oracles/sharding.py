@@ -1,0 +1,70 @@
+"""Does training spread over ranks give what training on one device gives?
+
+The reference is one device in float64. How far a correct run in the dtype's own precision may be from it is measured by
+Monte Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic, 1997; C. Denis, P. de Oliveira Castro, E. Petit,
+Verificarlo, 2016): the run is repeated with every result, gradient and parameter off by a random part of the unit
+roundoff. What each element moved by at most, times FACTOR, is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from generators.graph import TensorType
+from generators.ops.bounded import PRECISION, Bounded
+from oracles.compare import Expected
+
+NAME = "sharding"
+Arrays = Mapping[str, np.ndarray]
+
+RUNS = 6
+FACTOR = 24.0
+"""Six runs move an element by less than a 24th of what they may with a probability of 24^-6 = 5e-9 (uniform noise in
+one place). Beside that it covers functions that err by several ulps, where the noise is one."""
+NEIGHBOURS = 4.0
+"""Of the greatest move in the same array, allowed beside: elements of small gradients are moved by chance (Adam divides
+by the gradient's own size), and which ones those are differs from run to run."""
+OWN = 8
+"""Roundings of the value itself that are allowed beside."""
+CHAOS = 0.25
+"""Where the noise alone moves an array by this part of its greatest element, nothing can be told of it."""
+
+
+def expect(exact: Arrays, noisy: Sequence[Arrays], alone: Arrays) -> Expected:
+    """What a run must give, by name.
+
+    exact: the run in float64; noisy: the same with noise; alone: the run on one device in its own dtypes, which gives
+    dtypes and shapes, and what rounding did once."""
+    names = tuple(alone)
+    types = tuple(TensorType(str(alone[name].dtype), alone[name].shape) for name in names)
+    return Expected(names, types, tuple(_bounded(name, exact, noisy, alone) for name in names))
+
+
+def _bounded(name: str, exact: Arrays, noisy: Sequence[Arrays], alone: Arrays) -> Bounded:
+    dtype = str(alone[name].dtype)
+    if dtype not in PRECISION:
+        return Bounded(alone[name], np.zeros(alone[name].shape), dtype)
+    value, p = exact[name].astype(np.float64), PRECISION[dtype]
+    with np.errstate(all="ignore"):
+        runs = [run[name].astype(np.float64) for run in (*noisy, alone)]
+        moved = np.max([np.abs(run - value) for run in runs], axis=0)
+        top = np.max(np.abs(value), initial=0.0)
+        allowed = FACTOR * moved + NEIGHBOURS * np.max(moved, initial=0.0) + OWN * p.unit * np.abs(value) + p.tiny
+        lost = ~np.isfinite(moved) | ~np.isfinite(value) | (allowed > CHAOS * top) & (moved > 0)
+    return Bounded(np.where(np.isfinite(value), value, 0.0), np.where(lost, np.inf, allowed), dtype)
+
+
+def missing(expected: Expected, given: Arrays) -> str | None:
+    """What a rank did not return, or returned beside; None where the names are right."""
+    absent, extra = sorted(set(expected.names) - set(given)), sorted(set(given) - set(expected.names))
+    parts = [f"without {', '.join(absent)}"] if absent else []
+    parts += [f"with {', '.join(extra)}"] if extra else []
+    return "; ".join(parts) or None
+
+
+def excess(bound: Bounded, given: np.ndarray) -> float:
+    """The greatest error of an array as a part of what is allowed; undetermined elements apart."""
+    with np.errstate(all="ignore"):
+        ratio = np.abs(given.astype(np.float64) - bound.value) / bound.error
+    return float(np.max(ratio, initial=0.0, where=np.isfinite(bound.error) & (bound.error > 0)))

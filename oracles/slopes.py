@@ -1,0 +1,402 @@
+"""Local derivatives of one node, by central differences of the float64 value of its own reference.
+
+Steps of h, h/2 and h/4 are extrapolated to zero twice (Richardson); the last correction, with what the rounding of the
+differences may add, bounds what is left. An entry is *undetermined* where the two sides disagree however short the step
+is (a kink, a tie, a jump), where the extrapolation does not settle, or where the result is not finite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from generators.ops.bounded import PRECISION, U64, Bounded
+from generators.ops.spec import Call, OpSpec
+from oracles.differences import STEP, SUBNORMAL, Function, along, extrapolated, steps_of
+
+Array = np.ndarray
+COLUMNS = 2048
+"""Operands with more elements, each of which moves several results, are left undetermined: each element costs several
+evaluations, and two rows of results are kept of it."""
+SHORT = 0.125
+"""A step on which no staircase of whole numbers looks like a slope."""
+FAR = 200.0
+"""A long step, in steps: what it does not move does not depend on the element."""
+SHIFTS = 2
+ALLOWANCE = 1.5
+"""The greatest change among so many random shifts of a whole operand, times this, stands for the greatest of all."""
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """The derivative of a node by one operand: d result[rows] / d operand[columns] = value, all else 0.
+
+    error: of the differences themselves; infinite where undetermined
+    moved: how far the slope moves when the operands move by what they may be off
+    floor: by element of the operand, how steep it may be for any result without having been seen
+    open:  results whose columns could not be told: they leave every element of the operand undetermined
+    at:    values of all operands, steps by element of this one -> the same slopes there, by central differences"""
+
+    rows: Array
+    columns: Array
+    value: Array
+    error: Array
+    moved: Array
+    floor: Array
+    open: Array
+    at: Callable[[Sequence[Array], Array], Array]
+
+
+def function_of(spec: OpSpec, operands: Sequence[Bounded], call: Call) -> Function:
+    """The node as a function of the values of its operands."""
+    zeros = [np.zeros(o.value.shape) for o in operands]
+
+    def f(values: Sequence[Array]) -> Array:
+        exact = [
+            Bounded(v if o.floating else o.value, z, o.dtype) for o, v, z in zip(operands, values, zeros, strict=True)
+        ]
+        with np.errstate(all="ignore"):
+            result = spec.reference(exact, call)
+            return np.where(result.undetermined, np.nan, result.value).astype(np.float64).ravel()
+
+    return f
+
+
+def _none(values: Sequence[Array], steps: Array) -> Array:
+    return np.zeros(0)
+
+
+def off(x: Bounded) -> Array:
+    """How far an operand may be off: its bound, and 2 u of its magnitude, which stands for the roundings inside a
+    formula of the derivative that starts from the operand."""
+    with np.errstate(all="ignore"):
+        size = np.where(np.isfinite(x.value), np.abs(x.value), 0.0)
+        return np.where(x.undetermined, 0.0, x.error) + 2 * PRECISION[x.dtype].unit * size
+
+
+def slopes(f: Function, operands: Sequence[Bounded], position: int, result: Bounded) -> Slopes:
+    """The derivative of f by the operand at `position`."""
+    values = [o.value for o in operands]
+    base = f(values)
+    if not operands[position].value.size:
+        empty, none = np.zeros(0), np.zeros(0, int)
+        return Slopes(none, none, empty, empty, empty, empty, np.zeros(base.size, bool), _none)
+    with np.errstate(all="ignore"):
+        found = _single(f, operands, position, result, base)
+        if found is None:
+            found = _dense(f, operands, position, base)
+        lost = result.undetermined.ravel() | ~np.isfinite(result.value.ravel())
+        return replace(found, error=np.where(lost[found.rows], np.inf, found.error))
+
+
+# ---- each result moved by one element of the operand: elementwise functions, layouts, choices ----
+
+
+def _single(f: Function, operands: Sequence[Bounded], position: int, result: Bounded, base: Array) -> Slopes | None:
+    """All elements are moved at once, three times: together, each by an amount that tells its number, and at random
+    as a check. None where some result is moved by several elements."""
+    x = operands[position]
+    values = [o.value for o in operands]
+    count = x.value.size
+    code = 1 + np.arange(count).reshape(x.value.shape) / max(count, 1)
+    check = np.random.default_rng(count).uniform(0.5, 1.5, x.value.shape)
+    source = np.full(base.size, -1)
+    best: list[Array] | None = None
+    flats: list[tuple[Array, Array, Array]] = []
+    steps = steps_of(x)
+    longest = np.max([h.ravel() for h in steps], axis=0)
+    # steps of whole numbers walk down a staircase (floor) as if it were a slope
+    short = np.minimum(longest, SHORT)
+    near = along(f, values, position, short.reshape(x.value.shape), base)
+    if (longest > short).any() and ((near.value == 0) & np.isfinite(near.error)).all():
+        steps, longest = [short.reshape(x.value.shape)], short
+    for h in steps:
+        plain, coded, checked = (along(f, values, position, h * c, base) for c in (1.0, code, check))
+        settled = np.isfinite(plain.error) & np.isfinite(coded.error) & np.isfinite(checked.error)
+        slack = 4 * (plain.error + coded.error + checked.error)
+        flat = settled & (np.abs(plain.value) <= slack)
+        number = np.where(
+            flat | ~settled, 0.0, (coded.value / np.where(plain.value == 0, 1.0, plain.value) - 1) * count
+        )
+        index = np.clip(np.nan_to_num(np.rint(number)), 0, max(count - 1, 0)).astype(int)
+        sharp = settled & ~flat
+        exact = (np.abs(number - index) < 0.25) & (
+            np.abs(checked.value - plain.value * check.ravel()[index] if count else 0.0)
+            <= slack * 2 + 1e-7 * np.abs(plain.value)
+        )
+        if (sharp & ~exact).any() or (flat & (np.abs(checked.value) > 4 * slack)).any():
+            return None
+        source = np.where(sharp, index, source)
+        step = h.ravel()[np.where(sharp, index, 0)] if count else np.ones(base.size)
+        flats.append((flat, slack, h.ravel()))
+        now = [plain.value, plain.error, step, settled, sharp]
+        if best is None:
+            best = now
+        else:
+            with np.errstate(all="ignore"):
+                old = best[1] / (np.abs(best[0]) + np.finfo(float).tiny)
+                new = now[1] / (np.abs(now[0]) + np.finfo(float).tiny)
+            better = now[3] & (~best[3] | (now[4] & ~best[4]) | ((now[4] == best[4]) & (new < old)))
+            best = [np.where(better, n, b) for n, b in zip(now, best, strict=True)]
+        if (best[3] & (best[1] <= 1e-9 * np.abs(best[0]))).all():
+            break
+    assert best is not None
+    if not _alone_in_its_row(f, values, position, x, base, source):
+        return None
+    pattern = _pattern(x.value.shape, result.value.shape, source)
+    settled, sharp = best[3].astype(bool), best[4].astype(bool)
+    if pattern is not None:
+        source = pattern
+    elif (~settled & (source < 0)).any():
+        return None
+    rows = np.flatnonzero(source >= 0)
+    columns = source[rows]
+    step = np.where(sharp[rows], best[2][rows], longest[columns])
+    value = np.where(sharp, best[0], 0.0)[rows] / step
+    # a slope of zero is known as well as the best of the steps shows it
+    level = np.full(rows.size, np.inf)
+    for flat, slack, h in flats:
+        level = np.minimum(level, np.where(flat[rows], slack[rows] / h[columns], np.inf))
+    error = np.where(sharp[rows], best[1][rows] / step, np.where(settled[rows], level, np.inf))
+    # what a short step does not confirm is not so
+    slope_near, error_near = near.value[rows] / short[columns], 4 * near.error[rows] / short[columns]
+    same = (np.abs(slope_near - value) <= 1e-4 * np.abs(value) + error_near) & np.isfinite(error_near)
+    clear = (value == 0) | (error_near <= 0.1 * np.abs(value))
+    denied = (longest[columns] > SHORT) & ~(same & clear)
+    value = np.where(denied, slope_near, value)
+    error = np.where(denied, np.where(clear, error_near, np.inf), error)
+    unseen = np.ones(count, bool)
+    unseen[columns] = False
+    floor = np.where(
+        unseen, (64 * U64 * np.max(np.abs(base[np.isfinite(base)]), initial=0.0) + SUBNORMAL) / longest, 0.0
+    )
+    # moved along the same steps: one shift after the other
+    h = _per_column(count, columns, np.where(sharp[rows], step, 0.0)).reshape(x.value.shape)
+    h = np.where(h > 0, h, steps[0])
+    h = np.where(_per_column(count, columns, denied * 1.0).reshape(x.value.shape) > 0, short.reshape(x.value.shape), h)
+
+    def slope(at: Sequence[Array], steps: Array) -> Array:
+        ahead, behind = list(at), list(at)
+        ahead[position] = at[position] + steps
+        behind[position] = at[position] - steps
+        return (f(ahead) - f(behind))[rows] / (2 * steps.ravel()[columns])
+
+    moved = _moved(lambda at: slope(at, h / 2), operands)
+    return Slopes(rows, columns, value, error, moved, floor, np.zeros(base.size, bool), slope)
+
+
+def _alone_in_its_row(
+    f: Function, values: Sequence[Array], position: int, x: Bounded, base: Array, source: Array
+) -> bool:
+    """Does no result move with another element than its source? Elements whose number has a certain bit are moved by
+    one and the same amount, then the others: any two elements differ in some bit. The steps before, which follow the
+    size of the elements, may hide one that is small beside the source."""
+    size = np.abs(x.value[np.isfinite(x.value)])
+    step = STEP * max(float(np.max(size, initial=0.0)), 1.0)
+    numbers = np.arange(x.value.size)
+    for bit in range(int(x.value.size - 1).bit_length() if x.value.size else 0):
+        for side in (0, 1):
+            chosen = (numbers >> bit) & 1 == side
+            moved = list(values)
+            moved[position] = x.value + step * chosen.reshape(x.value.shape)
+            changed = (f(moved) != base) & np.isfinite(base)
+            if (changed & (source >= 0) & ~chosen[source]).any():
+                return False
+    return True
+
+
+def _pattern(operand: tuple[int, ...], result: tuple[int, ...], source: Array) -> Array | None:
+    """The same elements, or those of the operand broadcast: where that agrees with all sources that are known."""
+    known = source >= 0
+    numbers = np.arange(int(np.prod(operand)))
+    candidates = [numbers] if numbers.size == source.size else []
+    with suppress(ValueError):
+        candidates.append(np.broadcast_to(numbers.reshape(operand), result).ravel())
+    for candidate in candidates:
+        if np.array_equal(candidate[known], source[known]):
+            return candidate
+    return None
+
+
+def _per_column(count: int, columns: Array, values: Array) -> Array:
+    found = np.zeros(count)
+    np.maximum.at(found, columns, values)
+    return found
+
+
+# ---- results moved by several elements -----------------------------------------------------------
+
+
+def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array) -> Slopes:
+    """Each element moved alone; then elements that move no result in common are moved together."""
+    x = operands[position]
+    values = [o.value for o in operands]
+    count = x.value.size
+    known = np.isfinite(base)
+    if count > COLUMNS:
+        empty = np.zeros(0)
+        none = empty.astype(int)
+        return Slopes(none, none, empty, empty, empty, np.zeros(count), np.ones(base.size, bool), _none)
+    h, tried = np.ones(count), np.stack([steps.ravel() for steps in steps_of(x)])
+    ahead, behind = np.empty((count, base.size)), np.empty((count, base.size))
+    touched = np.zeros((count, base.size), bool)
+    for j in range(count):
+        h[j], ahead[j], behind[j], touched[j] = _alone(f, values, position, tried, j, base)
+    touched &= known
+    # what a result that is great beside the long step hides
+    hidden = (64 * U64 * np.max(np.abs(base[known]), initial=0.0) + SUBNORMAL) / (FAR * float(np.max(tried)))
+    floor = np.full(count, hidden)
+    h = h.reshape(x.value.shape)
+    columns, rows = np.nonzero(touched)
+    groups = _groups(touched)
+    halves, gaps = [(ahead - behind)[columns, rows] / 2], [np.abs(ahead - 2 * base + behind)[columns, rows]]
+    top = np.maximum(np.abs(base), np.maximum(np.abs(ahead), np.abs(behind)))[columns, rows]
+    group_of = np.zeros(count, int)
+    for number, members in enumerate(groups):
+        group_of[members] = number
+
+    def grouped(at: Sequence[Array], steps: Array) -> tuple[Array, Array]:
+        """f ahead and behind, by group."""
+        sides: tuple[list[Array], list[Array]] = ([], [])
+        for members in groups:
+            step = np.zeros(count)
+            step[members] = steps.ravel()[members]
+            for side, sign in zip(sides, (1, -1), strict=True):
+                moved = list(at)
+                moved[position] = at[position] + sign * step.reshape(x.value.shape)
+                side.append(f(moved))
+        return np.array(sides[0]), np.array(sides[1])
+
+    fed, unclear = _fed(f, operands, position, known)
+    if rows.size == 0:
+        empty = np.zeros(0)
+        return _with_unknown(Slopes(rows, columns, empty, empty, empty, floor, unclear, _none), fed)
+    for t in (0.5, 0.25):
+        up, down = grouped(values, t * h)
+        halves.append(((up - down) / (2 * t))[group_of[columns], rows])
+        gaps.append((np.abs(up - 2 * base + down) / t)[group_of[columns], rows])
+    found = extrapolated(halves, gaps, top)
+    step = h.ravel()[columns]
+
+    def slope(at: Sequence[Array], steps: Array) -> Array:
+        up, down = grouped(at, steps)
+        return (up - down)[group_of[columns], rows] / (2 * steps.ravel()[columns])
+
+    moved = _moved(lambda at: slope(at, h / 2), operands)
+    sloped = Slopes(rows, columns, found.value / step, found.error / step, moved, floor, unclear, slope)
+    return _with_unknown(sloped, fed)
+
+
+def _fed(f: Function, operands: Sequence[Bounded], position: int, known: Array) -> tuple[Array, Array]:
+    """Which elements feed results that are not finite, as (element, result), and of which of these it cannot be told.
+    Seen elsewhere, at numbers in the domain of nearly every function, where a result that a NaN or a long step in an
+    element reaches may depend on it."""
+    count = operands[position].value.size
+    fed = np.zeros((count, known.size), bool)
+    unclear = ~known
+    rng = np.random.default_rng(count)
+    for low, high in ((0.25, 0.75), (1.25, 1.75)):
+        if not unclear.any():
+            break
+        values = [rng.uniform(low, high, o.value.shape) if o.floating else o.value for o in operands]
+        base = f(values)
+        seen = unclear & np.isfinite(base)
+        if not seen.any():
+            continue
+        for j in range(count):
+            for other in (np.nan, FAR):
+                moved = list(values)
+                moved[position] = values[position].copy()
+                moved[position].flat[j] = other
+                fed[j] |= seen & (f(moved) != base)
+        unclear = unclear & ~seen
+    return fed, unclear
+
+
+def _with_unknown(found: Slopes, fed: Array) -> Slopes:
+    """With slopes that are not determined, of results that are not finite."""
+    columns, rows = np.nonzero(fed)
+    nothing, unknown = np.zeros(rows.size), np.full(rows.size, np.inf)
+    return replace(
+        found,
+        rows=np.concatenate([found.rows, rows]),
+        columns=np.concatenate([found.columns, columns]),
+        value=np.concatenate([found.value, nothing]),
+        error=np.concatenate([found.error, unknown]),
+        moved=np.concatenate([found.moved, nothing]),
+        at=lambda values, steps: np.concatenate([found.at(values, steps), nothing + np.nan]),
+    )
+
+
+def _alone(
+    f: Function, values: Sequence[Array], position: int, tried: Array, j: int, base: Array
+) -> tuple[float, Array, Array, Array]:
+    """Element j moved alone: the step, f ahead and behind, and which results it moves. What a long step does not move
+    does not depend on it; of the steps, that which shows most of the others clearly and nearly straight. tried: steps
+    by element."""
+
+    def at(step: float) -> Array:
+        moved = list(values)
+        moved[position] = values[position].copy()
+        moved[position].flat[j] += step
+        return f(moved)
+
+    far = at(FAR * float(np.max(tried)))
+    best: tuple[float, float, Array, Array] | None = None
+    touched = far != base
+    for h in dict.fromkeys(tried[:, j].tolist()):
+        ahead, behind = at(h), at(-h)
+        touched |= (ahead != base) | (behind != base)
+        difference, bend = np.abs(ahead - behind), np.abs(ahead - 2 * base + behind)
+        noise = 64 * U64 * np.abs(base)
+        clear = (difference > 2.0**14 * noise) & (bend < 0.1 * difference)
+        clear |= noise < 2.0**-33 * np.max(np.where(clear, difference, 0.0), initial=0.0)
+        faults = float(np.count_nonzero(touched & ~clear))
+        if best is None or faults < best[0]:
+            best = (faults, h, ahead, behind)
+        if faults == 0:
+            break
+    assert best is not None
+    _, h, ahead, behind = best
+    if h > SHORT:  # as in `_single`: a staircase is no slope
+        near = (at(SHORT) - at(-SHORT)) / (2 * SHORT)
+        slope = (ahead - behind) / (2 * h)
+        ahead = np.where(np.abs(near - slope) <= 0.01 * np.abs(slope), ahead, np.where(touched, np.nan, ahead))
+    return h, ahead, behind, touched
+
+
+def _groups(touched: Array) -> list[list[int]]:
+    """Columns sorted greedily into groups whose members touch no row in common."""
+    groups: list[tuple[list[int], Array]] = []
+    for j, row in enumerate(touched):
+        if not row.any():
+            continue
+        for members, taken in groups:
+            if not (taken & row).any():
+                members.append(j)
+                taken |= row
+                break
+        else:
+            groups.append(([j], row.copy()))
+    return [members for members, _ in groups]
+
+
+def _moved(slope: Callable[[Sequence[Array]], Array], operands: Sequence[Bounded]) -> Array:
+    """How far slopes move when each operand in turn is shifted by what it may be off, with random signs."""
+    values = [o.value for o in operands]
+    start = slope(values)
+    total = np.zeros(start.shape)
+    rng = np.random.default_rng(len(start))
+    for k, operand in enumerate(operands):
+        if not operand.floating:
+            continue
+        worst = np.zeros(start.shape)
+        for _ in range(SHIFTS):
+            shifted = list(values)
+            shifted[k] = values[k] + off(operand) * rng.choice([-1.0, 1.0], operand.value.shape)
+            change = np.abs(slope(shifted) - start)
+            worst = np.maximum(worst, np.where(np.isfinite(start), np.where(np.isnan(change), np.inf, change), 0.0))
+        total += ALLOWANCE * worst
+    return total

@@ -1,0 +1,175 @@
+"""Planted faults of distribution strategies: what a wrong implementation would do, as a change of its pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from harness.strategies import STRATEGIES, Strategy, jax_program, torch_program
+
+
+@dataclass(frozen=True)
+class StrategyFault:
+    """What is wrong, the strategy that it is planted in, and (piece, text, the text in its place)."""
+
+    name: str
+    strategy: str
+    piece: str
+    old: str
+    new: str
+
+    def planted(self) -> Strategy:
+        """The strategy with the fault."""
+        sound = STRATEGIES[self.strategy]
+        alone = {"torch": torch_program.ALONE, "jax": jax_program.ALONE}[sound.framework]
+        pieces: Mapping[str, str] = {**alone, **sound.pieces}
+        assert self.old in pieces[self.piece], f"{self.name}: the text to change is not there"
+        wrong = {**sound.pieces, self.piece: pieces[self.piece].replace(self.old, self.new)}
+        return replace(sound, pieces=wrong)
+
+
+_LOSS = "(loss * FACTOR(world)).backward()"
+_SHARE = "return np.array_split(part, world)[rank]"
+_WRAPPED = "    return subject, optimizer_of"
+_REDUCED = "dist.all_reduce(parameter.grad)"
+
+FAULTS = (
+    # what the loss counts
+    StrategyFault("the loss is not scaled by the ranks", "torch-ddp", "backward", _LOSS, "loss.backward()"),
+    StrategyFault(
+        "each rank divides by its own samples", "torch-ddp", "backward", _LOSS,
+        "(loss * FACTOR(world) / max(1, len(x))).backward()",
+    ),
+    StrategyFault(
+        "the loss is averaged over the ranks twice", "torch-fully-shard", "backward", _LOSS, "loss.backward()"
+    ),
+    StrategyFault("the reported loss is one rank's", "torch-ddp", "summed", "dist.all_reduce(value)", "pass"),
+    StrategyFault(
+        "the reported loss is a mean", "torch-ddp", "summed", "    return value", "    return value / world"
+    ),
+    # which samples
+    StrategyFault("the last sample of a batch is dropped", "torch-ddp", "share", "split(part,", "split(part[:-1],"),
+    StrategyFault(
+        "uneven batches are cut", "torch-ddp", "share", _SHARE,
+        "return part[rank * (len(part) // world):(rank + 1) * (len(part) // world)]",
+    ),
+    StrategyFault(
+        "uneven batches are filled up", "torch-ddp", "share", _SHARE,
+        "n = -(-len(part) // world)\n    return np.resize(part, n * world)[rank * n:(rank + 1) * n]",
+    ),
+    StrategyFault("all ranks see the first share", "torch-ddp", "share", "[rank]", "[0]"),
+    StrategyFault("all ranks see the whole batch", "torch-ddp", "share", _SHARE, "return part"),
+    StrategyFault("shares overlap", "torch-fsdp", "share", _SHARE, "return part[max(0, rank - 1)::world]"),
+    # gradients between ranks
+    StrategyFault(
+        "one rank's gradient is dropped", "torch-all-reduce", "backward", _REDUCED,
+        "parameter.grad.mul_(dist.get_rank() > 0)\n                " + _REDUCED,
+    ),
+    StrategyFault(
+        "a bucket is reduced twice", "torch-all-reduce", "backward", _REDUCED, f"{_REDUCED}; {_REDUCED}"
+    ),
+    StrategyFault("no gradient is reduced", "torch-all-reduce", "backward", "    if last:", "    if False:"),
+    StrategyFault(
+        "gradients are averaged, not added", "torch-all-reduce", "backward", _REDUCED,
+        f"{_REDUCED}; parameter.grad.div_(world)",
+    ),
+    StrategyFault(
+        "the greatest gradient wins", "torch-all-reduce", "backward", _REDUCED,
+        "dist.all_reduce(parameter.grad, dist.ReduceOp.MAX)",
+    ),
+    StrategyFault(
+        "biases are not reduced", "torch-all-reduce", "backward",
+        "if parameter.requires_grad and parameter.grad is not None:",
+        "if parameter.requires_grad and parameter.grad is not None and parameter.ndim > 1:",
+    ),
+    StrategyFault(
+        "gradients are reduced after every part", "torch-all-reduce", "backward", "    if last:", "    if True:"
+    ),
+    StrategyFault(
+        "gradients travel as float16", "torch-all-reduce", "backward", _REDUCED,
+        f"parameter.grad.copy_(parameter.grad.half().to(DTYPE)); {_REDUCED}",
+    ),
+    StrategyFault(
+        "gradients travel as bfloat16", "torch-all-reduce", "backward", _REDUCED,
+        f"parameter.grad.copy_(parameter.grad.bfloat16().to(DTYPE)); {_REDUCED}",
+    ),
+    StrategyFault(
+        "parts are not added up", "torch-ddp-no-sync", "backward", "    with contextlib",
+        "    subject.zero_grad()\n    with contextlib",
+    ),
+    StrategyFault(
+        "the hook forgets the mean", "torch-ddp-hook", "distribute", "default_hooks.allreduce_hook",
+        "lambda state, bucket: dist.all_reduce(bucket.buffer(), async_op=True).get_future()"
+        ".then(lambda f: f.value()[0])",
+    ),
+    # parameters and optimiser
+    StrategyFault(
+        "a frozen parameter is trained", "torch-ddp", "distribute", "    subject = ",
+        "    for parameter in model.parameters():\n        parameter.requires_grad_(True)\n    subject = ",
+    ),
+    StrategyFault(
+        "ranks begin with parameters of their own", "torch-all-reduce", "distribute", "    subject = model",
+        "    with torch.no_grad():\n        for parameter in model.parameters():\n"
+        "            parameter.add_(0.01 * rank)\n    subject = model",
+    ),
+    StrategyFault(
+        "the last parameter is not optimised", "torch-ddp", "distribute", "optimizer_of(subject.parameters())",
+        "optimizer_of(list(subject.parameters())[:-1] or list(subject.parameters()))",
+    ),
+    StrategyFault(
+        "the learning rate grows with the ranks", "torch-ddp", "distribute", "optimizer_of(subject.parameters())",
+        "OPTIMIZER(subject.parameters(), **{**OPTIONS, 'lr': OPTIONS['lr'] * world})",
+    ),
+    StrategyFault(
+        "the optimiser is another one", "torch-ddp", "distribute", "optimizer_of(subject.parameters())",
+        "torch.optim.SGD(subject.parameters(), lr=OPTIONS['lr'])",
+    ),
+    StrategyFault(
+        "optimiser state is one rank's", "torch-ddp-zero", "states", "        if rank == dist.get_rank():",
+        "        kept = {}\n        if rank == dist.get_rank() == 0:",
+    ),
+    StrategyFault(
+        "optimiser state is not gathered", "torch-fully-shard", "states", "= whole(value)",
+        "= value.to_local() if isinstance(value, DTensor) else value",
+    ),
+    StrategyFault(
+        "parameters are not gathered", "torch-fully-shard", "parameters", "whole(parameter)",
+        "parameter.to_local() if isinstance(parameter, DTensor) else parameter",
+    ),
+    StrategyFault(
+        "each rank clips for itself", "torch-all-reduce", "backward", _LOSS,
+        f"{_LOSS}\n    torch.nn.utils.clip_grad_norm_(subject.parameters(), 0.125)",
+    ),
+    # devices of one process
+    StrategyFault(
+        "devices keep their gradients", "jax-shard-map", "gradient", 'return jax.lax.psum(found, "d")', "return found"
+    ),
+    StrategyFault(
+        "devices average", "jax-shard-map", "gradient", 'jax.lax.psum(found, "d")', 'jax.lax.pmean(found, "d")'
+    ),
+    StrategyFault(
+        "a device leaves samples out", "jax-shard-map", "gradient",
+        "found = jax.value_and_grad(lambda t: criterion({**p, **t}, x, y, coefficient))(trained)",
+        "some = coefficient * (jax.lax.axis_index('d') > 0)\n"
+        "        found = jax.value_and_grad(lambda t: criterion({**p, **t}, x, y, some))(trained)",
+    ),
+    # statistics
+    StrategyFault(
+        "running statistics stay apart", "torch-ddp", "distribute", "DistributedDataParallel(model,",
+        "DistributedDataParallel(model, broadcast_buffers=False,",
+    ),
+    StrategyFault(
+        "batch statistics are stale", "torch-ddp", "backward", "    loss = criterion(subject(x), y, coefficient)",
+        "    subject.eval()\n    loss = criterion(subject(x), y, coefficient)\n    subject.train()",
+    ),
+    StrategyFault(
+        "predictions use batch statistics", "torch-ddp", "predict", "    return subject(x)",
+        "    subject.train()\n    return subject(x)",
+    ),
+    # layers in parts
+    StrategyFault(
+        "the bias is added by every rank", "torch-tensor-rows", "distribute", "    plan = ",
+        "    for layer in model.children():\n        if getattr(layer, 'bias', None) is not None and isinstance(layer, "
+        "torch.nn.Linear):\n            layer.bias.data.mul_(world)\n    plan = ",
+    ),
+)  # fmt: skip

@@ -1,0 +1,194 @@
+"""The gradient oracle: its values against differences of whole graphs, its bounds against known losses, what it leaves
+open, and that correct gradients pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from generators.graph import Graph, Leaf, Node, TensorType
+from generators.graphs import SMOOTH, Case, seeded_case
+from generators.ops import DRAWN, check
+from generators.ops.bounded import Bounded
+from harness import known_issues
+from harness.backends import TARGETS, gradients
+from harness.cli import KNOWN_ISSUES
+from harness.laboratory import Laboratory
+from harness.pool import Pool
+from harness.questions.gradient import GRADIENT, differentiable
+from oracles import gradient, reference
+
+F = "float32"
+
+
+def one(op: str, *arrays: np.ndarray, result: tuple[int, ...] | None = None, **attrs) -> Case:
+    """A case of one node."""
+    leaves = tuple(Leaf(f"x{i}", TensorType(str(a.dtype), a.shape)) for i, a in enumerate(arrays))
+    names = tuple(leaf.name for leaf in leaves)
+    type_ = TensorType(str(arrays[0].dtype), arrays[0].shape if result is None else result)
+    node = Node("v0", op, names, tuple(attrs.items()), type_)
+    return Case(check(Graph(leaves, (node,), ("v0",))), dict(zip(names, arrays, strict=True)))
+
+
+def expected(case: Case, number: int = 0) -> Bounded:
+    return gradient.expect(case).values[number]
+
+
+def weight(case: Case) -> np.ndarray:
+    return gradient.weights(case.graph)["v0"].astype(np.float64)
+
+
+X = np.array([0.5, -1.25, 2.25, -3.125], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("op", "slope"),
+    [
+        ("exp", np.exp),
+        ("tanh", lambda x: 1 / np.cosh(x) ** 2),
+        ("square", lambda x: 2 * x),
+        ("floor", lambda x: 0 * x),
+        ("sign", lambda x: 0 * x),
+        ("relu", lambda x: (x > 0) * 1.0),
+    ],
+)
+def test_slopes_of_functions(op: str, slope) -> None:
+    case = one(op, X)
+    found, right = expected(case), weight(case) * slope(X.astype(np.float64))
+    assert np.all(np.abs(found.value - right) <= 1e-9 * np.abs(right))
+    assert np.all(found.error <= 6e-6 * np.abs(right) + 2e-6)
+
+
+@pytest.mark.parametrize("op", ["relu", "abs", "floor", "sqrt", "sign"])
+def test_kinks_jumps_and_edges_are_undetermined(op: str) -> None:
+    found = expected(one(op, np.array([0.0, 1.5], np.float32)))
+    assert found.undetermined.tolist() == [True, False]
+
+
+def test_a_staircase_is_no_slope() -> None:
+    found = expected(one("floor", np.array([10000.5, -700.25, 3.5], np.float32)))
+    assert found.value.tolist() == [0, 0, 0]
+    assert not found.undetermined.any()
+    found = expected(one("floor", np.array([10000.5, 2.0, 1e20, -3000.0, 700.25], np.float32)))
+    assert found.undetermined.tolist() == [False, True, True, True, False]
+    assert not found.value[[0, 4]].any()
+
+
+def test_ties_are_undetermined() -> None:
+    found = expected(one("max", np.array([1.0, 1.0, 0.0], np.float32), result=(), axes=(0,), keepdims=False))
+    assert found.undetermined.tolist() == [True, True, False]
+
+
+def test_what_cancels_in_a_formula_is_allowed_for_and_no_more() -> None:
+    """1 - y * y is off by a few u near saturation, however small the slope is."""
+    case = one("tanh", np.array([6.0], np.float32))
+    found = expected(case)
+    assert 2 * 2.0**-24 < found.error[0] < 64 * 2.0**-24
+    y = np.tanh(np.float32(6.0))
+    assert abs(float(weight(case)[0] * (np.float32(1) - y * y)) - found.value[0]) <= found.error[0]
+
+
+def test_softmax() -> None:
+    case = one("softmax", X, axis=0)
+    y, w = np.exp(X.astype(np.float64)), weight(case)
+    y /= y.sum()
+    assert np.allclose(expected(case).value, y * (w - np.sum(w * y)), rtol=1e-9)
+
+
+def test_matmul_and_shared_operands() -> None:
+    x = np.arange(4, dtype=np.float32).reshape(2, 2)
+    leaf = Leaf("x0", TensorType(F, (2, 2)))
+    graph = check(Graph((leaf,), (Node("v0", "matmul", ("x0", "x0"), (), leaf.type),), ("v0",)))
+    found, w = expected(Case(graph, {"x0": x})), gradient.weights(graph)["v0"].astype(np.float64)
+    assert np.allclose(found.value, w @ x.T.astype(float) + x.T.astype(float) @ w, rtol=1e-10)
+
+
+def test_integers_carry_no_gradient() -> None:
+    index = np.array([2, 0, 2], np.int64)
+    table = np.ones((3, 2), np.float32)
+    leaves = (Leaf("x0", TensorType(F, (3, 2))), Leaf("x1", TensorType("int64", (3,)), domain=(0, 2)))
+    node = Node("v0", "embedding", ("x0", "x1"), (), TensorType(F, (3, 2)))
+    case = Case(check(Graph(leaves, (node,), ("v0",))), {"x0": table, "x1": index})
+    w = weight(case)
+    assert gradient.expect(case).names == ("d_x0",)
+    assert np.allclose(expected(case).value, [w[1], [0, 0], w[0] + w[2]])
+
+
+def test_operands_without_elements() -> None:
+    case = one("matmul", np.zeros((2, 0), np.float32), np.zeros((0, 3), np.float32), result=(2, 3))
+    assert [bound.value.shape for bound in gradient.expect(case).values] == [(2, 0), (0, 3)]
+
+
+def test_what_can_be_differentiated_is_derived() -> None:
+    for name in ("exp", "matmul", "embedding", "where", "floor", "sort"):
+        assert differentiable(name), name
+    for name in ("argmax", "equal", "logical_and", "isnan", "bitwise_and", "argsort"):
+        assert not differentiable(name), name
+
+
+def scalar(case: Case) -> float:
+    """The weighted sum of all floating outputs."""
+    values = reference.evaluate(case.graph, case.arrays)
+    return sum(float(np.sum(values[name].value * w)) for name, w in gradient.weights(case.graph).items())
+
+
+def test_whole_graphs_agree_with_their_differences() -> None:
+    """The accumulated value against central differences of the whole graph, element by element, in float64."""
+    compared = 0
+    operators = [name for name in DRAWN if differentiable(name)]
+    style = replace(SMOOTH, favoured=("float64",), mixture=(("normal", "uniform"),))
+    for number in range(40):
+        case = seeded_case(3, number, 4, operators, style)
+        leaves = gradient.sought(case.graph)
+        if not leaves or any(leaf.type.dtype != "float64" for leaf in leaves):
+            continue
+        found = gradient.expect(case)
+        for leaf, bound in zip(leaves, found.values, strict=True):
+            for place in list(np.ndindex(leaf.type.shape))[:3]:
+                if bound.undetermined[place] or bound.error[place] > 1e-8:
+                    continue
+                sides = []
+                for step in (1e-5, -1e-5):
+                    array = case.arrays[leaf.name].copy()
+                    array[place] += step
+                    sides.append(scalar(Case(case.graph, {**case.arrays, leaf.name: array})))
+                if not np.isfinite(sides).all():  # another output is not, which does not concern this leaf
+                    continue
+                slope = (sides[0] - sides[1]) / 2e-5
+                assert abs(slope - bound.value[place]) <= 1e-5 * max(1.0, abs(slope), abs(sides[0])), (number, place)
+                compared += 1
+    assert compared > 50
+
+
+def test_correct_gradients_are_accepted_well_inside_the_tolerance(pool: Pool) -> None:
+    """float32 gradients of PyTorch: most of them within a tenth of what is allowed, and that is a few ulps."""
+    lab, target = Laboratory(pool, GRADIENT), TARGETS["torch-eager"]
+    ratios: list[float] = []
+    allowed: list[float] = []
+    issues = [i for i in known_issues.load(KNOWN_ISSUES) if i.names(target.name)]
+    known = {name for i in issues for name in i.operators}
+    operators = [name for name in DRAWN if differentiable(name) and name not in known]
+    for number in range(40):
+        case = seeded_case(4, number, 5, operators, SMOOTH)
+        seen = lab.examine(case, [target])
+        assert seen.verdicts[target.name].status in ("agree", "undetermined", "unsupported"), case.graph
+        outputs = getattr(seen.outcomes[target.name], "outputs", ())
+        for output, bound in zip(outputs, seen.expected.values if outputs else (), strict=True):
+            clear = ~bound.undetermined & (bound.value != 0)
+            if bound.dtype == F and clear.any():
+                ratios += list((np.abs(output - bound.value)[clear] / bound.error[clear]).ravel())
+                allowed += list((bound.error[clear] / np.abs(bound.value[clear])).ravel())
+    assert len(ratios) > 200
+    assert np.median(ratios) < 0.1
+    assert np.median(allowed) < 1e-5
+
+
+def test_programs_name_what_they_return() -> None:
+    case = one("exp", X)
+    text = gradients.program(TARGETS["torch-eager"], case.graph)
+    assert "LEAVES = ('x0',)" in text
+    assert f"OUTPUTS = {[(F, (4,))]!r}" in text
+    assert gradients.unsupported(TARGETS["ort-all"], case.graph)
+    assert gradients.unsupported(TARGETS["tvm-O0"], one("atan", X).graph) == "relax.atan has no registered gradient"

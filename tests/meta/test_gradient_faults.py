@@ -1,0 +1,49 @@
+"""Planted faults of derivatives: nearly all are found within 300 cases, and handed over as small programs that fail
+with the fault and pass without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+
+import pytest
+from gradient_faults import GRADIENT_FAULTS, Fault
+from sensitivity import catch, exit_statuses, repaired, sight
+
+from harness.laboratory import Laboratory
+from harness.pool import Pool
+from harness.questions.gradient import GRADIENT
+
+SEED = 20
+IN_FULL = GRADIENT_FAULTS[::6]
+"""Those that are minimised, too: the nightly profile does it for all."""
+
+
+def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Path) -> None:
+    assert len(set(GRADIENT_FAULTS)) == len(GRADIENT_FAULTS) >= 40
+    lab = Laboratory(pool, GRADIENT)
+    missed = [f"{f.operator}: {f.name}" for f in GRADIENT_FAULTS if sight(f, lab, tmp_path, SEED) is None]
+    assert len(missed) <= 0.05 * len(GRADIENT_FAULTS), missed
+
+
+def _hand_over(faults: tuple[Fault, ...], pool: Pool, folder: Path) -> None:
+    """Each becomes a finding with a program that tells the fault from its repair."""
+    nodes = []
+    for number, fault in enumerate(faults):
+        found = catch(fault, Laboratory(pool, GRADIENT), folder / str(number), (SEED,))
+        assert found is not None, fault
+        assert fault.operator in found.finding.operators
+        programs = [Path(found.finding.path) / "reproducer.py", repaired(found, GRADIENT)]
+        assert exit_statuses(programs) == [1, 0], fault
+        nodes.append(found.finding.nodes)
+    assert median(nodes) <= 2
+
+
+def test_some_are_minimised(pool: Pool, tmp_path: Path) -> None:
+    _hand_over(IN_FULL, pool, tmp_path)
+
+
+@pytest.mark.nightly
+def test_all_are_minimised(pool: Pool, tmp_path: Path) -> None:
+    lab = Laboratory(pool, GRADIENT)
+    _hand_over(tuple(f for f in GRADIENT_FAULTS if sight(f, lab, tmp_path, SEED)), pool, tmp_path)

@@ -1,0 +1,94 @@
+"""Pools of ranks: what comes of a rank that dies, hangs or refuses; nothing is left behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import psutil
+import pytest
+
+from harness.pool import ProgramError, Unavailable
+from harness.ranks import RankLimits, RankPools, Trained
+from oracles.outcome import Crash, Rejected, Timeout
+
+GOOD = """
+import numpy as np
+
+def train(rank, world, arrays):
+    return {"sum": arrays["x"].sum() + np.array(rank), "world": np.array(world)}
+"""
+LIMITS = RankLimits(seconds=3.0, grace=1.0)
+X = {"x": np.arange(3.0)}
+
+
+@pytest.fixture(scope="module")
+def pools() -> Iterator[RankPools]:
+    with RankPools(LIMITS) as pools:
+        yield pools
+
+
+def run(pools: RankPools, body: str, world: int = 2):
+    return pools.run(("numpy",), world, f"import os, signal, time\nimport numpy as np\n{body}", X)
+
+
+def test_every_rank_returns_its_own(pools: RankPools) -> None:
+    found = pools.run(("numpy",), 3, GOOD, X)
+    assert isinstance(found, Trained)
+    assert [float(rank["sum"]) for rank in found.ranks] == [3.0, 4.0, 5.0]
+    assert {int(rank["world"]) for rank in found.ranks} == {3}
+
+
+def test_ranks_are_kept_until_one_fails(pools: RankPools) -> None:
+    run(pools, GOOD)
+    before = pools.started
+    run(pools, GOOD)
+    assert pools.started == before
+    run(pools, "def train(rank, world, arrays):\n    raise ValueError('no')")
+    assert isinstance(run(pools, GOOD), Trained)
+    assert pools.started == before + 1
+
+
+def test_a_refusal_names_the_rank(pools: RankPools) -> None:
+    """The other rank waits for it for ever, as in a collective."""
+    body = "def train(rank, world, arrays):\n    if rank == 1: raise ValueError('no such thing')\n    time.sleep(60)"
+    started = time.monotonic()
+    assert run(pools, body) == Rejected("ValueError", "rank 1: no such thing")
+    assert time.monotonic() - started < LIMITS.seconds
+
+
+def test_a_death_names_the_rank_and_the_signal(pools: RankPools) -> None:
+    body = "def train(rank, world, arrays):\n    if rank == 1: os.kill(os.getpid(), signal.SIGSEGV)\n    time.sleep(60)"
+    assert run(pools, body) == Crash("signal SIGSEGV", "rank 1")
+
+
+def test_a_hang_ends_in_time_and_names_who_is_missing(pools: RankPools) -> None:
+    body = "def train(rank, world, arrays):\n    if rank == 0: time.sleep(60)\n    return {}"
+    started = time.monotonic()
+    assert run(pools, body) == Timeout(3.0, missing="rank 0")
+    assert time.monotonic() - started < 2 * LIMITS.seconds
+
+
+def test_an_error_of_the_program_itself_is_no_outcome(pools: RankPools) -> None:
+    with pytest.raises(ProgramError, match="NameError"):
+        run(pools, "def train(rank, world, arrays):\n    return oops")
+
+
+def test_a_framework_that_is_not_there_has_a_reason() -> None:
+    with RankPools(LIMITS) as pools, pytest.raises(Unavailable, match="no_such_module"):
+        pools.run(("no_such_module",), 2, GOOD, X)
+
+
+def test_nothing_is_left() -> None:
+    others = set(psutil.Process().children(recursive=True))
+    with RankPools(LIMITS) as pools:
+        run(pools, GOOD)
+        run(pools, "def train(rank, world, arrays):\n    time.sleep(60 * (1 - rank))\n    return {}")
+        run(pools, GOOD, world=3)
+        folder = pools._folder
+        children = [p for p in psutil.Process().children(recursive=True) if p not in others]
+        assert any(len(child.children()) >= 3 for child in children)  # the zygote's ranks
+    _, alive = psutil.wait_procs(children, timeout=5)
+    assert not alive
+    assert not folder.exists()

@@ -1,0 +1,194 @@
+"""Strategies: planted faults are found and made small, one device agrees with itself, files and programs are whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from strategy_faults import FAULTS, StrategyFault
+
+from generators.networks import Layer, Network, NetworkError, checked, parameters_of
+from generators.settings import SettingsError
+from generators.training import TrainingError, arrays_of, dumps, loads, seeded_training, valid, without
+from harness.profiles import nightly
+from harness.ranks import RankPools
+from harness.reduce import Budget
+from harness.reduce_training import candidates, reduce_training
+from harness.strategies import STRATEGIES
+from harness.strategies.known import KnownDeviationError, load
+from harness.training_findings import investigate, text_of
+from harness.trainings import Gym, Judgement
+from oracles import sharding
+
+RUNS = [seeded_training(50, number) for number in range(60)]
+SHOWN = ("uneven batches are cut",)
+"""What is minimised and handed over, too: the nightly profile does it for all."""
+
+
+@pytest.fixture(scope="module")
+def gym() -> Iterator[Gym]:
+    with RankPools() as pools:
+        yield Gym(pools, load())
+
+
+def sight(gym: Gym, fault: StrategyFault, most: int = len(RUNS)) -> tuple[int, int, Judgement] | None:
+    """Number of the first run that shows a fault, ranks, and what it shows."""
+    strategy = fault.planted()
+    worlds = [world for world in strategy.worlds if 1 < world <= 4]
+    for number, training in enumerate(RUNS[:most]):
+        world = worlds[number % len(worlds)]
+        judgement = gym.examine(training, strategy, world)
+        if judgement.discrepancy:
+            return number, world, judgement
+    return None
+
+
+def test_there_are_enough_faults() -> None:
+    assert len(FAULTS) >= 30
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
+
+
+def test_at_least_95_percent_are_found_within_60_runs(gym: Gym) -> None:
+    missed = [fault.name for fault in FAULTS if sight(gym, fault) is None]
+    assert len(missed) <= 0.05 * len(FAULTS), missed
+
+
+@pytest.mark.parametrize("fault", [f for f in FAULTS if nightly() or f.name in SHOWN], ids=lambda fault: fault.name)
+def test_fault_is_made_small(fault: StrategyFault, gym: Gym, tmp_path: Path) -> None:
+    """At most two layers with parameters, two ranks, and a program that fails with the fault and passes without."""
+    found = sight(gym, fault)
+    if found is None:
+        pytest.skip("not found: counted above")
+    number, world, judgement = found
+    strategy = fault.planted()
+    kept = investigate(gym, tmp_path, RUNS[number], strategy, world, judgement, Budget(150, 60))
+    small = loads((Path(kept.path) / "training.json").read_text(encoding="utf-8"))
+    shapes = {"x": small.network.shape} | {layer.name: layer.shape for layer in small.network.layers}
+    trained = [layer for layer in small.network.layers if parameters_of(layer, shapes[layer.inputs[0]])]
+    assert len(trained) <= 2
+    assert kept.world == min(w for w in strategy.worlds if w > 1)
+    assert kept.strategy in text_of(kept)
+    script = Path(kept.path) / "reproducer.py"
+    assert exit_status(script) == 1
+    piece = strategy.pieces[fault.piece].strip("\n")
+    assert piece in script.read_text(encoding="utf-8")
+    sound = piece.replace(fault.new, fault.old)
+    repaired = script.with_name("repaired.py")
+    repaired.write_text(script.read_text(encoding="utf-8").replace(piece, sound), encoding="utf-8")
+    assert exit_status(repaired) == 0
+
+
+def exit_status(script: Path) -> int:
+    """Of a reproducer, run as a person would."""
+    return subprocess.run([sys.executable, str(script)], capture_output=True, timeout=200).returncode
+
+
+def test_one_rank_is_one_device(gym: Gym) -> None:
+    """On one rank a strategy has nothing to do: each gives what one device gives, within a unit in the last place."""
+    training = RUNS[0]
+    for strategy in STRATEGIES.values():
+        if 1 in strategy.worlds and not strategy.lossy and not strategy.unsupported(training, 1):
+            found, once = gym.returned(training, strategy, 1), gym.alone(training, strategy.framework, 1)
+            for name in once:
+                if not any(known.concerns(strategy.name, training.traits) for known in gym.known):
+                    np.testing.assert_array_max_ulp(found[name], once[name], 1)
+
+
+def test_noise_is_allowed_and_a_shift_is_not(gym: Gym) -> None:
+    training = RUNS[0]
+    expected, once = gym.expected(training, STRATEGIES["torch-ddp"], 1), gym.alone(training, "torch", 1)
+    assert sharding.missing(expected, once) is None
+    assert sharding.missing(expected, {**once, "extra": once["loss.0"]}) == "with extra"
+    assert "without" in str(sharding.missing(expected, {"loss.0": once["loss.0"]}))
+    bounds = dict(zip(expected.names, expected.values, strict=True))
+    assert all(sharding.excess(bounds[name], once[name]) <= 1 for name in expected.names if bounds[name].floating)
+    weight = next(name for name in expected.names if name.startswith("parameter."))
+    assert sharding.excess(bounds[weight], once[weight] * 1.001) > 1
+
+
+@pytest.mark.parametrize("number", range(0, 60, 6))
+def test_runs_are_valid_the_same_every_time_and_survive_their_file(number: int) -> None:
+    training = RUNS[number]
+    assert valid(training) == training
+    assert loads(dumps(training)) == training == seeded_training(50, number)
+    first, second = arrays_of(training), arrays_of(training)
+    assert {name: array.tobytes() for name, array in first.items()} == {n: a.tobytes() for n, a in second.items()}
+    assert {name.removeprefix("initial.") for name in first} >= set(training.network.parameters)
+
+
+@pytest.mark.parametrize("number", range(0, 60, 6))
+def test_whatever_reduction_tries_is_valid(number: int) -> None:
+    for candidate in candidates(RUNS[number]):
+        assert valid(candidate) == candidate
+        assert str(candidate) != str(RUNS[number])
+
+
+def test_reduction_keeps_what_matters() -> None:
+    training = next(run for run in RUNS if "layer_norm" in run.traits and run.settings.steps > 2)
+    small, world = reduce_training(
+        training, 4, (1, 2, 4), lambda t, w: "layer_norm" in t.traits and t.settings.steps > 1, Budget(2000, 60)
+    )
+    assert world == 2
+    assert small.settings.steps == 2
+    assert "layer_norm" in small.traits
+    assert len(small.network.layers) <= 3
+
+
+def test_a_layer_can_be_taken_out() -> None:
+    network = Network((4,), 0, (Layer("l0", "tanh", ("x",), (4,)), Layer("l1", "linear", ("l0",), (2,), LINEAR)))
+    training = seeded_training(0, 0)
+    changed = type(training)(checked(network), training.settings, 0)
+    smaller = without(changed, "l0")
+    assert smaller is not None
+    assert [layer.inputs for layer in smaller.network.layers] == [("x",)]
+
+
+LINEAR = (("features", 2), ("bias", 1))
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        (Layer("l0", "linear", ("y",), (2,), LINEAR), "l0: y is not what comes before"),
+        (Layer("l0", "linear", ("x",), (3,), LINEAR), "l0: the result is (2,), not (3,)"),
+        (Layer("l0", "embedding", ("x",), (4, 2), (("vocabulary", 3), ("features", 2))), "l0: only embeddings take"),
+        (Layer("l0", "whirl", ("x",), (4,)), "l0: whirl does not take"),
+    ],
+)
+def test_layers_that_do_not_fit(layer: Layer, message: str) -> None:
+    with pytest.raises(NetworkError) as caught:
+        checked(Network((4,), 0, (layer,)))
+    assert message in str(caught.value)
+
+
+def test_files_that_hold_no_run() -> None:
+    for text in ("", "{}", dumps(RUNS[0]).replace('"loss": "', '"loss": "no ')):
+        with pytest.raises(TrainingError, match="not a training run"):
+            loads(text)
+    with pytest.raises(SettingsError, match="unknown loss"):
+        type(RUNS[0].settings)(**{**vars_of(RUNS[0].settings), "loss": "hinge"})
+
+
+def vars_of(settings) -> dict:
+    return {name: getattr(settings, name) for name in settings.__dataclass_fields__}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[deviation]]\nid = 'a'", "deviation a: keys"),
+        ("[[issue]]\n", "only [[deviation]] tables"),
+        ("nonsense", "Expected '='"),
+    ],
+)
+def test_files_of_known_deviations(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "known.toml"
+    path.write_text(text)
+    with pytest.raises(KnownDeviationError) as caught:
+        load(path)
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)

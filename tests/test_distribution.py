@@ -1,0 +1,73 @@
+"""Does training spread over ranks give what training on one device gives?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from generators.training import Training, loads, trainings
+from harness.profiles import nightly
+from harness.ranks import RankPools
+from harness.reduce import Budget
+from harness.strategies import STRATEGIES
+from harness.strategies.known import FILE, KnownDeviation, load
+from harness.training_findings import investigate, text_of
+from harness.trainings import Gym, Judgement, available
+from oracles.discrepancy import SYMPTOMS
+
+KNOWN = load()
+
+
+@pytest.fixture(scope="session")
+def gym() -> Iterator[Gym]:
+    with RankPools() as pools:
+        yield Gym(pools, KNOWN)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_strategy(name: str, gym: Gym, pytestconfig: pytest.Config) -> None:
+    """Drawn runs, on so many ranks as the strategy takes (outside the nightly profile: four at most)."""
+    strategy = STRATEGIES[name]
+    why = available(strategy)
+    if why:
+        pytest.skip(f"{name}: {why}")
+    worlds = [world for world in strategy.worlds if world <= 4 or nightly()]
+    last: list[tuple[Training, int, Judgement]] = []
+
+    def check(training: Training, world: int) -> None:
+        judgement = gym.examine(training, strategy, world)
+        if judgement.discrepancy:
+            last.append((training, world, judgement))
+            raise SYMPTOMS[judgement.discrepancy.symptom](judgement.discrepancy.message)
+
+    # reduction is the reducer's work: ranks are slow
+    limited = settings(phases=(Phase.explicit, Phase.generate), max_examples=max(3, settings().max_examples // 4))
+    try:
+        limited(given(trainings(), st.sampled_from(worlds))(check))()
+    except tuple(SYMPTOMS.values()):
+        training, world, judgement = last[-1]
+        folder = Path(str(pytestconfig.getoption("--findings")))
+        found = investigate(gym, folder, training, strategy, world, judgement, Budget())
+        pytest.fail(text_of(found), pytrace=False)
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.id)
+def test_known_deviation(known: KnownDeviation, gym: Gym) -> None:
+    """It still shows itself on every strategy that it names: one that does not is fixed, or worded too widely."""
+    if "timeout" in known.symptoms and not nightly():
+        pytest.skip("a hang costs a minute: looked at with --hypothesis-profile=nightly only")
+    training = loads((FILE.parent / known.case).read_text(encoding="utf-8"))
+    blind = Gym(gym.pools)
+    named = [s for s in STRATEGIES.values() if known.concerns(s.name, training.traits) and not available(s)]
+    assert named
+    for strategy in named:
+        world = next(w for w in strategy.worlds if w >= known.world)
+        found = blind.examine(training, strategy, world)
+        assert found.discrepancy is not None, f"{strategy.name} on {world} ranks looks fixed"
+        assert known.covers(found.part, found.discrepancy), (
+            f"{strategy.name}: {found.part}: {found.discrepancy.message}"
+        )

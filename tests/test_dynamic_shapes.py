@@ -1,0 +1,17 @@
+"""Is a program that was compiled once, with a symbolic dimension, right at every size?"""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.backends import Target
+from harness.questions.dynamic import DYNAMIC
+from harness.trial import Trial
+
+
+def test_dynamic_shapes(prompt: Target, trial: Trial) -> None:
+    """Each drawn case, compiled for one size and run at several, against the reference at each."""
+    if not prompt.symbolic:
+        pytest.skip(f"{prompt.name}: it has no way of compiling a symbolic dimension")
+    asking = trial.asking(DYNAMIC, share=3)
+    asking.run([prompt], asking.alone(prompt))

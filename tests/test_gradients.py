@@ -1,0 +1,55 @@
+"""Does each target differentiate what it computes?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+from generators.graphs import Case
+from generators.ops import DRAWN, OPS
+from generators.ops.spec import Unsupported
+from generators.sweep import sweep
+from harness.backends import Target
+from harness.campaign import operators_for
+from harness.profiles import nightly
+from harness.questions.gradient import GRADIENT
+from harness.trial import Trial
+from oracles.gradient import sought
+
+
+def _skip_without(target: Target) -> None:
+    if isinstance(target.gradient, Unsupported):
+        pytest.skip(f"{target.name}: {target.gradient.why}")
+
+
+def test_gradients(target: Target, trial: Trial) -> None:
+    """The gradients of each drawn case on one target, against those of the references."""
+    _skip_without(target)
+    asking = trial.asking(GRADIENT)
+    asking.run([target], asking.alone(target))
+
+
+NIGHT = nightly()
+SWEPT = OPS if NIGHT else DRAWN
+"""Gradients of young operators are swept in the nightly profile only."""
+
+
+def _sweep(operator: str) -> Iterator[Case]:
+    return sweep(operator) if NIGHT else sweep(operator, 2 * settings().max_examples, GRADIENT.style.favoured)
+
+
+@pytest.mark.parametrize("operator", [name for name in SWEPT if GRADIENT.concerns(name)])
+def test_operator(swept: Target, operator: str, trial: Trial) -> None:
+    """The sweep of one operator: all of it in the nightly profile, otherwise a fifth as many cases as the profile has
+    examples."""
+    _skip_without(swept)
+    if not operators_for(swept, (operator,)):
+        pytest.skip(f"{operator}: {getattr(OPS[operator], swept.dialect.name).why}")
+    cases = [case for case in _sweep(operator) if sought(case.graph)]
+    if not cases:
+        pytest.skip(f"{operator}: no case of its sweep has a derivative")
+    step = 1 if NIGHT else max(1, 5 * len(cases) // settings().max_examples)
+    asking = trial.asking(GRADIENT)
+    asking.over(cases[::step], asking.alone(swept))

@@ -1,0 +1,19 @@
+"""Does what has to agree agree: a graph with its edits, contiguous arrays with views, one run with the next?"""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.backends import Target
+from harness.question import Question
+from harness.questions.layouts import LAYOUTS
+from harness.questions.metamorphic import METAMORPHIC
+from harness.questions.repeat import REPEAT
+from harness.trial import Trial
+
+
+@pytest.mark.parametrize("question", [METAMORPHIC, LAYOUTS, REPEAT], ids=lambda question: question.name)
+def test_metamorphic(prompt: Target, question: Question, trial: Trial) -> None:
+    """Each drawn case beside its edit, as views, or twice."""
+    asking = trial.asking(question, share=3)
+    asking.run([prompt], asking.alone(prompt))

@@ -1,0 +1,30 @@
+"""Other ways of running a model: forward-mode and second derivatives, a map over a new axis, mixed precision."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.backends import Target
+from harness.question import Question
+from harness.questions.autocast import AUTOCAST
+from harness.questions.hessian import HESSIAN
+from harness.questions.jvp import JVP
+from harness.questions.vmap import VMAP
+from harness.trial import Trial
+
+
+@pytest.mark.parametrize("question", [JVP, HESSIAN, VMAP], ids=lambda question: question.name)
+def test_modes(prompt: Target, question: Question, trial: Trial) -> None:
+    """Each drawn case, its tangents, the change of its gradients along them, or all its lanes."""
+    if question.name not in prompt.modes:
+        pytest.skip(f"{prompt.name}: no program of {question.name} is written")
+    asking = trial.asking(question, share=6 if question is HESSIAN else 3)
+    asking.run([prompt], asking.alone(prompt))
+
+
+def test_autocast(prompt: Target, trial: Trial) -> None:
+    """Each drawn case under autocast."""
+    if prompt.dialect.name != "torch" or prompt.device != "cpu":
+        pytest.skip(f"{prompt.name}: autocast on the CPU is PyTorch's")
+    asking = trial.asking(AUTOCAST, share=3)
+    asking.run([prompt], asking.alone(prompt))

@@ -1,0 +1,34 @@
+"""Does each operator take the results of every other as its record says? Neighbours are what optimisers rewrite."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+
+import pytest
+from hypothesis import settings
+
+from generators.graphs import PLAIN, WIDE
+from generators.ops import DRAWN, OPS
+from generators.successors import successors
+from harness.backends import Target
+from harness.campaign import operators_for
+from harness.profiles import nightly
+from harness.trial import Trial
+
+NIGHT = nightly()
+PAIRED = tuple(OPS) if NIGHT else DRAWN
+
+
+@pytest.mark.parametrize("first", PAIRED)
+def test_pairs(swept: Target, first: str, trial: Trial) -> None:
+    """In the nightly profile fast targets get every pair and the others one in `stride`; otherwise each operator is
+    followed by one other for every eight examples, in the dtypes that are drawn most."""
+    names = operators_for(swept, PAIRED)
+    if first not in names:
+        pytest.skip(f"{first}: {getattr(OPS[first], swept.dialect.name).why}")
+    random.Random(first).shuffle(names)
+    most = max(1, len(names) // swept.stride if NIGHT else settings().max_examples // 8)
+    cases = [case for _, case in islice(successors(first, names, style=PLAIN if NIGHT else WIDE), most)]
+    assert cases, f"no operator takes a result of {first}"
+    trial.over(cases, trial.alone(swept))
