@@ -291,18 +291,18 @@ def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array)
 
 def _fed(f: Function, operands: Sequence[Bounded], position: int, known: Array) -> tuple[Array, Array]:
     """Which elements feed results that are not finite, as (element, result), and of which of these it cannot be told.
-    Seen elsewhere, at numbers in the domain of nearly every function, where a result that a NaN or a long step in an
-    element reaches may depend on it."""
+    Seen elsewhere, at numbers in the domain of nearly every function and at their negatives, which take the other
+    branch (prelu), where a result that a NaN or a long step in an element reaches may depend on it."""
     count = operands[position].value.size
     fed = np.zeros((count, known.size), bool)
     unclear = ~known
+    if known.all():
+        return fed, unclear
     rng = np.random.default_rng(count)
-    for low, high in ((0.25, 0.75), (1.25, 1.75)):
-        if not unclear.any():
-            break
+    for low, high in ((0.25, 0.75), (-0.75, -0.25), (1.25, 1.75)):
         values = [rng.uniform(low, high, o.value.shape) if o.floating else o.value for o in operands]
         base = f(values)
-        seen = unclear & np.isfinite(base)
+        seen = ~known & np.isfinite(base)
         if not seen.any():
             continue
         for j in range(count):

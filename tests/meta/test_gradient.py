@@ -76,6 +76,13 @@ def test_a_staircase_is_no_slope() -> None:
     assert not found.value[[0, 4]].any()
 
 
+def test_a_slope_of_what_is_not_finite_is_undetermined_whatever_branch_it_comes_from() -> None:
+    """The slope of the first channel is multiplied by -inf, that of the second by numbers."""
+    x = np.array([[[-np.inf, 1.0], [-2.0, 3.0]]], np.float32)
+    found = expected(one("prelu", x, np.array([2.0, -1.0], np.float32), result=(1, 2, 2)), 1)
+    assert found.undetermined.tolist() == [True, False]
+
+
 def test_ties_are_undetermined() -> None:
     found = expected(one("max", np.array([1.0, 1.0, 0.0], np.float32), result=(), axes=(0,), keepdims=False))
     assert found.undetermined.tolist() == [True, True, False]
