@@ -49,6 +49,11 @@ class Network:
     layers: tuple[Layer, ...]
 
     @property
+    def shapes(self) -> dict[str, Shape]:
+        """Shapes of the input and of all results, a sample."""
+        return {INPUT: self.shape} | {layer.name: layer.shape for layer in self.layers}
+
+    @property
     def output(self) -> Shape:
         """The shape of what comes of a sample."""
         return self.layers[-1].shape
@@ -56,10 +61,9 @@ class Network:
     @property
     def parameters(self) -> dict[str, Shape]:
         """Shapes of all parameters by name (`l0.weight`), a shared one under the first layer that has it."""
-        shapes = {INPUT: self.shape} | {layer.name: layer.shape for layer in self.layers}
         found: dict[str, Shape] = {}
         for layer in self.layers:
-            own = parameters_of(layer, shapes[layer.inputs[0]])
+            own = parameters_of(layer, self.shapes[layer.inputs[0]])
             found |= {f"{layer.name}.{k}": s for k, s in own.items() if not (layer.tied and k == "weight")}
         return found
 

@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from generators.graphs import HypothesisDraw, SeededDraw
-from generators.networks import Layer, Network, NetworkError, checked, draw_network, parameters_of
+from generators.networks import Layer, Network, NetworkError, checked, draw_network, parameters_of, result_of
 from generators.ops.spec import Draw
 from generators.settings import Settings, SettingsError, draw_settings
 
@@ -124,19 +124,28 @@ def without(training: Training, name: str) -> Training | None:
     network = training.network
     gone = next(layer for layer in network.layers if layer.name == name)
     source = gone.inputs[0]
-    layers: list[Layer] = []
-    shapes = {"x": network.shape}
-    for layer in network.layers:
-        if layer.name == name:
-            continue
-        inputs = tuple(source if i == name else i for i in layer.inputs)
-        tied = "" if layer.tied == name else layer.tied
-        kept = replace(layer, inputs=inputs, tied=tied)
-        layers.append(kept)
-        shapes[layer.name] = layer.shape
-    if not layers:
-        return None
-    return valid(replace(training, network=replace(network, layers=tuple(layers))))
+    layers = tuple(
+        replace(
+            layer,
+            inputs=tuple(source if i == name else i for i in layer.inputs),
+            tied="" if layer.tied == name else layer.tied,
+        )
+        for layer in network.layers
+        if layer.name != name
+    )
+    return fitted(training, layers) if layers else None
+
+
+def fitted(training: Training, layers: tuple[Layer, ...]) -> Training | None:
+    """The run with these layers, the shapes of their results worked out anew; None where they do not fit."""
+    network = replace(training.network, layers=())
+    for layer in layers:
+        try:
+            shaped = replace(layer, shape=result_of(layer, network.shapes))
+        except (NetworkError, KeyError):
+            return None
+        network = replace(network, layers=(*network.layers, shaped))
+    return valid(replace(training, network=network))
 
 
 def valid(training: Training) -> Training | None:
@@ -146,7 +155,7 @@ def valid(training: Training) -> Training | None:
         checked(network)
     except NetworkError:
         return None
-    shapes = {"x": network.shape} | {layer.name: layer.shape for layer in network.layers}
+    shapes = network.shapes
     weights = {la.name: parameters_of(la, shapes[la.inputs[0]]).get("weight") for la in network.layers}
     if any(la.tied and weights.get(la.tied) != weights[la.name] for la in network.layers):
         return None

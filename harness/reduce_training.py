@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from generators.networks import Layer, Network, NetworkError, result_of
+from generators.networks import Layer
 from generators.settings import OPTIMIZERS, Settings, SettingsError
-from generators.training import Training, valid, without
+from generators.training import Training, fitted, valid, without
 from harness.reduce import Budget
 
 Fails = Callable[[Training, int], bool]
@@ -41,15 +41,14 @@ def candidates(training: Training) -> Iterator[Training]:
     yield from (t for change in _settings(training.settings) if (t := valid(replace(training, settings=change))))
     for layer in reversed(training.network.layers[:-1]):
         smaller = without(training, layer.name)
-        fitted = smaller and _fitted(smaller)
-        if fitted:
-            yield fitted
+        if smaller:
+            yield smaller
     for number, layer in enumerate(training.network.layers):
         for simpler in _simpler(layer):
             layers = (*training.network.layers[:number], simpler, *training.network.layers[number + 1 :])
-            fitted = _fitted(replace(training, network=replace(training.network, layers=layers)))
-            if fitted:
-                yield fitted
+            smaller = fitted(training, layers)
+            if smaller:
+                yield smaller
 
 
 def _settings(s: Settings) -> Iterator[Settings]:
@@ -92,17 +91,3 @@ def _simpler(layer: Layer) -> Iterator[Layer]:
     for key, least in (("features", 2), ("channels", 1), ("kernel", 1)):
         if layer.numbers.get(key, least) > least:
             yield replace(layer, attrs=tuple((k, least if k == key else v) for k, v in layer.attrs))
-
-
-def _fitted(training: Training) -> Training | None:
-    """The run with the shapes of all results worked out anew; None where layers do not fit."""
-    shapes = {"x": training.network.shape}
-    layers = []
-    for layer in training.network.layers:
-        try:
-            shape = result_of(layer, shapes)
-        except (NetworkError, KeyError):
-            return None
-        layers.append(replace(layer, shape=shape))
-        shapes[layer.name] = shape
-    return valid(replace(training, network=Network(training.network.shape, training.network.vocabulary, tuple(layers))))

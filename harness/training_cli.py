@@ -97,6 +97,7 @@ def train(
     rows: Rows = {}
     found: dict[str, str] = {}
     excused: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
     started, number = time.monotonic(), 0
     interrupted = False
     with RankPools(RankLimits(seconds=timeout)) as pools, Live(console=console, transient=True) as live:
@@ -109,6 +110,7 @@ def train(
                     judgement = gym.examine(training, strategy, world)
                     rows.setdefault((strategy.name, world, training.settings.dtype), Row()).add(judgement)
                     excused.update(judgement.excused)
+                    left_out.update([judgement.reason] if judgement.reason else [])
                     if judgement.discrepancy:
                         kept = investigate(gym, findings, training, strategy, world, judgement, Budget())
                         found.setdefault(kept.fingerprint, text_of(kept))
@@ -125,9 +127,18 @@ def train(
         "known deviations",
         highlight=False,
     )
+    for reason, count in left_out.most_common():
+        console.print(f"left out {count} times: {reason}", style="dim", markup=False, highlight=False)
     for text in found.values():
         console.print(f"\n{text}", markup=False, highlight=False, soft_wrap=True)
-    write_json(json_file, {"seed": seed, "rows": as_json(rows), "findings": sorted(found), "excused": dict(excused)})
+    data = {
+        "seed": seed,
+        "rows": as_json(rows),
+        "findings": sorted(found),
+        "excused": dict(excused),
+        "left_out": dict(left_out),
+    }
+    write_json(json_file, data)
     if interrupted:
         console.print("interrupted; everything found so far is kept", style="yellow")
         raise typer.Exit(130)
@@ -151,7 +162,7 @@ def _usable(chosen: list[Strategy], numbers: list[int]) -> dict[Strategy, tuple[
 def table_of(rows: Rows) -> Table:
     """One line a strategy, number of ranks and dtype: how its runs ended, the greatest error as a part of what was
     allowed, processor seconds a run."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
     table.add_column("strategy", no_wrap=True)
     for heading in ("ranks", "dtype", "agree", "undet.", "unsup.", "wrong", "error", "CPU s"):
         table.add_column(heading, justify="right", no_wrap=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from generators.training import Training, arrays_of, dumps
 from harness.files import locked, replace_text
@@ -18,16 +18,12 @@ from harness.reduce_training import reduce_training
 from harness.reproducer import INLINE, PROLOGUE, WRONG, literal
 from harness.strategies import Strategy
 from harness.strategies.programs import program
+from harness.strategies.strategy import TEMPLATES
 from harness.trainings import Gym, Judgement
 from harness.worker import versions_of
 from oracles.compare import Expected
 from oracles.discrepancy import SYMPTOMS
 from oracles.verdict import normalized
-
-_TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).with_name("templates")), undefined=StrictUndefined,
-    trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -81,12 +77,15 @@ def investigate(
     nothing."""
     first = _save(gym, folder, training, strategy, world, judgement)
     assert judgement.discrepancy is not None
-    symptom, kind = judgement.discrepancy.symptom, judgement.part.split(".")[0]
+    symptom = judgement.discrepancy.symptom
 
     def fails(candidate: Training, ranks: int) -> bool:
         found = gym.examine(candidate, strategy, ranks)
-        same = found.discrepancy is not None and found.discrepancy.symptom == symptom
-        return same and (not kind or bool(found.part))
+        return (
+            found.discrepancy is not None
+            and found.discrepancy.symptom == symptom
+            and bool(found.part) == bool(judgement.part)
+        )
 
     small, ranks = reduce_training(training, world, strategy.worlds, fails, budget)
     again = gym.examine(small, strategy, ranks)
@@ -100,9 +99,7 @@ def investigate(
 
 def _drop(folder: Path, name: str) -> None:
     with locked(folder / ".lock"):
-        for path in (folder / name).iterdir():
-            path.unlink()
-        (folder / name).rmdir()
+        shutil.rmtree(folder / name)
 
 
 def _save(
@@ -128,7 +125,7 @@ def _save(
         own.mkdir(parents=True, exist_ok=True)
         replace_text(own / "training.json", dumps(training))
         write_reproducer(own, training, strategy, world, expected, found)
-        report = _TEMPLATES.get_template("deviation.md.j2").render(
+        report = TEMPLATES.get_template("deviation.md.j2").render(
             found=found, training=training, text=text_of(found), program=program(training, strategy)
         )
         replace_text(own / "report.md", report)
@@ -157,7 +154,7 @@ def write_reproducer(
     else:
         named = {f"{kind}/{name}": array for kind, group in groups.items() for name, array in group.items()}
         np.savez_compressed(folder / "data.npz", **named)  # type: ignore[arg-type]
-    check = _TEMPLATES.get_template("train_check.py.j2").render(
+    check = TEMPLATES.get_template("train_check.py.j2").render(
         world=strategy.processes(world),
         variables=strategy.environment(world),
         symptom=found.symptom,

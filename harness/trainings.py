@@ -40,7 +40,7 @@ def available(strategy: Strategy) -> str | None:
 class Judgement:
     """What is made of one run. part: of what is compared (`gradient.l0.weight`) that is wrong; excused: ids of known
     deviations, whose parts were left out; largest: the greatest part of what was allowed that a rank was off by, NaN
-    where nothing was compared; cpu: processor seconds of all ranks."""
+    where nothing was compared; cpu: processor seconds of all ranks; reason: why it was not compared."""
 
     status: Status
     discrepancy: Discrepancy | None = None
@@ -50,6 +50,7 @@ class Judgement:
     undetermined: int = 0
     largest: float = float("nan")
     cpu: float = 0.0
+    reason: str = ""
 
 
 @dataclass
@@ -103,12 +104,13 @@ class Gym:
 
     def examine(self, training: Training, strategy: Strategy, world: int) -> Judgement:
         """Run it on so many ranks and judge what each of them returns. A result that is missing is a failure."""
-        if strategy.unsupported(training, world):
-            return Judgement("unsupported")
+        why = strategy.unsupported(training, world)
+        if why:
+            return Judgement("unsupported", reason=why)
         try:
             expected = self.expected(training, strategy, world)
-        except NoResult:
-            return Judgement("unsupported")
+        except NoResult as error:
+            return Judgement("unsupported", reason=f"one device has no result: {error}")
         here = [known for known in self.known if known.concerns(strategy.name, training.traits)]
         outcome = self._run(training, strategy, world)
         if not isinstance(outcome, Trained):
@@ -116,7 +118,7 @@ class Gym:
             assert verdict.discrepancy is not None
             entry = next((known for known in here if known.covers("", verdict.discrepancy)), None)
             if entry:
-                return Judgement("unsupported", excused=(entry.id,), cpu=outcome.cpu)
+                return Judgement("unsupported", excused=(entry.id,), cpu=outcome.cpu, reason=f"known: {entry.id}")
             return Judgement(verdict.status, verdict.discrepancy, cpu=outcome.cpu)
         return replace(self._judged(expected, here, outcome), cpu=outcome.cpu)
 

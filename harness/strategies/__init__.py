@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from harness.globs import matching
 from harness.strategies import jax_devices, torch_data, torch_sharded
 from harness.strategies.strategy import Strategy
 
@@ -10,11 +9,4 @@ STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy for module in (torch_data, torch_sharded, jax_devices) for strategy in module.STRATEGIES
 }
 
-
-def select(globs: str) -> list[Strategy]:
-    """Strategies whose names match one of the comma-separated globs, in order. Raises ValueError for a glob that
-    matches nothing."""
-    return [STRATEGIES[name] for name in matching(globs, STRATEGIES, "strategy")]
-
-
-__all__ = ["STRATEGIES", "Strategy", "select"]
+__all__ = ["STRATEGIES", "Strategy"]

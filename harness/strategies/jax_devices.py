@@ -7,9 +7,7 @@ from collections.abc import Mapping
 
 from generators.training import Training
 from harness.strategies.jax_program import MODULES
-from harness.strategies.strategy import Strategy
-
-WORLDS = (1, 2, 3, 4, 8)
+from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, no_batch_norm
 
 _MESH = '''
 def placed(value, *axes):
@@ -71,14 +69,14 @@ def _uneven(training: Training, world: int) -> str | None:
     }
     if any(size % world for size in sizes):
         return "JAX spreads arrays evenly only"
-    return _no_batch_norm(training, world)
+    return None
 
 
-def _no_batch_norm(training: Training, world: int) -> str | None:
-    return "batch normalisation is not written for JAX" if "batch_norm" in training.network.kinds else None
+_UNWRITTEN = no_batch_norm("batch normalisation is not written for JAX")
+_EVEN = first_reason(_uneven, _UNWRITTEN)
 
 
-def _jax(name: str, pieces: Mapping[str, str], unsupported=_uneven) -> Strategy:
+def _jax(name: str, pieces: Mapping[str, str], unsupported: Reason = _EVEN) -> Strategy:
     return Strategy(
         name, "jax", MODULES, WORLDS, {"placed": _MESH, **pieces}, shards=False, one_process=True,
         unsupported=unsupported,
@@ -88,7 +86,7 @@ def _jax(name: str, pieces: Mapping[str, str], unsupported=_uneven) -> Strategy:
 STRATEGIES = (
     _jax("jax-data", {"spread": _COPIES, "feed": _SAMPLES}),
     _jax("jax-fsdp", {"spread": _SHARDS, "feed": _SAMPLES}),
-    _jax("jax-tensor", {"spread": _COLUMNS, "feed": _EVERYWHERE}, _no_batch_norm),
+    _jax("jax-tensor", {"spread": _COLUMNS, "feed": _EVERYWHERE}, _UNWRITTEN),
     _jax("jax-tensor-data", {"spread": _COLUMNS, "feed": _SAMPLES}),
     _jax("jax-shard-map", {"spread": _COPIES, "feed": _SAMPLES, "gradient": _BY_HAND}),
 )

@@ -109,11 +109,10 @@ def alone(shards: int, sent: bool = False) -> Strategy:
 
 def forward(network: Network, noise: bool) -> list[str]:
     """Lines of the forward pass."""
-    shapes = {"x": network.shape} | {layer.name: layer.shape for layer in network.layers}
     lines = []
     for number, layer in enumerate(network.layers):
         if layer.name not in network.idle:
-            text = _expression(layer, shapes)
+            text = _expression(layer, network.shapes)
             key = f"next_key(key, {number})"
             lines.append(f"{layer.name} = {f'rounded({text}, unit, {key})' if noise else text}")
     return [*lines, f"return {network.layers[-1].name}"]

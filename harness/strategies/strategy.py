@@ -16,6 +16,12 @@ TEMPLATES = Environment(
 )  # fmt: skip
 
 
+WORLDS = (1, 2, 3, 4, 8)
+"""Numbers of ranks that most strategies are run with."""
+Reason = Callable[[Training, int], str | None]
+"""Why a strategy cannot run a training run on so many ranks, or None."""
+
+
 @dataclass(frozen=True)
 class Noise:
     """Monte Carlo arithmetic: so many runs in float64 in which results, gradients and parameters are off by a random
@@ -50,7 +56,7 @@ class Strategy:
     shards: bool = True
     one_process: bool = False
     lossy: float = 0.0
-    unsupported: Callable[[Training, int], str | None] = field(default=lambda training, world: None)
+    unsupported: Reason = field(default=lambda training, world: None)
 
     def processes(self, world: int) -> int:
         """How many processes run on so many ranks or devices."""
@@ -64,7 +70,12 @@ class Strategy:
         return {"XLA_FLAGS": f"--xla_force_host_platform_device_count={world} --xla_cpu_multi_thread_eigen=false"}
 
 
-def first_reason(*reasons: Callable[[Training, int], str | None]) -> Callable[[Training, int], str | None]:
+def no_batch_norm(why: str) -> Reason:
+    """A reason that names batch normalisation."""
+    return lambda training, world: why if "batch_norm" in training.network.kinds else None
+
+
+def first_reason(*reasons: Reason) -> Reason:
     """The first of several reasons that holds."""
 
     def unsupported(training: Training, world: int) -> str | None:

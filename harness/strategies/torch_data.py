@@ -3,14 +3,12 @@ the same by hand, and optimisers whose state is spread (ZeRO)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from generators.training import Training
-from harness.strategies.strategy import Strategy, first_reason
+from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, no_batch_norm
 from harness.strategies.torch_program import MODULES
 
-Reason = Callable[[Training, int], str | None]
-WORLDS = (1, 2, 3, 4, 8)
 DDP = "from torch.nn.parallel import DistributedDataParallel"
 
 HALF = 2.0**-11
@@ -82,11 +80,8 @@ def _ddp(
     )  # fmt: skip
 
 
-def _recomputed(training: Training, world: int) -> str | None:
-    if "batch_norm" in training.network.kinds:
-        return "the forward pass is computed again, and its running statistics are updated again"
-    return None
-
+APART = no_batch_norm("the ranks' running statistics stay apart")
+_RECOMPUTED = no_batch_norm("the forward pass is computed again, and its running statistics are updated again")
 
 _ALL_REDUCE = '''
 def backward(subject, x, y, coefficient, last, world):
@@ -130,8 +125,7 @@ STRATEGIES = (
         {
             "start": START, "distribute": distribute("    subject = model"), "summed": SUMMED, "backward": _ALL_REDUCE,
         },
-        unsupported=lambda training, world: "the ranks' running statistics stay apart"
-        if "batch_norm" in training.network.kinds else None,
+        unsupported=APART,
     ),
     _ddp("torch-ddp"),
     _ddp("torch-ddp-static-graph", "static_graph=True"),
@@ -147,7 +141,7 @@ STRATEGIES = (
         imports=(_HOOKS,), lossy=HALF,
     ),
     _ddp(
-        "torch-ddp-checkpoint", pieces={"backward": _CHECKPOINT}, reason=_recomputed,
+        "torch-ddp-checkpoint", pieces={"backward": _CHECKPOINT}, reason=_RECOMPUTED,
         imports=("from torch.utils.checkpoint import checkpoint",),
     ),
     _ddp(

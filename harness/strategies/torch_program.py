@@ -135,10 +135,9 @@ def alone(shards: int, sent: bool = False) -> Strategy:
 
 def definition(network: Network) -> list[str]:
     """Lines that make the layers."""
-    shapes = {"x": network.shape} | {layer.name: layer.shape for layer in network.layers}
     lines = []
     for layer in network.layers:
-        text = _module(layer, shapes)
+        text = _module(layer, network.shapes)
         if text:
             lines.append(f"self.{layer.name} = {text}")
         if layer.tied:

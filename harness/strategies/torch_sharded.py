@@ -3,11 +3,9 @@ sharding modes, `fully_shard`, and layers that are themselves spread (tensor par
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from generators.training import Training
-from harness.strategies.strategy import Strategy, first_reason
-from harness.strategies.torch_data import START, SUMMED, WORLDS, distribute, small_shards
+from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason
+from harness.strategies.torch_data import APART, START, SUMMED, distribute
 from harness.strategies.torch_program import MODULES
 
 SHARDED = (*MODULES, "torch.distributed.fsdp", "torch.distributed.tensor.parallel")
@@ -18,12 +16,6 @@ def whole(value):
     """All of a tensor that may be spread over the ranks."""
     return value.full_tensor() if isinstance(value, DTensor) else value
 '''
-Reason = Callable[[Training, int], str | None]
-
-
-def no_batch_norm(why: str) -> Reason:
-    """A reason that names batch normalisation."""
-    return lambda training, world: why if "batch_norm" in training.network.kinds else None
 
 
 def _idle(training: Training, world: int) -> str | None:
@@ -75,21 +67,16 @@ def states(subject, optimizer):
 }
 
 
-def _fsdp(name: str, mode: str, worlds: tuple[int, ...] = WORLDS) -> Strategy:
+def _fsdp(name: str, mode: str, mesh: str = "None", worlds: tuple[int, ...] = WORLDS) -> Strategy:
     text = f"""    subject = FullyShardedDataParallel(
-        model, use_orig_params=True, device_id=torch.device("cpu"), sharding_strategy=ShardingStrategy.{mode}
-    )"""
-    if mode.startswith("HYBRID"):
-        text = f"""    mesh = init_device_mesh("cpu", (world // 2, 2))
-    subject = FullyShardedDataParallel(
         model, use_orig_params=True, device_id=torch.device("cpu"), sharding_strategy=ShardingStrategy.{mode},
-        device_mesh=mesh,
+        device_mesh={mesh},
     )"""
     return Strategy(
         name, "torch", SHARDED, worlds,
         {"start": START, "distribute": distribute(text), "summed": SUMMED, **_FSDP_PIECES},
         imports=(_FSDP, _FSDP_STATE, _MESH), factor="world",
-        unsupported=first_reason(small_shards, _idle, no_batch_norm("the ranks' running statistics stay apart")),
+        unsupported=first_reason(APART, _idle),
     )  # fmt: skip
 
 
@@ -119,18 +106,16 @@ def _tied(training: Training, world: int) -> str | None:
 
 
 def _fully(
-    name: str, lines: str, mesh: str = "(world,)", worlds: tuple[int, ...] = WORLDS, options: str = ""
-) -> Strategy:
-    reasons: list[Reason] = [small_shards, no_batch_norm("the ranks' running statistics stay apart")]
-    if "children" in lines:
-        reasons.append(_tied)
+    name: str, lines: str = _EACH, reason: Reason = _tied, mesh: str = "(world,)", worlds: tuple[int, ...] = WORLDS,
+    options: str = "",
+) -> Strategy:  # fmt: skip
     return Strategy(
         name, "torch", SHARDED, worlds,
         {
             "start": START, "distribute": distribute(lines.format(mesh=mesh, options=options)), "summed": SUMMED,
             "whole": WHOLE, "predict": _RESHARD,
         },
-        imports=(_FULLY, _TENSOR, _MESH), factor="world", unsupported=first_reason(*reasons),
+        imports=(_FULLY, _TENSOR, _MESH), factor="world", unsupported=first_reason(APART, reason),
     )  # fmt: skip
 
 
@@ -170,11 +155,11 @@ STRATEGIES = (
     _fsdp("torch-fsdp", "FULL_SHARD"),
     _fsdp("torch-fsdp-grad-op", "SHARD_GRAD_OP"),
     _fsdp("torch-fsdp-no-shard", "NO_SHARD"),
-    _fsdp("torch-fsdp-hybrid", "HYBRID_SHARD", (4, 8)),
-    _fully("torch-fully-shard", _EACH),
-    _fully("torch-fully-shard-once", _ONCE),
-    _fully("torch-fully-shard-kept", _EACH, options=", reshard_after_forward=False"),
-    _fully("torch-hsdp", _EACH, '(world // 2, 2), mesh_dim_names=("copies", "shards")', EVEN),
+    _fsdp("torch-fsdp-hybrid", "HYBRID_SHARD", 'init_device_mesh("cpu", (world // 2, 2))', (4, 8)),
+    _fully("torch-fully-shard"),
+    _fully("torch-fully-shard-once", _ONCE, APART),
+    _fully("torch-fully-shard-kept", options=", reshard_after_forward=False"),
+    _fully("torch-hsdp", mesh='(world // 2, 2), mesh_dim_names=("copies", "shards")', worlds=EVEN),
     _tensor("torch-tensor-columns", "ColwiseParallel(output_layouts=Replicate())"),
     _tensor("torch-tensor-rows", "RowwiseParallel(input_layouts=Replicate())"),
 )

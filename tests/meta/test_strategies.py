@@ -25,6 +25,7 @@ from harness.trainings import Gym, Judgement
 from oracles import sharding
 
 RUNS = [seeded_training(50, number) for number in range(60)]
+LINEAR = (("features", 2), ("bias", 1))
 SHOWN = ("uneven batches are cut",)
 """What is minimised and handed over, too: the nightly profile does it for all."""
 
@@ -67,8 +68,8 @@ def test_fault_is_made_small(fault: StrategyFault, gym: Gym, tmp_path: Path) -> 
     strategy = fault.planted()
     kept = investigate(gym, tmp_path, RUNS[number], strategy, world, judgement, Budget(150, 60))
     small = loads((Path(kept.path) / "training.json").read_text(encoding="utf-8"))
-    shapes = {"x": small.network.shape} | {layer.name: layer.shape for layer in small.network.layers}
-    trained = [layer for layer in small.network.layers if parameters_of(layer, shapes[layer.inputs[0]])]
+    layers, shapes = small.network.layers, small.network.shapes
+    trained = [layer for layer in layers if parameters_of(layer, shapes[layer.inputs[0]])]
     assert len(trained) <= 2
     assert kept.world == min(w for w in strategy.worlds if w > 1)
     assert kept.strategy in text_of(kept)
@@ -147,9 +148,6 @@ def test_a_layer_can_be_taken_out() -> None:
     assert [layer.inputs for layer in smaller.network.layers] == [("x",)]
 
 
-LINEAR = (("features", 2), ("bias", 1))
-
-
 @pytest.mark.parametrize(
     ("layer", "message"),
     [
@@ -170,11 +168,7 @@ def test_files_that_hold_no_run() -> None:
         with pytest.raises(TrainingError, match="not a training run"):
             loads(text)
     with pytest.raises(SettingsError, match="unknown loss"):
-        type(RUNS[0].settings)(**{**vars_of(RUNS[0].settings), "loss": "hinge"})
-
-
-def vars_of(settings) -> dict:
-    return {name: getattr(settings, name) for name in settings.__dataclass_fields__}
+        type(RUNS[0].settings)(**{**vars(RUNS[0].settings), "loss": "hinge"})
 
 
 @pytest.mark.parametrize(
