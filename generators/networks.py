@@ -78,6 +78,18 @@ class Network:
         return tuple(dict.fromkeys(layer.kind for layer in self.layers))
 
     @property
+    def cuts(self) -> tuple[str, ...]:
+        """Layers, but for the first and for sums, before which one value is all that goes on."""
+        used = [layer for layer in self.layers if layer.name not in self.idle]
+        found = []
+        for number, layer in enumerate(used[1:], 1):
+            before = {INPUT, *(earlier.name for earlier in used[:number])}
+            alive = {name for later in used[number:] for name in later.inputs if name in before}
+            if len(alive) == 1 and layer.kind != "add":
+                found.append(layer.name)
+        return tuple(found)
+
+    @property
     def idle(self) -> tuple[str, ...]:
         """Layers with parameters that do not reach the result."""
         live = {self.layers[-1].name}

@@ -91,6 +91,14 @@ class Settings:
         epoch = self.batches_of_an_epoch
         return tuple(epoch[step % len(epoch)] for step in range(self.steps))
 
+    @property
+    def part_sizes(self) -> frozenset[int]:
+        """Samples in the parts of batches, whose gradients are added up: as even as there is."""
+        sizes = {last - first for first, last in self.batches}
+        return frozenset(
+            n // self.accumulate + (i < n % self.accumulate) for n in sizes for i in range(self.accumulate)
+        )
+
 
 def draw_settings(d: Draw) -> Settings:
     """Settings of 1 to 20 steps; batches that the ranks divide evenly, unevenly, or that are smaller than the world."""

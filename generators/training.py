@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -134,6 +134,23 @@ def without(training: Training, name: str) -> Training | None:
         if layer.name != name
     )
     return fitted(training, layers) if layers else None
+
+
+def plainer(training: Training, multiple: int) -> Iterator[Training]:
+    """The run, step by step without what strategies have reasons to refuse: clipped gradients, shared weights, layers
+    that nothing uses, batch normalisation, and last batches or parts that are not a multiple of so many samples."""
+    current = replace(training, settings=replace(training.settings, clip=0.0))
+    yield current
+    layers = tuple(replace(la, tied="") for la in current.network.layers if la.name not in current.network.idle)
+    current = fitted(current, layers) or current
+    yield current
+    for layer in current.network.layers:
+        if layer.kind == "batch_norm":
+            current = without(current, layer.name) or current
+    yield current
+    batch = -(-current.settings.batch // multiple) * multiple
+    even = replace(current.settings, batch=batch, samples=2 * batch, accumulate=1)
+    yield replace(current, settings=even)
 
 
 def fitted(training: Training, layers: tuple[Layer, ...]) -> Training | None:

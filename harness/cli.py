@@ -291,6 +291,8 @@ def known(
                 console.print(f"{len(missing)} without a reproducer {' '.join(missing)}", highlight=False)
                 return
             for issue in issues:
+                if not issue.here:
+                    table.add_row(issue.id, "-", f"not run: of processors with {issue.cpu}", issue.upstream)
                 case = load_case(issues_file.parent / issue.case)
                 for target in known_issues.targets_of(issue):
                     status = known_issues.still_shows(Laboratory(pool), issue, target, case)

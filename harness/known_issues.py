@@ -17,7 +17,7 @@ from generators import caseio
 from generators.graph import TensorType
 from generators.graphs import Case
 from generators.ops import OPS
-from harness import reproducer
+from harness import machine, reproducer
 from harness.backends import TARGETS, Target
 from harness.laboratory import Laboratory
 from harness.pool import Pool
@@ -38,6 +38,7 @@ _KEYS = {
     "versions",
     "message",
     "threads",
+    "cpu",
     "reason",
     "upstream",
     "case",
@@ -53,9 +54,10 @@ class KnownIssueError(ValueError):
 class KnownIssue:
     """id: a short name; targets, operators: globs; dtypes: of the culprit's result or first operand (none: any);
     empty: only where its result or an operand has size 0; together: shows only beside other nodes, whatever they
-    are; message: a regular expression found in the message (none:
-    any); threads: shows only where each library has so many or more; versions: of the framework; upstream: link or
-    "not yet reported"; case: a stored case file that shows it, relative to the known-issue file."""
+    are; message: a regular expression found in the message (none: any); threads: shows only where each library has so
+    many or more; cpu: shows only on processors with this feature, or with a ! before its name without it; versions: of
+    the framework; upstream: link or "not yet reported"; case: a stored case file that shows it, relative to the
+    known-issue file."""
 
     id: str
     targets: tuple[str, ...]
@@ -70,6 +72,7 @@ class KnownIssue:
     versions: str = ""
     message: str = ""
     threads: int = 1
+    cpu: str = ""
     upstream: str = "not yet reported"
 
     def concerns(self, target: str, version: str, oracles: Sequence[str], symptom: str, message: str) -> bool:
@@ -80,7 +83,13 @@ class KnownIssue:
             and self.names(target)
             and self.says(message)
             and self.applies_to(version)
+            and self.here
         )
+
+    @property
+    def here(self) -> bool:
+        """Is this processor one of the entry's?"""
+        return not self.cpu or machine.has(self.cpu)
 
     def names(self, target: str) -> bool:
         """Is this target one of the entry's?"""
@@ -147,13 +156,16 @@ def _entry(path: Path, entry: Mapping) -> KnownIssue:
             raise KnownIssueError(f"{where}: {key} must be true or false")
     if type(entry.get("threads", 1)) is not int:
         raise KnownIssueError(f"{where}: threads must be a whole number")
+    if not re.fullmatch(r"(!?\w+)?", str(entry.get("cpu", ""))):
+        raise KnownIssueError(f"{where}: cpu must be the name of a feature, or ! and the name")
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
     return KnownIssue(**values)
 
 
 def targets_of(issue: KnownIssue) -> list[Target]:
-    """The targets that an entry names, where they are available here and of a version that it names."""
-    named = [t for t in TARGETS.values() if issue.names(t.name)]
+    """The targets that an entry names, where they are available here and of a version that it names; none where it is
+    of other processors."""
+    named = [t for t in TARGETS.values() if issue.here and issue.names(t.name)]
     found = [(target, probe(target)) for target in named]
     return [target for target, here in found if here.available and issue.applies_to(here.version or "0")]
 

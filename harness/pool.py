@@ -126,9 +126,12 @@ def last_words(log: str) -> str:
 
 
 def environment(folder: Path, threads: int) -> dict[str, str]:
-    """So many threads a library, quiet logs, caches inside the pool's folder."""
+    """So many threads a library, quiet logs, caches inside the pool's folder. TensorFlow takes oneDNN's kernels on some
+    processors only: here it takes them everywhere, so that one case meets the same code on every machine, unless the
+    variable is set already."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
     return {
+        "TF_ENABLE_ONEDNN_OPTS": "1",
         **os.environ,
         **dict.fromkeys(names, str(threads)),
         "TF_NUM_INTEROP_THREADS": "1",

@@ -22,7 +22,7 @@ from harness.strategies import STRATEGIES, Strategy
 from harness.strategies.known import KnownDeviationError, load
 from harness.terminal import Json, console, fail, named, seconds_of, write_json
 from harness.training_findings import investigate, text_of
-from harness.trainings import Gym, Judgement, available
+from harness.trainings import Gym, Judgement, available, suited
 
 Globs = Annotated[str, typer.Option("--strategies", metavar="GLOB", help="Comma-separated globs of strategies.")]
 STATUSES = ("agree", "undetermined", "unsupported", "wrong")
@@ -107,12 +107,13 @@ def train(
                 training = seeded_training(seed, number, blocks)
                 for strategy, here_worlds in here.items():
                     world = here_worlds[number % len(here_worlds)]
-                    judgement = gym.examine(training, strategy, world)
+                    run = suited(training, strategy, world)
+                    judgement = gym.examine(run, strategy, world)
                     rows.setdefault((strategy.name, world, training.settings.dtype), Row()).add(judgement)
                     excused.update(judgement.excused)
                     left_out.update([judgement.reason] if judgement.reason else [])
                     if judgement.discrepancy:
-                        kept = investigate(gym, findings, training, strategy, world, judgement, Budget())
+                        kept = investigate(gym, findings, run, strategy, world, judgement, Budget())
                         found.setdefault(kept.fingerprint, text_of(kept))
                     live.update(table_of(rows))
                 number += 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from generators.ops.bounded import PRECISION
-from generators.training import Training, arrays_of
+from generators.training import Training, arrays_of, plainer
 from harness.ranks import RankPools, Together, Trained
 from harness.strategies import Strategy
 from harness.strategies.known import KnownDeviation
@@ -34,6 +34,14 @@ def available(strategy: Strategy) -> str | None:
     if not versions_of([strategy.modules[0]]):
         return f"{strategy.modules[0]} is not installed"
     return None
+
+
+def suited(training: Training, strategy: Strategy, world: int) -> Training:
+    """The run, or what is left of it that the strategy supports; itself where nothing is."""
+    if strategy.unsupported(training, world) is None:
+        return training
+    plain = plainer(training, 2 * world)
+    return next((run for run in plain if strategy.unsupported(run, world) is None), training)
 
 
 @dataclass(frozen=True)

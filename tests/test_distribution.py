@@ -16,7 +16,7 @@ from harness.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.known import FILE, KnownDeviation, load
 from harness.training_findings import investigate, text_of
-from harness.trainings import Gym, Judgement, available
+from harness.trainings import Gym, Judgement, available, suited
 from oracles.discrepancy import SYMPTOMS
 
 KNOWN = load()
@@ -38,7 +38,8 @@ def test_strategy(name: str, gym: Gym, pytestconfig: pytest.Config) -> None:
     worlds = [world for world in strategy.worlds if world <= 4 or nightly()]
     last: list[tuple[Training, int, Judgement]] = []
 
-    def check(training: Training, world: int) -> None:
+    def check(drawn: Training, world: int) -> None:
+        training = suited(drawn, strategy, world)
         judgement = gym.examine(training, strategy, world)
         if judgement.discrepancy:
             last.append((training, world, judgement))

@@ -18,6 +18,8 @@ ISSUES = known_issues.load(KNOWN_ISSUES)
 @pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.id)
 def test_known_issue(issue: known_issues.KnownIssue, campaign: Campaign) -> None:
     case = caseio.loads(Path(KNOWN_ISSUES.parent, issue.case).read_text(encoding="utf-8"))
+    if not issue.here:
+        pytest.skip(f"{issue.id}: shows itself on processors with {issue.cpu} only")
     targets = known_issues.targets_of(issue)
     if not targets:
         pytest.skip(f"{issue.id}: none of {', '.join(issue.targets)} is available in a version that it names")

@@ -28,6 +28,8 @@ class StillWrong(AssertionError):
 @pytest.mark.parametrize("issue", CHOSEN, ids=lambda issue: issue.id)
 @pytest.mark.xfail(strict=True, raises=StillWrong, reason="a framework is wrong: see known_issues.toml")
 def test_reproducer(issue: KnownIssue, tmp_path: Path) -> None:
+    if not issue.here:
+        pytest.skip(f"{issue.id}: shows itself on processors with {issue.cpu} only")
     result = subprocess.run(
         [sys.executable, str(FOLDER / issue.id / "reproducer.py")],
         capture_output=True,

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.training import Training
 from harness.strategies.jax_program import MODULES
-from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, no_batch_norm
+from harness.strategies.strategy import WORLDS, Reason, Strategy, even_parts, first_reason, no_batch_norm
 
 _MESH = '''
 def placed(value, *axes):
@@ -60,20 +59,8 @@ def gradient(p, trained, x, y, coefficient):
 '''
 
 
-def _uneven(training: Training, world: int) -> str | None:
-    parts = training.settings.accumulate
-    sizes = {
-        (last - first) // parts + (i < (last - first) % parts)
-        for first, last in training.settings.batches
-        for i in range(parts)
-    }
-    if any(size % world for size in sizes):
-        return "JAX spreads arrays evenly only"
-    return None
-
-
 _UNWRITTEN = no_batch_norm("batch normalisation is not written for JAX")
-_EVEN = first_reason(_uneven, _UNWRITTEN)
+_EVEN = first_reason(even_parts("JAX spreads arrays evenly only"), _UNWRITTEN)
 
 
 def _jax(name: str, pieces: Mapping[str, str], unsupported: Reason = _EVEN) -> Strategy:

@@ -75,6 +75,15 @@ def no_batch_norm(why: str) -> Reason:
     return lambda training, world: why if "batch_norm" in training.network.kinds else None
 
 
+def even_parts(why: str) -> Reason:
+    """A reason where the ranks can't share some part of a batch evenly."""
+
+    def unsupported(training: Training, world: int) -> str | None:
+        return why if any(size % world for size in training.settings.part_sizes) else None
+
+    return unsupported
+
+
 def first_reason(*reasons: Reason) -> Reason:
     """The first of several reasons that holds."""
 

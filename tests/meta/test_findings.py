@@ -18,7 +18,7 @@ from syrupy.assertion import SnapshotAssertion
 from generators import caseio
 from generators.graphs import Case
 from generators.ops.spec import Call, Unsupported
-from harness import known_issues
+from harness import known_issues, machine
 from harness.backends import TARGETS, Target
 from harness.campaign import Campaign, float64_twin
 from harness.findings import Finding, Store, failure_text, fingerprint
@@ -201,6 +201,14 @@ def test_a_known_issue_explains_nothing_else(lab: Laboratory, tmp_path: Path, ch
     assert not explained(lab, tmp_path, WRONG_NEG, **changes)
 
 
+def test_an_issue_of_other_processors_explains_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "features", lambda: frozenset({"avx2"}))
+    for cpu, here in (("avx2", True), ("!avx2", False), ("avx512f", False), ("!avx512f", True)):
+        (issue,) = known_issues.load(issues_file(tmp_path, cpu=cpu))
+        assert issue.here is here
+        assert bool(known_issues.targets_of(issue)) is here
+
+
 def test_a_known_issue_does_not_hide_another_bug_in_the_same_graph(lab: Laboratory, tmp_path: Path) -> None:
     """The graph holds a neg, but it is exp that is wrong."""
     assert not explained(lab, tmp_path, "torch.exp({0}) * 1.0001")
@@ -217,6 +225,7 @@ def test_a_known_issue_does_not_hide_another_bug_in_the_same_graph(lab: Laborato
         ({"empty": 1}, "empty must be true or false"),
         ({"together": "yes"}, "together must be true or false"),
         ({"threads": "two"}, "threads must be a whole number"),
+        ({"cpu": "fast ones"}, "cpu must be the name of a feature"),
         ({"color": "red"}, "unknown or missing"),
     ],
 )

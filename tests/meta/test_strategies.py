@@ -13,7 +13,7 @@ from strategy_faults import FAULTS, StrategyFault
 
 from generators.networks import Layer, Network, NetworkError, checked, parameters_of
 from generators.settings import SettingsError
-from generators.training import TrainingError, arrays_of, dumps, loads, seeded_training, valid, without
+from generators.training import TrainingError, arrays_of, dumps, loads, plainer, seeded_training, valid, without
 from harness.profiles import nightly
 from harness.ranks import RankPools
 from harness.reduce import Budget
@@ -126,6 +126,14 @@ def test_whatever_reduction_tries_is_valid(number: int) -> None:
     for candidate in candidates(RUNS[number]):
         assert valid(candidate) == candidate
         assert str(candidate) != str(RUNS[number])
+
+
+@pytest.mark.parametrize("number", range(0, 60, 6))
+def test_plainer_runs_are_valid_and_evenly_shared(number: int) -> None:
+    *_, last = plainer(RUNS[number], 6)
+    assert all(valid(run) == run for run in plainer(RUNS[number], 6))
+    assert last.settings.part_sizes <= {6, 12}
+    assert last.traits.isdisjoint({"batch_norm", "tied", "idle", "clipped"})
 
 
 def test_reduction_keeps_what_matters() -> None:
