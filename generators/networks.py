@@ -79,15 +79,15 @@ class Network:
 
     @property
     def cuts(self) -> tuple[str, ...]:
-        """Layers, but for the first and for sums, before which one value is all that goes on."""
+        """Layers with parameters, but for the first one, before which one value is all that goes on."""
         used = [layer for layer in self.layers if layer.name not in self.idle]
         found = []
-        for number, layer in enumerate(used[1:], 1):
-            before = {INPUT, *(earlier.name for earlier in used[:number])}
-            alive = {name for later in used[number:] for name in later.inputs if name in before}
-            if len(alive) == 1 and layer.kind != "add":
-                found.append(layer.name)
-        return tuple(found)
+        for number, layer in enumerate(used):
+            if parameters_of(layer, self.shapes[layer.inputs[0]]):
+                before = {INPUT, *(earlier.name for earlier in used[:number])}
+                alive = {name for later in used[number:] for name in later.inputs if name in before}
+                found.append(layer.name if len(alive) == 1 else "")
+        return tuple(name for name in found[1:] if name)
 
     @property
     def idle(self) -> tuple[str, ...]:

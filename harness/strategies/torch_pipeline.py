@@ -16,15 +16,16 @@ _IMPORTS = (
 
 _STAGES = '''
 def stages(model, count):
-    """The model in so many parts, cut before layers where one value is all that goes on."""
+    """The model in so many parts, cut before layers with parameters where one value is all that goes on."""
     traced = torch.fx.symbolic_trace(model)
     nodes = list(traced.graph.nodes)
-    cuts = []
+    found = []
     for number, node in enumerate(nodes):
-        before = set(nodes[:number])
-        alive = [value for value in before if any(user not in before for user in value.users)]
-        if node.op == "call_module" and number > 1 and len(alive) == 1:
-            cuts.append(number)
+        if node.op == "call_module" and any(True for _ in traced.get_submodule(node.target).parameters()):
+            before = set(nodes[:number])
+            alive = [value for value in before if any(user not in before for user in value.users)]
+            found.append(number if len(alive) == 1 else 0)
+    cuts = [number for number in found[1:] if number]
     chosen = [cuts[k * len(cuts) // (count - 1)] for k in range(count - 1)]
     whole = split_module(traced, model, lambda node: sum(cut <= nodes.index(node) for cut in chosen))
     return [getattr(whole, f"submod_{number}") for number in range(count)]
@@ -34,7 +35,7 @@ def distribute(model, rank, world):
     start(rank, world)
     subject = Pipeline(model, rank, world)
     mine = [parameter for number in subject.numbers for parameter in subject.parts[number].parameters()]
-    return subject, optimizer_of(mine or [torch.nn.Parameter(torch.zeros(()))])  # none: it takes no empty list
+    return subject, optimizer_of(mine)
 
 
 class Pipeline:
