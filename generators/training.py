@@ -34,7 +34,7 @@ class Training:
     @property
     def traits(self) -> frozenset[str]:
         """What it is made of, in words: kinds of layers, optimiser, loss, dtype, and whether it is frozen in places,
-        tied, idle in places, clipped, weighted, in parts."""
+        tied, idle in places, clipped, weighted, in parts, some of them empty."""
         network, settings = self.network, self.settings
         words = {
             "frozen": bool(network.frozen),
@@ -43,6 +43,7 @@ class Training:
             "clipped": settings.clip > 0,
             "weighted": settings.weighted,
             "parts": settings.accumulate > 1,
+            "empty": 0 in settings.part_sizes,
         }
         named = {*network.kinds, settings.optimizer, settings.loss, settings.dtype}
         return frozenset(named | {word for word, holds in words.items() if holds})

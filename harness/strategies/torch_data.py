@@ -56,10 +56,7 @@ def distribute(model, rank, world):
 
 def small_shards(training: Training, world: int) -> str | None:
     """Batch statistics of one sample are refused, or not defined."""
-    if "batch_norm" not in training.network.kinds:
-        return None
-    smallest = min(last - first for first, last in training.settings.batches)
-    if smallest // training.settings.accumulate // world >= 2:
+    if "batch_norm" not in training.network.kinds or min(training.settings.part_sizes) // world >= 2:
         return None
     return "batch normalisation of less than two samples (Expected more than 1 value per channel when training)"
 

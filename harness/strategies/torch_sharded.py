@@ -3,9 +3,11 @@ sharding modes, `fully_shard`, and layers that are themselves spread (tensor par
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from generators.training import Training
 from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason
-from harness.strategies.torch_data import APART, START, SUMMED, distribute
+from harness.strategies.torch_data import APART, START, SUMMED, distribute, small_shards
 from harness.strategies.torch_program import MODULES
 
 SHARDED = (*MODULES, "torch.distributed.fsdp", "torch.distributed.tensor.parallel")
@@ -26,10 +28,17 @@ def _idle(training: Training, world: int) -> str | None:
     return None
 
 
+def _tied(training: Training, world: int) -> str | None:
+    if any(layer.tied for layer in training.network.layers):
+        return "layers that share a weight belong to one group (FSDP2 shards shared parameters only within one)"
+    return None
+
+
 # ---- FullyShardedDataParallel ------------------------------------------------------------------------
 
 _FSDP = "from torch.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel, ShardingStrategy"
 _FSDP_STATE = "from torch.distributed.fsdp import FullOptimStateDictConfig, StateDictType"
+_FSDP_WRAP = "from torch.distributed.fsdp.wrap import ModuleWrapPolicy"
 _FSDP_PIECES = {
     "gradients": """
 def gradients(subject):
@@ -67,16 +76,19 @@ def states(subject, optimizer):
 }
 
 
-def _fsdp(name: str, mode: str, mesh: str = "None", worlds: tuple[int, ...] = WORLDS) -> Strategy:
+def _fsdp(
+    name: str, mode: str, mesh: str = "None", worlds: tuple[int, ...] = WORLDS, wrapped: str = "None",
+    reason: Reason = _idle,
+) -> Strategy:  # fmt: skip
     text = f"""    subject = FullyShardedDataParallel(
         model, use_orig_params=True, device_id=torch.device("cpu"), sharding_strategy=ShardingStrategy.{mode},
-        device_mesh={mesh},
+        device_mesh={mesh}, auto_wrap_policy={wrapped},
     )"""
     return Strategy(
         name, "torch", SHARDED, worlds,
         {"start": START, "distribute": distribute(text), "summed": SUMMED, **_FSDP_PIECES},
-        imports=(_FSDP, _FSDP_STATE, _MESH), factor="world",
-        unsupported=first_reason(APART, _idle),
+        imports=(_FSDP, _FSDP_STATE, _MESH, _FSDP_WRAP), factor="world",
+        unsupported=first_reason(APART, _idle, reason),
     )  # fmt: skip
 
 
@@ -99,21 +111,15 @@ _EACH = """    mesh = init_device_mesh("cpu", {mesh})
 _ONCE = """    subject = fully_shard(model, mesh=init_device_mesh("cpu", {mesh}){options})"""
 
 
-def _tied(training: Training, world: int) -> str | None:
-    if any(layer.tied for layer in training.network.layers):
-        return "layers that share a weight belong to one group (FSDP2 shards shared parameters only within one)"
-    return None
-
-
 def _fully(
     name: str, lines: str = _EACH, reason: Reason = _tied, mesh: str = "(world,)", worlds: tuple[int, ...] = WORLDS,
-    options: str = "",
+    options: str = "", pieces: Mapping[str, str] | None = None,
 ) -> Strategy:  # fmt: skip
     return Strategy(
         name, "torch", SHARDED, worlds,
         {
             "start": START, "distribute": distribute(lines.format(mesh=mesh, options=options)), "summed": SUMMED,
-            "whole": WHOLE, "predict": _RESHARD,
+            "whole": WHOLE, "predict": _RESHARD, **(pieces or {}),
         },
         imports=(_FULLY, _TENSOR, _MESH), factor="world", unsupported=first_reason(APART, reason),
     )  # fmt: skip
@@ -127,6 +133,16 @@ _TOGETHER = '''
 def share(part, rank, world):
     """Every rank sees the whole batch."""
     return part
+'''
+
+
+_SYNCHRONISED = '''
+def backward(subject, x, y, coefficient, last, world):
+    """Adds the gradients of these samples; returns their part of the loss. last: the optimiser steps next."""
+    subject.set_requires_gradient_sync(last)
+    loss = criterion(subject(x), y, coefficient)
+    (loss * FACTOR(world)).backward()
+    return loss.detach()
 '''
 
 
@@ -150,16 +166,85 @@ def _tensor(name: str, style: str) -> Strategy:
     )  # fmt: skip
 
 
+# ---- both ---------------------------------------------------------------------------------------------
+
+_GRID = """    mesh = init_device_mesh("cpu", (world // 2, 2), mesh_dim_names=("data", "tensor"))
+    plan = {name: ColwiseParallel(output_layouts=Replicate()) for name, layer in model.named_children()
+            if isinstance(layer, torch.nn.Linear)}
+    parallelize_module(model, mesh["tensor"], plan)
+    for child in model.children():
+        if any(True for _ in child.parameters()):
+            fully_shard(child, mesh=mesh["data"])
+    subject = fully_shard(model, mesh=mesh["data"])"""
+_PAIRS = '''
+def share(part, rank, world):
+    """Two ranks, which share the layers, see the same samples."""
+    return np.array_split(part, world // 2)[rank // 2]
+'''
+_PAIRS_SUMMED = '''
+def summed(value, world):
+    """The sum over all shares of the samples, each of which two ranks have."""
+    value = value.clone()
+    dist.all_reduce(value)
+    return value / 2
+'''
+
+# ---- tensors that are spread --------------------------------------------------------------------------
+
+_SPREAD = """    mesh = init_device_mesh("cpu", (world,))
+    distribute_module(model, mesh)
+    subject = model
+    MESH.append(mesh)"""
+_SPREAD_BACKWARD = '''
+MESH = []
+
+
+def backward(subject, x, y, coefficient, last, world):
+    """Adds the gradients of these samples; returns their part of the loss. last: the optimiser steps next."""
+    x, y, coefficient = (distribute_tensor(value, MESH[-1], [Shard(0)]) for value in (x, y, coefficient))
+    loss = criterion(subject(x), y, coefficient)
+    loss.backward()
+    return loss.detach().full_tensor()
+'''
+_SPREAD_PREDICT = """
+def predict(subject, x):
+    return subject(distribute_tensor(x, MESH[-1], [Shard(0)])).full_tensor()
+"""
+_DTENSOR = "from torch.distributed.tensor import Shard, distribute_module, distribute_tensor"
+
 EVEN = (2, 4, 8)
 STRATEGIES = (
     _fsdp("torch-fsdp", "FULL_SHARD"),
     _fsdp("torch-fsdp-grad-op", "SHARD_GRAD_OP"),
     _fsdp("torch-fsdp-no-shard", "NO_SHARD"),
+    _fsdp(
+        "torch-fsdp-each", "FULL_SHARD", reason=_tied,
+        wrapped="ModuleWrapPolicy({type(part) for part in model.children() if any(True for _ in part.parameters())})",
+    ),
     _fsdp("torch-fsdp-hybrid", "HYBRID_SHARD", 'init_device_mesh("cpu", (world // 2, 2))', (4, 8)),
     _fully("torch-fully-shard"),
     _fully("torch-fully-shard-once", _ONCE, APART),
     _fully("torch-fully-shard-kept", options=", reshard_after_forward=False"),
+    _fully("torch-fully-shard-no-sync", pieces={"backward": _SYNCHRONISED}),
     _fully("torch-hsdp", mesh='(world // 2, 2), mesh_dim_names=("copies", "shards")', worlds=EVEN),
     _tensor("torch-tensor-columns", "ColwiseParallel(output_layouts=Replicate())"),
     _tensor("torch-tensor-rows", "RowwiseParallel(input_layouts=Replicate())"),
-)
+    Strategy(
+        "torch-fully-shard-tensor", "torch", SHARDED, (4, 8),
+        {
+            "start": START, "distribute": distribute(_GRID), "share": _PAIRS, "summed": _PAIRS_SUMMED, "whole": WHOLE,
+            "predict": _RESHARD,
+        },
+        imports=(_FULLY, _PARALLEL, _LAYOUTS, _TENSOR, _MESH), factor="(world // 2)",
+        unsupported=first_reason(APART, _linear),
+    ),
+    Strategy(
+        "torch-dtensor-data", "torch", SHARDED, WORLDS,
+        {
+            "start": START, "distribute": distribute(_SPREAD), "share": _TOGETHER, "backward": _SPREAD_BACKWARD,
+            "predict": _SPREAD_PREDICT, "whole": WHOLE,
+        },
+        imports=(_DTENSOR, _TENSOR, _MESH), shards=False,
+        unsupported=lambda training, world: small_shards(training, 1),
+    ),
+)  # fmt: skip
