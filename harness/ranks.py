@@ -277,7 +277,8 @@ class RankPools:
                         text = path.read_text(encoding="utf-8")
                         raise ProgramError(f"{header['kind']}: {header['message']}\nin this program:\n{text}")
                     found = Rejected(header["kind"], f"rank {rank.number}: {header['message']}")
-                if failure is None:
+                # a rank that dies is why the others' collectives fail, whoever tells first
+                if failure is None or (isinstance(found, Crash) and not isinstance(failure, Crash)):
                     failure = found
                     deadline = min(deadline, time.monotonic() + self.limits.grace)
         if failure:

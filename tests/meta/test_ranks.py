@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
 
@@ -78,6 +79,71 @@ def test_an_error_of_the_program_itself_is_no_outcome(pools: RankPools) -> None:
 def test_a_framework_that_is_not_there_has_a_reason() -> None:
     with RankPools(LIMITS) as pools, pytest.raises(Unavailable, match="no_such_module"):
         pools.run(("no_such_module",), 2, GOOD, X)
+
+
+JOINED = """
+import os, signal, socket, time
+import numpy as np
+import torch, torch.distributed as dist
+
+def join(rank, world, where):
+    dist.init_process_group("gloo", init_method=where, rank=rank, world_size=world)
+"""
+
+
+@pytest.fixture(scope="module")
+def collectives() -> Iterator[RankPools]:
+    with RankPools(RankLimits(seconds=15.0, grace=3.0)) as pools:
+        yield pools
+
+
+def together(pools: RankPools, body: str):
+    return pools.run(("torch", "torch.distributed"), 2, f"{JOINED}\ndef train(rank, world, arrays):\n{body}", X)
+
+
+def test_a_rank_killed_in_a_collective_is_named(collectives: RankPools) -> None:
+    """The other one's collective fails, too, and may say so first."""
+    body = """
+    join(rank, world, os.environ["RENDEZVOUS"])
+    dist.all_reduce(torch.ones(3))
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(torch.ones(3))
+    return {}
+"""
+    found = together(collectives, body)
+    assert isinstance(found, Crash), found
+    assert (found.how, found.detail.split(":")[0]) == ("signal SIGKILL", "rank 1")
+
+
+def test_a_rank_that_never_joins_ends_in_time(collectives: RankPools) -> None:
+    body = """
+    if rank == 1:
+        time.sleep(600)
+    join(rank, world, os.environ["RENDEZVOUS"])
+    return {}
+"""
+    started = time.monotonic()
+    assert together(collectives, body) == Timeout(15.0, missing="rank 0, rank 1")
+    assert time.monotonic() - started < 40
+
+
+def test_a_port_in_use_is_named(collectives: RankPools) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        body = f"""
+    if rank == 1:
+        time.sleep(600)
+    join(rank, world, "tcp://127.0.0.1:{port}")
+    return {{}}
+"""
+        found = together(collectives, body)
+    assert isinstance(found, Rejected), found
+    assert found.message.startswith("rank 0: ")
+    assert "EADDRINUSE" in found.message
+    assert str(port) in found.message
 
 
 def test_nothing_is_left() -> None:
