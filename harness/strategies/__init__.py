@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from harness.globs import matching
-from harness.strategies import jax_devices, torch_data, torch_sharded
+from harness.strategies import jax_devices, tensorflow_keras, tensorflow_mirrored, torch_data, torch_sharded
 from harness.strategies.strategy import Strategy
 
 STRATEGIES: dict[str, Strategy] = {
-    strategy.name: strategy for module in (torch_data, torch_sharded, jax_devices) for strategy in module.STRATEGIES
+    strategy.name: strategy
+    for module in (torch_data, torch_sharded, jax_devices, tensorflow_mirrored, tensorflow_keras)
+    for strategy in module.STRATEGIES
 }
 
 

@@ -58,6 +58,8 @@ class Strategy:
 
     def environment(self, world: int) -> dict[str, str]:
         """Variables that its processes need."""
+        if self.framework == "tensorflow":
+            return {"VIRTUAL_DEVICES": str(world if self.one_process else 1)}
         if self.framework != "jax":
             return {}
         # a device of its own for each, and none for the threads of one operation
