@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from harness.globs import matching
-from harness.strategies import jax_devices, tensorflow_keras, tensorflow_mirrored, torch_data, torch_sharded
+from harness.strategies import (
+    jax_devices,
+    tensorflow_keras,
+    tensorflow_mirrored,
+    tensorflow_workers,
+    torch_data,
+    torch_sharded,
+)
 from harness.strategies.strategy import Strategy
 
 STRATEGIES: dict[str, Strategy] = {
     strategy.name: strategy
-    for module in (torch_data, torch_sharded, jax_devices, tensorflow_mirrored, tensorflow_keras)
+    for module in (torch_data, torch_sharded, jax_devices, tensorflow_mirrored, tensorflow_keras, tensorflow_workers)
     for strategy in module.STRATEGIES
 }
 

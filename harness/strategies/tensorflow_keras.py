@@ -1,5 +1,5 @@
-"""TensorFlow: Keras' own loop, `Model.fit`, with `evaluate` and `predict`, under a strategy. Each step is an epoch of its
-own, so that the loss of each is returned."""
+"""TensorFlow: Keras' own loop, `Model.fit`, with `evaluate` and `predict`, under a strategy. Each step is an epoch of
+its own, so that the loss of each is returned."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from harness.strategies.tensorflow_program import MODULES
 WORLDS = (1, 2, 3, 4, 8)
 Reason = Callable[[Training, int], str | None]
 
-_FEED = '''
+FEED = '''
 def feed(strategy, arrays, rows):
     """The samples in these rows, as even a split among the replicas as there is."""
     shares = np.array_split(rows, strategy.num_replicas_in_sync)
@@ -87,12 +87,12 @@ def anything(training: Training, world: int) -> str | None:
 
 def one_process(
     name: str, made: str, pieces: Mapping[str, str] | None = None, worlds: tuple[int, ...] = WORLDS,
-    shards: bool = True, unsupported: Reason = empty_shares,
+    shards: bool = True, unsupported: Reason = empty_shares, off: str = "",
 ) -> Strategy:  # fmt: skip
     """A strategy whose object this text makes."""
-    given = {"strategy_of": made, "feed": _FEED, **(pieces or {})}
+    given = {"strategy_of": made, "feed": FEED, **(pieces or {})}
     return Strategy(
-        name, "tensorflow", MODULES, worlds, given, shards=shards, one_process=True, unsupported=unsupported
+        name, "tensorflow", MODULES, worlds, given, shards=shards, one_process=True, unsupported=unsupported, off=off
     )
 
 
@@ -106,6 +106,10 @@ STRATEGIES = (
     one_process("tf-mirrored-hierarchical", _HIERARCHICAL, worlds=(1, 2, 4, 8)),
     # apart, since what it does wrong there is known and would hide what else it did wrong on even numbers
     one_process("tf-mirrored-hierarchical-odd", _HIERARCHICAL, worlds=(3,)),
+    one_process(
+        "tf-mirrored-nccl", _strategy_of("MirroredStrategy(DEVICES, cross_device_ops=tf.distribute.NcclAllReduce())"),
+        off="NCCL adds up on GPUs, and the devices are made of a CPU",
+    ),
     one_process("tf-mirrored-eager", REDUCTION, {"compile_step": _EAGER}),
     one_process("tf-mirrored-xla", REDUCTION, {"gradient": _XLA}, worlds=(1, 2, 4)),
     one_process(

@@ -93,6 +93,17 @@ def evaluate(strategy, subject, x, y, coefficient):
     """The loss of all samples after training."""
     return criterion(predict(strategy, subject, x), tf.constant(y), tf.constant(coefficient))
 ''',
+    "parts_of": '''
+def parts_of(variable):
+    """The variables that one is made of."""
+    return [variable]
+''',
+    "states": '''
+def states(subject):
+    """What the optimiser keeps."""
+    named = {v.path.split("/", 1)[1].removeprefix(subject.prefix): v.value for v in subject.optimizer.variables}
+    return {name.replace("_0_", "."): value for name, value in named.items()}
+''',
     "apart": '''
 def apart(strategy, variables):
     """The greatest difference between what two replicas have of the same variable."""
