@@ -68,7 +68,14 @@ _SCHEDULED = '''
 def compile_step(subject, strategy):
     """A function that takes the samples of one step: workers read the parameters and return gradients, which the
     coordinator adds up. Nothing is out of date: all workers are waited for."""
-    work = tf.function(lambda *part: replica(subject, [part]), autograph=False, reduce_retracing=True)
+    places = []  # of the variables that have a gradient: a closure must not return None
+
+    def traced(*part):
+        loss, gradients = replica(subject, [part])
+        places[:] = [place for place, g in enumerate(gradients) if g is not None]
+        return loss, [gradients[place] for place in places]
+
+    work = tf.function(traced, autograph=False, reduce_retracing=True)
 
     def step(parts):
         coordinator = tf.distribute.coordinator_of
@@ -76,29 +83,24 @@ def compile_step(subject, strategy):
         coordinator.join()
         found = [value.fetch() for value in waited]
         loss = sum(one for one, _ in found)
-        gradients = [None if missing(g) else sum(g) for g in zip(*(g for _, g in found))]
-        there = [(g, v) for g, v in zip(gradients, subject.trained) if g is not None]
-        given = [g for g, _ in there]
+        given = [sum(g) for g in zip(*(g for _, g in found))]
+        gradients = dict(zip(places, given))
         if CLIP:
             given, _ = tf.clip_by_global_norm(given, CLIP)
-        subject.optimizer.apply(given, [v for _, v in there])
+        subject.optimizer.apply(given, [subject.trained[place] for place in places])
         return loss, merged(subject, gradients)
 
     return step
 
 
-def missing(found):
-    return any(value is None for value in found)
-
-
-def merged(subject, values):
-    """Those of a variable in parts put together."""
-    rest = iter(values)
-    found = []
+def merged(subject, gradients):
+    """Those of a variable in parts put together. gradients: by place."""
+    found, place = [], 0
     for name, variable in subject.p.items():
         if name not in FROZEN:
-            own = [next(rest) for _ in parts_of(variable)]
-            found.append(None if missing(own) else tf.concat(own, 0))
+            own = [gradients.get(place + number) for number in range(len(parts_of(variable)))]
+            place += len(own)
+            found.append(None if own[0] is None else tf.concat(own, 0))
     return found
 '''
 _PARTS = '''
