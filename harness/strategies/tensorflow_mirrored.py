@@ -80,6 +80,13 @@ def empty_shares(training: Training, world: int) -> str | None:
     return None
 
 
+def _parts_of_rows(training: Training, world: int) -> str | None:
+    """Gradients of embeddings are rows of them, in parts."""
+    if training.settings.accumulate > 1 and "embedding" in training.network.kinds:
+        return "TensorFlow does not add IndexedSlices"
+    return empty_shares(training, world)
+
+
 def anything(training: Training, world: int) -> str | None:
     """It refuses nothing."""
     return None
@@ -119,6 +126,6 @@ STRATEGIES = (
         "tf-mirrored-dataset", REDUCTION, {"feed": _DATASET, "normalisation": SYNCHRONISED}, shards=False,
         unsupported=anything,
     ),
-    one_process("tf-mirrored-sparse", REDUCTION, {"gradient": _SPARSE}),
+    one_process("tf-mirrored-sparse", REDUCTION, {"gradient": _SPARSE}, unsupported=_parts_of_rows),
     one_process("tf-central-storage", _strategy_of("experimental.CentralStorageStrategy(DEVICES, '/cpu:0')")),
 )  # fmt: skip
