@@ -186,7 +186,7 @@ FAULTS = (
         "OPTIMIZER(**{**OPTIONS, 'learning_rate': OPTIONS['learning_rate'] * len(DEVICES)})",
     ),
     StrategyFault(
-        "replicas use stale statistics", "tf-mirrored-reduction", "gradient", "subject.norms, x, True)",
+        "replicas use stale statistics", "tf-mirrored-sync-norm", "gradient", "subject.norms, x, True)",
         "subject.norms, x, False)",
     ),
     StrategyFault(
