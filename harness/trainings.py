@@ -31,7 +31,9 @@ class NoResult(ValueError):
 
 def available(strategy: Strategy) -> str | None:
     """Why a strategy cannot be used here, or None. Nothing is imported."""
-    if not versions_of([strategy.modules[0]]):
+    if strategy.off:
+        return strategy.off
+    if not versions_of([strategy.package]):
         return f"{strategy.modules[0]} is not installed"
     return None
 

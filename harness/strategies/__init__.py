@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from harness.strategies import jax_devices, torch_data, torch_pipeline, torch_sharded
+from harness.strategies import (
+    jax_devices,
+    tensorflow_keras,
+    tensorflow_mirrored,
+    tensorflow_workers,
+    torch_data,
+    torch_pipeline,
+    torch_sharded,
+)
 from harness.strategies.strategy import Strategy
 
-STRATEGIES: dict[str, Strategy] = {
-    strategy.name: strategy
-    for module in (torch_data, torch_sharded, torch_pipeline, jax_devices)
-    for strategy in module.STRATEGIES
-}
+_FILES = (
+    torch_data,
+    torch_sharded,
+    torch_pipeline,
+    jax_devices,
+    tensorflow_mirrored,
+    tensorflow_keras,
+    tensorflow_workers,
+)
+STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for file in _FILES for strategy in file.STRATEGIES}
 
 __all__ = ["STRATEGIES", "Strategy"]

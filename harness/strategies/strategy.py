@@ -43,6 +43,8 @@ class Strategy:
     factor:      of the loss, as source text: `world` where the ranks' gradients are averaged, "1" where they are added
     shards:      batch statistics are those of each rank's samples (True), or of the whole batch (False)
     one_process: one process drives all devices, and returns what every rank would
+    apart:       its processes run no other strategy's programs
+    off:         why it is never available here ("": it may be)
     lossy:       the relative error with which gradients travel by design (0: none)
     unsupported: why it cannot run a training run on so many ranks, or None; somebody wrote every reason down"""
 
@@ -55,8 +57,15 @@ class Strategy:
     factor: str = "1"
     shards: bool = True
     one_process: bool = False
+    apart: bool = False
+    off: str = ""
     lossy: float = 0.0
     unsupported: Reason = field(default=lambda training, world: None)
+
+    @property
+    def package(self) -> str:
+        """The distribution that must be installed; "a|b" means either."""
+        return {"tensorflow": "tensorflow-cpu|tensorflow"}.get(self.modules[0], self.modules[0])
 
     def processes(self, world: int) -> int:
         """How many processes run on so many ranks or devices."""
@@ -64,6 +73,9 @@ class Strategy:
 
     def environment(self, world: int) -> dict[str, str]:
         """Variables that its processes need."""
+        if self.framework == "tensorflow":
+            devices = {"VIRTUAL_DEVICES": str(world if self.one_process else 1)}
+            return devices | ({"ONLY": self.name, "TF_NUM_INTEROP_THREADS": "8"} if self.apart else {})
         if self.framework != "jax":
             return {}
         # a device of its own for each, and none for the threads of one operation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from harness.strategies import STRATEGIES, Strategy, jax_program, torch_program
+from harness.strategies import STRATEGIES, Strategy, jax_program, tensorflow_program, torch_program
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class StrategyFault:
     def planted(self) -> Strategy:
         """The strategy with the fault."""
         sound = STRATEGIES[self.strategy]
-        alone = {"torch": torch_program.ALONE, "jax": jax_program.ALONE}[sound.framework]
+        printers = {"torch": torch_program, "jax": jax_program, "tensorflow": tensorflow_program}
+        alone = printers[sound.framework].ALONE
         pieces: Mapping[str, str] = {**alone, **sound.pieces}
         assert self.old in pieces[self.piece], f"{self.name}: the text to change is not there"
         wrong = {**sound.pieces, self.piece: pieces[self.piece].replace(self.old, self.new)}
@@ -32,6 +33,8 @@ _LOSS = "(loss * FACTOR(world)).backward()"
 _SHARE = "return np.array_split(part, world)[rank]"
 _WRAPPED = "    return subject, optimizer_of"
 _REDUCED = "dist.all_reduce(parameter.grad)"
+_APPLIED = "subject.optimizer.apply(gradients, subject.trained)"
+_REPLICA = "tf.distribute.get_replica_context().replica_id_in_sync_group"
 
 FAULTS = (
     # what the loss counts
@@ -152,6 +155,55 @@ FAULTS = (
         "found = jax.value_and_grad(lambda t: criterion({**p, **t}, x, y, coefficient))(trained)",
         "some = coefficient * (jax.lax.axis_index('d') > 0)\n"
         "        found = jax.value_and_grad(lambda t: criterion({**p, **t}, x, y, some))(trained)",
+    ),
+    # replicas and workers of TensorFlow
+    StrategyFault(
+        "replicas average", "tf-mirrored-reduction", "update", "apply(gradients,",
+        "apply([g if g is None else g / strategy.num_replicas_in_sync for g in gradients],",
+    ),
+    StrategyFault(
+        "a replica's gradient is dropped", "tf-mirrored-reduction", "update", "apply(gradients,",
+        f"apply([g if g is None else g * tf.cast({_REPLICA} > 0, DTYPE) for g in gradients],",
+    ),
+    StrategyFault(
+        "replicas send bfloat16", "tf-mirrored-reduction", "update", "apply(gradients,",
+        "apply([g if g is None else tf.cast(tf.cast(g, 'bfloat16'), DTYPE) for g in gradients],",
+    ),
+    StrategyFault(
+        "replicas train what is frozen", "tf-mirrored-reduction", "update", _APPLIED,
+        f"{_APPLIED}\n    for name in FROZEN:\n        subject.p[name].assign(subject.p[name] * 0.99)",
+    ),
+    StrategyFault(
+        "each replica divides by its own samples", "tf-mirrored-reduction", "gradient", "y, coefficient)\n    found",
+        "y, coefficient) / tf.cast(tf.maximum(tf.shape(x)[0], 1), DTYPE)\n    found",
+    ),
+    StrategyFault("uneven shares of replicas are cut", "tf-mirrored-reduction", "feed", "np.array_split(rows,",
+        "np.array_split(rows[:len(rows) // len(DEVICES) * len(DEVICES)],",
+    ),
+    StrategyFault("the loss of replicas is a mean", "tf-mirrored-reduction", "summed", '"SUM"', '"MEAN"'),
+    StrategyFault(
+        "the rate grows with the replicas", "tf-mirrored-reduction", "optimizer_of", "OPTIMIZER(**OPTIONS)",
+        "OPTIMIZER(**{**OPTIONS, 'learning_rate': OPTIONS['learning_rate'] * len(DEVICES)})",
+    ),
+    StrategyFault(
+        "replicas use stale statistics", "tf-mirrored-sync-norm", "gradient", "subject.norms, x, True)",
+        "subject.norms, x, False)",
+    ),
+    StrategyFault(
+        "statistics are not synchronised", "tf-mirrored-sync-norm", "normalisation", "synchronized=True",
+        "synchronized=False",
+    ),
+    StrategyFault(
+        "a worker has the first one's samples", "tf-multi-worker-sync-norm", "feed",
+        "shares[context.replica_id_in_sync_group]", "shares[0]",
+    ),
+    StrategyFault(
+        "the last worker's gradient is lost", "tf-parameter-server", "compile_step", "for value in waited]",
+        "for value in waited[: len(waited) - len(waited) // 2]]",
+    ),
+    StrategyFault(
+        "Keras averages the loss", "tf-fit-mirrored", "optimizer_of", "    subject.model.compile",
+        "    LOSS.reduction = 'sum_over_batch_size'\n    subject.model.compile",
     ),
     # statistics
     StrategyFault(
