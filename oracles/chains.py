@@ -28,6 +28,10 @@ _LAYOUT = "identity reshape flatten flatten_2d transpose squeeze unsqueeze broad
 MOVES = frozenset([*_LAYOUT.split(), "roll", "swapaxes", "moveaxis", "unflatten", "tile", "repeat", "diagonal"])
 RING = LINEAR | PRODUCTS | MOVES
 
+SHIFTED = frozenset(["log_softmax", "cross_entropy", "cross_entropy_weighted"])
+"""Made of (x - m) - log S, m the greatest x, S the sum of all exp(x - m), which may become x - (m + log S): four
+operations on numbers up to max |x| + log n."""
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -51,6 +55,8 @@ def widened(
     """The result of node number `index` where its expression may be rearranged; puts its chain into `terms`."""
     node = graph.nodes[index]
     call = call_of(graph, index)
+    if node.op in SHIFTED:
+        return _shifted(values[node.operands[0]], result)
     if node.op not in RING or result.dtype not in PRECISION or result.complex:
         return result
     parts = [terms.get(name) or atom(values[name]) for name in node.operands]
@@ -64,6 +70,17 @@ def widened(
         loose = ~(chain.reach <= p.largest / 2) | ~np.isfinite(result.value)
         error = np.where(loose, np.inf, result.error + further)
     return replace(result, error=error)
+
+
+def _shifted(x: Bounded, result: Bounded) -> Bounded:
+    """The result where the shift does not come first: for every row that is added up, the loss of four operations."""
+    if not x.value.size or not result.floating:
+        return result
+    with np.errstate(all="ignore"):
+        greatest = np.max(np.where(np.isfinite(x.value), np.abs(x.value) + x.error, 0.0)) + np.log(x.value.size)
+        rows = max(1, x.value.size // max(result.value.size, 1))
+        further = rows * gamma(4, PRECISION[result.dtype].unit) * greatest
+    return replace(result, error=np.where(np.isfinite(result.value), result.error + further, result.error))
 
 
 def _chain(op: str, call: Call, parts: list[Chain], last: Bounded) -> Chain:

@@ -157,6 +157,18 @@ def test_an_overflow_of_a_part_decides_nothing() -> None:
     assert under(XLA_FAST, case, np.array([3e38, 1.1])).status == "mismatch"
 
 
+def test_a_shift_inside_an_operator_may_come_last() -> None:
+    """log_softmax as x - (max + log sum), which loses the logarithm beside a great maximum."""
+    x = TensorType("float32", (1, 3))
+    graph = check(Graph((Leaf("x", x),), (Node("v0", "log_softmax", ("x",), (("axis", 1),), x),), ("v0",)))
+    case = Case(graph, {"x": np.array([[3e7, 3e7, 3e7]], F)})
+    right, late = np.full((1, 3), -np.log(3)), np.zeros((1, 3))
+    assert ordinarily(case, late).status == "mismatch"
+    assert under(XLA_FAST, case, late).status == under(XLA_FAST, case, right).status == "agree"
+    small = Case(graph, {"x": np.array([[3.0, 3.0, 3.0]], F)})
+    assert under(XLA_FAST, small, late).status == under(XLA_FAST, small, right + 1e-5).status == "mismatch"
+
+
 def test_one_operator_alone_keeps_its_bound() -> None:
     case = applied(("mul", ("x", "y")), x=A, y=B)
     ordinary, allowed = forward.expect(case).values[0], arithmetic.expect(case, XLA_FAST).values[0]
