@@ -12,7 +12,7 @@ from generators.graphs import Case
 from generators.ops.bounded import Bounded, leaf
 from harness.backends import Target
 from harness.laboratory import Laboratory
-from oracles import forward, reference, verdict
+from oracles import arithmetic, forward, reference, verdict
 from oracles.compare import compare
 from oracles.discrepancy import Discrepancy
 from oracles.outcome import Value
@@ -39,10 +39,10 @@ def diverging(lab: Laboratory, target: Target, case: Case) -> tuple[Node, ...]:
     """Nodes whose result does not follow from the operands that the target itself computed: the graph is run
     once more with every node as an output. Empty where that run fails or where nothing differs any more."""
     actual = _computed(lab, target, case)
-    return _wrong(case.graph, actual) if actual else ()
+    return _wrong(target, case.graph, actual) if actual else ()
 
 
-def _wrong(graph: Graph, actual: Mapping[str, np.ndarray]) -> tuple[Node, ...]:
+def _wrong(target: Target, graph: Graph, actual: Mapping[str, np.ndarray]) -> tuple[Node, ...]:
     """Nodes whose value in `actual` does not follow from those of their operands."""
     odd = [n for n in graph.nodes if actual[n.name].shape != n.type.shape or str(actual[n.name].dtype) != n.type.dtype]
     if odd:
@@ -50,7 +50,9 @@ def _wrong(graph: Graph, actual: Mapping[str, np.ndarray]) -> tuple[Node, ...]:
     exact: dict[str, Bounded] = {name: leaf(array) for name, array in actual.items()}
     wrong = []
     for index, node in enumerate(graph.nodes):
-        if compare(actual[node.name], node.type, reference.apply(graph, index, exact)):
+        rules = target.rules
+        right = arithmetic.apply(graph, index, exact, rules) if rules else reference.apply(graph, index, exact)
+        if compare(actual[node.name], node.type, right):
             wrong.append(node)
     return tuple(wrong)
 
@@ -75,7 +77,7 @@ def blame(lab: Laboratory, target: Target, case: Case) -> list[Guilt]:
     if guilty or len(case.graph.nodes) == 1:
         return guilty
     actual = _computed(lab, target, case)
-    return _guilty(lab, target, case, _wrong(case.graph, actual), actual) if actual else []
+    return _guilty(lab, target, case, _wrong(target, case.graph, actual), actual) if actual else []
 
 
 def _guilty(
@@ -87,7 +89,7 @@ def _guilty(
     outcomes = lab.outcomes([(target, one) for one in alone])
     guilty = []
     for node, one, outcome in zip(nodes, alone, outcomes, strict=True):
-        discrepancy = verdict.judge(lab.question.expect(one), outcome).discrepancy
+        discrepancy = verdict.judge(lab.question.expected(target, one), outcome).discrepancy
         if discrepancy:
             guilty.append(Guilt(node, one, discrepancy))
     return guilty

@@ -172,7 +172,7 @@ def targets_of(issue: KnownIssue) -> list[Target]:
 
 def still_shows(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) -> str:
     """Run an entry's own case: "shows", "fixed", or "not run" with the reason."""
-    why = QUESTIONS[issue.oracle].unsupported(target, case.graph)
+    why = QUESTIONS[issue.oracle].why_not(target, case.graph)
     if why:
         return f"not run: {why}"
     return "shows" if _shown(lab, issue, target, case) else "fixed"

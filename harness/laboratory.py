@@ -57,7 +57,7 @@ class Laboratory:
         given: dict[int, Arrays] = {}  # by identity: one case on many targets is the usual run
         with self.clock("print"):
             for index, (target, case) in enumerate(runs):
-                why = self.question.unsupported(target, case.graph)
+                why = self.question.why_not(target, case.graph)
                 if why:
                     results[index] = Unsupported(why)
                 else:
@@ -87,7 +87,7 @@ class Laboratory:
         answers = self.outcomes([(target, case) for target in targets], confirm)
         outcomes = {target.name: answer for target, answer in zip(targets, answers, strict=True)}
         with self.clock("judge"):
-            verdicts = {name: verdict.judge(expected, outcome) for name, outcome in outcomes.items()}
+            verdicts = {t.name: verdict.judge(self._of(t, case, expected), outcomes[t.name]) for t in targets}
             for high, low in level_pairs(targets, outcomes):
                 if (verdicts[high.name].status, verdicts[low.name].status) != ("agree", "agree"):
                     continue  # a wrong one is reported as such, and may be of another shape
@@ -99,6 +99,10 @@ class Laboratory:
                     old = verdicts[high.name]
                     verdicts[high.name] = Verdict("within_bound_only", None, old.elements, old.undetermined)
         return Examination(case, expected, outcomes, verdicts)
+
+    def _of(self, target: Target, case: Case, expected: Expected) -> Expected:
+        """What is expected of this target: the same of all that have no rules of their own."""
+        return self.question.expected(target, case) if target.rules else expected
 
 
 def level_pairs(targets: Sequence[Target], outcomes: Mapping[str, Outcome]) -> list[tuple[Target, Target]]:

@@ -10,7 +10,8 @@ from generators.graph import Graph
 from generators.graphs import PLAIN, Case, Style
 from generators.inputs import Arrays
 from harness.backends import Target
-from oracles import forward
+from oracles import arithmetic, forward
+from oracles.arithmetic import Arithmetic
 from oracles.compare import Expected
 from oracles.outcome import Rejected
 
@@ -27,7 +28,8 @@ class Question:
     inherits:    questions whose known issues hold here, too: a fault of an operator shows in all that runs it
     traces:      outputs are values of the graph, so that any node can be made one and looked at
     style:       what its cases are made of
-    concerns:    is it worth asking about this operator?"""
+    concerns:    is it worth asking about this operator?
+    ruled:       `expect` of a target whose arithmetic has rules of its own; without it such targets are not asked"""
 
     name: str
     expect: Callable[[Case], Expected]
@@ -40,6 +42,17 @@ class Question:
     traces: bool = False
     style: Style = PLAIN
     concerns: Callable[[str], bool] = lambda operator: True
+    ruled: Callable[[Case, Arithmetic], Expected] | None = None
+
+    def expected(self, target: Target, case: Case) -> Expected:
+        """What a run of the case on this target is judged against."""
+        return self.ruled(case, target.rules) if target.rules and self.ruled else self.expect(case)
+
+    def why_not(self, target: Target, graph: Graph) -> str | None:
+        """Why a target is not asked, or None."""
+        if target.rules and not self.ruled:
+            return f"what {target.rules.name} allows is derived for values of graphs only"
+        return self.unsupported(target, graph)
 
     @property
     def oracles(self) -> tuple[str, ...]:
@@ -61,7 +74,7 @@ class Exhibit:
 def exhibit(question: Question, target: Target, case: Case) -> Exhibit:
     """The case as this question has it run on the target."""
     program = question.program(target, case.graph)
-    return Exhibit(program, target.modules, question.arrays(case), question.expect(case))
+    return Exhibit(program, target.modules, question.arrays(case), question.expected(target, case))
 
 
-FORWARD = Question(forward.NAME, forward.expect, traces=True)
+FORWARD = Question(forward.NAME, forward.expect, traces=True, ruled=arithmetic.expect)

@@ -76,8 +76,8 @@ FLOAT32 = frozenset(
     ]
 )
 """Those which "autocast to float32"; but see `_in_float32`."""
-WIDEST = frozenset(["concat", "roll", "roll_axes", "stack"])
-"""Those which "promote to the widest input type", and what PyTorch makes of one of them."""
+WIDEST = frozenset(["concat", "cumulative_sum", "roll", "roll_axes", "stack"])
+"""Those which "promote to the widest input type", and what PyTorch or its spelling makes of one of them."""
 COMPOSED = frozenset(
     [
         "affine_grid",

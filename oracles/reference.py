@@ -23,11 +23,11 @@ def evaluate(graph: Graph, arrays: Arrays) -> dict[str, Bounded]:
     taken = dict(values)
     for index, node in enumerate(graph.nodes):
         values[node.name] = apply(graph, index, taken)
-        taken[node.name] = _as_taken(values[node.name], [taken[name] for name in node.operands])
+        taken[node.name] = as_taken(values[node.name], [taken[name] for name in node.operands])
     return values
 
 
-def _as_taken(result: Bounded, operands: Sequence[Bounded]) -> Bounded:
+def as_taken(result: Bounded, operands: Sequence[Bounded]) -> Bounded:
     """A result as the nodes after it may find it. Back ends without a kernel for float16, or with a fused one, keep it
     in float32 in between (ONNX Runtime inserts casts and takes pairs of them out again; torch.compile documents
     `emulate_precision_casts`, which is off): what overflows float16 may still be finite."""

@@ -18,6 +18,7 @@ from generators.ops.conv import CONV, SELDOM_CONV
 from generators.ops.division import DIVISION
 from generators.ops.fourier import FOURIER
 from generators.ops.functions import FUNCTIONS
+from generators.ops.grids import GRIDS
 from generators.ops.indexing import INDEXING
 from generators.ops.layout import LAYOUT
 from generators.ops.likelihoods import LIKELIHOODS
@@ -26,6 +27,8 @@ from generators.ops.losses import LOSSES
 from generators.ops.magnitudes import MAGNITUDES
 from generators.ops.margins import MARGIN_LOSSES
 from generators.ops.norm import NORM
+from generators.ops.norms import NORMS
+from generators.ops.numerals import NUMERALS
 from generators.ops.pairs import PAIRS
 from generators.ops.patches import PATCHES
 from generators.ops.pieces import PIECES
@@ -91,6 +94,9 @@ SELDOM = (
 of."""
 
 YOUNG = (
+    NORMS,
+    NUMERALS,
+    GRIDS,
     SYSTEMS,
     SPECTRA,
     FOURIER,

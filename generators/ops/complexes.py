@@ -9,9 +9,11 @@ import numpy as np
 from generators.graph import COMPLEX, COMPONENT, TensorType
 from generators.ops import moduli
 from generators.ops.bounded import PRECISION, Bounded, exact, rounded, smooth
+from generators.ops.composed import compute, given
 from generators.ops.layout import Attrs
-from generators.ops.slots import broadcast, broadcastable, like, same_as, tensor
+from generators.ops.slots import broadcast, broadcastable, like, one_of, same_as, tensor
 from generators.ops.spec import Call, OpSpec, Slot, TypeRuleError, Types, unsupported
+from generators.ops.unary import cast
 
 NO_ONNX = unsupported("ONNX has complex tensors, and hardly an operator that takes them")
 NO_RELAX = unsupported("Relax has no complex numbers")
@@ -178,4 +180,32 @@ _EQUAL = spelled(
     "torch.eq({0}, {1})", "tf.math.equal({0}, {1})", "jnp.equal({0}, {1})",
 )  # fmt: skip
 
-COMPLEXES: tuple[OpSpec, ...] = (*_FROM_AND_TO, *_UNARY, *_BINARY, _EQUAL)
+
+def _converted_type(operands: Types, attrs: Attrs) -> TensorType:
+    to, dtype = attrs["to"], operands[0].dtype
+    if to not in COMPLEX and (to not in WHOLE or dtype not in COMPLEX):
+        raise TypeRuleError(f"no conversion of {operands[0]} to {to!r} that concerns complex numbers")
+    return TensorType(str(to), operands[0].shape)
+
+
+def _converted(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Part by part; the imaginary part of a real number is 0, that of a number that becomes real is lost."""
+    x, to = args[0], call.result.dtype
+    real, imag = moduli.parts(x) if x.complex else (x, given(np.zeros(x.value.shape), x.dtype))
+    if to not in COMPLEX:
+        return compute(cast, real, to=to)
+    real, imag = (compute(cast, part, to=COMPONENT[to]) for part in (real, imag))
+    return moduli.joined(real, imag, to)
+
+
+def _conversion(name: str, operand: Slot, to: tuple[str, ...]) -> OpSpec:
+    return OpSpec(
+        name, "complex", (operand,), _converted_type, _converted, signed_zero=True, attrs={"to": one_of(*to)},
+        torch="{0}.to({dtype})", tensorflow="tf.cast({0}, {dtype})", jax="{0}.astype({dtype})", relax=NO_RELAX,
+        onnx=NO_ONNX,
+    )  # fmt: skip
+
+
+_CONVERSIONS = (_conversion("to_complex", PARTS, COMPLEX), _conversion("complex_cast", NUMBER, (*COMPLEX, *WHOLE)))
+
+COMPLEXES: tuple[OpSpec, ...] = (*_FROM_AND_TO, *_UNARY, *_BINARY, _EQUAL, *_CONVERSIONS)

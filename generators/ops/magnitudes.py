@@ -24,7 +24,7 @@ def _of(reduction: str, f: Callable[[Bounded], Bounded]) -> Reference:
     return lambda args, call: _RECORDS[reduction].reference([f(args[0])], call)
 
 
-def _magnitude(x: Bounded) -> Bounded:
+def magnitude(x: Bounded) -> Bounded:
     with np.errstate(all="ignore"):
         return Bounded(np.abs(x.value), x.error, x.dtype)
 
@@ -97,13 +97,13 @@ count_nonzero = replace(
 
 MAGNITUDES: tuple[OpSpec, ...] = (
     _composed(
-        "sum", "l1_norm", _of("sum", _magnitude),
+        "sum", "l1_norm", _of("sum", magnitude),
         torch="torch.linalg.vector_norm({0}, ord=1, dim={axes}, keepdim={keepdims})",
         tensorflow=f"tf.reduce_sum(tf.abs({{0}}), {_SAME})", jax=f"jnp.sum(jnp.abs({{0}}), {_SAME})",
         relax=f"relax.op.sum(relax.op.abs({{0}}), {_RELAX})", onnx=_onnx("ReduceL1"),
     ),
     _composed(
-        "max", "linf_norm", _of("max", _magnitude),
+        "max", "linf_norm", _of("max", magnitude),
         torch='torch.linalg.vector_norm({0}, ord=float("inf"), dim={axes}, keepdim={keepdims})',
         tensorflow=f"tf.reduce_max(tf.abs({{0}}), {_SAME})", jax=f"jnp.max(jnp.abs({{0}}), {_SAME})",
         relax=f"relax.op.max(relax.op.abs({{0}}), {_RELAX})", onnx=_onnx("ReduceMax", 'g.op("Abs", {0})'),
@@ -115,7 +115,7 @@ MAGNITUDES: tuple[OpSpec, ...] = (
         relax=f"relax.op.sum(relax.op.square({{0}}), {_RELAX})", onnx=_onnx("ReduceSumSquare"),
     ),
     _composed(
-        "mean", "mean_abs", _of("mean", _magnitude),
+        "mean", "mean_abs", _of("mean", magnitude),
         torch="torch.mean(torch.abs({0}), dim={axes}, keepdim={keepdims})",
         tensorflow=f"tf.reduce_mean(tf.abs({{0}}), {_SAME})", jax=f"jnp.mean(jnp.abs({{0}}), {_SAME})",
         relax=f"relax.op.mean(relax.op.abs({{0}}), {_RELAX})", onnx=_mean_abs,

@@ -1,9 +1,11 @@
-"""JAX: operation by operation, and the whole function through jit (XLA), on the CPU and on CUDA."""
+"""JAX: operation by operation, and the whole function through jit (XLA), also with its fast math, on the CPU and on
+CUDA."""
 
 from __future__ import annotations
 
 from harness.backends import hessians, mapping, tangents
 from harness.backends.gradients import JAX_EAGER, JAX_JIT
+from harness.backends.rules import XLA_FAST, XLA_FASTEST
 from harness.backends.target import Level, Target
 from harness.backends.text import swapped
 from harness.dialects import JAX
@@ -72,6 +74,9 @@ _EXPORT = """from jax import export
 
 _EXPORTED = "(exported.call if size else compiled)"  # dimension variables are at least 1, as documented
 
+_FAST = {"xla_cpu_enable_fast_math": True}
+_FASTEST = {**_FAST, **{f"xla_cpu_fast_math_honor_{kind}": False for kind in ("nans", "infs", "division", "functions")}}
+
 TARGETS = (
     Target(
         "jax-eager",
@@ -102,6 +107,25 @@ TARGETS = (
         symbolic=_SYMBOLIC.format(compile=_EXPORT, call=_EXPORTED),
         gradient=JAX_JIT,
         modes={"jvp": tangents.JAX_JIT, "vmap": mapping.JAX_JIT, "hessian": hessians.JAX_JIT},
+    ),
+    *(
+        Target(
+            name,
+            "jax",
+            _MODULES,
+            JAX,
+            _LOAD.format(compiled=f"jax.jit(apply, compiler_options={options!r})"),
+            _PACKAGES,
+            Level(name, 0),
+            refuses=REFUSES,
+            record="jax",
+            stride=4,
+            rules=rules,
+        )
+        for name, options, rules in (
+            ("xla-fast", _FAST, XLA_FAST),
+            ("xla-fastest", _FASTEST, XLA_FASTEST),
+        )
     ),
     *(
         Target(

@@ -69,10 +69,13 @@ _NO_DOUBLE = (
     *("gelu", "det", "slogdet"),
     *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "depthwise_conv2d"),
     *("avg_pool1d", "avg_pool2d", "avg_pool3d", "upsample_nearest"),
-    *("resize_nearest", "resize_linear", "resize_cubic", "resize_antialias"),
+    *("resize_nearest", "resize_linear", "resize_cubic", "resize_antialias", "resize_area"),
 )
 
-REFUSES: dict[tuple[str, str], str] = {**{(operator, "float64"): _FLOAT_ONLY for operator in _NO_DOUBLE}}
+REFUSES: dict[tuple[str, str], str] = {
+    **{(operator, "float64"): _FLOAT_ONLY for operator in _NO_DOUBLE},
+    ("unique_inverse", "int32"): "the CPU provider has Unique for int64 and int8, and none for int32",
+}
 """(operator, dtype) that ONNX has, and ONNX Runtime's CPU provider no kernel for (NOT_IMPLEMENTED)."""
 
 TARGETS = tuple(

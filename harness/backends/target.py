@@ -9,6 +9,7 @@ from generators.graph import COMPONENT, Graph, TensorType
 from generators.ops.spec import Unsupported
 from harness.backends import refusals
 from harness.dialects.base import Dialect
+from oracles.arithmetic import Arithmetic
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Target:
                a function from a size and input arrays to a list of output arrays (empty: there is no such way). It
                may use ARGUMENTS, RESULTS, PARAMETERS and SIZES of the program (`harness/questions/dynamic.py`)
     gradient:  like `load`, for the gradients (`gradients.py`), or why there are none
-    modes:     like `load`, by the name of another question that has a program of its own"""
+    modes:     like `load`, by the name of another question that has a program of its own
+    rules:     of its arithmetic, where they allow more than the ordinary ones (`arithmetics.py`)"""
 
     name: str
     framework: str
@@ -56,6 +58,7 @@ class Target:
     symbolic: str = ""
     gradient: str | Unsupported = _UNWRITTEN
     modes: Mapping[str, str] = field(default_factory=dict)
+    rules: Arithmetic | None = None
 
     def unsupported(self, graph: Graph) -> str | None:
         """Why this target cannot run the graph, or None. Every reason was written down by somebody."""

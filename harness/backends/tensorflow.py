@@ -18,6 +18,7 @@ _NOT_IN_XLA = {
     "slogdet": "LogMatrixDeterminant",
     "bessel_i0": "BesselI0",
     "resize_antialias": "ScaleAndTranslate",
+    "resize_area": "ResizeArea",
 }
 XLA_REFUSES: dict[tuple[str, str], str] = {
     (operator, dtype): f"XLA has no kernel for {kernel}"

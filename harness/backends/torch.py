@@ -1,12 +1,14 @@
-"""PyTorch: eager, and the compilers behind torch.compile and torch.export; eager and inductor on CUDA."""
+"""PyTorch: eager, and the compilers behind torch.compile and torch.export; eager and inductor on CUDA, eager also
+with TF32."""
 
 from __future__ import annotations
 
 from generators.ops.spec import Unsupported
 from harness.backends import hessians, mapping, tangents
 from harness.backends.gradients import TORCH_EAGER, torch_compiled
+from harness.backends.rules import TF32_REFUSES, TORCH_TF32
 from harness.backends.target import Level, Target
-from harness.backends.text import before
+from harness.backends.text import before, swapped
 from harness.dialects import TORCH
 
 REFUSES: dict[tuple[str, str], str] = {}
@@ -48,6 +50,12 @@ def load(parameters):
 
     return run
 """
+
+_CUDA_TF32 = swapped(
+    _CUDA,
+    ("matmul.allow_tf32 = False  # 10 bits of mantissa are not float32", "matmul.allow_tf32 = True"),
+    ("cudnn.allow_tf32 = False", "cudnn.allow_tf32 = True"),
+)
 
 _EXPORT = """
 class Module(torch.nn.Module):
@@ -212,6 +220,19 @@ TARGETS = (
         refuses=REFUSES,
         record="torch",
         device="cuda",
+    ),
+    Target(
+        "torch-cuda-tf32",
+        "torch-cuda",
+        _MODULES,
+        TORCH,
+        _CUDA_TF32.format(compiled="model"),
+        _PACKAGES,
+        Level("torch-cuda-tf32", 0),
+        refuses={**REFUSES, **TF32_REFUSES},
+        record="torch",
+        device="cuda",
+        rules=TORCH_TF32,
     ),
     Target(
         "torch-inductor-cuda",

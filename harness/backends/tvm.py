@@ -1,9 +1,10 @@
-"""TVM (Relax) on the CPU, where an optimisation level is a pipeline of passes together with LLVM's own level, and on
-CUDA by its default pipeline."""
+"""TVM (Relax) on the CPU, where an optimisation level is a pipeline of passes together with LLVM's own level, with
+approximated functions, and on CUDA by its default pipeline."""
 
 from __future__ import annotations
 
 from harness.backends import gradients
+from harness.backends.rules import TVM_FAST, TVM_FAST_REFUSES
 from harness.backends.target import Level, Target
 from harness.backends.text import before
 from harness.dialects import RELAX
@@ -134,6 +135,19 @@ TARGETS = (
         )
         for level, before in _BEFORE.items()
         for load, symbolic in (_loads(level, before),)
+    ),
+    Target(
+        "tvm-fast",
+        "tvm",
+        _MODULES,
+        RELAX,
+        _loads(2, f"relax.transform.FastMathTransform(),\n        {_BEFORE[2]}")[0],
+        _PACKAGES,
+        Level("tvm-fast", 0),
+        refuses={**REFUSES, **TVM_FAST_REFUSES},
+        record="tvm",
+        stride=4,
+        rules=TVM_FAST,
     ),
     Target(
         "tvm-cuda",

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from harness.question import FORWARD, Question
-from oracles import forward, metamorphic
+from oracles import arithmetic, forward, metamorphic
 
 METAMORPHIC = Question(
-    metamorphic.NAME, forward.expect, prepare=metamorphic.prepare, inherits=(FORWARD.name,), traces=True
+    metamorphic.NAME,
+    forward.expect,
+    prepare=metamorphic.prepare,
+    inherits=(FORWARD.name,),
+    traces=True,
+    ruled=arithmetic.expect,
 )

@@ -1,4 +1,4 @@
-"""Targets that are wrong on purpose: torch-eager with one operator spelled wrongly."""
+"""Targets that are wrong on purpose: torch-eager, or another one, with one operator spelled wrongly."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ FAULT_HELPERS = tuple(
 
 @dataclass(frozen=True)
 class FaultyDialect(Dialect):
-    """torch, with one operator spelled as `text`, in which `{right}` is the correct spelling, `{alone}` the same in
-    terms of a0, a1, … instead of the operands, and functions of the files in FAULT_HELPERS may be called."""
+    """A dialect, torch mostly, with one operator spelled as `text`, in which `{right}` is the correct spelling,
+    `{alone}` the same in terms of a0, a1, … instead of the operands, and functions of the files in FAULT_HELPERS may be
+    called."""
 
     operator: str = ""
     text: str = ""
@@ -46,9 +47,9 @@ class FaultyDialect(Dialect):
         return {name: source for path in files for name, source in helper_sources(path).items()}
 
 
-def planted(operator: str, text: str) -> Target:
-    """torch-eager with this operator spelled wrongly."""
-    good = TARGETS["torch-eager"]
+def planted(operator: str, text: str, of: str = "torch-eager") -> Target:
+    """A target with this operator spelled wrongly."""
+    good = TARGETS[of]
     fields = {name: getattr(good.dialect, name) for name in Dialect.__dataclass_fields__}
     dialect = FaultyDialect(**fields, operator=operator, text=text)
     return replace(good, name="planted", dialect=dialect, level=Level("planted", 0))

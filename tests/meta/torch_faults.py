@@ -75,3 +75,12 @@ class Stale:
 
 def stale(x):
     return Stale.buffers.setdefault((x.numel(), x.dtype), x).view(x.shape)
+
+
+def kept_bits(x, bits):
+    """Rounded to nearest, ties to even, with so many bits of mantissa: 10 are TF32, 7 bfloat16."""
+    if x.dtype != torch.float32:
+        return x
+    raw, gone = x.contiguous().view(torch.int32), 23 - bits
+    raw = raw + (1 << (gone - 1)) - 1 + ((raw >> gone) & 1)
+    return (raw >> gone << gone).view(torch.float32)

@@ -1,0 +1,74 @@
+"""What the fast modes of back ends allow, each with its source."""
+
+from __future__ import annotations
+
+from generators.ops.bounded import PRECISION
+from oracles.arithmetic import Approximation, Arithmetic
+
+TVM_FAST = Arithmetic(
+    "FastMathTransform",
+    functions={
+        ("exp", "float32"): Approximation(4.1e-6, PRECISION["float32"].tiny, up_to=88.376),
+        ("softmax", "float32"): Approximation(2.01 * 4.1e-6, 2048 * PRECISION["float32"].tiny),
+        ("erf", "float32"): Approximation(0.0, nan=False),
+    },
+)
+"""Polynomials of topi (include/tvm/topi/elemwise.h) in place of exp, tanh, erf and the exponential of softmax. Their
+greatest relative errors, measured with TVM 0.27.0.post1 (target llvm, x86-64 without FMA) against float64 on all
+float32 numbers from 2**-30 to 128 in magnitude and every 223rd below:
+exp    4.08e-6 (at 71.746697) for |x| <= 88.376, beyond which the argument is clamped: what is greater is of no use, and
+       what is less than that gives at most the smallest normal number. As both the numerator and the denominator of
+       softmax that is 2 r / (1 - r), where arguments are at most 0.
+tanh   4.11e-7, inside the ordinary budget of 5 ulp (6.0e-7).
+erf    4.68e-7, inside the ordinary budget of 16 ulp (1.9e-6); NaN is clamped, too, and gives 1."""
+
+TVM_FAST_REFUSES = {
+    (operator, "float32"): "composed of an approximated exponential: what it may lose is not derived"
+    for operator in ("bce_with_logits", "celu", "elu", "logcumsumexp", "logsumexp")
+}
+
+XLA_FAST = Arithmetic("xla_cpu_enable_fast_math", signed_zeros=False, reassociates=True)
+"""LLVM's flags reassoc, nsz and contract (GetCpuFastMathFlags of xla/service/cpu: fast, of which the switches
+xla_cpu_fast_math_honor_nans, _infs, _division and _functions, all true by default, take nnan, ninf, arcp and afn back).
+LLVM's Language Reference, "Fast-Math Flags": reassoc may change results dramatically, nsz makes the signs of zeros
+insignificant."""
+
+XLA_FASTEST = Arithmetic(
+    "xla_cpu_enable_fast_math without xla_cpu_fast_math_honor_*",
+    nans=False,
+    infinities=False,
+    signed_zeros=False,
+    reassociates=True,
+    reciprocals=True,
+)
+"""The same and nnan, ninf (a result that is or comes from a NaN or an infinity is a poison value), arcp and afn: for
+functions no other accuracy is documented than the ordinary one, which is asked."""
+
+_PRODUCTS = ("addmm", "baddbmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d")
+_PRODUCTS += ("depthwise_conv2d", "dot", "einsum", "linear", "matmul", "tensordot", "vecdot")
+TORCH_TF32 = Arithmetic("TF32", operand_unit=2.0**-11, products=frozenset(_PRODUCTS), accumulators=2.0)
+"""torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32: operands of matrix products and
+convolutions are rounded to 10 bits of mantissa (NVIDIA A100 Tensor Core GPU Architecture, "TF32"), their exact
+products added in float32. Tensor cores truncate sums (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA
+tensor cores, PeerJ CS 2021, section 3): each addition may lose 2**-23, twice the unit roundoff."""
+
+TF32_REFUSES = {
+    (operator, "float32"): "products of products in TF32: what lies between them is rounded, too, and is not derived"
+    for operator in (
+        "affine_grid",
+        "attention",
+        "attention_biased",
+        "attention_masked",
+        "cdist",
+        "corrcoef",
+        "cov",
+        "gru",
+        "gru_cell",
+        "lstm",
+        "lstm_cell",
+        "matrix_power",
+        "pseudo_inverse",
+        "rnn",
+        "rnn_cell",
+    )
+} | {("*", "complex64"): "how products of complex numbers are made of TF32 is not documented"}

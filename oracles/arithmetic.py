@@ -1,0 +1,157 @@
+"""What a target's mode of arithmetic allows beyond the ordinary: fast math, TF32. The reference evaluated under it,
+with bounds derived from what the mode documents, or from a figure measured once and stated with how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from generators.graph import COMPONENT, Graph
+from generators.graphs import Case
+from generators.inputs import Arrays
+from generators.ops import OPS
+from generators.ops.bounded import PRECISION, Bounded, leaf
+from oracles import chains, reference
+from oracles.compare import Expected
+
+_KEEP_NAN = frozenset(["unary", "comparison", "layout", "indexing", "sorting"])
+"""Families that neither add nor multiply operands. In all others x - x is 0 for real numbers, a NaN or an infinity
+notwithstanding."""
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """What an approximated function owes beside its ordinary budget, by dtype of its operand. relative: to its value;
+    absolute: where it underflows; up_to: for operands that are no greater, beyond them anything; nan: is it kept?"""
+
+    relative: float
+    absolute: float = 0.0
+    up_to: float = np.inf
+    nan: bool = True
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """name:          for people
+    nans, infinities, signed_zeros: is IEEE 754 kept with them? What holds one that is not is undetermined
+    reassociates:  sums and products may be computed by any formula that is equal for real numbers (`chains`)
+    reciprocals:   x / y may be computed as x * (1 / y)
+    operand_unit:  unit roundoff of the format that float32 operands of `products` are rounded to (0: they are not)
+    products:      the operators that this concerns
+    accumulators:  how many times the unit roundoff of float32 one addition of them may lose
+    functions:     (operator, dtype of operand 0) -> what it owes"""
+
+    name: str
+    nans: bool = True
+    infinities: bool = True
+    signed_zeros: bool = True
+    reassociates: bool = False
+    reciprocals: bool = False
+    operand_unit: float = 0.0
+    products: frozenset[str] = frozenset()
+    accumulators: float = 1.0
+    functions: Mapping[tuple[str, str], Approximation] = field(default_factory=dict)
+
+
+def expect(case: Case, rules: Arithmetic) -> Expected:
+    """What a run of the graph under these rules is judged against."""
+    values = evaluate(case.graph, case.arrays, rules)
+    names = case.graph.outputs
+    return Expected(names, tuple(case.graph.types[name] for name in names), tuple(values[name] for name in names))
+
+
+def evaluate(graph: Graph, arrays: Arrays, rules: Arithmetic) -> dict[str, Bounded]:
+    """Bounded values of all leaves and nodes by name, as `reference.evaluate` gives them."""
+    values = {item.name: kept(leaf(arrays[item.name]), rules) for item in graph.leaves}
+    taken = dict(values)
+    terms: dict[str, chains.Chain] = {}
+    for index, node in enumerate(graph.nodes):
+        result = apply(graph, index, taken, rules)
+        if rules.reassociates:
+            result = chains.widened(graph, index, taken, terms, result)
+        values[node.name] = result
+        taken[node.name] = reference.as_taken(result, [taken[name] for name in node.operands])
+    return values
+
+
+def apply(graph: Graph, index: int, values: Mapping[str, Bounded], rules: Arithmetic) -> Bounded:
+    """The result of node number `index` from the bounded values of its operands."""
+    node = graph.nodes[index]
+    given = {name: kept(values[name], rules) for name in node.operands}
+    first = given[node.operands[0]]
+    product = rules.operand_unit > 0 and node.op in rules.products and first.dtype == "float32"
+    if product:
+        given = {name: _rounded_to(x, rules.operand_unit) for name, x in given.items()}
+    result = reference.apply(graph, index, given)
+    if product:
+        result = _added(result, (rules.accumulators - 1) * _accumulated(graph, index, values))
+    function = rules.functions.get((node.op, first.dtype))
+    if function:
+        result = _approximated(result, first, function)
+    if rules.reassociates and OPS[node.op].family not in _KEEP_NAN and result.floating:
+        result = replace(result, error=np.where(np.isnan(result.value), np.inf, result.error))
+    if rules.reciprocals and node.op in ("div", "reciprocal"):
+        result = _inverted(result, values[node.operands[-1]])
+    return kept(result, rules)
+
+
+def kept(x: Bounded, rules: Arithmetic) -> Bounded:
+    """What the rules leave determined of a value."""
+    if not x.floating:
+        return x
+    lost = np.zeros(x.value.shape, bool)
+    lost |= np.isnan(x.value) if not rules.nans else False
+    lost |= np.isinf(x.value) if not rules.infinities else False
+    return replace(x, error=np.where(lost, np.inf, x.error), zero_sign=x.zero_sign and rules.signed_zeros)
+
+
+def _added(x: Bounded, further: np.ndarray) -> Bounded:
+    """The value with a greater bound, where it is a number; undetermined where it may then overflow."""
+    with np.errstate(all="ignore"):
+        error = np.where(np.isfinite(x.value), x.error + further, x.error)
+        over = np.isfinite(x.value) & (np.abs(x.value) + error > PRECISION[x.dtype].largest)
+    return replace(x, error=np.where(over, np.inf, error))
+
+
+def _rounded_to(x: Bounded, unit: float) -> Bounded:
+    """An operand once it is rounded to a format with this unit roundoff and the exponents of float32."""
+    if x.dtype != "float32":
+        return x
+    return _added(x, unit * (np.abs(x.value) + x.error))
+
+
+def _accumulated(graph: Graph, index: int, values: Mapping[str, Bounded]) -> np.ndarray:
+    """The bound that the reference puts on the roundings of a sum of products, for exact operands: that of the sum of
+    magnitudes. c gamma_m(u) covers gamma_n(c u) where m > n: of the m factors one is that of the rounded products,
+    which are exact in TF32 (22 bits), and gamma is linear to c n u / 2 < 1 / n for the at most 2,048 terms here."""
+    node = graph.nodes[index]
+    with np.errstate(all="ignore"):
+        sizes = {
+            name: Bounded(np.abs(x.value) + x.error, np.zeros(x.value.shape), x.dtype) if x.floating else x
+            for name, x in ((name, values[name]) for name in node.operands)
+        }
+    return reference.apply(graph, index, {**values, **sizes}).error
+
+
+def _approximated(x: Bounded, operand: Bounded, function: Approximation) -> Bounded:
+    with np.errstate(all="ignore"):
+        result = _added(x, function.relative * (np.abs(x.value) + x.error) + function.absolute)
+        if operand.value.shape != x.value.shape:
+            return result
+        beyond = operand.value + operand.error > function.up_to
+        beyond |= np.isnan(operand.value) & (not function.nan)
+    return replace(result, error=np.where(beyond, np.inf, result.error))
+
+
+def _inverted(x: Bounded, divisor: Bounded) -> Bounded:
+    """1 / y overflows or underflows for divisors whose quotients do not; else it and the product are two roundings,
+    which the budget of a division covers (2.5 ulp)."""
+    if divisor.dtype in COMPONENT or not x.floating:
+        return x
+    p = PRECISION[divisor.dtype]
+    with np.errstate(all="ignore"):
+        least, most = np.abs(divisor.value) - divisor.error, np.abs(divisor.value) + divisor.error
+        loose = (least < 1 / p.largest) | (most > 0.5 / p.tiny)
+    return replace(x, error=np.where(np.broadcast_to(loose, x.value.shape), np.inf, x.error))
