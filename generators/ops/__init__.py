@@ -14,7 +14,7 @@ from generators.ops.comparison import COMPARISON
 from generators.ops.complex_tensors import COMPLEX_TENSORS
 from generators.ops.complexes import COMPLEXES
 from generators.ops.contractions import CONTRACTIONS
-from generators.ops.conv import CONV, SELDOM_CONV
+from generators.ops.conv import CONV, SELDOM_CONV, YOUNG_CONV
 from generators.ops.division import DIVISION
 from generators.ops.fourier import FOURIER
 from generators.ops.functions import FUNCTIONS
@@ -94,6 +94,7 @@ SELDOM = (
 of."""
 
 YOUNG = (
+    YOUNG_CONV,
     NORMS,
     NUMERALS,
     GRIDS,

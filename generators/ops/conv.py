@@ -341,8 +341,9 @@ def _transpose(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _transpose_tensorflow(call: Call) -> str | Unsupported:
-    if set(given(call.attrs, "dilation")[0]) != {1} and call.result.dtype == "float64":
-        return unsupported("on a CPU, tf.nn.conv2d_transpose takes dilations for float32 only")
+    dilated, dtype = set(given(call.attrs, "dilation")[0]) != {1}, call.result.dtype
+    if dilated and (dtype == "float64" or (call.result.rank == 5 and dtype != "float32")):
+        return unsupported("on a CPU, TensorFlow transposes dilated convolutions of float32 only")
     return "conv_transpose({0}, {1}, {stride}, {dilation}, {padding}, {output_padding}, {groups})"
 
 
@@ -369,3 +370,4 @@ def _transposed(spatial: int) -> OpSpec:
 
 CONV = (conv1d, conv2d, _transposed(2))
 SELDOM_CONV = (conv3d, _transposed(1))
+YOUNG_CONV = (_transposed(3),)

@@ -85,8 +85,9 @@ def _signbit(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _nan_to_num(args: Sequence[Bounded], call: Call) -> Bounded:
+    """What replaces them is rounded to the dtype first: 65504 is 65536 in bfloat16."""
     x = args[0]
-    numbers = [call.number(name) for name in ("nan", "posinf", "neginf")]
+    numbers = [float(np.float64(call.number(name)).astype(x.dtype)) for name in ("nan", "posinf", "neginf")]
     return Bounded(np.nan_to_num(x.value, True, *numbers), x.error, x.dtype)
 
 

@@ -162,6 +162,6 @@ NUMERALS: tuple[OpSpec, ...] = (
     OpSpec(
         "positive", "numerals", (numeric(),), same_as(0), lambda args, call: args[0], signed_zero=True,
         torch="torch.positive({0})", tensorflow="tf.experimental.numpy.positive({0})", jax="jnp.positive({0})",
-        relax=_NO_RELAX, onnx=_NO_ONNX,
+        relax="{0}", onnx='g.op("Identity", {0})',  # as converters write it
     ),
 )  # fmt: skip

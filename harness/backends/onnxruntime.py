@@ -67,7 +67,7 @@ _FLOAT_ONLY = "the CPU provider has a kernel for float only"
 _NO_DOUBLE = (
     *("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erf"),
     *("gelu", "det", "slogdet"),
-    *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "depthwise_conv2d"),
+    *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "depthwise_conv2d"),
     *("avg_pool1d", "avg_pool2d", "avg_pool3d", "upsample_nearest"),
     *("resize_nearest", "resize_linear", "resize_cubic", "resize_antialias", "resize_area"),
 )

@@ -44,7 +44,16 @@ XLA_FASTEST = Arithmetic(
 """The same and nnan, ninf (a result that is or comes from a NaN or an infinity is a poison value), arcp and afn: for
 functions no other accuracy is documented than the ordinary one, which is asked."""
 
-_PRODUCTS = ("addmm", "baddbmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d")
+_PRODUCTS = (
+    "addmm",
+    "baddbmm",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+)
 _PRODUCTS += ("depthwise_conv2d", "dot", "einsum", "linear", "matmul", "tensordot", "vecdot")
 TORCH_TF32 = Arithmetic("TF32", operand_unit=2.0**-11, products=frozenset(_PRODUCTS), accumulators=2.0)
 """torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32: operands of matrix products and

@@ -4,8 +4,8 @@ its own, so that the loss of each is returned."""
 from __future__ import annotations
 
 from generators.training import Training
-from harness.strategies.strategy import Strategy
-from harness.strategies.tensorflow_mirrored import ONE_DEVICE, REDUCTION, SYNCHRONISED, WORLDS, one_process
+from harness.strategies.strategy import WORLDS, Strategy
+from harness.strategies.tensorflow_mirrored import ONE_DEVICE, REDUCTION, SYNCHRONISED, one_process
 
 _VARIABLES = '''
 class Fitted(keras.Model):

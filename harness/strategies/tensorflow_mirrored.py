@@ -3,14 +3,11 @@ way to add up what devices have, CentralStorageStrategy; steps compiled by tf.fu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from generators.training import Training
-from harness.strategies.strategy import Strategy
+from harness.strategies.strategy import WORLDS, Reason, Strategy
 from harness.strategies.tensorflow_program import MODULES
-
-WORLDS = (1, 2, 3, 4, 8)
-Reason = Callable[[Training, int], str | None]
 
 FEED = '''
 def feed(strategy, arrays, rows):
@@ -74,8 +71,7 @@ def _strategy_of(text: str) -> str:
 
 def empty_shares(training: Training, world: int) -> str | None:
     """Batch statistics of no sample are not defined."""
-    smallest = min(last - first for first, last in training.settings.batches)
-    if "batch_norm" in training.network.kinds and smallest // training.settings.accumulate < world:
+    if "batch_norm" in training.network.kinds and min(training.settings.part_sizes) < world:
         return "batch normalisation of a replica without samples"
     return None
 

@@ -3,8 +3,7 @@ ParameterServerStrategy, whose servers are threads of one process and keep each 
 
 from __future__ import annotations
 
-from generators.training import Training
-from harness.strategies.strategy import Strategy
+from harness.strategies.strategy import Reason, Strategy, no_batch_norm
 from harness.strategies.tensorflow_mirrored import FEED, SYNCHRONISED, anything, empty_shares
 from harness.strategies.tensorflow_program import MODULES
 
@@ -129,12 +128,7 @@ def apart(strategy, variables):
 '''
 
 
-def in_order(training: Training, world: int) -> str | None:
-    """Workers would assign running statistics in any order."""
-    return "batch normalisation under ParameterServerStrategy" if "batch_norm" in training.network.kinds else None
-
-
-def _workers(name: str, pieces: dict[str, str], shards: bool, unsupported=empty_shares) -> Strategy:
+def _workers(name: str, pieces: dict[str, str], shards: bool, unsupported: Reason = empty_shares) -> Strategy:
     return Strategy(
         name, "tensorflow", MODULES, (2, 3, 4), {"strategy_of": _MEET, "feed": FEED, **pieces},
         imports=("import json", "import socket", "import time"), shards=shards, unsupported=unsupported,
@@ -149,6 +143,7 @@ STRATEGIES = (
             "strategy_of": _SERVERS, "feed": _SHARES, "compile_step": _SCHEDULED, "parts_of": _PARTS, "states": _STATES,
             "summed": _SUMMED, "apart": _APART,
         },
-        imports=("import re", "import socket"), one_process=True, apart=True, unsupported=in_order,
+        imports=("import re", "import socket"), one_process=True, apart=True,
+        unsupported=no_batch_norm("workers would assign running statistics in any order"),
     ),
 )  # fmt: skip

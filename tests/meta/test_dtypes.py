@@ -24,7 +24,7 @@ from harness.campaign import float64_twin
 from harness.cells import samples
 from harness.question import FORWARD, exhibit
 from harness.worker import read_message, write_message
-from oracles import forward, levels
+from oracles import forward, levels, reference
 from oracles.compare import Expected
 from oracles.outcome import Value
 from oracles.verdict import judge
@@ -176,3 +176,12 @@ def test_float16_overflows_for_certain_only_where_it_is_seen() -> None:
     assert second.undetermined.tolist() == [True, False]
     given = {"x0": np.array([np.inf, 3], "float16"), "x1": np.array([0, 2], "float16")}
     assert not forward.expect(Case(graph, given)).values[1].undetermined.any()  # NaN, whoever computes it
+
+
+def test_what_replaces_infinities_is_rounded_to_the_dtype() -> None:
+    x = np.array([np.inf, -np.inf, np.nan, 1.5]).astype("bfloat16")
+    leaf = Leaf("x0", TensorType("bfloat16", x.shape))
+    attrs = (("nan", 0.0), ("posinf", 65504.0), ("neginf", -1.0))
+    node = Node("v0", "nan_to_num", ("x0",), attrs, leaf.type)
+    found = reference.evaluate(check(Graph((leaf,), (node,), ("v0",))), {"x0": x})["v0"]
+    assert found.value.tolist() == [65536.0, -1.0, 0.0, 1.5]
