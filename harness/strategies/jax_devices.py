@@ -1,5 +1,5 @@
 """JAX: one process and several devices, virtual ones on a CPU. Data, tensor and FSDP-like sharding of arrays, and the
-same by hand (shard_map)."""
+same by hand (shard_map, pmap)."""
 
 from __future__ import annotations
 
@@ -58,6 +58,24 @@ def gradient(p, trained, x, y, coefficient):
     )
 '''
 
+_MAPPED = '''
+def gradient(p, trained, x, y, coefficient):
+    """The loss of these samples, and its gradients by what is trained: of each device's share, then added up."""
+
+    def local(p, trained, x, y, coefficient):
+        found = jax.value_and_grad(lambda t: criterion({**p, **t}, x, y, coefficient))(trained)
+        return jax.lax.psum(found, "d")
+
+    count = len(jax.devices())
+    shares = [a.reshape(count, len(a) // count, *a.shape[1:]) for a in (x, y, coefficient)]
+    found = jax.pmap(local, "d", in_axes=(None, None, 0, 0, 0))(p, trained, *shares)
+    return jax.tree.map(lambda copies: copies[0], found)
+'''
+_ONE_BY_ONE = '''
+def compile_step(world):
+    """jax.pmap compiles what it maps."""
+    return step
+'''
 
 _UNWRITTEN = no_batch_norm("batch normalisation is not written for JAX")
 _EVEN = first_reason(even_parts("JAX spreads arrays evenly only"), _UNWRITTEN)
@@ -76,4 +94,5 @@ STRATEGIES = (
     _jax("jax-tensor", {"spread": _COLUMNS, "feed": _EVERYWHERE}, _UNWRITTEN),
     _jax("jax-tensor-data", {"spread": _COLUMNS, "feed": _SAMPLES}),
     _jax("jax-shard-map", {"spread": _COPIES, "feed": _SAMPLES, "gradient": _BY_HAND}),
+    _jax("jax-pmap", {"gradient": _MAPPED, "compile_step": _ONE_BY_ONE}),
 )
