@@ -24,7 +24,7 @@ class KnownDeviationError(ValueError):
 @dataclass(frozen=True)
 class KnownDeviation:
     """id: a short name; strategies, parts: globs (`state.*`; "" for a run that returns nothing); where: traits that the
-    training run has (`Training.traits`); message: a regular expression found in the message; versions: of the
+    training run has (`Training.traits`); one_of: of which it has one at least (none: any); message: a regular expression found in the message; versions: of the
     framework; world: ranks that show it; case: a stored training run that shows it, relative to the file; upstream:
     link or "not yet reported"."""
 
@@ -36,13 +36,18 @@ class KnownDeviation:
     case: str
     world: int
     where: tuple[str, ...] = ()
+    one_of: tuple[str, ...] = ()
     message: str = ""
     versions: str = ""
     upstream: str = "not yet reported"
 
     def concerns(self, strategy: str, traits: frozenset[str]) -> bool:
         """Are this strategy and a run with these traits the entry's?"""
-        return any(fnmatchcase(strategy, glob) for glob in self.strategies) and traits.issuperset(self.where)
+        return (
+            any(fnmatchcase(strategy, glob) for glob in self.strategies)
+            and traits.issuperset(self.where)
+            and (not self.one_of or not traits.isdisjoint(self.one_of))
+        )
 
     def covers(self, part: str, discrepancy: Discrepancy) -> bool:
         """Is this what the entry is about?"""
@@ -73,7 +78,7 @@ def load(path: Path = FILE) -> tuple[KnownDeviation, ...]:
 
 def _entry(entry: dict[str, Any]) -> KnownDeviation:
     known = {f.name for f in fields(KnownDeviation)}
-    required = known - {"where", "message", "versions", "upstream"}
+    required = known - {"where", "one_of", "message", "versions", "upstream"}
     if set(entry) - known or required - set(entry):
         wrong = sorted(set(entry) - known | required - set(entry))
         raise ValueError(f"deviation {entry.get('id', '?')}: keys {', '.join(wrong)} unknown or missing")

@@ -19,7 +19,7 @@ from harness.ranks import RankPools
 from harness.reduce import Budget
 from harness.reduce_training import candidates, reduce_training
 from harness.strategies import STRATEGIES
-from harness.strategies.known import KnownDeviationError, load
+from harness.strategies.known import KnownDeviation, KnownDeviationError, load
 from harness.training_findings import investigate, text_of
 from harness.trainings import Gym, Judgement, available
 from oracles import sharding
@@ -198,3 +198,17 @@ def test_files_of_known_deviations(text: str, message: str, tmp_path: Path) -> N
         load(path)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def test_a_known_deviation_concerns_runs_with_all_of_its_traits_and_one_of_others() -> None:
+    known = KnownDeviation(
+        "a", ("tf-*",), ("state.*",), ("value",), "", "", 1, where=("embedding",), one_of=("adam", "clipped")
+    )
+    for strategy, traits, concerned in (
+        ("tf-fit", {"embedding", "adam"}, True),
+        ("tf-fit", {"embedding", "clipped", "sgd"}, True),
+        ("tf-fit", {"embedding", "sgd"}, False),
+        ("tf-fit", {"adam"}, False),
+        ("torch-ddp", {"embedding", "adam"}, False),
+    ):
+        assert known.concerns(strategy, frozenset(traits)) is concerned
