@@ -24,9 +24,9 @@ class KnownDeviationError(ValueError):
 @dataclass(frozen=True)
 class KnownDeviation:
     """id: a short name; strategies, parts: globs (`state.*`; "" for a run that returns nothing); where: traits that the
-    training run has (`Training.traits`); one_of: of which it has one at least (none: any); message: a regular expression found in the message; versions: of the
-    framework; world: ranks that show it; case: a stored training run that shows it, relative to the file; upstream:
-    link or "not yet reported"."""
+    training run has (`Training.traits`); one_of: of which it has one at least (none: any); message: a regular
+    expression found in the message; versions: of the framework; world: ranks that show it; case: a stored training run
+    that shows it, relative to the file; upstream: link or "not yet reported"."""
 
     id: str
     strategies: tuple[str, ...]
