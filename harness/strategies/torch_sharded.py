@@ -210,6 +210,17 @@ _SPREAD_PREDICT = """
 def predict(subject, x):
     return subject(distribute_tensor(x, MESH[-1], [Shard(0)])).full_tensor()
 """
+
+
+def _statistics(training: Training, world: int) -> str | None:
+    return small_shards(training, 1)
+
+
+def _untied(training: Training, world: int) -> str | None:
+    tied = any(layer.tied for layer in training.network.layers)
+    return "distribute_module makes each layer's parameters anew: those of two layers come apart" if tied else None
+
+
 _DTENSOR = "from torch.distributed.tensor import Shard, distribute_module, distribute_tensor"
 
 EVEN = (2, 4, 8)
@@ -245,6 +256,6 @@ STRATEGIES = (
             "predict": _SPREAD_PREDICT, "whole": WHOLE,
         },
         imports=(_DTENSOR, _TENSOR, _MESH), shards=False,
-        unsupported=lambda training, world: small_shards(training, 1),
+        unsupported=first_reason(_statistics, _untied),
     ),
 )  # fmt: skip
