@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -112,7 +113,12 @@ class _Builder:
         """The value `wanted` where it fits, else an existing value that fits, counted back from the newest, or a new
         leaf."""
         slot = spec.slot(position)
-        fitting = [(name, v.type) for name, v in reversed(self.values) if slot.fits(v, earlier)]
+        accepts, within = slot.accepts, slot.domain(earlier)
+        fitting = [
+            (name, value.type)
+            for name, value in reversed(self.values)
+            if (within is None or value.within(within)) and accepts(value.type, earlier)
+        ]
         for name, type_ in fitting:
             if name == wanted:
                 return name, type_
@@ -189,11 +195,17 @@ def build_graph(
     return Graph(tuple(builder.leaves), tuple(builder.nodes), tuple(outputs)).pruned()
 
 
-def _thinned(names: Sequence[str], rng: random.Random) -> list[str]:
+def _thinned(names: tuple[str, ...], rng: random.Random) -> list[str]:
     """Beside operators that are drawn much, a fourth of those that are drawn seldom."""
-    often = [name for name in names if name not in DRAWN_SELDOM]
-    seldom = [name for name in names if name in DRAWN_SELDOM]
+    often, seldom = _by_frequency(names)
     return often + rng.sample(seldom, -(-len(seldom) // 4)) if often else seldom
+
+
+@cache
+def _by_frequency(names: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Those that are drawn much, and those that are drawn seldom."""
+    often = [name for name in names if name not in DRAWN_SELDOM]
+    return often, [name for name in names if name in DRAWN_SELDOM]
 
 
 def build_pair(d: Draw, first: str, second: str, style: Style = PLAIN) -> Graph | None:

@@ -38,6 +38,10 @@ class Value:
     type: TensorType
     domain: Domain | None = None
 
+    def within(self, wanted: Domain) -> bool:
+        """Are its elements confined to this interval?"""
+        return self.domain is not None and wanted[0] <= self.domain[0] and self.domain[1] <= wanted[1]
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -68,12 +72,7 @@ class Slot:
 
     def fits(self, value: Value, earlier: Types) -> bool:
         wanted = self.domain(earlier)
-        if wanted is not None:
-            if value.domain is None:
-                return False
-            if value.domain[0] < wanted[0] or value.domain[1] > wanted[1]:
-                return False
-        return self.accepts(value.type, earlier)
+        return (wanted is None or value.within(wanted)) and self.accepts(value.type, earlier)
 
 
 AttrRule = Callable[[Draw, Types, Mapping[str, Attr]], Attr]
