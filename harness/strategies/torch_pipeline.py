@@ -34,8 +34,7 @@ _DISTRIBUTE = '''
 def distribute(model, rank, world):
     start(rank, world)
     subject = Pipeline(model, rank, world)
-    mine = [parameter for number in subject.numbers for parameter in subject.parts[number].parameters()]
-    return subject, optimizer_of(mine)
+    return subject, optimizer_of([p for name, p in model.named_parameters() if subject.owner(name) == rank])
 
 
 class Pipeline:

@@ -143,7 +143,34 @@ FAULTS = (
         "each rank clips for itself", "torch-all-reduce", "backward", _LOSS,
         f"{_LOSS}\n    torch.nn.utils.clip_grad_norm_(subject.parameters(), 0.125)",
     ),
+    # stages, and tensors that are spread
+    StrategyFault(
+        "the parts of a batch are averaged", "torch-pipeline-gpipe", "distribute", "scale_grads=False",
+        "scale_grads=True",
+    ),
+    StrategyFault(
+        "the loss is that of the first part", "torch-pipeline-1f1b", "backward",
+        "sum(loss.detach() for loss in losses)", "losses[0].detach()",
+    ),
+    StrategyFault(
+        "a stage optimises its first parameter only", "torch-pipeline-1f1b", "distribute", "== rank])", "== rank][:1])"
+    ),
+    StrategyFault(
+        "the loss is that of a rank's samples", "torch-dtensor-data", "backward", "loss.detach().full_tensor()",
+        "loss.detach().to_local()",
+    ),
+    StrategyFault(
+        "the loss is counted by both ranks that share layers", "torch-fully-shard-tensor", "summed", "return value / 2",
+        "return value",
+    ),
+    StrategyFault(
+        "gradients of the last part are not synchronised", "torch-fully-shard-no-sync", "backward",
+        "set_requires_gradient_sync(last)", "set_requires_gradient_sync(False)",
+    ),
     # devices of one process
+    StrategyFault(
+        "mapped devices average", "jax-pmap", "gradient", 'jax.lax.psum(found, "d")', 'jax.lax.pmean(found, "d")'
+    ),
     StrategyFault(
         "devices keep their gradients", "jax-shard-map", "gradient", 'return jax.lax.psum(found, "d")', "return found"
     ),

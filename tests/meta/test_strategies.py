@@ -13,7 +13,17 @@ from strategy_faults import FAULTS, StrategyFault
 
 from generators.networks import Layer, Network, NetworkError, checked, parameters_of
 from generators.settings import SettingsError
-from generators.training import TrainingError, arrays_of, dumps, loads, plainer, seeded_training, valid, without
+from generators.training import (
+    Training,
+    TrainingError,
+    arrays_of,
+    dumps,
+    loads,
+    plainer,
+    seeded_training,
+    valid,
+    without,
+)
 from harness.profiles import nightly
 from harness.ranks import RankPools
 from harness.reduce import Budget
@@ -21,7 +31,7 @@ from harness.reduce_training import candidates, reduce_training
 from harness.strategies import STRATEGIES
 from harness.strategies.known import KnownDeviation, KnownDeviationError, load
 from harness.training_findings import investigate, text_of
-from harness.trainings import Gym, Judgement, available
+from harness.trainings import Gym, Judgement, available, suited
 from oracles import sharding
 
 RUNS = [seeded_training(50, number) for number in range(60)]
@@ -38,15 +48,16 @@ def gym() -> Iterator[Gym]:
         yield Gym(pools, load())
 
 
-def sight(gym: Gym, fault: StrategyFault, most: int = len(RUNS)) -> tuple[int, int, Judgement] | None:
-    """Number of the first run that shows a fault, ranks, and what it shows."""
+def sight(gym: Gym, fault: StrategyFault, most: int = len(RUNS)) -> tuple[Training, int, Judgement] | None:
+    """The first run that shows a fault, ranks, and what it shows."""
     strategy = fault.planted()
     worlds = [world for world in strategy.worlds if 1 < world <= 4]
-    for number, training in enumerate(RUNS[:most]):
+    for number, drawn in enumerate(RUNS[:most]):
         world = worlds[number % len(worlds)]
+        training = suited(drawn, strategy, world)
         judgement = gym.examine(training, strategy, world)
         if judgement.discrepancy:
-            return number, world, judgement
+            return training, world, judgement
     return None
 
 
@@ -66,9 +77,9 @@ def test_fault_is_made_small(fault: StrategyFault, gym: Gym, tmp_path: Path) -> 
     found = sight(gym, fault)
     if found is None:
         pytest.skip("not found: counted above")
-    number, world, judgement = found
+    training, world, judgement = found
     strategy = fault.planted()
-    kept = investigate(gym, tmp_path, RUNS[number], strategy, world, judgement, Budget(150, 60))
+    kept = investigate(gym, tmp_path, training, strategy, world, judgement, Budget(150, 60))
     small = loads((Path(kept.path) / "training.json").read_text(encoding="utf-8"))
     layers, shapes = small.network.layers, small.network.shapes
     trained = [layer for layer in layers if parameters_of(layer, shapes[layer.inputs[0]])]
