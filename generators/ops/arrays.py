@@ -81,8 +81,9 @@ def _fresh_factor(d: Draw, earlier: Types) -> TensorType:
         side = draw_dim(d, 6, zero=False)
         rest = [draw_dim(d, 4, zero=False) for _ in range(d.integer(0, 1))]
         return TensorType(draw_dtype(d, FLOATS), (*rest, side, draw_dim(d, 6, zero=False, like=side)))
-    rest = [draw_dim(d, 4, zero=False) for _ in range(d.integer(0, 1))]
-    return TensorType(earlier[0].dtype, (*earlier[0].shape[-2:], *rest))
+    shape = earlier[0].shape[-2:]
+    rest = [min(draw_dim(d, 4, zero=False), 256 // prod(shape)) for _ in range(d.integer(0, 1))]
+    return TensorType(earlier[0].dtype, (*shape, *rest))
 
 
 def _tensordot_type(operands: Types, attrs: Attrs) -> TensorType:

@@ -13,6 +13,7 @@ import numpy as np
 
 from generators.graph import TensorType
 from generators.ops.bounded import Bounded, ends, exact, spread
+from generators.ops.comparison import beside_zero, near_zero
 from generators.ops.indexing import ALONG, CLASSES, INDEX_DTYPES, along, along_axis, least
 from generators.ops.layout import Array, Attrs, axis_in, int_of
 from generators.ops.pieces import joinable
@@ -168,6 +169,7 @@ def _extremes(f: np.ufunc, x: Bounded, update: Bounded, places: Places) -> Bound
         value = best(x.value, update.value)
         (x_low, x_high), (low, high) = ends(x), ends(update)
         error = spread(value, best(x_low, low), best(x_high, high))
+        error = beside_zero(value, error, _scattered(near_zero(x), near_zero(update), places), x.dtype)
         nan = _scattered(np.isnan(x.value) & ~x.undetermined, np.isnan(update.value) & ~update.undetermined, places)
     return Bounded(value, np.where(nan, 0.0, np.where(unknown, np.inf, error)), x.dtype)
 

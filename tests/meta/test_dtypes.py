@@ -185,3 +185,15 @@ def test_what_replaces_infinities_is_rounded_to_the_dtype() -> None:
     node = Node("v0", "nan_to_num", ("x0",), attrs, leaf.type)
     found = reference.evaluate(check(Graph((leaf,), (node,), ("v0",))), {"x0": x})["v0"]
     assert found.value.tolist() == [65536.0, -1.0, 0.0, 1.5]
+
+
+def test_a_least_number_among_subnormals_may_be_any_of_them() -> None:
+    """A processor that reads subnormals as zero takes 0 and 3e-40 for equal, and keeps the one that it has."""
+    x, at, update = np.array([0.0, 3e-40], "float32"), np.array([1, 1], "int32"), np.zeros(2, "float32")
+    given = {"x0": x, "x1": at, "x2": update}
+    domains = {"x1": (0, 1)}
+    leaves = tuple(Leaf(n, TensorType(str(a.dtype), a.shape), domain=domains.get(n)) for n, a in given.items())
+    node = Node("v0", "scatter_min", tuple(given), (("axis", 0),), leaves[0].type)
+    found = reference.evaluate(check(Graph(leaves, (node,), ("v0",))), given)["v0"]
+    assert found.value[1] == 0
+    assert 3e-40 <= found.error[1] <= 4e-38
