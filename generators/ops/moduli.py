@@ -85,7 +85,7 @@ def divide(x: Bounded, y: Bounded) -> Bounded:
     p = PRECISION[x.dtype]
     with np.errstate(all="ignore"):
         value = x.value / y.value
-        least = np.abs(y.value) - y.error
+        least = np.maximum(np.abs(y.value) - y.error, 0.0)
         error = (x.error + np.abs(value) * y.error) / least
         error = error + np.where(reach(x) > 0, p.tiny + 8 * p.tiny / least**2, 0.0)
         loose = ~(least**2 >= p.tiny / p.unit**2) | ~(reach(y) ** 2 <= p.largest / 4)

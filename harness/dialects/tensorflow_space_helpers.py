@@ -7,8 +7,14 @@ class Space:
     """One set of names for all dialects; see `shared_helpers.py`."""
 
     exp, log, sqrt, tanh, sigmoid = tf.exp, tf.math.log, tf.sqrt, tf.tanh, tf.sigmoid
-    abs, where, equal, concat, stack, matmul = tf.abs, tf.where, tf.equal, tf.concat, tf.stack, tf.matmul
+    abs, equal, concat, stack, matmul = tf.abs, tf.equal, tf.concat, tf.stack, tf.matmul
     reshape, transpose, maximum, minimum = tf.reshape, tf.transpose, tf.maximum, tf.minimum
+
+    @staticmethod
+    def where(condition, x, y):
+        """A number takes the dtype of the other operand, which a traced function does not see to."""
+        dtype = (x if tf.is_tensor(x) else y).dtype
+        return tf.where(condition, tf.cast(x, dtype), tf.cast(y, dtype))
 
     @staticmethod
     def sum(x, axes, keepdims=False):

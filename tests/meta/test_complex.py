@@ -17,7 +17,7 @@ from planted import planted
 from generators.graph import COMPLEX, COMPONENT, Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.inputs import FLOATING, Recipe, fill
-from generators.ops import OPS, check
+from generators.ops import OPS, check, moduli
 from generators.ops.bounded import Bounded
 from generators.sweep import sweep
 from harness import reproducer
@@ -290,3 +290,10 @@ def test_there_are_enough_faults() -> None:
     assert len(set(COMPLEX_FAULTS)) == len(COMPLEX_FAULTS) >= 16
     assert {OPS[fault.operator].family for fault in COMPLEX_FAULTS} == {"complex"}
     assert set(COMPONENT) == set(COMPLEX)
+
+
+def test_a_quotient_by_what_may_be_anything_is_undetermined() -> None:
+    """Its bound is no number less than zero."""
+    x = Bounded(np.array([1 + 1j, 2 - 1j]), np.array([np.inf, 5.0]), "complex64")
+    one = Bounded(np.ones(2, np.complex128), np.zeros(2), "complex64")
+    assert moduli.divide(one, x).error.tolist() == [np.inf, np.inf]
