@@ -35,6 +35,7 @@ LOWER = frozenset(
         "conv3d",
         "conv_transpose1d",
         "conv_transpose2d",
+        "conv_transpose3d",
         "depthwise_conv2d",
         "linear",
         "matmul",

@@ -36,7 +36,7 @@ from oracles import sharding
 
 RUNS = [seeded_training(50, number) for number in range(60)]
 LINEAR = (("features", 2), ("bias", 1))
-OTHERWISE = ("tf-mirrored-xla",)
+OTHERWISE = ("tf-mirrored-xla", "jax-pmap")
 """What compiles the same steps otherwise than one device does: right, but not to the last place."""
 SHOWN = ("uneven batches are cut",)
 """What is minimised and handed over, too: the nightly profile does it for all."""
