@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from functools import cache
 from pathlib import Path
 
@@ -19,13 +18,6 @@ def features() -> frozenset[str]:
         if name.strip() in ("flags", "Features"):
             return frozenset(words.split())
     return frozenset()
-
-
-@cache
-def processor() -> str:
-    """Its kind, and the widest vectors that kernels are chosen by: x86_64 avx2."""
-    widest = next((f for f in ("avx512f", "avx2", "avx", "sve", "asimd") if f in features()), "")
-    return f"{platform.machine()} {widest}".strip()
 
 
 def has(feature: str) -> bool:

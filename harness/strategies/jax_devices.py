@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.strategies.jax_program import MODULES
-from harness.strategies.strategy import WORLDS, Reason, Strategy, even_parts, first_reason, no_batch_norm
+from harness.strategies.strategy import WORLDS, Reason, Strategy, even_parts, first_reason, refuses
 
 _MESH = '''
 def placed(value, *axes):
@@ -43,41 +43,35 @@ def feed(arrays):
     """All samples on each device."""
     return [placed(array) for array in arrays]
 '''
-_BY_HAND = '''
+_SHARE = '''
 def gradient(p, trained, x, y, coefficient):
     """The loss of these samples, and its gradients by what is trained: of each device's share, then added up."""
 
     def local(p, trained, x, y, coefficient):
         found = jax.value_and_grad(lambda t: criterion({**p, **t}, x, y, coefficient))(trained)
         return jax.lax.psum(found, "d")
-
+'''
+_BY_HAND = f"""{_SHARE}
     mesh = Mesh(np.array(jax.devices()), ("d",))
     shares = (P(), P(), P("d"), P("d"), P("d"))
     return jax.shard_map(local, mesh=mesh, in_specs=shares, out_specs=P(), check_vma=False)(
         p, trained, x, y, coefficient
     )
-'''
+"""
 
-_MAPPED = '''
-def gradient(p, trained, x, y, coefficient):
-    """The loss of these samples, and its gradients by what is trained: of each device's share, then added up."""
-
-    def local(p, trained, x, y, coefficient):
-        found = jax.value_and_grad(lambda t: criterion({**p, **t}, x, y, coefficient))(trained)
-        return jax.lax.psum(found, "d")
-
+_MAPPED = f"""{_SHARE}
     count = len(jax.devices())
     shares = [a.reshape(count, len(a) // count, *a.shape[1:]) for a in (x, y, coefficient)]
     found = jax.pmap(local, "d", in_axes=(None, None, 0, 0, 0))(p, trained, *shares)
     return jax.tree.map(lambda copies: copies[0], found)
-'''
+"""
 _ONE_BY_ONE = '''
 def compile_step(world):
     """jax.pmap compiles what it maps."""
     return step
 '''
 
-_UNWRITTEN = no_batch_norm("batch normalisation is not written for JAX")
+_UNWRITTEN = refuses("batch_norm", "batch normalisation is not written for JAX")
 _EVEN = first_reason(even_parts("JAX spreads arrays evenly only"), _UNWRITTEN)
 
 

@@ -82,9 +82,9 @@ class Strategy:
         return {"XLA_FLAGS": f"--xla_force_host_platform_device_count={world} --xla_cpu_multi_thread_eigen=false"}
 
 
-def no_batch_norm(why: str) -> Reason:
-    """A reason that names batch normalisation."""
-    return lambda training, world: why if "batch_norm" in training.network.kinds else None
+def refuses(trait: str, why: str) -> Reason:
+    """A reason wherever a run has this trait (`Training.traits`)."""
+    return lambda training, world: why if trait in training.traits else None
 
 
 def even_parts(why: str) -> Reason:

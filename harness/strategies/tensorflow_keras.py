@@ -3,8 +3,7 @@ its own, so that the loss of each is returned."""
 
 from __future__ import annotations
 
-from generators.training import Training
-from harness.strategies.strategy import WORLDS, Strategy
+from harness.strategies.strategy import WORLDS, Strategy, refuses
 from harness.strategies.tensorflow_mirrored import ONE_DEVICE, REDUCTION, SYNCHRONISED, one_process
 
 _VARIABLES = '''
@@ -85,9 +84,8 @@ def evaluate(strategy, subject, x, y, coefficient):
 '''
 
 
-def unfit(training: Training, world: int) -> str | None:
-    """Keras averages the gradients of parts (gradient_accumulation_steps) and counts them as steps."""
-    return "Model.fit averages the gradients of a batch in parts" if training.settings.accumulate > 1 else None
+UNFIT = refuses("parts", "Model.fit averages the gradients of a batch in parts")
+"""Keras averages the gradients of parts (gradient_accumulation_steps) and counts them as steps."""
 
 
 def _fit(name: str, made: str, worlds: tuple[int, ...] = WORLDS, step: str = _STEP) -> Strategy:
@@ -97,7 +95,7 @@ def _fit(name: str, made: str, worlds: tuple[int, ...] = WORLDS, step: str = _ST
             "normalisation": SYNCHRONISED, "variables": _VARIABLES, "optimizer_of": _OPTIMIZER, "feed": _FEED,
             "compile_step": step, "summed": _SUMMED, "predict": _PREDICT, "evaluate": _EVALUATE,
         },
-        worlds, shards=False, unsupported=unfit,
+        worlds, shards=False, unsupported=UNFIT,
     )  # fmt: skip
 
 

@@ -143,8 +143,7 @@ def step_of(subject, strategy):
 def program(training: Training, strategy: Strategy, noise: Noise | None = None) -> str:
     """The text that the process runs: it defines `train(rank, world, arrays)`. noise: of the reference."""
     network, settings = training.network, training.settings
-    shapes = {"x": network.shape} | {layer.name: layer.shape for layer in network.layers}
-    normed = {layer.name: shapes[layer.inputs[0]] for layer in network.layers if layer.kind == "batch_norm"}
+    normed = {layer.name: network.shapes[layer.inputs[0]] for layer in network.layers if layer.kind == "batch_norm"}
     step = _CLIPPED if settings.clip else _STEP
     pieces = {**ALONE, "step_of": step, **strategy.pieces}
     if settings.clip:

@@ -3,7 +3,7 @@ ParameterServerStrategy, whose servers are threads of one process and keep each 
 
 from __future__ import annotations
 
-from harness.strategies.strategy import Reason, Strategy, no_batch_norm
+from harness.strategies.strategy import Reason, Strategy, refuses
 from harness.strategies.tensorflow_mirrored import FEED, SYNCHRONISED, anything, empty_shares
 from harness.strategies.tensorflow_program import MODULES
 
@@ -144,6 +144,6 @@ STRATEGIES = (
             "summed": _SUMMED, "apart": _APART,
         },
         imports=("import re", "import socket"), one_process=True, apart=True,
-        unsupported=no_batch_norm("workers would assign running statistics in any order"),
+        unsupported=refuses("batch_norm", "workers would assign running statistics in any order"),
     ),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from generators.training import Training
-from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, no_batch_norm
+from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, refuses
 from harness.strategies.torch_program import MODULES
 
 DDP = "from torch.nn.parallel import DistributedDataParallel"
@@ -77,8 +77,8 @@ def _ddp(
     )  # fmt: skip
 
 
-APART = no_batch_norm("the ranks' running statistics stay apart")
-_RECOMPUTED = no_batch_norm("the forward pass is computed again, and its running statistics are updated again")
+APART = refuses("batch_norm", "the ranks' running statistics stay apart")
+_RECOMPUTED = refuses("batch_norm", "the forward pass is computed again, and its running statistics are updated again")
 
 _ALL_REDUCE = '''
 def backward(subject, x, y, coefficient, last, world):

@@ -4,7 +4,7 @@ through them (torch.distributed.pipelining)."""
 from __future__ import annotations
 
 from generators.training import Training
-from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, no_batch_norm
+from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, refuses
 from harness.strategies.torch_data import START, SUMMED
 from harness.strategies.torch_program import MODULES
 
@@ -136,10 +136,6 @@ def _fits(stages: int) -> Reason:
     def unsupported(training: Training, world: int) -> str | None:
         if len(training.network.cuts) < stages * world - 1:
             return "fewer layers than stages"
-        if any(layer.tied for layer in training.network.layers):
-            return "a weight that two stages share"
-        if training.settings.clip:
-            return "clip_grad_norm_ sees the gradients of one stage only"
         return None
 
     return unsupported
@@ -162,7 +158,9 @@ def _enough(stages: int) -> Reason:
     return unsupported
 
 
-_NO_STATISTICS = no_batch_norm("batch statistics are those of each part of a batch")
+_NO_TIES = refuses("tied", "a weight that two stages share")
+_NO_CLIPPING = refuses("clipped", "clip_grad_norm_ sees the gradients of one stage only")
+_NO_STATISTICS = refuses("batch_norm", "batch statistics are those of each part of a batch")
 
 
 def _pipeline(name: str, schedule: str, v_shaped: bool = False, stages: int = 1) -> Strategy:
@@ -188,7 +186,7 @@ def _pipeline(name: str, schedule: str, v_shaped: bool = False, stages: int = 1)
         },
         imports=_IMPORTS, shards=False,
         unsupported=first_reason(
-            _NO_STATISTICS, _fits(stages), _enough(stages)
+            _NO_STATISTICS, _fits(stages), _NO_TIES, _NO_CLIPPING, _enough(stages)
         ),
     )  # fmt: skip
 

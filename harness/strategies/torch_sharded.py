@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from generators.training import Training
-from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason
+from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, refuses
 from harness.strategies.torch_data import APART, START, SUMMED, distribute, small_shards
 from harness.strategies.torch_program import MODULES
 
@@ -20,18 +20,12 @@ def whole(value):
 '''
 
 
-def _idle(training: Training, world: int) -> str | None:
-    if training.network.idle:
-        return (
-            "a layer that nothing uses has gradients of zero in a flat parameter, and is trained (weight decay, state)"
-        )
-    return None
-
-
-def _tied(training: Training, world: int) -> str | None:
-    if any(layer.tied for layer in training.network.layers):
-        return "layers that share a weight belong to one group (FSDP2 shards shared parameters only within one)"
-    return None
+_IDLE = refuses(
+    "idle", "a layer that nothing uses has gradients of zero in a flat parameter, and is trained (weight decay, state)"
+)
+_TIED = refuses(
+    "tied", "layers that share a weight belong to one group (FSDP2 shards shared parameters only within one)"
+)
 
 
 # ---- FullyShardedDataParallel ------------------------------------------------------------------------
@@ -78,7 +72,7 @@ def states(subject, optimizer):
 
 def _fsdp(
     name: str, mode: str, mesh: str = "None", worlds: tuple[int, ...] = WORLDS, wrapped: str = "None",
-    reason: Reason = _idle,
+    reason: Reason = _IDLE,
 ) -> Strategy:  # fmt: skip
     text = f"""    subject = FullyShardedDataParallel(
         model, use_orig_params=True, device_id=torch.device("cpu"), sharding_strategy=ShardingStrategy.{mode},
@@ -88,7 +82,7 @@ def _fsdp(
         name, "torch", SHARDED, worlds,
         {"start": START, "distribute": distribute(text), "summed": SUMMED, **_FSDP_PIECES},
         imports=(_FSDP, _FSDP_STATE, _MESH, _FSDP_WRAP), factor="world",
-        unsupported=first_reason(APART, _idle, reason),
+        unsupported=first_reason(APART, _IDLE, reason),
     )  # fmt: skip
 
 
@@ -112,7 +106,7 @@ _ONCE = """    subject = fully_shard(model, mesh=init_device_mesh("cpu", {mesh})
 
 
 def _fully(
-    name: str, lines: str = _EACH, reason: Reason = _tied, mesh: str = "(world,)", worlds: tuple[int, ...] = WORLDS,
+    name: str, lines: str = _EACH, reason: Reason = _TIED, mesh: str = "(world,)", worlds: tuple[int, ...] = WORLDS,
     options: str = "", pieces: Mapping[str, str] | None = None,
 ) -> Strategy:  # fmt: skip
     return Strategy(
@@ -152,7 +146,7 @@ def _linear(training: Training, world: int) -> str | None:
         return "no dense layer to spread"
     if training.settings.clip:
         return "clip_grad_norm_ takes no mixture (got mixed torch.Tensor and DTensor)"
-    return _tied(training, world)
+    return _TIED(training, world)
 
 
 def _tensor(name: str, style: str) -> Strategy:
@@ -216,11 +210,7 @@ def _statistics(training: Training, world: int) -> str | None:
     return small_shards(training, 1)
 
 
-def _untied(training: Training, world: int) -> str | None:
-    tied = any(layer.tied for layer in training.network.layers)
-    return "distribute_module makes each layer's parameters anew: those of two layers come apart" if tied else None
-
-
+_UNTIED = refuses("tied", "distribute_module makes each layer's parameters anew: those of two layers come apart")
 _DTENSOR = "from torch.distributed.tensor import Shard, distribute_module, distribute_tensor"
 
 EVEN = (2, 4, 8)
@@ -229,7 +219,7 @@ STRATEGIES = (
     _fsdp("torch-fsdp-grad-op", "SHARD_GRAD_OP"),
     _fsdp("torch-fsdp-no-shard", "NO_SHARD"),
     _fsdp(
-        "torch-fsdp-each", "FULL_SHARD", reason=_tied,
+        "torch-fsdp-each", "FULL_SHARD", reason=_TIED,
         wrapped="ModuleWrapPolicy({type(part) for part in model.children() if any(True for _ in part.parameters())})",
     ),
     _fsdp("torch-fsdp-hybrid", "HYBRID_SHARD", 'init_device_mesh("cpu", (world // 2, 2))', (4, 8)),
@@ -256,6 +246,6 @@ STRATEGIES = (
             "predict": _SPREAD_PREDICT, "whole": WHOLE,
         },
         imports=(_DTENSOR, _TENSOR, _MESH), shards=False,
-        unsupported=first_reason(_statistics, _untied),
+        unsupported=first_reason(_statistics, _UNTIED),
     ),
 )  # fmt: skip
