@@ -26,6 +26,8 @@ from harness.pool import PREFIX, HarnessError, ProgramError, Unavailable, enviro
 from harness.worker import read_message, write_message
 from oracles.outcome import Crash, Rejected, Timeout
 
+PORT_TAKEN = ("Could not start gRPC server", "EADDRINUSE", "Address already in use")
+"""What frameworks say when another process took a port before they did."""
 ZYGOTE = Path(__file__).with_name("zygote.py")
 
 
@@ -188,9 +190,21 @@ class RankPools:
         arrays: Mapping[str, np.ndarray],
         variables: Mapping[str, str] | None = None,
     ) -> Together:
-        """Run one program on `world` ranks that have imported the modules. variables: of the ranks' environment.
-        Raises Unavailable and ProgramError."""
-        variables = variables or {}
+        """Run one program on `world` ranks that have imported the modules. variables: of the ranks' environment. Ranks
+        that could not meet since a port was taken meet once more, elsewhere. Raises Unavailable and ProgramError."""
+        outcome = self._run(modules, world, program, arrays, variables or {})
+        if isinstance(outcome, Rejected) and any(words in outcome.message for words in PORT_TAKEN):
+            outcome = self._run(modules, world, program, arrays, variables or {})
+        return outcome
+
+    def _run(
+        self,
+        modules: tuple[str, ...],
+        world: int,
+        program: str,
+        arrays: Mapping[str, np.ndarray],
+        variables: Mapping[str, str],
+    ) -> Together:
         key = (modules, world, tuple(sorted(variables.items())))
         group = self._groups.get(key)
         if group is None or group.served >= self.limits.jobs:

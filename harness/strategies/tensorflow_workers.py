@@ -7,12 +7,32 @@ from harness.strategies.strategy import Reason, Strategy, refuses
 from harness.strategies.tensorflow_mirrored import FEED, SYNCHRONISED, anything, empty_shares
 from harness.strategies.tensorflow_program import MODULES
 
-_MEET = '''
+# A server takes a number, not an open socket, so between choosing and serving the port is anybody's. From 32768
+# (Linux's net.ipv4.ip_local_port_range) the system gives ports to outgoing connections, also to those that try to
+# reach this one (they can even meet themselves there), and the server does not start.
+_ADDRESSES = '''
+def free_addresses(count):
+    """So many of this machine that nothing holds, below the ports of outgoing connections."""
+    draw, held = random.Random(os.getpid()), []
+    while len(held) < count:
+        one = socket.socket()
+        held.append(one)
+        try:
+            one.bind(("127.0.0.1", draw.randrange(10000, 32768)))
+        except OSError:
+            held.pop().close()
+    found = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
+    for one in held:
+        one.close()
+    return found
+'''
+_MEET = (
+    _ADDRESSES
+    + '''
+
 def addresses_of(rank, world):
     """The addresses of all workers: each leaves its own where the others look for it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        own = f"127.0.0.1:{free.getsockname()[1]}"
+    (own,) = free_addresses(1)
     place = os.environ["RENDEZVOUS"].removeprefix("file://")
     with open(f"{place}.{rank}.new", "w") as file:
         file.write(own)
@@ -34,16 +54,16 @@ def strategy_of(rank, world):
         tf.distribute.kept = tf.distribute.MultiWorkerMirroredStrategy()
     return tf.distribute.kept
 '''
+)
 
-_SERVERS = '''
+_SERVERS = (
+    _ADDRESSES
+    + '''
+
 def strategy_of(rank, world):
     """A server for each worker and one for the parameters, with the coordinator, for the whole life of the process."""
     if not hasattr(tf.distribute, "kept"):
-        addresses = []
-        for _ in range(len(DEVICES) + 1):
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                addresses.append(f"127.0.0.1:{free.getsockname()[1]}")
+        addresses = free_addresses(len(DEVICES) + 1)
         cluster = tf.train.ClusterSpec({"ps": addresses[:1], "worker": addresses[1:]})
         started = [("ps", 0), *(("worker", number) for number in range(len(DEVICES)))]
         threads = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=len(DEVICES) + 2)  # with one, it waits for ever
@@ -56,6 +76,7 @@ def strategy_of(rank, world):
         tf.distribute.coordinator_of = tf.distribute.coordinator.ClusterCoordinator(tf.distribute.kept)
     return tf.distribute.kept
 '''
+)
 
 _SHARES = '''
 def feed(strategy, arrays, rows):
@@ -131,7 +152,8 @@ def apart(strategy, variables):
 def _workers(name: str, pieces: dict[str, str], shards: bool, unsupported: Reason = empty_shares) -> Strategy:
     return Strategy(
         name, "tensorflow", MODULES, (2, 3, 4), {"strategy_of": _MEET, "feed": FEED, **pieces},
-        imports=("import json", "import socket", "import time"), shards=shards, unsupported=unsupported,
+        imports=("import json", "import random", "import socket", "import time"), shards=shards,
+        unsupported=unsupported,
     )  # fmt: skip
 
 
@@ -143,7 +165,7 @@ STRATEGIES = (
             "strategy_of": _SERVERS, "feed": _SHARES, "compile_step": _SCHEDULED, "parts_of": _PARTS, "states": _STATES,
             "summed": _SUMMED, "apart": _APART,
         },
-        imports=("import re", "import socket"), one_process=True, apart=True,
+        imports=("import random", "import re", "import socket"), one_process=True, apart=True,
         unsupported=refuses("batch_norm", "workers would assign running statistics in any order"),
     ),
 )  # fmt: skip

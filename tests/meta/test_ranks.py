@@ -146,6 +146,21 @@ def test_a_port_in_use_is_named(collectives: RankPools) -> None:
     assert str(port) in found.message
 
 
+def test_ranks_whose_port_was_taken_meet_once_more(pools: RankPools) -> None:
+    body = """
+def train(rank, world, arrays):
+    mark = os.path.join(os.path.dirname(os.environ["RENDEZVOUS"].removeprefix("file://")), "met")
+    if rank == 0 and not os.path.exists(mark):
+        open(mark, "w").close()
+        raise RuntimeError("Could not start gRPC server")
+    return {}
+"""
+    run(pools, GOOD)
+    before = pools.started
+    assert isinstance(run(pools, body), Trained)
+    assert pools.started == before + 1
+
+
 def test_nothing_is_left() -> None:
     others = set(psutil.Process().children(recursive=True))
     with RankPools(LIMITS) as pools:
