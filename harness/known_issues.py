@@ -39,6 +39,7 @@ _KEYS = {
     "message",
     "threads",
     "cpu",
+    "seconds",
     "reason",
     "upstream",
     "case",
@@ -55,8 +56,9 @@ class KnownIssue:
     """id: a short name; targets, operators: globs; dtypes: of the culprit's result or first operand (none: any);
     empty: only where its result or an operand has size 0; together: shows only beside other nodes, whatever they
     are; message: a regular expression found in the message (none: any); threads: shows only where each library has so
-    many or more; cpu: shows only on processors with this feature, or with a ! before its name without it; versions: of
-    the framework; upstream: link or "not yet reported"; case: a stored case file that shows it, relative to the
+    many or more; cpu: shows only on processors with this feature, or with a ! before its name without it;
+    seconds: for how long its own case is waited for (0: as for any other), for what never ends; versions: of the
+    framework; upstream: link or "not yet reported"; case: a stored case file that shows it, relative to the
     known-issue file."""
 
     id: str
@@ -73,6 +75,7 @@ class KnownIssue:
     message: str = ""
     threads: int = 1
     cpu: str = ""
+    seconds: float = 0.0
     upstream: str = "not yet reported"
 
     def concerns(self, target: str, version: str, oracles: Sequence[str], symptom: str, message: str) -> bool:
@@ -156,6 +159,8 @@ def _entry(path: Path, entry: Mapping) -> KnownIssue:
             raise KnownIssueError(f"{where}: {key} must be true or false")
     if type(entry.get("threads", 1)) is not int:
         raise KnownIssueError(f"{where}: threads must be a whole number")
+    if type(entry.get("seconds", 0.0)) not in (int, float):
+        raise KnownIssueError(f"{where}: seconds must be a number")
     if not re.fullmatch(r"(!?\w+)?", str(entry.get("cpu", ""))):
         raise KnownIssueError(f"{where}: cpu must be the name of a feature, or ! and the name")
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
@@ -179,11 +184,18 @@ def still_shows(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) 
 
 
 def _shown(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) -> Discrepancy | None:
-    """What the entry is about, if a worker still shows it. One that has run other programs before may hide it (what is
-    compiled, what lies in memory), so that a miss is asked again of a fresh one: most entries cost no import."""
-    if issue.threads > lab.pool.limits.threads:
-        with Pool(replace(lab.pool.limits, threads=issue.threads)) as pool:
-            return _shown(Laboratory(pool), issue, target, case)
+    """What the entry is about, if it still shows, with the threads and in the time that the entry asks for."""
+    limits = lab.pool.limits
+    asked = replace(limits, threads=max(issue.threads, limits.threads), seconds=issue.seconds or limits.seconds)
+    if asked != limits:
+        with Pool(asked) as pool:
+            return _found(Laboratory(pool), issue, target, case)
+    return _found(lab, issue, target, case)
+
+
+def _found(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) -> Discrepancy | None:
+    """A worker that has run other programs before may hide it (what is compiled, what lies in memory), so that a miss
+    is asked again of a fresh one: most entries cost no import."""
     asking = Laboratory(lab.pool, QUESTIONS[issue.oracle])
     for again in (False, True):
         if again:
@@ -209,7 +221,9 @@ def write_reproducers(lab: Laboratory, issues: Sequence[KnownIssue], cases: Path
                 own.mkdir(parents=True, exist_ok=True)
                 title = f"{issue.id}: {SYMPTOMS[found.symptom].__name__} of {target.name}"
                 shown = exhibit(QUESTIONS[issue.oracle], target, case)
-                reproducer.write(own, shown, found.symptom, title, lab.pool.limits.seconds)
+                # alone, it imports the framework in that time, too
+                seconds = issue.seconds + 30 if issue.seconds else lab.pool.limits.seconds
+                reproducer.write(own, shown, found.symptom, title, seconds)
                 break
         else:
             missing.append(issue.id)

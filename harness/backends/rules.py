@@ -44,6 +44,12 @@ XLA_FASTEST = Arithmetic(
 """The same and nnan, ninf (a result that is or comes from a NaN or an infinity is a poison value), arcp and afn: for
 functions no other accuracy is documented than the ordinary one, which is asked."""
 
+INDUCTOR_FAST = Arithmetic("-funsafe-math-optimizations", signed_zeros=False, reassociates=True, reciprocals=True)
+"""cpp.enable_unsafe_math_opt_flag of inductor: the C++ compiler's -funsafe-math-optimizations, which is
+-fno-signed-zeros, -fno-trapping-math, -fassociative-math and -freciprocal-math (GCC's manual, "Options That Control
+Optimization"); with cpp.enable_floating_point_contract_flag also -ffp-contract=fast. NaN and infinities are honoured
+(-fno-finite-math-only, torch/_inductor/cpp_builder.py)."""
+
 _PRODUCTS = (
     "addmm",
     "baddbmm",

@@ -1,12 +1,12 @@
-"""PyTorch: eager, and the compilers behind torch.compile and torch.export; eager and inductor on CUDA, eager also
-with TF32."""
+"""PyTorch: eager, and the compilers behind torch.compile and torch.export; inductor also with unsafe math; eager and
+inductor on CUDA, eager also with TF32."""
 
 from __future__ import annotations
 
 from generators.ops.spec import Unsupported
 from harness.backends import hessians, mapping, tangents
 from harness.backends.gradients import TORCH_EAGER, torch_compiled
-from harness.backends.rules import TF32_REFUSES, TORCH_TF32
+from harness.backends.rules import INDUCTOR_FAST, TF32_REFUSES, TORCH_TF32
 from harness.backends.target import Level, Target
 from harness.backends.text import before, swapped
 from harness.dialects import TORCH
@@ -82,8 +82,11 @@ def load(parameters):
 """
 
 
-def _torch_compile(backend: str, dynamic: bool = False) -> str:
-    return f'torch.compile(model, backend="{backend}", fullgraph=True, dynamic={dynamic})'
+def _torch_compile(backend: str, dynamic: bool = False, options: str = "") -> str:
+    return f'torch.compile(model, backend="{backend}", fullgraph=True, dynamic={dynamic}{options})'
+
+
+_UNSAFE = ', options={"cpp.enable_unsafe_math_opt_flag": True, "cpp.enable_floating_point_contract_flag": "fast"}'
 
 
 _SYMBOLIC_EAGER = """
@@ -208,6 +211,19 @@ TARGETS = (
         symbolic=_SYMBOLIC.format(compiled=_torch_compile("inductor", dynamic=True), to=""),
         gradient=torch_compiled(_torch_compile("inductor")),
         modes=_modes("inductor"),
+    ),
+    Target(
+        "torch-inductor-fast",
+        "torch",
+        _MODULES,
+        TORCH,
+        _CALL.format(compiled=_torch_compile("inductor", options=_UNSAFE)),
+        _PACKAGES,
+        Level("torch-inductor-fast", 0),
+        refuses=INDUCTOR_REFUSES,
+        record="torch",
+        stride=64,
+        rules=INDUCTOR_FAST,
     ),
     Target(
         "torch-cuda",
