@@ -26,7 +26,7 @@ MEASURED = (*RARE, *COMPLEX)
 """dtypes of which it is measured and recorded what frameworks refuse."""
 INTEGERS = ("int32", "int64", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
 
-Attr = bool | int | float | str | tuple[int, ...] | None
+Attr = bool | int | float | str | tuple[int, ...] | tuple[float, ...] | None
 Role = Literal["input", "parameter"]
 
 

@@ -35,6 +35,7 @@ from generators.ops.pieces import PIECES
 from generators.ops.places import PLACES
 from generators.ops.pooling import POOLING, SELDOM_POOLING
 from generators.ops.products import PRODUCTS
+from generators.ops.quantization import QUANTIZATION
 from generators.ops.rearrange import REARRANGE
 from generators.ops.recurrent import RECURRENT
 from generators.ops.reduction import REDUCTION
@@ -116,6 +117,7 @@ YOUNG = (
     COMPLEXES,
     COMPLEX_TENSORS,
     ARRAYS,
+    QUANTIZATION,
 )
 """What is tested alone and swept, but not yet drawn unless asked for (`hunt --operators`): its bounds have not been
 shown to raise no false alarm in random graphs."""

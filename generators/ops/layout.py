@@ -57,13 +57,16 @@ def int_of(attrs: Attrs, key: str) -> int:
 def ints_of(attrs: Attrs, key: str, count: int | None = None, least: int | None = None) -> Shape:
     """An attribute that must be a tuple of (`count`) integers, none below `least`."""
     value = attrs[key]
-    if not isinstance(value, tuple) or any(isinstance(v, bool) or not isinstance(v, int) for v in value):
+    whole = (
+        tuple(v for v in value if isinstance(v, int) and not isinstance(v, bool)) if isinstance(value, tuple) else ()
+    )
+    if not isinstance(value, tuple) or len(whole) < len(value):
         raise TypeRuleError(f"{key} is {value!r}, not a tuple of integers")
-    if count is not None and len(value) != count:
-        raise TypeRuleError(f"{key} has {len(value)} numbers, not {count}")
-    if least is not None and any(v < least for v in value):
-        raise TypeRuleError(f"{key} {value} goes below {least}")
-    return value
+    if count is not None and len(whole) != count:
+        raise TypeRuleError(f"{key} has {len(whole)} numbers, not {count}")
+    if least is not None and any(v < least for v in whole):
+        raise TypeRuleError(f"{key} {whole} goes below {least}")
+    return whole
 
 
 def axis_in(attrs: Attrs, rank: int) -> int:

@@ -47,15 +47,16 @@ def ints(attrs: Mapping[str, Attr], key: str, length: int, least: int) -> Ints:
     value = attrs[key]
     if not isinstance(value, tuple) or len(value) != length:
         raise TypeRuleError(f"{key} {value!r} is not a tuple of {length} ints")
-    if any(isinstance(i, bool) or not isinstance(i, int) or i < least for i in value):
+    whole = tuple(i for i in value if isinstance(i, int) and not isinstance(i, bool))
+    if len(whole) < length or any(i < least for i in whole):
         raise TypeRuleError(f"{key} {value!r} holds something that is not an int of at least {least}")
-    return value
+    return whole
 
 
 def given(attrs: Mapping[str, Attr], *keys: str) -> tuple[Ints, ...]:
     """Attributes that are tuples of ints, by name."""
-    found = tuple(attrs[key] for key in keys)
-    return tuple(value for value in found if isinstance(value, tuple))
+    found = (attrs[key] for key in keys)
+    return tuple(tuple(int(i) for i in value) for value in found if isinstance(value, tuple))
 
 
 def number(attrs: Mapping[str, Attr], key: str) -> int:

@@ -1,0 +1,115 @@
+"""Quantising and dequantising again: what converters put around operators, and what ONNX Runtime and others fuse with
+them into integer arithmetic. One operator, real to real, so that a step of the quantised numbers is an error like any
+other; scales have 11 bits, so that quotients by some of them are exact and ties among them really are ties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from generators.graph import Attr, TensorType
+from generators.ops.bounded import PRECISION, U64, Bounded, spread
+from generators.ops.slots import axis_of, normalized, one_of, same_as, tensor
+from generators.ops.spec import AttrRule, Call, Draw, OpSpec, TypeRuleError, Types
+
+Array = np.ndarray
+Attrs = Mapping[str, Attr]
+
+RANGES = {"uint8": (0, 255), "int8": (-128, 127)}
+_SCALE = (1.0, 0.5, 0.0078125, 0.0625, 0.1, 0.00390625, 3.0, 0.017)
+_UNIT = PRECISION["float32"].unit
+
+
+def levels(x: Array, scale: Array, zero_point: int, dtype: str) -> Array:
+    """The quantised numbers (as float64) of numbers that are exact: the nearest, of two the even one, before the zero
+    point is added (ONNX QuantizeLinear; torch.fake_quantize_per_tensor_affine); saturated."""
+    low, high = RANGES[dtype]
+    return np.clip(np.rint(x / scale) + zero_point, low, high)
+
+
+def _reference(args: Sequence[Bounded], call: Call) -> Bounded:
+    """(q - z) s. Quotients lose a rounding, or three where x is multiplied by the rounded reciprocal of s (as PyTorch
+    does), none where s is a power of two; where that crosses a tie, q may be off by one. What NaN becomes is nobody's
+    promise."""
+    x, zero_point, dtype = args[0], int(call.number("zero_point")), str(call.attrs["dtype"])
+    scale = _scales(call.attrs, x.value.ndim)
+    with np.errstate(all="ignore"):
+        power = np.frexp(scale)[0] == 0.5
+        lost = np.where(power, 0.0, 3.01 * (_UNIT + U64) * np.abs(x.value)) + x.error
+        q, low, high = (levels(v, scale, zero_point, dtype) for v in (x.value, x.value - lost, x.value + lost))
+        value = (q - zero_point) * scale
+        error = scale * spread(q, low, high) + (_UNIT + U64) * np.abs(value)
+        # the product may be made before the zero point is taken away, or one by one: exact for 8 and 11 bits
+    return Bounded(value, np.where(x.undetermined | np.isnan(x.value), np.inf, error), x.dtype)
+
+
+def _scales(attrs: Attrs, rank: int) -> Array:
+    """As float64 what frameworks hold in float32, of a shape that goes with the operand's."""
+    if "axis" not in attrs:
+        return np.float64(np.float32(attrs["scale"]))  # type: ignore[arg-type]
+    own = np.asarray(attrs["scales"], np.float32).astype(np.float64)
+    (axis,) = normalized(attrs["axis"], rank)
+    return own.reshape([-1 if i == axis else 1 for i in range(rank)])
+
+
+def _zero_point() -> AttrRule:
+    def rule(d: Draw, operands: Types, attrs: Attrs) -> int:
+        low, high = RANGES[str(attrs["dtype"])]
+        return d.choice((0, low, high, (low + high + 1) // 2, 3))
+
+    return rule
+
+
+def _drawn_scales(d: Draw, operands: Types, attrs: Attrs) -> tuple[float, ...]:
+    """One for each channel, all different where there are few."""
+    (axis,) = normalized(attrs["axis"], operands[0].rank)
+    base = d.choice(_SCALE)
+    return tuple(base * (1 + place % 4 / 4) for place in range(operands[0].shape[axis]))
+
+
+def _checked(operands: Types, attrs: Attrs) -> TensorType:
+    low, high = RANGES[str(attrs["dtype"])]
+    if operands[0].dtype != "float32":
+        raise TypeRuleError(f"{operands[0]} is not quantised")
+    if not low <= int(attrs["zero_point"]) <= high:  # type: ignore[arg-type]
+        raise TypeRuleError(f"{attrs['zero_point']} is no {attrs['dtype']}")
+    scales = np.atleast_1d(np.asarray(attrs["scales"] if "axis" in attrs else attrs["scale"], np.float32))
+    if not (scales > 0).all():
+        raise TypeRuleError(f"scales {scales} are not all positive")
+    if "axis" in attrs:
+        (axis,) = normalized(attrs["axis"], operands[0].rank)
+        if len(scales) != operands[0].shape[axis]:
+            raise TypeRuleError(f"{scales} are not the scales of {operands[0]} along {axis}")
+    return same_as(0)(operands, attrs)
+
+
+def _limits(call: Call, text: str) -> str:
+    low, high = RANGES[str(call.attrs["dtype"])]
+    return text.replace("%limits", f"{low}, {high}")
+
+
+_TENSOR = {"dtype": one_of("uint8", "int8"), "scale": one_of(*_SCALE), "zero_point": _zero_point()}
+_CHANNELS = {"dtype": one_of("int8", "uint8"), "axis": axis_of(0), "scales": _drawn_scales, "zero_point": _zero_point()}
+
+QUANTIZATION: tuple[OpSpec, ...] = (
+    OpSpec(
+        "quantize_dequantize", "quantization", (tensor(("float32",)),), _checked, _reference, attrs=_TENSOR,
+        torch=lambda call: _limits(
+            call, "torch.fake_quantize_per_tensor_affine({0}, {scale}, {zero_point}, %limits)"),
+        tensorflow=lambda call: _limits(call, "quantize_dequantize({0}, {scale}, {zero_point}, %limits)"),
+        jax=lambda call: _limits(call, "quantize_dequantize({0}, {scale}, {zero_point}, %limits)"),
+        relax="quantize_dequantize({0}, {scale}, {zero_point}, -1, {dtype})",
+        onnx="quantize_dequantize(g, {0}, {scale}, {zero_point}, 1, {dtype})",
+    ),
+    OpSpec(
+        "quantize_dequantize_channels", "quantization", (tensor(("float32",), min_rank=1),), _checked, _reference,
+        attrs=_CHANNELS,
+        torch=lambda call: _limits(call, "quantize_channels({0}, {scales}, {zero_point}, {axis}, %limits)"),
+        tensorflow=lambda call: _limits(
+            call, "quantize_channels({0}, {scales}, {zero_point}, {axis}, %limits)"),
+        jax=lambda call: _limits(call, "quantize_channels({0}, {scales}, {zero_point}, {axis}, %limits)"),
+        relax="quantize_dequantize({0}, {scales}, {zero_point}, {axis}, {dtype})",
+        onnx="quantize_dequantize(g, {0}, {scales}, {zero_point}, {axis}, {dtype})",
+    ),
+)  # fmt: skip

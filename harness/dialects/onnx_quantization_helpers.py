@@ -1,0 +1,9 @@
+"""Quantisation that onnx spellings may call. Read as text, like onnx_helpers.py."""
+
+import numpy as np
+
+
+def quantize_dequantize(g, x, scale, zero_point, axis, dtype):
+    """The pair that quantisers write. scale: a number, or one for each place on the axis."""
+    parts = g.const(scale, "float32"), g.const(np.full(np.shape(scale), zero_point), dtype)
+    return g.op("DequantizeLinear", g.op("QuantizeLinear", x, *parts, axis=axis), *parts, axis=axis)

@@ -1,0 +1,17 @@
+"""A graph with its values quantised and dequantised again, as converters write it."""
+
+from __future__ import annotations
+
+from harness.question import FORWARD, Question
+from oracles import arithmetic, forward, quantization
+
+QUANTIZED = Question(
+    quantization.NAME,
+    forward.expect,
+    prepare=quantization.prepare,
+    inherits=(FORWARD.name,),
+    traces=True,
+    style=quantization.STYLE,
+    concerns=quantization.concerns,
+    ruled=arithmetic.expect,
+)

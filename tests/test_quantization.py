@@ -1,0 +1,17 @@
+"""Do back ends that see quantised models, and make integer operators of them, compute what these say?"""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.backends import Target
+from harness.questions.quantized import QUANTIZED
+from harness.trial import Trial
+
+
+@pytest.mark.nightly
+def test_quantized(prompt: Target, trial: Trial) -> None:
+    """Each drawn case with its values quantised, by one of the schemes of quantisers. Integer kernels differ
+    from processor to processor, so that this is a hunt, and no gate."""
+    asking = trial.asking(QUANTIZED, share=3)
+    asking.run([prompt], asking.alone(prompt))
