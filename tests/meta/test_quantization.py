@@ -80,7 +80,7 @@ def test_nan_has_no_level_and_infinities_saturate() -> None:
 
 
 def test_levels_are_rounded_before_the_zero_point_is_added() -> None:
-    assert levels(np.array([0.5, 1.5, 2.5]), np.float64(1), 1, "int8").tolist() == [1, 3, 3]
+    assert levels(np.array([0.5, 1.5, 2.5]), np.asarray(1.0), 1, "int8").tolist() == [1, 3, 3]
 
 
 @pytest.mark.parametrize(("scale", "zero_point"), [(0.0, 0), (-1.0, 0), (1.0, 256), (1e-60, 0)])
@@ -98,7 +98,7 @@ def test_ranges_fit_in_the_levels() -> None:
             for symmetric in (False, True):
                 scale, zero_point = quantization.parameters(value, dtype, symmetric)
                 finite = value[np.isfinite(value)]
-                back = (levels(finite, np.float64(scale), zero_point, dtype) - zero_point) * scale
+                back = (levels(finite, np.asarray(scale), zero_point, dtype) - zero_point) * scale
                 assert np.abs(back - finite).max() <= 0.51 * scale
     assert quantization.parameters(np.zeros(3), "int8", True) == (1.0, 0)
 
