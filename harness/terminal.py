@@ -24,10 +24,16 @@ def fail(message: str) -> typer.Exit:
 
 
 def write_json(path: Path | None, data: object) -> None:
+    """Write data where a file is named; one clear line where that fails."""
+    write_text(path, json.dumps(data, indent=1) + "\n")
+
+
+def write_text(path: Path | None, text: str) -> None:
+    """Write text where a file is named; one clear line where that fails."""
     if path is None:
         return
     try:
-        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise fail(f"cannot write {path}: {error.strerror}") from error
 

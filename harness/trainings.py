@@ -50,7 +50,8 @@ def suited(training: Training, strategy: Strategy, world: int) -> Training:
 class Judgement:
     """What is made of one run. part: of what is compared (`gradient.l0.weight`) that is wrong; excused: ids of known
     deviations, whose parts were left out; largest: the greatest part of what was allowed that a rank was off by, NaN
-    where nothing was compared; cpu: processor seconds of all ranks; reason: why it was not compared."""
+    where nothing was compared; difference, allowed: the greatest difference of what agrees, and what was allowed there;
+    cpu: processor seconds of all ranks; reason: why it was not compared."""
 
     status: Status
     discrepancy: Discrepancy | None = None
@@ -59,6 +60,8 @@ class Judgement:
     elements: int = 0
     undetermined: int = 0
     largest: float = float("nan")
+    difference: float = 0.0
+    allowed: float = 0.0
     cpu: float = 0.0
     reason: str = ""
 
@@ -135,7 +138,7 @@ class Gym:
     def _judged(self, expected: Expected, here: Sequence[KnownDeviation], outcome: Trained) -> Judgement:
         excused: list[str] = []
         elements = undetermined = 0
-        largest = 0.0
+        largest, most = 0.0, sharding.Margin()
         for rank, given in enumerate(outcome.ranks):
             wrong = sharding.missing(expected, given)
             if wrong:
@@ -151,9 +154,13 @@ class Gym:
                         return Judgement("mismatch", told, name, tuple(excused), elements, undetermined)
                     excused.append(entry.id)
                 elif bound.floating and bound.value.size:
-                    largest = max(largest, sharding.excess(bound, given[name]))
+                    margin = sharding.margin(bound, given[name])
+                    largest, most = max(largest, margin.ratio), max(most, margin, key=lambda m: m.difference)
         status: Status = "undetermined" if elements == undetermined else "agree"
-        return Judgement(status, None, "", tuple(dict.fromkeys(excused)), elements, undetermined, largest)
+        return Judgement(
+            status, None, "", tuple(dict.fromkeys(excused)), elements, undetermined, largest, most.difference,
+            most.allowed,
+        )  # fmt: skip
 
 
 def _trained(outcome: Together) -> Trained:
