@@ -10,11 +10,19 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from harness.globs import matching
 
 console = Console()
+WIDE = 120
+"""Columns that wide tables need, also where they are written to a file."""
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON, too.")]
+
+
+def print_wide(table: Table) -> None:
+    """Print a table whole, however narrow the terminal is."""
+    console.print(table, width=max(console.width, WIDE), crop=False)
 
 
 def fail(message: str) -> typer.Exit:

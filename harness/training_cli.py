@@ -23,7 +23,7 @@ from harness.ranks import RankLimits, RankPools
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
 from harness.strategies.known import KnownDeviationError, load
-from harness.terminal import Json, console, fail, named, seconds_of, write_json, write_text
+from harness.terminal import Json, console, fail, named, print_wide, seconds_of, write_json, write_text
 from harness.training_findings import investigate, text_of
 from harness.training_table import (
     Cell,
@@ -57,8 +57,6 @@ def strategies(json_file: Json = None) -> None:
     write_json(json_file, rows)
 
 
-WIDE = 120
-"""Columns that the table needs, also where it is written to a file."""
 Job = tuple[int, Strategy, int, str | None]
 """The number of a drawn run, who runs it, on how many ranks, in which dtype (None: as it is drawn)."""
 
@@ -137,7 +135,7 @@ def train(
         except OSError as error:
             failure = f"cannot write {error.filename or record or findings}: {error.strerror}"
     rows = rows_of(kept.runs, cells)  # in order
-    console.print(table_of(rows), width=max(console.width, WIDE), crop=False)
+    print_wide(table_of(rows))
     console.print(
         f"{len({run.number for run in kept.runs})} runs drawn, {sum(row.ran for row in rows.values())} judged, "
         f"{len(kept.runs) - before} of all in {time.monotonic() - started:.0f} s now, {pools.started} groups of ranks "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -68,10 +68,12 @@ class Judgement:
 
 @dataclass
 class Gym:
-    """Pools of ranks, known deviations, and references that were computed before (of the last runs)."""
+    """Pools of ranks, known deviations, what the arrays of a run are, and references that were computed before (of the
+    last runs)."""
 
     pools: RankPools
     known: Sequence[KnownDeviation] = ()
+    arrays: Callable[[Training], Arrays] = arrays_of
     _references: dict[tuple[Training, str, int, float], tuple[Expected, Arrays]] = field(default_factory=dict)
 
     def reference(self, training: Training, framework: str, shards: int, lossy: float = 0.0) -> Expected:
@@ -81,7 +83,7 @@ class Gym:
         if key not in self._references:
             if len(self._references) > 256:
                 self._references.pop(next(iter(self._references)))
-            single, arrays = alone(framework, shards), arrays_of(training)
+            single, arrays = alone(framework, shards), self.arrays(training)
             noise = Noise(sharding.RUNS, PRECISION[training.settings.dtype].unit, lossy)
             sent = alone(framework, shards, sent=lossy > 0)
             outcomes = [
@@ -106,7 +108,7 @@ class Gym:
         return _trained(self._run(training, strategy, world)).ranks[0]
 
     def _run(self, training: Training, strategy: Strategy, world: int) -> Together:
-        text, given = program(training, strategy), arrays_of(training)
+        text, given = program(training, strategy), self.arrays(training)
         return self.pools.run(strategy.modules, strategy.processes(world), text, given, strategy.environment(world))
 
     def expected(self, training: Training, strategy: Strategy, world: int) -> Expected:
@@ -117,13 +119,17 @@ class Gym:
 
     def examine(self, training: Training, strategy: Strategy, world: int) -> Judgement:
         """Run it on so many ranks and judge what each of them returns. A result that is missing is a failure."""
+        return self.observe(training, strategy, world)[0]
+
+    def observe(self, training: Training, strategy: Strategy, world: int) -> tuple[Judgement, tuple[Arrays, ...]]:
+        """As `examine`, with what each rank returned: nothing where the run failed or did not take place."""
         why = strategy.unsupported(training, world)
         if why:
-            return Judgement("unsupported", reason=why)
+            return Judgement("unsupported", reason=why), ()
         try:
             expected = self.expected(training, strategy, world)
         except NoResult as error:
-            return Judgement("unsupported", reason=f"one device has no result: {error}")
+            return Judgement("unsupported", reason=f"one device has no result: {error}"), ()
         here = [known for known in self.known if known.concerns(strategy.name, training.traits)]
         outcome = self._run(training, strategy, world)
         if not isinstance(outcome, Trained):
@@ -131,9 +137,10 @@ class Gym:
             assert verdict.discrepancy is not None
             entry = next((known for known in here if known.covers("", verdict.discrepancy)), None)
             if entry:
-                return Judgement("unsupported", excused=(entry.id,), cpu=outcome.cpu, reason=f"known: {entry.id}")
-            return Judgement(verdict.status, verdict.discrepancy, cpu=outcome.cpu)
-        return replace(self._judged(expected, here, outcome), cpu=outcome.cpu)
+                reason = f"known: {entry.id}"
+                return Judgement("unsupported", excused=(entry.id,), cpu=outcome.cpu, reason=reason), ()
+            return Judgement(verdict.status, verdict.discrepancy, cpu=outcome.cpu), ()
+        return replace(self._judged(expected, here, outcome), cpu=outcome.cpu), outcome.ranks
 
     def _judged(self, expected: Expected, here: Sequence[KnownDeviation], outcome: Trained) -> Judgement:
         excused: list[str] = []
