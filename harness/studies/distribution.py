@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -50,10 +51,7 @@ class Study:
 
     def cases(self) -> Iterator[Case]:
         """All of them, a model and an input at a time."""
-        for model in range(self.models):
-            for data in range(self.inputs):
-                for setting in self.settings:
-                    yield model, data, setting
+        yield from product(range(self.models), range(self.inputs), self.settings)
 
     def missing(self, store: Store) -> list[Case]:
         """Those that are not in the store."""
