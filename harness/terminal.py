@@ -15,14 +15,14 @@ from rich.table import Table
 from harness.globs import matching
 
 console = Console()
-WIDE = 120
+WIDE = 140
 """Columns that wide tables need, also where they are written to a file."""
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON, too.")]
 
 
 def print_wide(table: Table) -> None:
     """Print a table whole, however narrow the terminal is."""
-    console.print(table, width=max(console.width, WIDE), crop=False)
+    Console(width=max(console.width, WIDE)).print(table)
 
 
 def fail(message: str) -> typer.Exit:
