@@ -28,6 +28,7 @@ from harness.laboratory import Laboratory
 from harness.pool import HarnessError, Limits, Pool
 from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
+from harness.study_cli import study
 from harness.terminal import Json, console, fail, named, seconds_of, write_json
 from harness.training_cli import strategies, train
 from harness.view import coverage_table, hunt_table, replay_lines
@@ -49,6 +50,7 @@ Issues = Annotated[Path, typer.Option("--known-issues", metavar="FILE", help="Wh
 
 app.command()(strategies)
 app.command()(train)
+app.add_typer(study, name="study")
 
 
 def usable(patterns: str) -> list[Target]:

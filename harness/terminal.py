@@ -10,11 +10,19 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from harness.globs import matching
 
 console = Console()
+WIDE = 140
+"""Columns that wide tables need, also where they are written to a file."""
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON, too.")]
+
+
+def print_wide(table: Table) -> None:
+    """Print a table whole, however narrow the terminal is."""
+    Console(width=max(console.width, WIDE)).print(table)
 
 
 def fail(message: str) -> typer.Exit:
@@ -24,10 +32,16 @@ def fail(message: str) -> typer.Exit:
 
 
 def write_json(path: Path | None, data: object) -> None:
+    """Write data where a file is named; one clear line where that fails."""
+    write_text(path, json.dumps(data, indent=1) + "\n")
+
+
+def write_text(path: Path | None, text: str) -> None:
+    """Write text where a file is named; one clear line where that fails."""
     if path is None:
         return
     try:
-        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise fail(f"cannot write {path}: {error.strerror}") from error
 

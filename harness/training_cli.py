@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
 from rich.live import Live
 from rich.table import Table
 
-from generators.training import seeded_training
+from generators.settings import DTYPES
+from generators.training import Training, seeded_training
 from harness.pool import HarnessError
 from harness.ranks import RankLimits, RankPools
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
 from harness.strategies.known import KnownDeviationError, load
-from harness.terminal import Json, console, fail, named, seconds_of, write_json
+from harness.terminal import Json, console, fail, named, print_wide, seconds_of, write_json, write_text
 from harness.training_findings import investigate, text_of
-from harness.trainings import Gym, Judgement, available, suited
+from harness.training_table import (
+    Cell,
+    Record,
+    RecordError,
+    Row,
+    as_json,
+    cells_of,
+    csv_of,
+    head_of,
+    rows_of,
+    run_of,
+    table_of,
+)
+from harness.trainings import Gym, available, suited
 
 Globs = Annotated[str, typer.Option("--strategies", metavar="GLOB", help="Comma-separated globs of strategies.")]
-STATUSES = ("agree", "undetermined", "unsupported", "wrong")
 
 
 def strategies(json_file: Json = None) -> None:
@@ -42,92 +57,92 @@ def strategies(json_file: Json = None) -> None:
     write_json(json_file, rows)
 
 
-@dataclass
-class Row:
-    """What has come of one strategy on one number of ranks in one dtype. largest: the greatest part of what was allowed
-    that a run was off by; cpu: processor seconds of all its runs."""
-
-    statuses: Counter[str] = field(default_factory=Counter)
-    largest: float = 0.0
-    cpu: float = 0.0
-
-    def add(self, judgement: Judgement) -> None:
-        """Count one run."""
-        status = judgement.status if judgement.status in STATUSES else "wrong"
-        self.statuses[status] += 1
-        if judgement.largest == judgement.largest:
-            self.largest = max(self.largest, judgement.largest)
-        self.cpu += judgement.cpu
-
-    @property
-    def runs(self) -> int:
-        """Those that ran."""
-        return self.statuses.total() - self.statuses["unsupported"]
-
-
-Rows = dict[tuple[str, int, str], Row]
+Job = tuple[int, Strategy, int, str | None]
+"""The number of a drawn run, who runs it, on how many ranks, in which dtype (None: as it is drawn)."""
 
 
 def train(
     strategy_globs: Globs = "*",
-    budget: Annotated[str, typer.Option(help="How long: 90s, 5m, 1h.")] = "5m",
+    budget: Annotated[
+        str | None, typer.Option(help="How long: 90s, 5m, 1h. 5m where neither --runs nor --cases says how much.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed draws the same runs.")] = None,
     cases: Annotated[int | None, typer.Option(min=1, help="Stop after so many training runs.")] = None,
-    worlds: Annotated[str, typer.Option(help="Numbers of ranks, where a strategy takes them.")] = "2,3,4",
+    runs: Annotated[
+        int | None,
+        typer.Option(min=1, help="So many runs for every strategy, number of ranks and dtype, one after the other."),
+    ] = None,
+    worlds: Annotated[
+        str, typer.Option(help="Numbers of ranks, where a strategy takes them; all: all that it takes.")
+    ] = "2,3,4",
     blocks: Annotated[int, typer.Option(min=0, help="Most blocks of layers of a drawn network.")] = 4,
     findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one run may take.")] = 60.0,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep each run there, and go on with what is there.")
+    ] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV, too.")] = None,
     json_file: Json = None,
 ) -> None:
     """Draw training runs, spread them over ranks by every strategy, and judge them against one device."""
-    chosen = [STRATEGIES[name] for name in named(strategy_globs, STRATEGIES, "strategy")]
+    if runs and cases:
+        raise fail("--cases is of drawn runs, --runs of cells: give one of them")
+    names = named(strategy_globs, STRATEGIES, "strategy")
     try:
-        duration, numbers = seconds_of(budget), sorted({int(world) for world in worlds.split(",")})
-        known = load()
+        duration = seconds_of(budget) if budget else math.inf if runs or cases else seconds_of("5m")
+        known, numbers = load(), _numbers(worlds)
         findings.mkdir(parents=True, exist_ok=True)
-    except (typer.BadParameter, KnownDeviationError) as error:
+        kept = _opened(record, seed, blocks)
+    except (typer.BadParameter, KnownDeviationError, RecordError) as error:
         raise fail(str(error)) from error
-    except ValueError as error:
-        raise fail(f"--worlds {worlds!r} is not a list of numbers") from error
     except OSError as error:
-        raise fail(f"cannot use {findings} for findings: {error.strerror}") from error
-    here = _usable(chosen, numbers)
-    seed = random.SystemRandom().randrange(2**31) if seed is None else seed
-    console.print(f"training under {len(here)} strategies for {budget}, seed {seed}", highlight=False)
-    rows: Rows = {}
+        raise fail(f"cannot use {error.filename}: {error.strerror}") from error
+    here, off = _usable([STRATEGIES[name] for name in names], numbers)
+    seed, cells = kept.head["seed"], cells_of(here) if runs else []
+    extent = f"{runs} runs a cell, {len(cells)} cells" if runs else f"{cases} cases" if cases else budget or "5m"
+    console.print(f"training under {len(here)} strategies: {extent}, seed {seed}", highlight=False)
+    if kept.runs:
+        console.print(f"going on with {len(kept.runs)} runs of {record}", highlight=False)
     found: dict[str, str] = {}
     excused: Counter[str] = Counter()
-    left_out: Counter[str] = Counter()
-    started, number = time.monotonic(), 0
-    interrupted = False
+    rows, done = rows_of(kept.runs, cells), kept.done
+    started, before = time.monotonic(), len(kept.runs)
+    failure: str | None = None
+    code = 0
     with RankPools(RankLimits(seconds=timeout)) as pools, Live(console=console, transient=True) as live:
         gym = Gym(pools, known)
         try:
-            while time.monotonic() - started < duration and (cases is None or number < cases):
-                training = seeded_training(seed, number, blocks)
-                for strategy, here_worlds in here.items():
-                    world = here_worlds[number % len(here_worlds)]
-                    run = suited(training, strategy, world)
-                    judgement = gym.examine(run, strategy, world)
-                    rows.setdefault((strategy.name, world, training.settings.dtype), Row()).add(judgement)
-                    excused.update(judgement.excused)
-                    left_out.update([judgement.reason] if judgement.reason else [])
-                    if judgement.discrepancy:
-                        kept = investigate(gym, findings, run, strategy, world, judgement, Budget())
-                        found.setdefault(kept.fingerprint, text_of(kept))
-                    live.update(table_of(rows))
-                number += 1
+            for number, strategy, world, dtype in _jobs(here, runs, cases):
+                if time.monotonic() - started >= duration:
+                    break
+                training = in_dtype(seeded_training(seed, number, blocks), dtype)
+                cell = Cell(strategy.name, world, training.settings.dtype)
+                if (cell, number) in done:
+                    continue
+                run = suited(training, strategy, world)
+                judgement = gym.examine(run, strategy, world)
+                excused.update(judgement.excused)
+                if judgement.discrepancy:
+                    deviation = investigate(gym, findings, run, strategy, world, judgement, Budget())
+                    found.setdefault(deviation.fingerprint, text_of(deviation))
+                kept.add(run_of(cell, number, judgement))
+                rows.setdefault(cell, Row()).add(kept.runs[-1])
+                live.update(table_of({cell: row for cell, row in rows.items() if row.outcomes}))
         except KeyboardInterrupt:
-            interrupted = True
+            code = 130
         except HarnessError as error:
-            raise fail(str(error)) from error
-    console.print(table_of(rows))
+            failure = str(error)
+        except OSError as error:
+            failure = f"cannot write {error.filename or record or findings}: {error.strerror}"
+    rows = rows_of(kept.runs, cells)  # in order
+    print_wide(table_of(rows))
     console.print(
-        f"{number} runs drawn, {sum(row.runs for row in rows.values())} judged in {time.monotonic() - started:.0f} s, "
-        f"{pools.started} groups of ranks started, {len(found)} findings, {excused.total()} excused by {len(excused)} "
-        "known deviations",
+        f"{len({run.number for run in kept.runs})} runs drawn, {sum(row.ran for row in rows.values())} judged, "
+        f"{len(kept.runs) - before} of all in {time.monotonic() - started:.0f} s now, {pools.started} groups of ranks "
+        f"started, {len(found)} findings, {excused.total()} excused by {len(excused)} known deviations",
         highlight=False,
     )
+    left_out = Counter(run.reason for run in kept.runs if run.outcome == "left_out")
     for reason, count in left_out.most_common():
         console.print(f"left out {count} times: {reason}", style="dim", markup=False, highlight=False)
     for text in found.values():
@@ -135,53 +150,65 @@ def train(
     data = {
         "seed": seed,
         "rows": as_json(rows),
+        "off": off,
         "findings": sorted(found),
         "excused": dict(excused),
         "left_out": dict(left_out),
     }
     write_json(json_file, data)
-    if interrupted:
+    write_text(csv_file, csv_of(rows))
+    if failure:
+        raise fail(failure)
+    if code:
         console.print("interrupted; everything found so far is kept", style="yellow")
-        raise typer.Exit(130)
+        raise typer.Exit(code)
 
 
-def _usable(chosen: list[Strategy], numbers: list[int]) -> dict[Strategy, tuple[int, ...]]:
-    """Available strategies with the numbers of ranks that they take; those that are off are named with the reason."""
+def _numbers(worlds: str) -> list[int] | None:
+    """The numbers of ranks that are asked for; None: all. Raises typer.BadParameter."""
+    try:
+        return None if worlds == "all" else sorted({int(world) for world in worlds.split(",")})
+    except ValueError as error:
+        raise typer.BadParameter(f"--worlds {worlds!r} is not a list of numbers") from error
+
+
+def _opened(path: Path | None, seed: int | None, blocks: int) -> Record:
+    """A file of runs to go on with, whose seed is taken where none is given. Raises OSError and RecordError."""
+    if seed is None:
+        earlier = head_of(path) if path else None
+        seed = earlier["seed"] if earlier else random.SystemRandom().randrange(2**31)
+    return Record.opened(path, {"seed": seed, "blocks": blocks})
+
+
+def _jobs(here: dict[Strategy, tuple[int, ...]], runs: int | None, cases: int | None) -> Iterator[Job]:
+    """One run after the other on all strategies: with `runs` on each number of ranks and in both dtypes, else on one
+    number of ranks, which takes turns, in the dtype that is drawn."""
+    for number in range(runs) if runs else range(cases) if cases else itertools.count():
+        for strategy, worlds in here.items():
+            for world in worlds if runs else [worlds[number % len(worlds)]]:
+                for dtype in DTYPES if runs else [None]:
+                    yield number, strategy, world, dtype
+
+
+def in_dtype(training: Training, dtype: str | None) -> Training:
+    """The run in another precision; as it is without one."""
+    return replace(training, settings=replace(training.settings, dtype=dtype)) if dtype else training
+
+
+def _usable(
+    chosen: list[Strategy], numbers: list[int] | None
+) -> tuple[dict[Strategy, tuple[int, ...]], dict[str, str]]:
+    """Available strategies with the numbers of ranks that they take, and those that are off with the reason."""
     on: dict[Strategy, tuple[int, ...]] = {}
+    off: dict[str, str] = {}
     for strategy in chosen:
         why = available(strategy)
-        taken = tuple(world for world in strategy.worlds if world in numbers)
+        taken = tuple(world for world in strategy.worlds if numbers is None or world in numbers)
         if why or not taken:
-            console.print(f"off: {strategy.name} ({why or 'not on so many ranks'})", style="yellow", markup=False)
+            off[strategy.name] = why or "not on so many ranks"
+            console.print(f"off: {strategy.name} ({off[strategy.name]})", style="yellow", markup=False)
         else:
             on[strategy] = taken
     if not on:
         raise fail("no strategy that matches is available here")
-    return on
-
-
-def table_of(rows: Rows) -> Table:
-    """One line a strategy, number of ranks and dtype: how its runs ended, the greatest error as a part of what was
-    allowed, processor seconds a run."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
-    table.add_column("strategy", no_wrap=True)
-    for heading in ("ranks", "dtype", "agree", "undet.", "unsup.", "wrong", "error", "CPU s"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for (name, world, dtype), row in sorted(rows.items()):
-        counts = [str(row.statuses[status] or "·") for status in STATUSES]
-        cpu = f"{row.cpu / row.runs:.2f}" if row.runs else "-"
-        style = "red" if row.statuses["wrong"] else None
-        table.add_row(name, str(world), dtype, *counts, f"{row.largest:.2g}", cpu, style=style)
-    return table
-
-
-def as_json(rows: Rows) -> list[dict]:
-    """The same as data."""
-    return [
-        {
-            "strategy": name, "world_size": world, "dtype": dtype,
-            **{status: row.statuses[status] for status in STATUSES},
-            "largest_of_allowed": row.largest, "cpu_seconds_a_run": row.cpu / row.runs if row.runs else None,
-        }
-        for (name, world, dtype), row in sorted(rows.items())
-    ]  # fmt: skip
+    return on, off

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -50,7 +50,8 @@ def suited(training: Training, strategy: Strategy, world: int) -> Training:
 class Judgement:
     """What is made of one run. part: of what is compared (`gradient.l0.weight`) that is wrong; excused: ids of known
     deviations, whose parts were left out; largest: the greatest part of what was allowed that a rank was off by, NaN
-    where nothing was compared; cpu: processor seconds of all ranks; reason: why it was not compared."""
+    where nothing was compared; difference, allowed: the greatest difference of what agrees, and what was allowed there;
+    cpu: processor seconds of all ranks; reason: why it was not compared."""
 
     status: Status
     discrepancy: Discrepancy | None = None
@@ -59,16 +60,20 @@ class Judgement:
     elements: int = 0
     undetermined: int = 0
     largest: float = float("nan")
+    difference: float = 0.0
+    allowed: float = 0.0
     cpu: float = 0.0
     reason: str = ""
 
 
 @dataclass
 class Gym:
-    """Pools of ranks, known deviations, and references that were computed before (of the last runs)."""
+    """Pools of ranks, known deviations, what the arrays of a run are, and references that were computed before (of the
+    last runs)."""
 
     pools: RankPools
     known: Sequence[KnownDeviation] = ()
+    arrays: Callable[[Training], Arrays] = arrays_of
     _references: dict[tuple[Training, str, int, float], tuple[Expected, Arrays]] = field(default_factory=dict)
 
     def reference(self, training: Training, framework: str, shards: int, lossy: float = 0.0) -> Expected:
@@ -78,7 +83,7 @@ class Gym:
         if key not in self._references:
             if len(self._references) > 256:
                 self._references.pop(next(iter(self._references)))
-            single, arrays = alone(framework, shards), arrays_of(training)
+            single, arrays = alone(framework, shards), self.arrays(training)
             noise = Noise(sharding.RUNS, PRECISION[training.settings.dtype].unit, lossy)
             sent = alone(framework, shards, sent=lossy > 0)
             outcomes = [
@@ -103,7 +108,7 @@ class Gym:
         return _trained(self._run(training, strategy, world)).ranks[0]
 
     def _run(self, training: Training, strategy: Strategy, world: int) -> Together:
-        text, given = program(training, strategy), arrays_of(training)
+        text, given = program(training, strategy), self.arrays(training)
         return self.pools.run(strategy.modules, strategy.processes(world), text, given, strategy.environment(world))
 
     def expected(self, training: Training, strategy: Strategy, world: int) -> Expected:
@@ -114,13 +119,17 @@ class Gym:
 
     def examine(self, training: Training, strategy: Strategy, world: int) -> Judgement:
         """Run it on so many ranks and judge what each of them returns. A result that is missing is a failure."""
+        return self.observe(training, strategy, world)[0]
+
+    def observe(self, training: Training, strategy: Strategy, world: int) -> tuple[Judgement, tuple[Arrays, ...]]:
+        """As `examine`, with what each rank returned: nothing where the run failed or did not take place."""
         why = strategy.unsupported(training, world)
         if why:
-            return Judgement("unsupported", reason=why)
+            return Judgement("unsupported", reason=why), ()
         try:
             expected = self.expected(training, strategy, world)
         except NoResult as error:
-            return Judgement("unsupported", reason=f"one device has no result: {error}")
+            return Judgement("unsupported", reason=f"one device has no result: {error}"), ()
         here = [known for known in self.known if known.concerns(strategy.name, training.traits)]
         outcome = self._run(training, strategy, world)
         if not isinstance(outcome, Trained):
@@ -128,14 +137,15 @@ class Gym:
             assert verdict.discrepancy is not None
             entry = next((known for known in here if known.covers("", verdict.discrepancy)), None)
             if entry:
-                return Judgement("unsupported", excused=(entry.id,), cpu=outcome.cpu, reason=f"known: {entry.id}")
-            return Judgement(verdict.status, verdict.discrepancy, cpu=outcome.cpu)
-        return replace(self._judged(expected, here, outcome), cpu=outcome.cpu)
+                reason = f"known: {entry.id}"
+                return Judgement("unsupported", excused=(entry.id,), cpu=outcome.cpu, reason=reason), ()
+            return Judgement(verdict.status, verdict.discrepancy, cpu=outcome.cpu), ()
+        return replace(self._judged(expected, here, outcome), cpu=outcome.cpu), outcome.ranks
 
     def _judged(self, expected: Expected, here: Sequence[KnownDeviation], outcome: Trained) -> Judgement:
         excused: list[str] = []
         elements = undetermined = 0
-        largest = 0.0
+        largest, most = 0.0, sharding.Margin()
         for rank, given in enumerate(outcome.ranks):
             wrong = sharding.missing(expected, given)
             if wrong:
@@ -151,9 +161,13 @@ class Gym:
                         return Judgement("mismatch", told, name, tuple(excused), elements, undetermined)
                     excused.append(entry.id)
                 elif bound.floating and bound.value.size:
-                    largest = max(largest, sharding.excess(bound, given[name]))
+                    margin = sharding.margin(bound, given[name])
+                    largest, most = max(largest, margin.ratio), max(most, margin, key=lambda m: m.difference)
         status: Status = "undetermined" if elements == undetermined else "agree"
-        return Judgement(status, None, "", tuple(dict.fromkeys(excused)), elements, undetermined, largest)
+        return Judgement(
+            status, None, "", tuple(dict.fromkeys(excused)), elements, undetermined, largest, most.difference,
+            most.allowed,
+        )  # fmt: skip
 
 
 def _trained(outcome: Together) -> Trained:

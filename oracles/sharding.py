@@ -8,6 +8,7 @@ roundoff. What each element moved by at most, times FACTOR, is allowed."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -63,8 +64,28 @@ def missing(expected: Expected, given: Arrays) -> str | None:
     return "; ".join(parts) or None
 
 
+@dataclass(frozen=True)
+class Margin:
+    """How near what is allowed an array comes. ratio: the greatest error as a part of what is allowed; difference: the
+    greatest error; allowed: what was allowed where that is."""
+
+    ratio: float = 0.0
+    difference: float = 0.0
+    allowed: float = 0.0
+
+
+def margin(bound: Bounded, given: np.ndarray) -> Margin:
+    """The errors of an array beside what is allowed; undetermined elements apart."""
+    counted = np.isfinite(bound.error) & (bound.error > 0)
+    if not counted.any():
+        return Margin()
+    with np.errstate(all="ignore"):
+        error = np.where(counted, np.abs(given.astype(np.float64) - bound.value), 0.0)
+        ratio = np.where(counted, error / bound.error, 0.0)
+    place = int(np.argmax(error))
+    return Margin(float(ratio.max()), float(error.flat[place]), float(bound.error.flat[place]))
+
+
 def excess(bound: Bounded, given: np.ndarray) -> float:
     """The greatest error of an array as a part of what is allowed; undetermined elements apart."""
-    with np.errstate(all="ignore"):
-        ratio = np.abs(given.astype(np.float64) - bound.value) / bound.error
-    return float(np.max(ratio, initial=0.0, where=np.isfinite(bound.error) & (bound.error > 0)))
+    return margin(bound, given).ratio

@@ -7,6 +7,7 @@ from harness.strategies import (
     tensorflow_keras,
     tensorflow_mirrored,
     tensorflow_workers,
+    torch_averaged,
     torch_data,
     torch_pipeline,
     torch_sharded,
@@ -15,6 +16,7 @@ from harness.strategies.strategy import Strategy
 
 _FILES = (
     torch_data,
+    torch_averaged,
     torch_sharded,
     torch_pipeline,
     jax_devices,

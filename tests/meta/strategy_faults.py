@@ -105,6 +105,13 @@ FAULTS = (
         "lambda state, bucket: dist.all_reduce(bucket.buffer(), async_op=True).get_future()"
         ".then(lambda f: f.value()[0])",
     ),
+    StrategyFault(
+        "the hook's group is one rank", "torch-ddp-post-local", "distribute", "dist.group.WORLD",
+        "dist.new_subgroups(1)[0]",
+    ),
+    StrategyFault(
+        "parameters are never averaged", "torch-local-sgd", "distribute", "(period=1)", "(period=1, warmup_steps=10**9)"
+    ),
     # parameters and optimiser
     StrategyFault(
         "a frozen parameter is trained", "torch-ddp", "distribute", "    subject = ",

@@ -1,0 +1,1 @@
+"""Studies: protocols of published work, run again with our strategies and judged beside our own oracles."""

@@ -1,0 +1,129 @@
+"""The commands on studies: `study distribution`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from generators.study_models import Protocol, study_arrays
+from harness.files import replace_text
+from harness.pool import HarnessError
+from harness.ranks import RankLimits, RankPools
+from harness.strategies.known import KnownDeviationError, load
+from harness.studies.distribution import Study, run_case
+from harness.studies.report import STATES, csv_of, lines, page, state_of
+from harness.studies.settings import PRESETS
+from harness.studies.store import Result, Store, StoreError
+from harness.terminal import console, fail, print_wide, seconds_of
+from harness.trainings import Gym
+from harness.worker import versions_of
+
+study = typer.Typer(help="Protocols of published work, run again.", no_args_is_help=True)
+PACKAGES = {"tensorflow": ["tensorflow-cpu", "tensorflow", "keras"], "torch": ["torch"]}
+"""Whose versions a study depends on."""
+
+
+@study.callback()
+def _group() -> None:
+    """Protocols of published work, run again and judged beside our own oracles."""
+
+
+@study.command()
+def distribution(
+    preset: Annotated[str, typer.Option(metavar="NAME", help=f"Whose settings: {', '.join(PRESETS)}.")],
+    models: Annotated[int, typer.Option(min=1, help="Models, of four quarters in turn (the paper: 400).")] = 8,
+    inputs: Annotated[int, typer.Option(min=1, max=1000, help="Inputs a model (the paper: 10).")] = 1,
+    batch: Annotated[int, typer.Option(min=1, help="Samples of the one step (the paper: 2400).")] = 24,
+    image: Annotated[int, typer.Option(min=3, help="Side of images (the paper: 32).")] = 8,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same models and inputs.")] = 0,
+    budget: Annotated[str | None, typer.Option(help="Stop after so long, 15m say, and go on another time.")] = None,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one run may take.")] = 60.0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where study.sqlite, inconsistencies.csv and report.html go.")
+    ] = None,
+) -> None:
+    """D3's protocol: one step with a learning rate of 10 under each setting, and its predictions against one device."""
+    if preset not in PRESETS:
+        raise fail(f"no preset is called {preset!r}; there are {', '.join(PRESETS)}")
+    chosen = PRESETS[preset]()
+    plan = Study(preset, models, inputs, Protocol(seed, batch, image, chosen.freeze))
+    folder = out or Path("studies") / preset
+    versions = versions_of(["numpy", *PACKAGES[chosen.framework]])
+    try:
+        duration = seconds_of(budget) if budget else math.inf
+        known = load()
+        folder.mkdir(parents=True, exist_ok=True)
+        store = Store(folder / "study.sqlite", plan.about | versions)
+        todo = plan.missing(store)
+    except (typer.BadParameter, KnownDeviationError, StoreError) as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(f"cannot use {folder}: {error.strerror}") from error
+    if not plan.settings:
+        raise fail(f"no setting of {preset} can be run here: {next(iter(plan.unavailable.values()))}")
+    total = sum(1 for _ in plan.cases())
+    console.print(
+        f"{preset}: {models} models x {inputs} inputs x {len(plan.settings)} settings = {total} results, "
+        f"{total - len(todo)} of them there already; {len(plan.unavailable)} settings of D3 are not available",
+        highlight=False,
+    )
+    failure, code = None, 0
+    started = time.monotonic()
+    with RankPools(RankLimits(seconds=timeout)) as pools, Progress(console=console, transient=True) as progress:
+        gym, task = Gym(pools, known, study_arrays), progress.add_task(preset, total=len(todo))
+        try:
+            for case in todo:
+                if time.monotonic() - started >= duration:
+                    break
+                store.add(run_case(gym, plan, case))
+                progress.advance(task)
+        except KeyboardInterrupt:
+            code = 130
+        except (HarnessError, StoreError) as error:
+            failure = str(error)
+        except OSError as error:
+            failure = f"cannot write {error.filename or folder}: {error.strerror}"
+    try:
+        results = plan.within(store.results())
+        store.close()
+        replace_text(folder / "inconsistencies.csv", csv_of(plan, results))
+        replace_text(folder / "report.html", page(plan, results, versions))
+    except (OSError, StoreError) as error:
+        told = f"cannot write {error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        raise fail(f"{failure or told}; results so far are kept in {folder / 'study.sqlite'}") from error
+    print_wide(_table(plan, results))
+    for why, count in Counter(plan.unavailable.values()).most_common():
+        console.print(f"not available: {count} settings: {why}", style="dim", markup=False, highlight=False)
+    for why, count in Counter(r.reason for r in results if r.outcome == "left out").most_common():
+        console.print(f"left out {count} times: {why}", style="dim", markup=False, highlight=False)
+    states = Counter(state_of(r) for r in results)
+    console.print(
+        f"{len(results)} of {total} results, {len(todo)} were to be done, {time.monotonic() - started:.0f} s: "
+        + ", ".join(f"{states[name]} {name}" for name, _, _ in STATES if states[name]),
+        highlight=False,
+    )
+    console.print(f"{folder}/report.html, {folder}/inconsistencies.csv", highlight=False, soft_wrap=True)
+    if failure:
+        raise fail(f"{failure}; results so far are kept in {folder / 'study.sqlite'}")
+    if code:
+        console.print("interrupted; the same command goes on", style="yellow")
+        raise typer.Exit(code)
+
+
+def _table(plan: Study, results: Sequence[Result]) -> Table:
+    """A line a setting: how many of its results have each state, the greatest L-infinity."""
+    shown = [name for name, _, _ in STATES if any(state_of(r) == name for r in results)]
+    table = Table("setting", *shown, "L-inf.", "ratio", "CPU s")
+    for line in lines(plan, results):
+        counts = [str(line.counts[name] or "·") for name in shown]
+        seconds = "-" if line.seconds is None else f"{line.seconds:.2f}"
+        table.add_row(line.setting.name, *counts, f"{line.largest:.1e}", f"{line.ratio:.2g}", seconds)
+    return table
