@@ -51,7 +51,8 @@ def _bounded(name: str, exact: Arrays, noisy: Sequence[Arrays], alone: Arrays) -
         runs = [run[name].astype(np.float64) for run in (*noisy, alone)]
         moved = np.max([np.abs(run - value) for run in runs], axis=0)
         top = np.max(np.abs(value), initial=0.0)
-        allowed = FACTOR * moved + NEIGHBOURS * np.max(moved, initial=0.0) + OWN * p.unit * np.abs(value) + p.tiny
+        most = np.max(moved, initial=0.0, where=np.isfinite(moved))  # one that overflows says nothing of its neighbours
+        allowed = FACTOR * moved + NEIGHBOURS * most + OWN * p.unit * np.abs(value) + p.tiny
         lost = ~np.isfinite(moved) | ~np.isfinite(value) | (allowed > CHAOS * top) & (moved > 0)
     return Bounded(np.where(np.isfinite(value), value, 0.0), np.where(lost, np.inf, allowed), dtype)
 

@@ -126,6 +126,14 @@ def test_noise_is_allowed_and_a_shift_is_not(gym: Gym) -> None:
     assert sharding.excess(bounds[weight], once[weight] * 1.001) > 1
 
 
+def test_what_overflows_under_noise_is_undetermined_and_its_neighbours_are_not() -> None:
+    value = np.array([1.0, 2.0, 3.0])
+    noisy = [{"w": np.array([np.inf, 2.0 + 1e-9, 3.0])}, {"w": np.array([np.nan, 2.0, 3.0 - 1e-9])}]
+    bounds = sharding.expect({"w": value}, noisy, {"w": value.astype(np.float32)}).values[0]
+    assert bounds.undetermined.tolist() == [True, False, False]
+    assert (bounds.error[1:] < 1e-5).all()
+
+
 @pytest.mark.parametrize("number", range(0, 60, 6))
 def test_runs_are_valid_the_same_every_time_and_survive_their_file(number: int) -> None:
     training = RUNS[number]
