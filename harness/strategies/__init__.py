@@ -9,6 +9,7 @@ from harness.strategies import (
     tensorflow_workers,
     torch_data,
     torch_pipeline,
+    torch_resumed,
     torch_sharded,
 )
 from harness.strategies.strategy import Strategy
@@ -17,6 +18,7 @@ _FILES = (
     torch_data,
     torch_sharded,
     torch_pipeline,
+    torch_resumed,
     jax_devices,
     tensorflow_mirrored,
     tensorflow_keras,
