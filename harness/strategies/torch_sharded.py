@@ -213,6 +213,9 @@ def _statistics(training: Training, world: int) -> str | None:
 
 _UNTIED = refuses("tied", "distribute_module makes each layer's parameters anew: those of two layers come apart")
 _mixed = partial(refuses, why="it makes plain tensors within (got mixed torch.Tensor and DTensor)")
+_NO_ATTENTION = refuses(
+    "attention", "the gradient of attention on a CPU takes no DTensor (does not have a sharding strategy registered)"
+)
 _DTENSOR = "from torch.distributed.tensor import Shard, distribute_module, distribute_tensor"
 
 EVEN = (2, 4, 8)
@@ -248,6 +251,6 @@ STRATEGIES = (
             "predict": _SPREAD_PREDICT, "whole": WHOLE,
         },
         imports=(_DTENSOR, TENSOR, MESH), shards=False,
-        unsupported=first_reason(_statistics, _UNTIED, *map(_mixed, ("gru", "lstm", "embedding_bag"))),
+        unsupported=first_reason(_statistics, _UNTIED, *map(_mixed, ("gru", "lstm", "embedding_bag")), _NO_ATTENTION),
     ),
 )  # fmt: skip
