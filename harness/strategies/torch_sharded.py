@@ -4,10 +4,9 @@ sharding modes, `fully_shard`, and layers that are themselves spread (tensor par
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from generators.training import Training
-from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, refuses
+from harness.strategies.strategy import WORLDS, Reason, Strategy, even_parts, first_reason, refuses
 from harness.strategies.torch_data import APART, START, SUMMED, distribute, small_shards
 from harness.strategies.torch_program import MODULES
 
@@ -212,10 +211,24 @@ def _statistics(training: Training, world: int) -> str | None:
 
 
 _UNTIED = refuses("tied", "distribute_module makes each layer's parameters anew: those of two layers come apart")
-_mixed = partial(refuses, why="it makes plain tensors within (got mixed torch.Tensor and DTensor)")
+_MIXED = first_reason(
+    *(
+        refuses(kind, "it makes plain tensors within (got mixed torch.Tensor and DTensor)")
+        for kind in ("gru", "lstm", "embedding_bag")
+    )
+)
 _NO_ATTENTION = refuses(
     "attention", "the gradient of attention on a CPU takes no DTensor (does not have a sharding strategy registered)"
 )
+
+
+def _flattened(training: Training, world: int) -> str | None:
+    shapes = training.network.shapes
+    dense = [layer for layer in training.network.layers if layer.kind == "linear"]
+    why = even_parts("dense layers flatten the samples' rows (Cannot flatten unevenly sharded tensor)")
+    return why(training, world) if any(len(shapes[layer.inputs[0]]) > 1 for layer in dense) else None
+
+
 _DTENSOR = "from torch.distributed.tensor import Shard, distribute_module, distribute_tensor"
 
 EVEN = (2, 4, 8)
@@ -251,6 +264,6 @@ STRATEGIES = (
             "predict": _SPREAD_PREDICT, "whole": WHOLE,
         },
         imports=(_DTENSOR, TENSOR, MESH), shards=False,
-        unsupported=first_reason(_statistics, _UNTIED, *map(_mixed, ("gru", "lstm", "embedding_bag")), _NO_ATTENTION),
+        unsupported=first_reason(_statistics, _UNTIED, _MIXED, _NO_ATTENTION, _flattened),
     ),
 )  # fmt: skip
