@@ -1,5 +1,8 @@
 """Models that can be trained: layers with parameters, each fed by earlier ones, typed by sample (the batch comes
-first everywhere and is not written down)."""
+first everywhere and is not written down).
+
+A sample is one array. Where a model takes more than one thing of it (numbers, integers for the tables of embeddings,
+masks of dropout), these are columns of the sample, and layers say which ones they take."""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from generators.ops.spec import Draw
-
 Shape = tuple[int, ...]
 Attrs = tuple[tuple[str, int], ...]
 
 ACTIVATIONS = ("tanh", "gelu", "sigmoid", "silu", "relu")
+TABLES = ("embedding", "embedding_bag")
+"""Layers whose weight has a row for each of some integers."""
+RECURRENT = {"gru": 3, "lstm": 4}
+"""Recurrent layers, and how many blocks of rows their weights have (PyTorch's order: r z n, and i f g o)."""
 INPUT = "x"
 
 
@@ -68,9 +73,30 @@ class Network:
         return found
 
     @property
+    def bags(self) -> tuple[Layer, ...]:
+        """The layers that take integers below their vocabulary out of the columns of a sample."""
+        return tuple(layer for layer in self.layers if layer.kind == "embedding_bag")
+
+    @property
+    def masks(self) -> tuple[Layer, ...]:
+        """The layers that take a mask out of the columns of a sample."""
+        return tuple(layer for layer in self.layers if layer.kind == "dropout")
+
+    @property
     def frozen(self) -> tuple[str, ...]:
         """Names of the parameters that are not trained."""
         return tuple(f"{layer.name}.{name}" for layer in self.layers for name in layer.frozen)
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """Names of the parameters that training moves; the weight of an idle layer where another one shares it."""
+        moved = {
+            f"{layer.tied if name == 'weight' and layer.tied else layer.name}.{name}"
+            for layer in self.layers
+            if layer.name not in self.idle
+            for name in parameters_of(layer, self.shapes[layer.inputs[0]])
+        }
+        return tuple(name for name in self.parameters if name in moved and name not in self.frozen)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -112,10 +138,37 @@ def parameters_of(layer: Layer, given: Shape) -> dict[str, Shape]:
             return {"weight": given[-1:], "bias": given[-1:]}
         case "batch_norm":
             return {"weight": given[:1], "bias": given[:1]}
-        case "embedding":
+        case kind if kind in TABLES:
             return {"weight": (n["vocabulary"], n["features"])}
+        case "attention":
+            size = given[-1]
+            weights = {"in_proj_weight": (3 * size, size), "out_proj.weight": (size, size)}
+            return weights | ({"in_proj_bias": (3 * size,), "out_proj.bias": (size,)} if n["bias"] else {})
+        case kind if kind in RECURRENT:
+            rows = RECURRENT[kind] * n["features"]
+            weights = {"weight_ih_l0": (rows, given[-1]), "weight_hh_l0": (rows, n["features"])}
+            return weights | {"bias_ih_l0": (rows,), "bias_hh_l0": (rows,)}
         case _:
             return {}
+
+
+def columns_of(layer: Layer, shapes: Mapping[str, Shape]) -> tuple[int, int]:
+    """The columns of a sample that a layer takes (`columns`, `embedding_bag`, `dropout`): the first, and the one after
+    the last. shapes: of what comes before, a sample."""
+    n = layer.numbers
+    match layer.kind:
+        case "columns":
+            count = prod(dimensions(layer))
+        case "embedding_bag":
+            count = n["count"]
+        case _:
+            count = prod(shapes[layer.inputs[0]])
+    return n["first"], n["first"] + count
+
+
+def dimensions(layer: Layer) -> Shape:
+    """The shape that a layer of columns gives them."""
+    return tuple(value for key, value in layer.attrs if key != "first")
 
 
 def result_of(layer: Layer, shapes: Mapping[str, Shape]) -> Shape:
@@ -137,9 +190,27 @@ def result_of(layer: Layer, shapes: Mapping[str, Shape]) -> Shape:
             return (prod(first),)
         case "add" if given[0] == given[1]:
             return first
+        case "columns" if _within(layer, shapes):
+            return dimensions(layer)
+        case "embedding_bag" if _within(layer, shapes):
+            return (n["features"],)
+        case "dropout" if layer.inputs[1:] == (INPUT,) and _within(layer, shapes):
+            return first
+        case "interaction" if len(given) > 1 and len(first) == 1 and set(given) == {first}:
+            return (first[0] + len(given) * (len(given) - 1) // 2,)
+        case "attention" if len(first) == 2 and first[-1] % n["heads"] == 0:
+            return first
+        case kind if kind in RECURRENT and len(first) == 2:
+            return (first[0], n["features"])
         case kind if kind in ACTIVATIONS and len(given) == 1:
             return first
     raise NetworkError(f"{layer.name}: {layer.kind} does not take {given}")
+
+
+def _within(layer: Layer, shapes: Mapping[str, Shape]) -> bool:
+    """Are the columns that it takes there?"""
+    sample = shapes[INPUT]
+    return INPUT in layer.inputs and len(sample) == 1 and columns_of(layer, shapes)[1] <= sample[0]
 
 
 def checked(network: Network) -> Network:
@@ -151,83 +222,9 @@ def checked(network: Network) -> Network:
             raise NetworkError(f"{layer.name}: {', '.join(missing) or 'its name'} is not what comes before")
         if (layer.kind == "embedding") != (layer.inputs == (INPUT,) and network.vocabulary > 0):
             raise NetworkError(f"{layer.name}: only embeddings take integers")
+        if layer.kind == "dropout" and network.vocabulary:
+            raise NetworkError(f"{layer.name}: a mask is no integers")
         if result_of(layer, shapes) != layer.shape:
             raise NetworkError(f"{layer.name}: the result is {result_of(layer, shapes)}, not {layer.shape}")
         shapes[layer.name] = layer.shape
     return network
-
-
-class _Builder:
-    """A network in the making."""
-
-    def __init__(self, d: Draw, shape: Shape) -> None:
-        self.d = d
-        self.shapes: dict[str, Shape] = {INPUT: shape}
-        self.layers: list[Layer] = []
-
-    def add(self, kind: str, *inputs: str, tied: str = "", **numbers: int) -> str:
-        """Append one layer; returns its name."""
-        layer = Layer(f"l{len(self.layers)}", kind, inputs, (), tuple(numbers.items()), tied)
-        shape = result_of(layer, self.shapes)
-        own = tuple(parameters_of(layer, self.shapes[inputs[0]]))
-        frozen = own if own and self.d.integer(0, 9) == 9 else ()
-        if frozen and self.d.boolean():  # one parameter only, as D3 does for PyTorch
-            frozen = (self.d.choice(own),)
-        self.layers.append(Layer(layer.name, kind, inputs, shape, layer.attrs, tied, frozen))
-        self.shapes[layer.name] = shape
-        return layer.name
-
-    def linear(self, source: str, features: int) -> str:
-        """A dense layer, sometimes with the weight of an earlier one of the same shape."""
-        twins = [
-            layer.name
-            for layer in self.layers
-            if layer.kind == "linear"
-            and not layer.tied
-            and layer.numbers["features"] == features
-            and self.shapes[layer.inputs[0]][-1] == self.shapes[source][-1]
-        ]
-        tied = twins[-1] if twins and self.d.integer(0, 3) == 3 else ""
-        return self.add("linear", source, tied=tied, features=features, bias=int(self.d.integer(0, 3) < 3))
-
-    def block(self, source: str) -> str:
-        """One layer with parameters, or a residual branch of several, and an activation behind it."""
-        d, shape = self.d, self.shapes[source]
-        options = ["linear"] if len(shape) < 3 else ["conv2d"]
-        options += ["layer_norm", "residual"] + (["batch_norm"] if len(shape) in (1, 3) else [])
-        kind = d.choice(options)
-        if kind == "residual":
-            inside = self.block_of(options[0], source, shape[0 if len(shape) == 3 else -1])
-            return self.add("add", source, self.add(d.choice(ACTIVATIONS), inside))
-        made = self.block_of(kind, source, d.choice((4, 8, 3)))
-        return self.add(d.choice(ACTIVATIONS), made) if d.boolean() else made
-
-    def block_of(self, kind: str, source: str, size: int) -> str:
-        """One layer of this kind."""
-        if kind == "linear":
-            return self.linear(source, size)
-        if kind == "conv2d":
-            return self.add("conv2d", source, channels=size, kernel=self.d.choice((3, 1)))
-        return self.add(kind, source)
-
-
-def draw_network(d: Draw, most: int) -> Network:
-    """A network of at most `most` blocks before its last layer, which has two to five outputs."""
-    style = d.choice(("dense", "dense", "image", "sequence"))
-    shape, vocabulary = {
-        "dense": ((d.choice((4, 3, 6)),), 0),
-        "image": ((d.choice((1, 2)), *d.choice(((4, 4), (3, 5)))), 0),
-        "sequence": ((d.choice((3, 4)),), d.choice((7, 11))),
-    }[style]
-    builder = _Builder(d, shape)
-    value = INPUT
-    if vocabulary:
-        value = builder.add("embedding", value, vocabulary=vocabulary, features=d.choice((4, 3)))
-    for _ in range(d.integer(0, most)):
-        value = builder.block(value)
-    if d.integer(0, 7) == 7:
-        builder.linear(value, d.choice((2, 3)))  # nothing uses it
-    if len(builder.shapes[value]) > 1:
-        value = builder.add("flatten", value)
-    builder.linear(value, d.choice((3, 2, 5)))
-    return checked(Network(shape, vocabulary, tuple(builder.layers)))

@@ -16,9 +16,14 @@ OPTIMIZERS: Mapping[str, Mapping[str, tuple[float, ...]]] = {
     "adamw": {"lr": (0.03125, 0.125), "eps": (1e-3, 1e-8), "weight_decay": (0.0625, 0.0)},
     "rmsprop": {"lr": (0.03125, 0.125), "eps": (1e-3, 1e-6), "momentum": (0.0, 0.5)},
     "adagrad": {"lr": (0.03125, 0.25), "eps": (1e-3, 1e-10), "initial_accumulator_value": (0.0, 0.25)},
+    "adamax": {"lr": (0.03125, 0.125), "eps": (1e-3, 1e-8), "weight_decay": (0.0, 0.0625)},
+    "nadam": {"lr": (0.03125, 0.125), "eps": (1e-3, 1e-8), "weight_decay": (0.0, 0.0625)},
+    "lamb": {"lr": (0.03125, 0.125), "eps": (1e-3, 1e-6), "weight_decay": (0.0, 0.0625)},
 }
 """What each optimiser takes, and from which values it is drawn, the simplest first. Powers of two are the same number
 in every dtype."""
+RARE = ("lamb",)
+"""Optimisers that not every framework has."""
 
 
 class SettingsError(ValueError):

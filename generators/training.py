@@ -6,15 +6,26 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
+from generators.blocks import draw_network, thawed
 from generators.graphs import HypothesisDraw, SeededDraw
-from generators.networks import Layer, Network, NetworkError, checked, draw_network, parameters_of, result_of
+from generators.networks import (
+    TABLES,
+    Layer,
+    Network,
+    NetworkError,
+    checked,
+    columns_of,
+    parameters_of,
+    result_of,
+)
 from generators.ops.spec import Draw
-from generators.settings import Settings, SettingsError, draw_settings
+from generators.settings import OPTIMIZERS, RARE, Settings, SettingsError, draw_settings
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -33,8 +44,8 @@ class Training:
 
     @property
     def traits(self) -> frozenset[str]:
-        """What it is made of, in words: kinds of layers, optimiser, loss, dtype, and whether it is frozen in places,
-        tied, idle in places, clipped, weighted, in parts, some of them empty."""
+        """What it is made of, in words: kinds of layers (`embedding` for bags, too), optimiser, loss, dtype, and
+        whether it is frozen in places, tied, idle in places, clipped, weighted, in parts, some of them empty."""
         network, settings = self.network, self.settings
         words = {
             "frozen": bool(network.frozen),
@@ -44,6 +55,7 @@ class Training:
             "weighted": settings.weighted,
             "parts": settings.accumulate > 1,
             "empty": 0 in settings.part_sizes,
+            "embedding": not set(TABLES).isdisjoint(network.kinds),
         }
         named = {*network.kinds, settings.optimizer, settings.loss, settings.dtype}
         return frozenset(named | {word for word, holds in words.items() if holds})
@@ -65,8 +77,9 @@ def arrays_of(training: Training) -> dict[str, np.ndarray]:
     """What every run of it is given: `x`, `y` and `coefficient` by sample, `initial.NAME` by parameter.
 
     Parameters are normal with deviation 1/sqrt(fan-in); scales are near one and biases near zero, so that no two
-    samples or units are alike. Data are normal, labels uniform. Each array has a generator of its own, so that an array
-    keeps its values when another one goes."""
+    samples or units are alike. Data are normal, labels uniform; columns that bags take are integers, those that masks
+    take are zero or the inverse of the part that is kept. Each array has a generator of its own, so that an array keeps
+    its values when another one goes."""
     network, settings = training.network, training.settings
 
     def rng(name: str) -> np.random.Generator:
@@ -77,6 +90,14 @@ def arrays_of(training: Training) -> dict[str, np.ndarray]:
         x = rng("x").integers(0, network.vocabulary, (n, *network.shape))
     else:
         x = rng("x").standard_normal((n, *network.shape)).astype(dtype)
+        for layer in (*network.bags, *network.masks):
+            first, last = columns_of(layer, network.shapes)
+            own, size = rng(f"x.{layer.name}"), (n, last - first)
+            if layer.kind == "embedding_bag":
+                x[:, first:last] = own.integers(0, layer.numbers["vocabulary"], size)
+            else:
+                kept = layer.numbers["keep"] / 100
+                x[:, first:last] = (own.random(size) < kept) / kept
     classes = network.output[-1]
     if settings.loss == "cross_entropy":
         y = rng("y").integers(0, classes, n)
@@ -120,8 +141,8 @@ def seeded_training(seed: int, number: int, most: int = 4) -> Training:
 
 
 def without(training: Training, name: str) -> Training | None:
-    """The run without one layer, its result replaced by its first input; None where the rest does not fit then, or
-    nothing is left."""
+    """The run without one layer, its result replaced by its first input, and without what nothing uses any more; None
+    where the rest does not fit then, or nothing is left."""
     network = training.network
     gone = next(layer for layer in network.layers if layer.name == name)
     source = gone.inputs[0]
@@ -134,24 +155,74 @@ def without(training: Training, name: str) -> Training | None:
         for layer in network.layers
         if layer.name != name
     )
-    return fitted(training, layers) if layers else None
+    return pruned(training, layers) if layers else None
+
+
+def pruned(training: Training, layers: tuple[Layer, ...]) -> Training | None:
+    """The run with these layers, but for those that nothing uses any more; None where the rest does not fit."""
+    smaller = fitted(training, layers)
+    gone = set(smaller.network.idle) - set(training.network.idle) if smaller else set()
+    if not gone:
+        return smaller
+    kept = (la for la in layers if la.name not in gone)
+    return fitted(training, tuple(replace(la, tied="" if la.tied in gone else la.tied) for la in kept))
 
 
 def plainer(training: Training, multiple: int) -> Iterator[Training]:
-    """The run, step by step without what strategies have reasons to refuse: clipped gradients, shared weights, layers
-    that nothing uses, batch normalisation, and last batches or parts that are not a multiple of so many samples."""
-    current = replace(training, settings=replace(training.settings, clip=0.0))
-    yield current
-    layers = tuple(replace(la, tied="") for la in current.network.layers if la.name not in current.network.idle)
-    current = fitted(current, layers) or current
-    yield current
-    for layer in current.network.layers:
-        if layer.kind == "batch_norm":
-            current = without(current, layer.name) or current
-    yield current
-    batch = -(-current.settings.batch // multiple) * multiple
-    even = replace(current.settings, batch=batch, samples=2 * batch, accumulate=1)
-    yield replace(current, settings=even)
+    """The run without one of the things that strategies have reasons to refuse, then without more and more of them:
+    clipped gradients, shared weights, layers that nothing uses, layers of each kind in LEFT_OUT, an optimiser that not
+    every framework has, and last batches or parts that are not a multiple of so many samples."""
+    steps = (_unclipped, _used_once, *(partial(_without_kind, kind) for kind in LEFT_OUT), _with_sgd)
+    even = partial(_even, multiple)
+    for step in (*steps, even):
+        yield step(training)
+    current = training
+    for step in (*steps, even):
+        current = step(current)
+        yield current
+
+
+LEFT_OUT = ("dropout", "batch_norm", "attention", "gru", "lstm", "interaction", "embedding_bag")
+"""Kinds of layers that a run goes without where a strategy refuses them."""
+
+
+def _unclipped(training: Training) -> Training:
+    return replace(training, settings=replace(training.settings, clip=0.0))
+
+
+def _used_once(training: Training) -> Training:
+    layers = tuple(replace(la, tied="") for la in training.network.layers if la.name not in training.network.idle)
+    return fitted(training, layers) or training
+
+
+def _without_kind(kind: str, training: Training) -> Training:
+    """A dense layer in the place of each, where its result has another shape than what it is given; else nothing."""
+    for name in [layer.name for layer in training.network.layers if layer.kind == kind]:
+        layer = next((layer for layer in training.network.layers if layer.name == name), None)
+        if layer:  # it may be gone with an earlier one
+            same = training.network.shapes[layer.inputs[0]] == layer.shape or kind == "embedding_bag"
+            gone = partial(without, name=name) if same else partial(_dense, old=layer)
+            # what is left may be frozen
+            training = gone(training) or gone(replace(training, network=thawed(training.network))) or training
+    return training
+
+
+def _dense(training: Training, old: Layer) -> Training | None:
+    new = Layer(old.name, "linear", old.inputs[:1], old.shape, (("features", old.shape[-1]), ("bias", 1)))
+    return pruned(training, tuple(new if layer.name == old.name else layer for layer in training.network.layers))
+
+
+def _with_sgd(training: Training) -> Training:
+    settings = training.settings
+    if settings.optimizer not in RARE:
+        return training
+    options = tuple((name, values[0]) for name, values in OPTIMIZERS["sgd"].items())
+    return replace(training, settings=replace(settings, optimizer="sgd", options=options))
+
+
+def _even(multiple: int, training: Training) -> Training:
+    batch = -(-training.settings.batch // multiple) * multiple
+    return replace(training, settings=replace(training.settings, batch=batch, samples=2 * batch, accumulate=1))
 
 
 def fitted(training: Training, layers: tuple[Layer, ...]) -> Training | None:
@@ -177,10 +248,7 @@ def valid(training: Training) -> Training | None:
     weights = {la.name: parameters_of(la, shapes[la.inputs[0]]).get("weight") for la in network.layers}
     if any(la.tied and weights.get(la.tied) != weights[la.name] for la in network.layers):
         return None
-    trained = {
-        name for name in network.parameters if name not in network.frozen and name.split(".")[0] not in network.idle
-    }
-    return training if trained and len(network.output) == 1 else None
+    return training if network.trained and len(network.output) == 1 else None
 
 
 def dumps(training: Training) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from generators.networks import Layer
 from generators.settings import OPTIMIZERS, Settings, SettingsError
-from generators.training import Training, fitted, valid, without
+from generators.training import Training, fitted, pruned, valid, without
 from harness.reduce import Budget
 
 Fails = Callable[[Training, int], bool]
@@ -44,9 +44,13 @@ def candidates(training: Training) -> Iterator[Training]:
         if smaller:
             yield smaller
     for number, layer in enumerate(training.network.layers):
+        before, after = training.network.layers[:number], training.network.layers[number + 1 :]
+        for fewer in _fewer(layer):
+            smaller = pruned(training, (*before, fewer, *after))
+            if smaller:
+                yield smaller
         for simpler in _simpler(layer):
-            layers = (*training.network.layers[:number], simpler, *training.network.layers[number + 1 :])
-            smaller = fitted(training, layers)
+            smaller = fitted(training, (*before, simpler, *after))
             if smaller:
                 yield smaller
 
@@ -83,11 +87,22 @@ def _settings(s: Settings) -> Iterator[Settings]:
             continue
 
 
+def _fewer(layer: Layer) -> Iterator[Layer]:
+    """The layer with one input less, where it takes several of a kind."""
+    if layer.kind == "interaction" and len(layer.inputs) > 2:
+        for number in range(len(layer.inputs)):
+            yield replace(layer, inputs=(*layer.inputs[:number], *layer.inputs[number + 1 :]))
+
+
 def _simpler(layer: Layer) -> Iterator[Layer]:
     if layer.frozen:
         yield replace(layer, frozen=())
     if layer.tied:
         yield replace(layer, tied="")
-    for key, least in (("features", 2), ("channels", 1), ("kernel", 1)):
+    for key, least in LEAST.items():
         if layer.numbers.get(key, least) > least:
             yield replace(layer, attrs=tuple((k, least if k == key else v) for k, v in layer.attrs))
+
+
+LEAST = {"features": 2, "channels": 1, "kernel": 1, "count": 1, "heads": 1, "mean": 0, "times": 1}
+"""The simplest value of each attribute that can be made simpler."""

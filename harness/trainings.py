@@ -40,10 +40,10 @@ def available(strategy: Strategy) -> str | None:
 
 def suited(training: Training, strategy: Strategy, world: int) -> Training:
     """The run, or what is left of it that the strategy supports; itself where nothing is."""
-    if strategy.unsupported(training, world) is None:
+    if strategy.refusal(training, world) is None:
         return training
     plain = plainer(training, 2 * world)
-    return next((run for run in plain if strategy.unsupported(run, world) is None), training)
+    return next((run for run in plain if strategy.refusal(run, world) is None), training)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Gym:
 
     def observe(self, training: Training, strategy: Strategy, world: int) -> tuple[Judgement, tuple[Arrays, ...]]:
         """As `examine`, with what each rank returned: nothing where the run failed or did not take place."""
-        why = strategy.unsupported(training, world)
+        why = strategy.refusal(training, world)
         if why:
             return Judgement("unsupported", reason=why), ()
         try:

@@ -10,6 +10,7 @@ from harness.strategies import (
     torch_averaged,
     torch_data,
     torch_pipeline,
+    torch_resumed,
     torch_sharded,
 )
 from harness.strategies.strategy import Strategy
@@ -19,6 +20,7 @@ _FILES = (
     torch_averaged,
     torch_sharded,
     torch_pipeline,
+    torch_resumed,
     jax_devices,
     tensorflow_mirrored,
     tensorflow_keras,

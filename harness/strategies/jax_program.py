@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from generators.networks import Layer, Network
 from generators.training import Training
-from harness.strategies.strategy import TEMPLATES, Noise, Strategy
+from harness.strategies.strategy import TEMPLATES, Noise, Strategy, columns_of_samples
 
 MODULES = ("jax", "jax.numpy")
 LOSSES = {
@@ -43,8 +43,35 @@ OPTIMIZERS: Mapping[str, tuple[str, ...]] = {
         'total = (s["sum"] if s else jnp.full_like(p, OPTIONS["initial_accumulator_value"])) + g * g',
         'return p - rate * g / (jnp.sqrt(total) + OPTIONS["eps"]), {"sum": total}',
     ),
+    "adamax": (
+        's = s or {"step": jnp.zeros((), p.dtype), "first": jnp.zeros_like(p), "greatest": jnp.zeros_like(p)}',
+        'g = g + OPTIONS["weight_decay"] * p',
+        'n, first = s["step"] + 1, 0.9 * s["first"] + 0.1 * g',
+        'greatest = jnp.maximum(0.999 * s["greatest"], jnp.abs(g) + OPTIONS["eps"])',
+        'return p - rate / (1 - 0.9**n) * first / greatest, {"step": n, "first": first, "greatest": greatest}',
+    ),
+    "nadam": (
+        's = s or {"step": jnp.zeros((), p.dtype), "product": jnp.ones((), p.dtype), "first": jnp.zeros_like(p), '
+        '"second": jnp.zeros_like(p)}',
+        'g, n = g + OPTIONS["weight_decay"] * p, s["step"] + 1',
+        "now, later = (0.9 * (1 - 0.5 * 0.96 ** (m * 0.004)) for m in (n, n + 1))",
+        'product, first, second = s["product"] * now, 0.9 * s["first"] + 0.1 * g, 0.999 * s["second"] + 0.001 * g * g',
+        "mixed = (1 - now) * g / (1 - product) + later * first / (1 - product * later)",
+        'scale = jnp.sqrt(second / (1 - 0.999**n)) + OPTIONS["eps"]',
+        'return p - rate * mixed / scale, {"step": n, "product": product, "first": first, "second": second}',
+    ),
+    "lamb": (
+        's = s or {"step": jnp.zeros((), p.dtype), "first": jnp.zeros_like(p), "second": jnp.zeros_like(p)}',
+        'n, first, second = s["step"] + 1, 0.9 * s["first"] + 0.1 * g, 0.999 * s["second"] + 0.001 * g * g',
+        'change = first / (1 - 0.9**n) / (jnp.sqrt(second / (1 - 0.999**n)) + OPTIONS["eps"])',
+        'change = change + OPTIONS["weight_decay"] * p',
+        "own, other = jnp.sqrt(jnp.sum(p * p)), jnp.sqrt(jnp.sum(change * change))",
+        "trust = jnp.where((own > 0) & (other > 0), own / other, 1.0)",
+        'return p - rate * trust * change, {"step": n, "first": first, "second": second}',
+    ),
 }
-"""By the formulas of PyTorch's documentation: both sides of a comparison run the same text."""
+"""By the formulas of PyTorch's documentation, and LAMB by You et al., Large Batch Optimization for Deep Learning, 2020:
+both sides of a comparison run the same text."""
 _ADAM = """
 def adam(p, g, s, rate):
     s = s or {"step": jnp.zeros((), p.dtype), "first": jnp.zeros_like(p), "second": jnp.zeros_like(p)}
@@ -84,7 +111,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     """The text that the process runs: it defines `train(rank, world, arrays)`. noise: of the reference."""
     network, settings = training.network, training.settings
     pieces = {"adam": _ADAM, **ALONE, **strategy.pieces}
-    if not settings.optimizer.startswith("adam"):
+    if settings.optimizer not in ("adam", "adamw"):
         del pieces["adam"]
     if noise:
         pieces["gradient"] = _GRADIENT.format(more=", unit, key")
@@ -95,6 +122,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         frozen=list(network.frozen),
         options=dict(settings.options),
         forward=forward(network, bool(noise)),
+        kinds=network.kinds,
         loss=LOSSES[settings.loss],
         optimizer=OPTIMIZERS[settings.optimizer],
         pieces=[text.strip("\n") for text in pieces.values()],
@@ -112,14 +140,16 @@ def forward(network: Network, noise: bool) -> list[str]:
     lines = []
     for number, layer in enumerate(network.layers):
         if layer.name not in network.idle:
-            text = _expression(layer, network.shapes)
             key = f"next_key(key, {number})"
+            text = _expression(layer, network.shapes, f", unit, {key}" if noise else "")
             lines.append(f"{layer.name} = {f'rounded({text}, unit, {key})' if noise else text}")
     return [*lines, f"return {network.layers[-1].name}"]
 
 
-def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
+def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]], noise: str) -> str:
+    """noise: what is given beside to functions that round within."""
     x, n, own = layer.inputs[0], layer.numbers, layer.name
+    columns = columns_of_samples(layer, shapes)
     weight, bias = f'p["{layer.tied or own}.weight"]', f'p["{own}.bias"]'
     match layer.kind:
         case "linear":
@@ -134,6 +164,18 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
             return f"{weight}[{x}]"
         case "flatten":
             return f"{x}.reshape(len({x}), -1)"
+        case "embedding_bag":  # the data are floating numbers, with noise near integers only
+            return f"{weight}[jnp.round({columns}).astype(int)].{'mean' if n['mean'] else 'sum'}(1)"
+        case "columns":
+            return f"{columns}.reshape({', '.join(map(str, (f'len({x})', *layer.shape)))})"
+        case "dropout":
+            return f"({x} * {columns}.reshape({x}.shape) if training else {x})"
+        case "interaction":
+            return f"interaction({', '.join(layer.inputs)})"
+        case "attention":
+            return f'attention(p, "{own}", {x}, {n["heads"]}{noise})'
+        case "gru" | "lstm":
+            return f'{layer.kind}(p, "{own}", {x}{noise})'
         case "add":
             return " + ".join(layer.inputs)
         case kind:

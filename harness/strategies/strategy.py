@@ -8,6 +8,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from generators.networks import INPUT, Layer, columns_of
 from generators.training import Training
 
 TEMPLATES = Environment(
@@ -20,6 +21,8 @@ WORLDS = (1, 2, 3, 4, 8)
 """Numbers of ranks that most strategies are run with."""
 Reason = Callable[[Training, int], str | None]
 """Why a strategy cannot run a training run on so many ranks, or None."""
+MISSING: Mapping[str, Mapping[str, str]] = {"torch": {"lamb": "PyTorch has no LAMB"}}
+"""What a whole framework does not have: traits of runs and why, by framework."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,13 @@ class Strategy:
         """The distribution that must be installed; "a|b" means either."""
         return {"tensorflow": "tensorflow-cpu|tensorflow"}.get(self.modules[0], self.modules[0])
 
+    def refusal(self, training: Training, world: int) -> str | None:
+        """Why it cannot run a training run on so many ranks: its framework's reason, or its own."""
+        missing = MISSING.get(self.framework, {})
+        return next((why for trait, why in missing.items() if trait in training.traits), None) or self.unsupported(
+            training, world
+        )
+
     def processes(self, world: int) -> int:
         """How many processes run on so many ranks or devices."""
         return 1 if self.one_process else world
@@ -80,6 +90,14 @@ class Strategy:
             return {}
         # a device of its own for each, and none for the threads of one operation
         return {"XLA_FLAGS": f"--xla_force_host_platform_device_count={world} --xla_cpu_multi_thread_eigen=false"}
+
+
+def columns_of_samples(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
+    """The columns of the samples that a layer takes, as source text; "" for one that takes none."""
+    if layer.kind not in ("columns", "embedding_bag", "dropout"):
+        return ""
+    first, last = columns_of(layer, shapes)
+    return f"{INPUT}[:, {first}:{last}]"
 
 
 def refuses(trait: str, why: str) -> Reason:

@@ -78,7 +78,7 @@ def empty_shares(training: Training, world: int) -> str | None:
 
 def _parts_of_rows(training: Training, world: int) -> str | None:
     """Gradients of embeddings are rows of them, in parts."""
-    if training.settings.accumulate > 1 and "embedding" in training.network.kinds:
+    if training.settings.accumulate > 1 and "embedding" in training.traits:
         return "TensorFlow does not add IndexedSlices"
     return empty_shares(training, world)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from generators.networks import Layer, Network
 from generators.training import Training
-from harness.strategies.strategy import TEMPLATES, Noise, Strategy
+from harness.strategies.strategy import TEMPLATES, Noise, Strategy, columns_of_samples
 
 MODULES = ("tensorflow", "keras")
 """Imported before a process is forked, which is safe as long as no operation has run."""
@@ -30,7 +30,10 @@ ACTIVATIONS = {
     "silu": "tf.nn.silu({0})",
     "relu": "tf.nn.relu({0})",
 }
-OPTIMIZERS = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "rmsprop": "RMSprop", "adagrad": "Adagrad"}
+OPTIMIZERS = {
+    "sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "rmsprop": "RMSprop", "adagrad": "Adagrad",
+    "adamax": "Adamax", "nadam": "Nadam", "lamb": "Lamb",
+}  # fmt: skip
 NAMES = {"lr": "learning_rate", "eps": "epsilon"}
 """What Keras calls an option; others have the same name in PyTorch. weight_decay is Keras' own: apart from the
 gradient, as AdamW has it, with every optimiser that takes one."""
@@ -101,7 +104,9 @@ def parts_of(variable):
     "states": '''
 def states(subject):
     """What the optimiser keeps."""
-    named = {v.path.split("/", 1)[1].removeprefix(subject.prefix): v.value for v in subject.optimizer.variables}
+    kept = {v.path.split("/", 1)[-1]: v.value for v in subject.optimizer.variables}
+    named = {"product" if name.startswith("variable") else name: value for name, value in kept.items()}  # of Nadam
+    named = {name.removeprefix(subject.prefix): value for name, value in named.items()}
     return {name.replace("_0_", "."): value for name, value in named.items()}
 ''',
     "apart": '''
@@ -157,6 +162,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         frozen=list(network.frozen),
         optimizer=_optimizer(training),
         forward=forward(network, bool(noise)),
+        kinds=network.kinds,
         loss=LOSSES[settings.loss],
         keras_loss=KERAS_LOSSES[settings.loss],
         norms={name: (None, *shape) for name, shape in normed.items()},
@@ -177,13 +183,14 @@ def forward(network: Network, noise: bool) -> list[str]:
     lines = []
     for layer in network.layers:
         if layer.name not in network.idle:
-            text = _expression(layer)
+            text = _expression(layer, network.shapes)
             lines.append(f"{layer.name} = {f'rounded({text})' if noise else text}")
     return [*lines, f"return {network.layers[-1].name}"]
 
 
-def _expression(layer: Layer) -> str:
+def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
     x, n, own = layer.inputs[0], layer.numbers, layer.name
+    columns = columns_of_samples(layer, shapes)
     weight, bias = f'p["{layer.tied or own}.weight"]', f'p["{own}.bias"]'
     match layer.kind:
         case "linear":
@@ -200,6 +207,19 @@ def _expression(layer: Layer) -> str:
             return f"tf.nn.embedding_lookup({weight}, {x})"
         case "flatten":
             return f"tf.reshape({x}, (-1, {layer.shape[0]}))"
+        case "embedding_bag":  # the data are floating numbers, with noise near integers only
+            rows = f"tf.nn.embedding_lookup({weight}, tf.cast(tf.round({columns}), tf.int32))"
+            return f"tf.reduce_{'mean' if n['mean'] else 'sum'}({rows}, 1)"
+        case "columns":
+            return f"tf.reshape({columns}, {(-1, *layer.shape)})" if len(layer.shape) > 1 else columns
+        case "dropout":
+            return f"masked({x}, {columns}, training)"
+        case "interaction":
+            return f"interaction({', '.join(layer.inputs)})"
+        case "attention":
+            return f'attention(p, "{own}", {x}, {n["heads"]})'
+        case "gru" | "lstm":
+            return f'{layer.kind}(p, "{own}", {x}, {n["features"]})'
         case "add":
             return " + ".join(layer.inputs)
         case kind:

@@ -133,7 +133,8 @@ def states(subject):
     """What the optimiser keeps, put together where a variable is in parts."""
     found = {}
     for variable in subject.optimizer.variables:
-        name = re.sub("_part_[0-9]+", "", variable.path.split("/", 1)[1]).replace("_0_", ".")
+        name = re.sub("_part_[0-9]+", "", variable.path.split("/", 1)[-1]).replace("_0_", ".")
+        name = "product" if name.startswith("variable") else name  # of Nadam
         found.setdefault(name, []).append(variable.value)
     return {name: tf.concat(parts, 0) if len(parts) > 1 else parts[0] for name, parts in found.items()}
 '''

@@ -95,7 +95,8 @@ def gathered(subject, found):
     everything = [None] * dist.get_world_size()
     dist.all_gather_object(everything, found)
     names = {name for part in everything for name in part}
-    owners = {name: subject.owner(".".join(name.split(".")[:2])) for name in names}
+    known = [name for name, _ in subject.model.named_parameters()]
+    owners = {name: subject.owner(next(p for p in known if f"{name}.".startswith(f"{p}."))) for name in names}
     return {name: everything[owner][name] for name, owner in owners.items() if name in everything[owner]}
 '''
 _GRADIENTS = """

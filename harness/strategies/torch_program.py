@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from generators.networks import Layer, Network
 from generators.training import Training
-from harness.strategies.strategy import TEMPLATES, Noise, Strategy
+from harness.strategies.strategy import TEMPLATES, Noise, Strategy, columns_of_samples
 
 LOSSES = {
     "mse": 'torch.nn.functional.mse_loss(outputs, y, reduction="none").mean(1)',
@@ -15,7 +15,10 @@ LOSSES = {
 }
 MODULES = ("torch", "torch.distributed", "torch._dynamo", "torch.nn.parallel", "torch.distributed.optim")
 """What ranks import before they are forked: a first import costs seconds."""
-OPTIMIZERS = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "rmsprop": "RMSprop", "adagrad": "Adagrad"}
+OPTIMIZERS = {
+    "sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "rmsprop": "RMSprop", "adagrad": "Adagrad",
+    "adamax": "Adamax", "nadam": "NAdam",
+}  # fmt: skip
 LAYERS = {"gelu": "GELU", "tanh": "Tanh", "sigmoid": "Sigmoid", "silu": "SiLU", "relu": "ReLU", "flatten": "Flatten"}
 
 ALONE: Mapping[str, str] = {
@@ -111,11 +114,13 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         batches=list(settings.batches),
         frozen=list(network.frozen),
         factor=f"lambda world: {strategy.factor}",
-        definition=definition(network),
+        definition=definition(network, bool(noise)),
         forward=forward(network),
+        kinds=network.kinds,
         loss=LOSSES[settings.loss],
         optimizer=_optimizer(training),
         pieces=[pieces[name].strip("\n") for name in pieces],
+        resumed="resumed" in pieces,
         noise=noise,
     )
 
@@ -133,11 +138,11 @@ def alone(shards: int, sent: bool = False) -> Strategy:
     return Strategy("torch-alone", "torch", MODULES, (1,), pieces)
 
 
-def definition(network: Network) -> list[str]:
-    """Lines that make the layers."""
+def definition(network: Network, noise: bool = False) -> list[str]:
+    """Lines that make the layers. noise: those that round within are the program's own."""
     lines = []
     for layer in network.layers:
-        text = _module(layer, network.shapes)
+        text = _module(layer, network.shapes, "" if noise else "torch.nn.")
         if text:
             lines.append(f"self.{layer.name} = {text}")
         if layer.tied:
@@ -145,7 +150,7 @@ def definition(network: Network) -> list[str]:
     return lines
 
 
-def _module(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
+def _module(layer: Layer, shapes: Mapping[str, tuple[int, ...]], place: str) -> str:
     given, n = shapes[layer.inputs[0]], layer.numbers
     match layer.kind:
         case "linear":
@@ -158,7 +163,19 @@ def _module(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
             return f"torch.nn.BatchNorm{'1d' if len(given) == 1 else '2d'}({given[0]})"
         case "embedding":
             return f"torch.nn.Embedding({n['vocabulary']}, {n['features']})"
-        case "add":
+        case "embedding_bag":
+            mode = "mean" if n["mean"] else "sum"
+            return f'torch.nn.EmbeddingBag({n["vocabulary"]}, {n["features"]}, mode="{mode}")'
+        case "attention":
+            name = "torch.nn.MultiheadAttention" if place else "Attention"
+            return f"{name}({given[-1]}, {n['heads']}, bias={bool(n['bias'])}, batch_first=True)"
+        case "gru" | "lstm":
+            return f"{place}{layer.kind.upper()}({given[-1]}, {n['features']}, batch_first=True)"
+        case "interaction":
+            return "Interaction()"
+        case "dropout":
+            return "Masked()"
+        case "add" | "columns":
             return ""
         case kind:
             return f"torch.nn.{LAYERS[kind]}()"
@@ -170,9 +187,28 @@ def forward(network: Network) -> list[str]:
     for layer in network.layers:
         if layer.name in network.idle:
             continue
-        text = " + ".join(layer.inputs) if layer.kind == "add" else f"self.{layer.name}({layer.inputs[0]})"
-        lines.append(f"{layer.name} = {text}")
+        lines.append(f"{layer.name} = {_expression(layer, network.shapes)}")
     return [*lines, f"return {network.layers[-1].name}"]
+
+
+def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
+    x, module = layer.inputs[0], f"self.{layer.name}"
+    own = columns_of_samples(layer, shapes)
+    match layer.kind:
+        case "add":
+            return " + ".join(layer.inputs)
+        case "columns":
+            return own + (f".unflatten(1, {layer.shape})" if len(layer.shape) > 1 else "")
+        case "embedding_bag":  # the data are floating numbers, with noise or in another dtype near integers only
+            return f"{module}({own}.round().long())"
+        case "dropout":
+            return f"{module}({x}, {own})"
+        case "attention":
+            return f"{module}({x}, {x}, {x}, need_weights=False)[0]"
+        case "gru" | "lstm":
+            return f"{module}({x})[0]"
+        case _:
+            return f"{module}({', '.join(layer.inputs)})"
 
 
 def _optimizer(training: Training) -> str:

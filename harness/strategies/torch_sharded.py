@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from generators.training import Training
-from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, refuses
+from harness.strategies.strategy import WORLDS, Reason, Strategy, even_parts, first_reason, refuses
 from harness.strategies.torch_data import APART, START, SUMMED, distribute, small_shards
 from harness.strategies.torch_program import MODULES
 
 SHARDED = (*MODULES, "torch.distributed.fsdp", "torch.distributed.tensor.parallel")
-_TENSOR = "from torch.distributed.tensor import DTensor"
-_MESH = "from torch.distributed.device_mesh import init_device_mesh"
+TENSOR = "from torch.distributed.tensor import DTensor"
+MESH = "from torch.distributed.device_mesh import init_device_mesh"
 WHOLE = '''
 def whole(value):
     """All of a tensor that may be spread over the ranks."""
@@ -23,7 +23,7 @@ def whole(value):
 _IDLE = refuses(
     "idle", "a layer that nothing uses has gradients of zero in a flat parameter, and is trained (weight decay, state)"
 )
-_TIED = refuses(
+TIED = refuses(
     "tied", "layers that share a weight belong to one group (FSDP2 shards shared parameters only within one)"
 )
 
@@ -32,7 +32,7 @@ _TIED = refuses(
 
 _FSDP = "from torch.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel, ShardingStrategy"
 _FSDP_STATE = "from torch.distributed.fsdp import FullOptimStateDictConfig, StateDictType"
-_FSDP_WRAP = "from torch.distributed.fsdp.wrap import ModuleWrapPolicy"
+_FSDP_WRAP = "from torch.distributed.fsdp.wrap import CustomPolicy"
 _FSDP_PIECES = {
     "gradients": """
 def gradients(subject):
@@ -81,15 +81,15 @@ def _fsdp(
     return Strategy(
         name, "torch", SHARDED, worlds,
         {"start": START, "distribute": distribute(text), "summed": SUMMED, **_FSDP_PIECES},
-        imports=(_FSDP, _FSDP_STATE, _MESH, _FSDP_WRAP), factor="world",
+        imports=(_FSDP, _FSDP_STATE, MESH, _FSDP_WRAP), factor="world",
         unsupported=first_reason(APART, _IDLE, reason),
     )  # fmt: skip
 
 
 # ---- fully_shard --------------------------------------------------------------------------------------
 
-_FULLY = "from torch.distributed.fsdp import FSDPModule, fully_shard"
-_RESHARD = """
+FULLY = "from torch.distributed.fsdp import FSDPModule, fully_shard"
+RESHARD = """
 def predict(subject, x):
     outputs = subject(x)
     for part in subject.modules():  # the root stays whole after a forward pass: not the optimiser's parameters
@@ -97,7 +97,7 @@ def predict(subject, x):
             part.reshard()
     return outputs
 """
-_EACH = """    mesh = init_device_mesh("cpu", {mesh})
+EACH = """    mesh = init_device_mesh("cpu", {mesh})
     for child in model.children():
         if any(True for _ in child.parameters()):
             fully_shard(child, mesh=mesh{options})
@@ -106,16 +106,16 @@ _ONCE = """    subject = fully_shard(model, mesh=init_device_mesh("cpu", {mesh})
 
 
 def _fully(
-    name: str, lines: str = _EACH, reason: Reason = _TIED, mesh: str = "(world,)", worlds: tuple[int, ...] = WORLDS,
+    name: str, lines: str = EACH, reason: Reason = TIED, mesh: str = "(world,)", worlds: tuple[int, ...] = WORLDS,
     options: str = "", pieces: Mapping[str, str] | None = None,
 ) -> Strategy:  # fmt: skip
     return Strategy(
         name, "torch", SHARDED, worlds,
         {
             "start": START, "distribute": distribute(lines.format(mesh=mesh, options=options)), "summed": SUMMED,
-            "whole": WHOLE, "predict": _RESHARD, **(pieces or {}),
+            "whole": WHOLE, "predict": RESHARD, **(pieces or {}),
         },
-        imports=(_FULLY, _TENSOR, _MESH), factor="world", unsupported=first_reason(APART, reason),
+        imports=(FULLY, TENSOR, MESH), factor="world", unsupported=first_reason(APART, reason),
     )  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def _linear(training: Training, world: int) -> str | None:
         return "no dense layer to spread"
     if training.settings.clip:
         return "clip_grad_norm_ takes no mixture (got mixed torch.Tensor and DTensor)"
-    return _TIED(training, world)
+    return TIED(training, world)
 
 
 def _tensor(name: str, style: str) -> Strategy:
@@ -156,7 +156,7 @@ def _tensor(name: str, style: str) -> Strategy:
     return Strategy(
         name, "torch", SHARDED, WORLDS,
         {"start": START, "distribute": distribute(lines), "share": _TOGETHER, "whole": WHOLE},
-        imports=(_PARALLEL, _LAYOUTS, _TENSOR, _MESH), shards=False, unsupported=_linear,
+        imports=(_PARALLEL, _LAYOUTS, TENSOR, MESH), shards=False, unsupported=_linear,
     )  # fmt: skip
 
 
@@ -211,6 +211,24 @@ def _statistics(training: Training, world: int) -> str | None:
 
 
 _UNTIED = refuses("tied", "distribute_module makes each layer's parameters anew: those of two layers come apart")
+_MIXED = first_reason(
+    *(
+        refuses(kind, "it makes plain tensors within (got mixed torch.Tensor and DTensor)")
+        for kind in ("gru", "lstm", "embedding_bag")
+    )
+)
+_NO_ATTENTION = refuses(
+    "attention", "the gradient of attention on a CPU takes no DTensor (does not have a sharding strategy registered)"
+)
+
+
+def _flattened(training: Training, world: int) -> str | None:
+    shapes = training.network.shapes
+    dense = [layer for layer in training.network.layers if layer.kind == "linear"]
+    why = even_parts("dense layers flatten the samples' rows (Cannot flatten unevenly sharded tensor)")
+    return why(training, world) if any(len(shapes[layer.inputs[0]]) > 1 for layer in dense) else None
+
+
 _DTENSOR = "from torch.distributed.tensor import Shard, distribute_module, distribute_tensor"
 
 EVEN = (2, 4, 8)
@@ -219,8 +237,8 @@ STRATEGIES = (
     _fsdp("torch-fsdp-grad-op", "SHARD_GRAD_OP"),
     _fsdp("torch-fsdp-no-shard", "NO_SHARD"),
     _fsdp(
-        "torch-fsdp-each", "FULL_SHARD", reason=_TIED,
-        wrapped="ModuleWrapPolicy({type(part) for part in model.children() if any(True for _ in part.parameters())})",
+        "torch-fsdp-each", "FULL_SHARD", reason=TIED,
+        wrapped="CustomPolicy({part for part in model.children() if list(part.parameters())}.__contains__)",
     ),
     _fsdp("torch-fsdp-hybrid", "HYBRID_SHARD", 'init_device_mesh("cpu", (world // 2, 2))', (4, 8)),
     _fully("torch-fully-shard"),
@@ -234,9 +252,9 @@ STRATEGIES = (
         "torch-fully-shard-tensor", "torch", SHARDED, (4, 8),
         {
             "start": START, "distribute": distribute(_GRID), "share": _PAIRS, "summed": _PAIRS_SUMMED, "whole": WHOLE,
-            "predict": _RESHARD,
+            "predict": RESHARD,
         },
-        imports=(_FULLY, _PARALLEL, _LAYOUTS, _TENSOR, _MESH), factor="(world // 2)",
+        imports=(FULLY, _PARALLEL, _LAYOUTS, TENSOR, MESH), factor="(world // 2)",
         unsupported=first_reason(APART, _linear),
     ),
     Strategy(
@@ -245,7 +263,7 @@ STRATEGIES = (
             "start": START, "distribute": distribute(_SPREAD), "share": _TOGETHER, "backward": _SPREAD_BACKWARD,
             "predict": _SPREAD_PREDICT, "whole": WHOLE,
         },
-        imports=(_DTENSOR, _TENSOR, _MESH), shards=False,
-        unsupported=first_reason(_statistics, _UNTIED),
+        imports=(_DTENSOR, TENSOR, MESH), shards=False,
+        unsupported=first_reason(_statistics, _UNTIED, _MIXED, _NO_ATTENTION, _flattened),
     ),
 )  # fmt: skip

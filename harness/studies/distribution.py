@@ -74,7 +74,7 @@ def run_case(gym: Gym, study: Study, case: Case) -> Result:
     def result(outcome: str, reason: str = "", cpu: float = 0.0) -> Result:
         return Result(model, data, setting.name, quarter_of(model), outcome, reason, cpu=cpu)
 
-    why = strategy.unsupported(training, world)
+    why = strategy.refusal(training, world)
     if why:
         return result("left out", why)
     try:

@@ -10,13 +10,15 @@ from harness.strategies import STRATEGIES, Strategy, jax_program, tensorflow_pro
 
 @dataclass(frozen=True)
 class StrategyFault:
-    """What is wrong, the strategy that it is planted in, and (piece, text, the text in its place)."""
+    """What is wrong, the strategy that it is planted in, and (piece, text, the text in its place). trait: what a run
+    must have to show it ("": any may)."""
 
     name: str
     strategy: str
     piece: str
     old: str
     new: str
+    trait: str = ""
 
     def planted(self) -> Strategy:
         """The strategy with the fault."""
@@ -251,6 +253,47 @@ FAULTS = (
     StrategyFault(
         "predictions use batch statistics", "torch-ddp", "predict", "    return subject(x)",
         "    subject.train()\n    return subject(x)",
+    ),
+    # checkpoints
+    StrategyFault(
+        "the optimiser begins anew", "torch-resume-ddp-fully-shard", "resumed", "    dist.barrier()",
+        "    optimizer = optimizer_of(subject.parameters())\n    dist.barrier()", "adam",
+    ),
+    StrategyFault(
+        "parameters are not resumed", "torch-resume-fully-shard-alone", "resumed", "checkpoint.load(own,",
+        'checkpoint.load({"optimizer": own["optimizer"]},',
+    ),
+    # layers of several parameters, masks, optimisers
+    *(
+        StrategyFault(
+            f"gradients of {what} are not reduced", "torch-all-reduce", "backward",
+            "        for parameter in subject.parameters():",
+            f"        kinds = [part for part in subject.modules() if isinstance(part, {kind})]\n"
+            "        left = [id(p) for part in kinds for p in part.parameters()]\n"
+            "        for parameter in (p for p in subject.parameters() if id(p) not in left):", trait,
+        )
+        for what, kind, trait in (
+            ("tables", "torch.nn.EmbeddingBag", "embedding_bag"),
+            ("recurrent layers", "torch.nn.RNNBase", "lstm"),
+            ("attention", "torch.nn.MultiheadAttention", "attention"),
+        )
+    ),
+    *(
+        StrategyFault(
+            what, "torch-ddp", "distribute", "    subject = ",
+            "    for part in model.children():\n        if type(part).__name__ == 'Masked':\n"
+            f"            part.forward = {masked}\n    subject = ", "dropout",
+        )
+        for what, masked in (
+            ("each rank draws masks of its own",
+             "lambda x, mask: torch.nn.functional.dropout(x, 0.5, model.training)"),
+            ("samples have each other's masks", "lambda x, mask, own=part.forward: own(x, mask.flip(0))"),
+            ("predictions are masked, too", "lambda x, mask: x * mask.reshape(x.shape)"),
+        )
+    ),
+    StrategyFault(
+        "LAMB is Adam", "tf-mirrored-reduction", "optimizer_of", "OPTIMIZER(**OPTIONS)",
+        "(keras.optimizers.Adam if OPTIMIZER is keras.optimizers.Lamb else OPTIMIZER)(**OPTIONS)", "lamb",
     ),
     # layers in parts
     StrategyFault(

@@ -1,0 +1,126 @@
+"""Layers that are a module in one framework and a formula in another, and that round within where there is noise: all
+of them are the same function. Networks lose them one by one, and keep what they take of a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pytest
+
+from generators.networks import Layer, Network, columns_of
+from generators.settings import Settings
+from generators.training import Training, arrays_of, fitted, valid, without
+from harness.ranks import RankLimits, RankPools, Trained
+from harness.reduce import Budget
+from harness.reduce_training import reduce_training
+from harness.strategies import STRATEGIES
+from harness.strategies.programs import alone, program
+from harness.strategies.strategy import Noise
+from harness.trainings import Gym, suited
+
+SETTINGS = Settings(
+    "mse", "mean", True, 4, 4, 1, 1, 0.0, 1.0, "sgd",
+    (("lr", 0.125), ("momentum", 0.0), ("weight_decay", 0.0), ("nesterov", 0.0)), "float64",
+)  # fmt: skip
+
+
+def made(width: int, *layers: Layer) -> Training:
+    """A run of these layers on samples of so many columns."""
+    training = fitted(Training(Network((width,), 0, ()), SETTINGS, 7), layers)
+    assert training is not None
+    return training
+
+
+def layer(name: str, kind: str, *inputs: str, **numbers: int) -> Layer:
+    """A layer whose shape is worked out later."""
+    return Layer(name, kind, inputs, (), tuple(numbers.items()))
+
+
+SERIES = made(
+    24,
+    layer("l0", "columns", "x", first=0, times=3, width=4),
+    layer("l1", "attention", "l0", heads=2, bias=1),
+    layer("l2", "dropout", "l1", "x", first=12, keep=50),
+    layer("l3", "gru", "l2", features=3),
+    layer("l4", "lstm", "l3", features=2),
+    layer("l5", "flatten", "l4"),
+    layer("l6", "linear", "l5", features=2, bias=1),
+)
+TABLES = made(
+    6,
+    layer("l0", "columns", "x", first=0, width=3),
+    layer("l1", "linear", "l0", features=4, bias=1),
+    layer("l2", "embedding_bag", "x", first=3, features=4, count=2, vocabulary=5, mean=1),
+    layer("l3", "embedding_bag", "x", first=5, features=4, count=1, vocabulary=7, mean=0),
+    layer("l4", "interaction", "l1", "l2", "l3"),
+    layer("l5", "linear", "l4", features=2, bias=1),
+)
+RUNS = pytest.mark.parametrize("training", [SERIES, TABLES], ids=["series", "tables"])
+
+
+@pytest.fixture(scope="module")
+def pools() -> Iterator[RankPools]:
+    with RankPools(RankLimits(seconds=300)) as started:  # JAX compiles
+        yield started
+
+
+def returned(pools: RankPools, training: Training, framework: str, noise: Noise | None = None) -> Mapping:
+    """What one device returns; of a run with noise the part without."""
+    one = alone(framework, 1)
+    outcome = pools.run(one.modules, 1, program(training, one, noise), arrays_of(training), one.environment(1))
+    assert isinstance(outcome, Trained)
+    found = outcome.ranks[0]
+    return {k.removeprefix("0/"): v for k, v in found.items() if k.startswith("0/")} if noise else found
+
+
+@RUNS
+def test_frameworks_agree_on_every_layer(training: Training, pools: RankPools) -> None:
+    """Losses, gradients and predictions in float64, by PyTorch's modules and by the formulas of all."""
+    module = returned(pools, training, "torch")
+    for framework, noise in (("torch", Noise(0, 0.0)), ("tensorflow", None), ("jax", None)):
+        formula = returned(pools, training, framework, noise)
+        for name in module:
+            if name.split(".")[0] != "state":
+                np.testing.assert_allclose(formula[name], module[name], 1e-11, 1e-13, err_msg=f"{framework}: {name}")
+
+
+@RUNS
+def test_samples_hold_what_layers_take(training: Training) -> None:
+    x, network = arrays_of(training)["x"], training.network
+    for bag in network.bags:
+        first, last = columns_of(bag, network.shapes)
+        assert set(x[:, first:last].ravel()) <= set(range(bag.numbers["vocabulary"]))
+    for mask in network.masks:
+        first, last = columns_of(mask, network.shapes)
+        assert set(x[:, first:last].ravel()) == {0.0, 2.0}
+
+
+@RUNS
+def test_every_new_layer_can_be_taken_out(training: Training) -> None:
+    for one in training.network.layers[:-1]:
+        smaller = without(training, one.name)
+        if one.kind in ("attention", "dropout", "gru", "lstm", "interaction"):
+            assert smaller is not None
+        if smaller:
+            assert valid(smaller) == smaller
+            assert not smaller.network.idle
+
+
+def test_reduction_leaves_two_tables_of_three() -> None:
+    """An interaction needs two vectors: one of the three goes, and its table with it."""
+    small, _ = reduce_training(TABLES, 2, (2,), lambda run, world: "interaction" in run.traits, Budget(2000, 60))
+    (last,) = (one for one in small.network.layers if one.kind == "interaction")
+    assert len(last.inputs) == 2
+    assert len(small.network.bags) <= 1 or not any(one.kind == "columns" for one in small.network.layers)
+
+
+def test_pytorch_has_no_lamb_and_trains_otherwise(pools: RankPools) -> None:
+    lamb = SETTINGS.__class__(
+        **{**vars(SETTINGS), "optimizer": "lamb", "options": (("lr", 0.125), ("eps", 1e-3), ("weight_decay", 0.0))}
+    )
+    training = Training(SERIES.network, lamb, 7)
+    strategy = STRATEGIES["torch-ddp"]
+    assert Gym(pools).examine(training, strategy, 2).reason == "PyTorch has no LAMB"
+    assert suited(training, strategy, 2).settings.optimizer == "sgd"
+    assert STRATEGIES["jax-data"].refusal(training, 1) is None
