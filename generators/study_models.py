@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from generators.graphs import SeededDraw
-from generators.networks import INPUT, Layer, Network, checked, parameters_of, result_of
+from generators.networks import INPUT, Layer, Network, checked, columns_of, parameters_of, result_of
 from generators.ops.spec import Draw
 from generators.settings import Settings
 from generators.training import Training, arrays_of
 
 QUARTERS = ("dlrm", "dlrm-frozen", "generated", "generated-frozen")
-"""What the models are, in turn. Models have one input, so that there are no dense features beside tables, and dlrm is:
-two embedding tables of the same categorical fields, a dense tower on each field of the first, their sum as interaction,
-a dense tower on top."""
+"""What the models are, in turn. dlrm is a recommendation model (Naumov et al., 2019): a dense tower on numbers, tables
+with a bag of rows of each, the products of all pairs of these vectors as interaction, a dense tower on top."""
 FREEZES = ("layer", "parameter")
 """What of a frozen model is not trained: all of one layer (TensorFlow), or one weight or bias (PyTorch)."""
 INPUTS = 1000
@@ -58,15 +57,15 @@ def study_training(protocol: Protocol, model: int, data: int) -> Training:
 
 def study_arrays(training: Training) -> dict[str, np.ndarray]:
     """What every run of it is given, as `arrays_of`: initial parameters by the model alone, labels and inputs by both.
-    Inputs are uniform in [0, 1), or integers that are uniform below the vocabulary."""
+    Inputs are uniform in [0, 1); columns that bags take are integers, uniform below the vocabulary."""
     initial = arrays_of(replace(training, seed=training.seed // INPUTS))
     given = {name: array for name, array in initial.items() if name.startswith("initial.")}
     rng = np.random.default_rng([training.seed, zlib.crc32(b"uniform")])
     uniform = rng.random((training.settings.samples, *training.network.shape), np.float32)
-    if training.network.vocabulary:
-        x = (uniform.astype(np.float64) * training.network.vocabulary).astype(np.int64)
-    else:
-        x = uniform.astype(training.settings.dtype)
+    x = uniform.astype(training.settings.dtype)
+    for bag in training.network.bags:
+        first, last = columns_of(bag, training.network.shapes)
+        x[:, first:last] = np.floor(uniform[:, first:last].astype(np.float64) * bag.numbers["vocabulary"])
     return {**arrays_of(training), **given, "x": x}
 
 
@@ -100,14 +99,19 @@ class _Layers:
 
 
 def _dlrm(d: Draw) -> Network:
-    fields, vocabulary, size = d.choice((3, 4, 6)), d.choice((11, 23, 50)), d.choice((4, 8))
-    made = _Layers((fields,))
-    tables = [made.add("embedding", INPUT, vocabulary=vocabulary, features=size) for _ in range(2)]
-    bottom = made.tower(tables[0], [d.choice((8, 16))] * d.integer(0, 1) + [size], "relu")
-    value = made.add("flatten", made.add("add", bottom, tables[1]))
+    width, size = d.choice((4, 8)), d.choice((4, 8))
+    counts = [d.choice((2, 3, 1)) for _ in range(d.integer(2, 4))]
+    made = _Layers((width + sum(counts),))
+    numbers = made.add("columns", INPUT, first=0, width=width)
+    vectors = [made.tower(numbers, [d.choice((8, 16))] * d.integer(0, 1) + [size], "relu")]
+    for count in counts:
+        table = {"vocabulary": d.choice((11, 23, 50)), "mean": int(d.boolean())}
+        vectors.append(made.add("embedding_bag", INPUT, first=width, features=size, count=count, **table))
+        width += count
+    value = made.add("interaction", *vectors)
     top = made.tower(value, [d.choice((16, 8, 12)) for _ in range(d.integer(1, 2))], d.choice(("relu", "sigmoid")))
     made.add("linear", top, features=CLASSES, bias=1)
-    return Network((fields,), vocabulary, tuple(made.layers))
+    return Network(made.shapes[INPUT], 0, tuple(made.layers))
 
 
 def _generated(d: Draw, image: int) -> Network:

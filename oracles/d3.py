@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from generators.networks import INPUT, Layer, Network
+from generators.networks import INPUT, Layer, Network, columns_of
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -92,7 +92,11 @@ def activations(network: Network, values: Arrays, x: np.ndarray) -> dict[str, np
     found: dict[str, np.ndarray] = {INPUT: x if network.vocabulary else x.astype(np.float64)}
     with np.errstate(all="ignore"):
         for layer in network.layers:
-            found[layer.name] = _layer(layer, wide, [found[name] for name in layer.inputs])
+            given = [found[name] for name in layer.inputs]
+            if layer.kind in ("columns", "embedding_bag"):
+                first, last = columns_of(layer, network.shapes)
+                given = [found[INPUT][:, first:last]]
+            found[layer.name] = _layer(layer, wide, given)
     del found[INPUT]
     return found
 
@@ -121,6 +125,16 @@ def _layer(layer: Layer, values: Arrays, given: list[np.ndarray]) -> np.ndarray:
             return (x - mean) / np.sqrt(variance + 1e-5) * _across(own("weight"), x) + _across(own("bias"), x)
         case "embedding":
             return own("weight")[x]
+        case "embedding_bag":
+            rows = own("weight")[x.astype(np.int64)]
+            return rows.mean(1) if layer.numbers["mean"] else rows.sum(1)
+        case "columns":
+            return x.reshape(len(x), *layer.shape)
+        case "interaction":
+            together = np.stack(given, 1)
+            places = [(i, j) for i in range(len(given)) for j in range(i)]
+            products = [(together[:, i] * together[:, j]).sum(1, keepdims=True) for i, j in places]
+            return np.concatenate([x, *products], 1)
         case "flatten":
             return x.reshape(len(x), -1)
         case "add":

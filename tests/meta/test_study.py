@@ -16,7 +16,7 @@ from sqlalchemy import text
 from strategy_faults import FAULTS
 from typer.testing import CliRunner
 
-from generators.networks import Layer, Network, checked
+from generators.networks import Layer, Network, checked, columns_of
 from generators.study_models import QUARTERS, RATE, Protocol, quarter_of, study_arrays, study_training
 from generators.training import Training, valid
 from harness import cli, study_cli
@@ -64,9 +64,15 @@ def test_quarters_are_quarters() -> None:
 def test_inputs_are_uniform_and_a_model_keeps_its_parameters(number: int) -> None:
     first, second = (study_training(replace(PROTOCOL, batch=400), number, data) for data in (0, 1))
     one, other = study_arrays(first), study_arrays(second)
-    top = max(first.network.vocabulary, 1)
-    assert 0 <= one["x"].min() <= one["x"].max() < top or (top > 1 and one["x"].max() == top - 1)
-    assert abs(one["x"].mean() / top - 0.5) < 0.06
+    columns = np.ones(one["x"].shape[1])
+    for bag in first.network.bags:
+        columns[slice(*columns_of(bag, first.network.shapes))] = bag.numbers["vocabulary"]
+    if first.network.bags:
+        assert set(columns) != {1.0}
+        assert (one["x"].max(0)[columns > 1] == columns[columns > 1] - 1).all()
+    share = np.moveaxis(one["x"], 1, -1) / columns
+    assert 0 <= share.min() <= share.max() < 1
+    assert abs(np.where(columns > 1, share + 0.5 / columns, share).mean() - 0.5) < 0.06
     for name in one:
         assert np.array_equal(one[name], other[name]) == (name.startswith("initial.") or name == "coefficient")
         assert one[name].tobytes() == study_arrays(first)[name].tobytes()
