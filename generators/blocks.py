@@ -51,10 +51,7 @@ class _Builder:
         d, shape = self.d, self.shapes[source]
         options = ["linear"] if len(shape) < 3 else ["conv2d"]
         options += ["layer_norm", "residual"]
-        # of a column that is masked but for one sample, normalisation makes the same whatever that one is: its gradient
-        # is what rounding leaves within, which noise outside of the layer does not show
-        masked = any(layer.name == source and layer.kind == "dropout" for layer in self.layers)
-        options += ["batch_norm"] if len(shape) in (1, 3) and not masked else []
+        options += ["batch_norm"] if len(shape) in (1, 3) else []
         options += ["attention", "gru", "lstm"] if len(shape) == 2 else []
         kind = d.choice(options)
         if kind == "residual":

@@ -46,6 +46,29 @@ def gradient(subject, x, y, coefficient):
     found = tape.gradient(loss, subject.trained)
     return loss, [value if value is None else tf.convert_to_tensor(value) for value in found]
 '''
+_NORMALISED = '''
+class Normalised(keras.layers.BatchNormalization):
+    """By its formula, everything within off by a random part of a unit roundoff: where samples are nearly alike,
+    what is left of a gradient is what rounding leaves of terms that cancel."""
+
+    def call(self, x, training=None, mask=None):
+        axes = [0, *range(2, len(x.shape))]
+        across = [-1, *[1] * (len(x.shape) - 2)]
+        mean, variance = self.moving_mean.value, self.moving_variance.value
+        if training:
+            mean = rounded(tf.reduce_mean(x, axes))
+        centred = rounded(x - tf.reshape(mean, across))
+        if training:
+            variance = rounded(tf.reduce_mean(centred * centred, axes))
+            for kept, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
+                kept.assign(kept * self.momentum + new * (1.0 - self.momentum))
+        return rounded(centred * tf.reshape(rounded(tf.math.rsqrt(variance + self.epsilon)), across))
+
+
+def normalisation():
+    return Normalised(1, 0.9, 1e-5, center=False, scale=False, dtype=DTYPE)
+'''
+
 ALONE: Mapping[str, str] = {
     "shards": "SHARDS = 1  # of the samples of a batch, whose own statistics batch normalisation uses on one device",
     "strategy_of": '''
@@ -154,6 +177,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     if settings.clip:
         del pieces["update"]
     if noise:
+        pieces["normalisation"] = _NORMALISED
         pieces["gradient"] = _GRADIENT.format(p="{name: rounded(v) for name, v in subject.p.items()}")
     return TEMPLATES.get_template("train_tensorflow.py.j2").render(
         imports=strategy.imports,

@@ -160,7 +160,7 @@ def _module(layer: Layer, shapes: Mapping[str, tuple[int, ...]], place: str) -> 
         case "layer_norm":
             return f"torch.nn.LayerNorm({given[-1]})"
         case "batch_norm":
-            return f"torch.nn.BatchNorm{'1d' if len(given) == 1 else '2d'}({given[0]})"
+            return f"{place}BatchNorm{'1d' if len(given) == 1 else '2d'}({given[0]})"
         case "embedding":
             return f"torch.nn.Embedding({n['vocabulary']}, {n['features']})"
         case "embedding_bag":
