@@ -12,26 +12,38 @@ KEPT = (50, 80)
 """What per cent of the elements a mask keeps; 2 and 1.25, by which it multiplies them, are the same in every dtype."""
 
 
-class _Builder:
+class Layers:
     """A network in the making."""
 
-    def __init__(self, d: Draw, shape: Shape, columns: bool = False) -> None:
-        self.d = d
+    def __init__(self, shape: Shape) -> None:
         self.shapes: dict[str, Shape] = {INPUT: shape}
         self.layers: list[Layer] = []
-        self.columns = columns  # of numbers, which layers take: masks can be added
 
     def add(self, kind: str, *inputs: str, tied: str = "", **numbers: int) -> str:
         """Append one layer; returns its name."""
         layer = Layer(f"l{len(self.layers)}", kind, inputs, (), tuple(numbers.items()), tied)
-        shape = result_of(layer, self.shapes)
-        own = tuple(parameters_of(layer, self.shapes[inputs[0]]))
+        self.layers.append(replace(layer, shape=result_of(layer, self.shapes)))
+        self.shapes[layer.name] = self.layers[-1].shape
+        return layer.name
+
+
+class _Builder(Layers):
+    """One that is drawn."""
+
+    def __init__(self, d: Draw, shape: Shape, columns: bool = False) -> None:
+        super().__init__(shape)
+        self.d = d
+        self.columns = columns  # of numbers, which layers take: masks can be added
+
+    def add(self, kind: str, *inputs: str, tied: str = "", **numbers: int) -> str:
+        """Append one layer, sometimes frozen; returns its name."""
+        name = super().add(kind, *inputs, tied=tied, **numbers)
+        own = tuple(parameters_of(self.layers[-1], self.shapes[inputs[0]]))
         frozen = own if own and self.d.integer(0, 9) == 9 else ()
         if frozen and self.d.boolean():  # one parameter only, as D3 does for PyTorch
             frozen = (self.d.choice(own),)
-        self.layers.append(Layer(layer.name, kind, inputs, shape, layer.attrs, tied, frozen))
-        self.shapes[layer.name] = shape
-        return layer.name
+        self.layers[-1] = replace(self.layers[-1], frozen=frozen)
+        return name
 
     def linear(self, source: str, features: int) -> str:
         """A dense layer, sometimes with the weight of an earlier one of the same shape."""

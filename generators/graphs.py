@@ -61,6 +61,12 @@ class Case:
     arrays: Arrays
 
 
+def pruned(graph: Graph, arrays: Arrays) -> Case:
+    """The graph without what reaches no output, with the arrays of the leaves that are left."""
+    graph = graph.pruned()
+    return Case(graph, {leaf.name: arrays[leaf.name] for leaf in graph.leaves})
+
+
 class HypothesisDraw:
     """`Draw` on top of a Hypothesis draw function: what pytest campaigns use, since it shrinks. `choice` shrinks
     to the first option."""

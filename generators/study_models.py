@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from generators.blocks import Layers
 from generators.graphs import SeededDraw
-from generators.networks import INPUT, Layer, Network, checked, columns_of, parameters_of, result_of
+from generators.networks import INPUT, Network, checked, columns_of, parameters_of
 from generators.ops.spec import Draw
 from generators.settings import Settings
 from generators.training import Training, arrays_of
@@ -77,19 +78,8 @@ def _settings(batch: int) -> Settings:
     )  # fmt: skip
 
 
-class _Layers:
-    """A network in the making."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shapes = {INPUT: shape}
-        self.layers: list[Layer] = []
-
-    def add(self, kind: str, *inputs: str, **numbers: int) -> str:
-        """Append one layer; returns its name."""
-        layer = Layer(f"l{len(self.layers)}", kind, inputs, (), tuple(numbers.items()))
-        self.layers.append(replace(layer, shape=result_of(layer, self.shapes)))
-        self.shapes[layer.name] = self.layers[-1].shape
-        return layer.name
+class _Layers(Layers):
+    """With towers."""
 
     def tower(self, value: str, sizes: list[int], activation: str) -> str:
         """Dense layers, each with an activation behind it."""
@@ -105,8 +95,11 @@ def _dlrm(d: Draw) -> Network:
     numbers = made.add("columns", INPUT, first=0, width=width)
     vectors = [made.tower(numbers, [d.choice((8, 16))] * d.integer(0, 1) + [size], "relu")]
     for count in counts:
-        table = {"vocabulary": d.choice((11, 23, 50)), "mean": int(d.boolean())}
-        vectors.append(made.add("embedding_bag", INPUT, first=width, features=size, count=count, **table))
+        vocabulary, mean = d.choice((11, 23, 50)), int(d.boolean())
+        bag = made.add(
+            "embedding_bag", INPUT, first=width, features=size, count=count, vocabulary=vocabulary, mean=mean
+        )
+        vectors.append(bag)
         width += count
     value = made.add("interaction", *vectors)
     top = made.tower(value, [d.choice((16, 8, 12)) for _ in range(d.integer(1, 2))], d.choice(("relu", "sigmoid")))

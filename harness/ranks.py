@@ -192,9 +192,10 @@ class RankPools:
     ) -> Together:
         """Run one program on `world` ranks that have imported the modules. variables: of the ranks' environment. Ranks
         that could not meet since a port was taken meet once more, elsewhere. Raises Unavailable and ProgramError."""
-        outcome = self._run(modules, world, program, arrays, variables or {})
+        variables = variables or {}
+        outcome = self._run(modules, world, program, arrays, variables)
         if isinstance(outcome, Rejected) and any(words in outcome.message for words in PORT_TAKEN):
-            outcome = self._run(modules, world, program, arrays, variables or {})
+            outcome = self._run(modules, world, program, arrays, variables)
         return outcome
 
     def _run(

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from generators.graph import COMPONENT, FLOATS, Attr, Graph, GraphError, Leaf, TensorType
-from generators.graphs import Case
-from generators.ops import check
+from generators.graph import COMPONENT, FLOATS, Attr, Graph, Leaf, TensorType
+from generators.graphs import Case, pruned
+from generators.ops import valid
 from generators.retype import retyped
 from oracles import forward
 
@@ -54,7 +54,7 @@ def _exhaust(case: Case, edits: Callable[[Case], Iterator[Case]], fails: Fails, 
     while progress:
         progress = False
         for candidate in edits(case):
-            if _valid(candidate) and budget.spend() and fails(candidate):
+            if valid(candidate.graph) and budget.spend() and fails(candidate):
                 case, changed, progress = candidate, True, True
                 break
             if budget.runs < 0:
@@ -62,22 +62,9 @@ def _exhaust(case: Case, edits: Callable[[Case], Iterator[Case]], fails: Fails, 
     return case, changed
 
 
-def _valid(case: Case) -> bool:
-    try:
-        check(case.graph)
-    except GraphError:
-        return False
-    return True
-
-
 def size(case: Case) -> tuple[int, int]:
     """Nodes, then elements of all leaves: what reduction makes smaller."""
     return len(case.graph.nodes), sum(leaf.type.size for leaf in case.graph.leaves)
-
-
-def _with(case: Case, graph: Graph, arrays: Mapping[str, np.ndarray]) -> Case:
-    graph = graph.pruned()
-    return Case(graph, {leaf.name: arrays[leaf.name] for leaf in graph.leaves})
 
 
 def _outputs(case: Case) -> Iterator[Case]:
@@ -86,16 +73,16 @@ def _outputs(case: Case) -> Iterator[Case]:
     names = [node.name for node in graph.nodes]
     singles = [n for n in dict.fromkeys((*graph.outputs, *names)) if (n,) != graph.outputs]
     for name in singles:
-        candidate = _with(case, replace(graph, outputs=(name,)), case.arrays)
+        candidate = pruned(replace(graph, outputs=(name,)), case.arrays)
         if len(candidate.graph.nodes) < len(graph.nodes) or len(graph.outputs) > 1:
             yield candidate
     if len(graph.outputs) > 1:
         for name in graph.outputs:
-            yield _with(case, replace(graph, outputs=tuple(o for o in graph.outputs if o != name)), case.arrays)
+            yield pruned(replace(graph, outputs=tuple(o for o in graph.outputs if o != name)), case.arrays)
         for node in (node for node in graph.nodes if node.name in graph.outputs):
             made_of = tuple(operand for operand in node.operands if operand in names)
             outputs = dict.fromkeys(n for o in graph.outputs for n in (made_of if o == node.name else (o,)))
-            candidate = _with(case, replace(graph, outputs=tuple(outputs)), case.arrays)
+            candidate = pruned(replace(graph, outputs=tuple(outputs)), case.arrays)
             if made_of and len(candidate.graph.nodes) < len(graph.nodes):
                 yield candidate
 
@@ -111,7 +98,7 @@ def _leaves_for_nodes(case: Case) -> Iterator[Case]:
         cut = _rename(replace(graph, leaves=(*graph.leaves, leaf)), node.name, leaf.name)
         with np.errstate(all="ignore"):
             array = values[node.name].value.astype(node.type.dtype)
-        yield _with(case, cut, {**case.arrays, leaf.name: array})
+        yield pruned(cut, {**case.arrays, leaf.name: array})
 
 
 def _bypasses(case: Case) -> Iterator[Case]:
@@ -120,7 +107,7 @@ def _bypasses(case: Case) -> Iterator[Case]:
     for node in reversed(graph.nodes):
         for operand in node.operands:
             if graph.types[operand] == node.type and not (graph.outputs == (node.name,) and len(graph.nodes) == 1):
-                yield _with(case, _rename(graph, node.name, operand), case.arrays)
+                yield pruned(_rename(graph, node.name, operand), case.arrays)
                 break
 
 
@@ -140,10 +127,10 @@ def _parameters_to_inputs(case: Case) -> Iterator[Case]:
     """All parameters as inputs, then each."""
     graph = case.graph
     if graph.parameters:
-        yield _with(case, replace(graph, leaves=tuple(replace(i, role="input") for i in graph.leaves)), case.arrays)
+        yield pruned(replace(graph, leaves=tuple(replace(i, role="input") for i in graph.leaves)), case.arrays)
     for leaf in graph.parameters if len(graph.parameters) > 1 else ():
         leaves = tuple(replace(i, role="input") if i == leaf else i for i in graph.leaves)
-        yield _with(case, replace(graph, leaves=leaves), case.arrays)
+        yield pruned(replace(graph, leaves=leaves), case.arrays)
 
 
 def _dims(case: Case) -> Iterator[Case]:

@@ -22,7 +22,7 @@ from harness.studies.distribution import Study, run_case
 from harness.studies.report import STATES, csv_of, lines, page, state_of
 from harness.studies.settings import PRESETS
 from harness.studies.store import Result, Store, StoreError
-from harness.terminal import console, fail, print_wide, seconds_of
+from harness.terminal import console, fail, print_counts, print_wide, seconds_of
 from harness.trainings import Gym
 from harness.worker import versions_of
 
@@ -100,10 +100,8 @@ def distribution(
         told = f"cannot write {error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
         raise fail(f"{failure or told}; results so far are kept in {folder / 'study.sqlite'}") from error
     print_wide(_table(plan, results))
-    for why, count in Counter(plan.unavailable.values()).most_common():
-        console.print(f"not available: {count} settings: {why}", style="dim", markup=False, highlight=False)
-    for why, count in Counter(r.reason for r in results if r.outcome == "left out").most_common():
-        console.print(f"left out {count} times: {why}", style="dim", markup=False, highlight=False)
+    print_counts("not available: {count} settings", plan.unavailable.values())
+    print_counts("left out {count} times", (r.reason for r in results if r.outcome == "left out"))
     states = Counter(state_of(r) for r in results)
     console.print(
         f"{len(results)} of {total} results, {len(todo)} were to be done, {time.monotonic() - started:.0f} s: "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +24,12 @@ Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write
 def print_wide(table: Table) -> None:
     """Print a table whole, however narrow the terminal is."""
     Console(width=max(console.width, WIDE)).print(table)
+
+
+def print_counts(told: str, reasons: Iterable[str]) -> None:
+    """A dim line for each reason, the most frequent first. told: what it is about, with {count}."""
+    for why, count in Counter(reasons).most_common():
+        console.print(f"{told.format(count=count)}: {why}", style="dim", markup=False, highlight=False)
 
 
 def fail(message: str) -> typer.Exit:

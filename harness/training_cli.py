@@ -23,7 +23,7 @@ from harness.ranks import RankLimits, RankPools
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
 from harness.strategies.known import KnownDeviationError, load
-from harness.terminal import Json, console, fail, named, print_wide, seconds_of, write_json, write_text
+from harness.terminal import Json, console, fail, named, print_counts, print_wide, seconds_of, write_json, write_text
 from harness.training_findings import investigate, text_of
 from harness.training_table import (
     Cell,
@@ -142,9 +142,8 @@ def train(
         f"started, {len(found)} findings, {excused.total()} excused by {len(excused)} known deviations",
         highlight=False,
     )
-    left_out = Counter(run.reason for run in kept.runs if run.outcome == "left_out")
-    for reason, count in left_out.most_common():
-        console.print(f"left out {count} times: {reason}", style="dim", markup=False, highlight=False)
+    left_out = [run.reason for run in kept.runs if run.outcome == "left_out"]
+    print_counts("left out {count} times", left_out)
     for text in found.values():
         console.print(f"\n{text}", markup=False, highlight=False, soft_wrap=True)
     data = {
@@ -153,7 +152,7 @@ def train(
         "off": off,
         "findings": sorted(found),
         "excused": dict(excused),
-        "left_out": dict(left_out),
+        "left_out": dict(Counter(left_out)),
     }
     write_json(json_file, data)
     write_text(csv_file, csv_of(rows))

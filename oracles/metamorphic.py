@@ -11,10 +11,10 @@ from zlib import crc32
 
 import numpy as np
 
-from generators.graph import Graph, GraphError
-from generators.graphs import Case
+from generators.graph import Graph
+from generators.graphs import Case, pruned
 from generators.inputs import Arrays
-from generators.ops import check
+from generators.ops import valid
 from generators.ops.bounded import Bounded
 from oracles import decompositions, dynamic, forward
 
@@ -146,19 +146,10 @@ def prepare(case: Case) -> Case:
     names = sorted(RELATIONS, key=lambda name: crc32(f"{name} {case.graph}".encode()))
     for name in names:
         related = RELATIONS[name](case)
-        if related is not None and _valid(related.graph):
-            graph = related.graph.pruned()
-            return Case(graph, {leaf.name: related.arrays[leaf.name] for leaf in graph.leaves})
+        # an operand with a domain may have become a computed value, which has none
+        if related is not None and valid(related.graph):
+            return pruned(related.graph, related.arrays)
     return case
-
-
-def _valid(graph: Graph) -> bool:
-    """An operand with a domain may have become a computed value, which has none."""
-    try:
-        check(graph)
-    except GraphError:
-        return False
-    return True
 
 
 def agree(a: Bounded, b: Bounded) -> bool:

@@ -11,21 +11,21 @@ from zlib import crc32
 
 import numpy as np
 
-from generators.graph import Attr, Graph, GraphError, Leaf, Node
-from generators.graphs import FLOAT_CHOICES, Case, Style
-from generators.ops import OPS, check
+from generators.graph import Attr, Graph, Leaf, Node
+from generators.graphs import FLOAT_CHOICES, Case, Style, pruned
+from generators.ops import OPS, valid
 from generators.ops.bounded import PRECISION, Bounded
 from generators.ops.quantization import RANGES
 from oracles import reference
 
 NAME = "quantized"
 
-CHANNELS: Mapping[str, tuple[int, int]] = {
-    **dict.fromkeys(("conv1d", "conv2d", "conv3d", "depthwise_conv2d", "linear"), (1, 0)),
-    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), (1, 1)),
-    "matmul": (1, -1),
+CHANNELS: Mapping[str, int] = {
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d", "depthwise_conv2d", "linear"), 0),
+    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), 1),
+    "matmul": -1,
 }
-"""Operator -> which operand its weight is, and the axis of its channels (ONNX Runtime's quantiser has one scale for
+"""Operator -> the axis of its channels in its weight, the second operand (ONNX Runtime's quantiser has one scale for
 each of these)."""
 _REAL_ONLY = 2
 """Operands from here on (biases) stay real: quantisers hold them as int32, with scales that are products of others."""
@@ -67,7 +67,8 @@ def parameters(value: np.ndarray, dtype: str, symmetric: bool) -> tuple[float, i
     else:
         scale = (high - low) / (most - least)
         zero_point = least
-    scale = float(np.float32(scale))
+    with np.errstate(over="ignore"):
+        scale = float(np.float32(scale))
     if not PRECISION["float32"].tiny < scale < PRECISION["float32"].largest:
         return 1.0, zero_point
     if not symmetric:
@@ -99,17 +100,18 @@ def quantized(case: Case, scheme: Scheme) -> Case | None:
     (quantisers leave out what is fused: an activation after a convolution), and what it returns. None where nothing
     is."""
     graph, values = case.graph, reference.evaluate(case.graph, case.arrays)
-    weights: dict[str, int] = {}
-    for node in graph.nodes:
-        place, axis = CHANNELS.get(node.op, (0, 0))
-        if node.op in CHANNELS and node.operands[place] != node.operands[0]:
-            weights[node.operands[place]] = axis % len(graph.types[node.operands[place]].shape)
+    text = str(graph)
+    weights = {
+        node.operands[1]: CHANNELS[node.op] % graph.types[node.operands[1]].rank
+        for node in graph.nodes
+        if node.op in CHANNELS and node.operands[1] != node.operands[0]
+    }
     used = {name for node in graph.nodes for name in node.operands[:_REAL_ONLY]}
     chosen: dict[str, Node] = {}
     for item in (*graph.leaves, *graph.nodes):
         inner = isinstance(item, Node) and item.name not in graph.outputs
         confined = isinstance(item, Leaf) and (item.domain is not None or item.name not in used)
-        left_out = inner and crc32(f"{item.name} {graph}".encode()) % 8 < 3
+        left_out = inner and crc32(f"{item.name} {text}".encode()) % 8 < 3
         if item.type.dtype != "float32" or confined or left_out:
             continue
         weight = isinstance(item, Leaf) and item.name in weights
@@ -125,20 +127,16 @@ def quantized(case: Case, scheme: Scheme) -> Case | None:
         nodes.append(replace(node, operands=tuple(taken)))
         nodes += [chosen[node.name]] if node.name in chosen else []
     outputs = tuple(chosen[name].name if name in chosen else name for name in graph.outputs)
-    return Case(Graph(graph.leaves, tuple(nodes), outputs).pruned(), case.arrays)
+    return pruned(Graph(graph.leaves, tuple(nodes), outputs), case.arrays)
 
 
 def prepare(case: Case) -> Case:
     """Quantised by one of the schemes, by chance but always the same one; as it is where that cannot be."""
-    names = sorted(SCHEMES, key=lambda name: crc32(f"{name} {case.graph}".encode()))
-    found = quantized(case, SCHEMES[names[0]])
-    if found is None:
-        return case
-    try:
-        check(found.graph)
-    except GraphError:
-        return case  # an operand with a domain has become a computed value, which has none
-    return Case(found.graph, {leaf.name: case.arrays[leaf.name] for leaf in found.graph.leaves})
+    text = str(case.graph)
+    name = min(SCHEMES, key=lambda name: crc32(f"{name} {text}".encode()))
+    found = quantized(case, SCHEMES[name])
+    # an operand with a domain may have become a computed value, which has none
+    return found if found and valid(found.graph) else case
 
 
 def concerns(operator: str) -> bool:

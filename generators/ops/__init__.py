@@ -161,3 +161,12 @@ def call_of(graph: Graph, index: int) -> Call:
 
 
 __all__ = ["DRAWN", "DRAWN_SELDOM", "OPS", "Call", "OpSpec", "call_of", "check"]
+
+
+def valid(graph: Graph) -> bool:
+    """Does it pass `check`?"""
+    try:
+        check(graph)
+    except GraphError:
+        return False
+    return True

@@ -9,11 +9,12 @@ import numpy as np
 
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.bounded import Bounded
+from generators.ops.layout import ints_of
 from generators.ops.pooling import average, highest
 from generators.ops.slots import MAX_ELEMENTS, tensor
 from generators.ops.spec import Call, Draw, OpSpec, Spelling, TypeRuleError, Types
 from generators.ops.sums import summed
-from generators.ops.windows import Ints, activations, given, ints, number
+from generators.ops.windows import Ints, activations, given, number
 
 Array = np.ndarray
 Attrs = Mapping[str, Attr]
@@ -29,7 +30,7 @@ def _adaptive_type(operands: Types, attrs: Attrs) -> TensorType:
     x = operands[0]
     if x.rank != 4 or 0 in x.shape[1:]:
         raise TypeRuleError(f"cannot pool {x} over 2 dimensions")
-    return TensorType(x.dtype, (*x.shape[:2], *ints(attrs, "output", 2, 1)))
+    return TensorType(x.dtype, (*x.shape[:2], *ints_of(attrs, "output", 2, 1)))
 
 
 def cells(size: int, count: int) -> list[tuple[int, int]]:

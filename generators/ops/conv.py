@@ -10,6 +10,7 @@ import numpy as np
 from generators.graph import Attr, TensorType
 from generators.ops.bounded import Bounded
 from generators.ops.contraction import bilinear
+from generators.ops.layout import ints_of
 from generators.ops.slots import MAX_ELEMENTS, computed
 from generators.ops.spec import (
     AttrRule,
@@ -29,7 +30,6 @@ from generators.ops.windows import (
     activations,
     extent,
     given,
-    ints,
     number,
     padded,
     slid,
@@ -117,8 +117,8 @@ def _conv_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
         raise TypeRuleError(f"{groups} groups of {weight.shape[1]} channels are not {x.shape[1]} channels")
     if len(operands) > 2 and operands[2].shape != weight.shape[:1]:
         raise TypeRuleError(f"bias {operands[2]} does not fit weight {weight}")
-    stride, dilation = ints(attrs, "stride", n, 1), ints(attrs, "dilation", n, 1)
-    sizes = slid(x.shape[2:], weight.shape[2:], stride, ints(attrs, "padding", 2 * n, 0), dilation)
+    stride, dilation = ints_of(attrs, "stride", n, 1), ints_of(attrs, "dilation", n, 1)
+    sizes = slid(x.shape[2:], weight.shape[2:], stride, ints_of(attrs, "padding", 2 * n, 0), dilation)
     return TensorType(x.dtype, (x.shape[0], weight.shape[0], *sizes))
 
 
@@ -290,8 +290,8 @@ def _transpose_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
     groups = number(attrs, "groups")
     if groups < 1 or x.shape[1] % groups:
         raise TypeRuleError(f"{groups} groups of {x.shape[1]} channels")
-    stride, dilation = ints(attrs, "stride", n, 1), ints(attrs, "dilation", n, 1)
-    crop, extra = ints(attrs, "padding", n, 0), ints(attrs, "output_padding", n, 0)
+    stride, dilation = ints_of(attrs, "stride", n, 1), ints_of(attrs, "dilation", n, 1)
+    crop, extra = ints_of(attrs, "padding", n, 0), ints_of(attrs, "output_padding", n, 0)
     sizes = []
     for i in range(n):
         reach = extent(weight.shape[2 + i], dilation[i])

@@ -13,11 +13,12 @@ from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.bounded import Bounded, monotone
 from generators.ops.composed import shared
 from generators.ops.conv import convolved
+from generators.ops.layout import ints_of
 from generators.ops.pooling import sum_of
 from generators.ops.slots import MAX_ELEMENTS, draw_dtype, floating
 from generators.ops.spec import AttrRule, Call, Draw, OpSpec, ResultRule, Slot, Spelling, TypeRuleError, Types
 from generators.ops.sums import scaled_square, summed
-from generators.ops.windows import Ints, activations, extent, given, ints, padded, slid, strides, windows
+from generators.ops.windows import Ints, activations, extent, given, padded, slid, strides, windows
 
 Array = np.ndarray
 Attrs = Mapping[str, Attr]
@@ -42,8 +43,8 @@ def _patch_table(sizes: Ints, attrs: Attrs) -> Array:
 
 def _geometry(sizes: Ints, attrs: Attrs) -> tuple[int, int]:
     """Elements of the kernel, and how many positions it has."""
-    kernel, stride = ints(attrs, "kernel", 2, 1), ints(attrs, "stride", 2, 1)
-    padding, dilation = ints(attrs, "padding", 2, 0), ints(attrs, "dilation", 2, 1)
+    kernel, stride = ints_of(attrs, "kernel", 2, 1), ints_of(attrs, "stride", 2, 1)
+    padding, dilation = ints_of(attrs, "padding", 2, 0), ints_of(attrs, "dilation", 2, 1)
     return prod(kernel), prod(slid(sizes, kernel, stride, padding * 2, dilation))
 
 
@@ -81,7 +82,7 @@ def _unfold(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _image(attrs: Attrs) -> Ints:
-    return ints(attrs, "image", 2, 1)
+    return ints_of(attrs, "image", 2, 1)
 
 
 def _fold_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -193,8 +194,8 @@ def _window_type(spatial: int, whole: bool = False) -> ResultRule:
     """whole: the windows do not overlap, and the result is as large as the operand."""
 
     def rule(operands: Types, attrs: Attrs) -> TensorType:
-        x, kernel = operands[0], ints(attrs, "kernel", spatial, 1)
-        stride = kernel if whole else ints(attrs, "stride", spatial, 1)
+        x, kernel = operands[0], ints_of(attrs, "kernel", spatial, 1)
+        stride = kernel if whole else ints_of(attrs, "stride", spatial, 1)
         if x.rank != spatial + 2 or 0 in x.shape:
             raise TypeRuleError(f"cannot pool {x} over {spatial} dimensions")
         sizes = slid(x.shape[2:], kernel, stride, (0,) * (2 * spatial), (1,) * spatial)
@@ -285,7 +286,7 @@ def _depthwise_call(call: Call) -> Call:
 
 def _depthwise_type(operands: Types, attrs: Attrs) -> TensorType:
     x, weight = operands
-    stride, padding = ints(attrs, "stride", 2, 1), ints(attrs, "padding", 2, 0)
+    stride, padding = ints_of(attrs, "stride", 2, 1), ints_of(attrs, "padding", 2, 0)
     if x.rank != 4 or x.size == 0 or not _accepts_filters(weight, (x,)) or stride[0] != stride[1]:
         raise TypeRuleError(f"cannot convolve the channels of {x} with {weight} by {stride}")
     return TensorType(
@@ -325,7 +326,7 @@ def _crops(d: Draw, operands: Types, attrs: Attrs) -> Ints:
 
 def _cropped_type(operands: Types, attrs: Attrs) -> TensorType:
     x = operands[0]
-    pads = ints(attrs, "pads", 2 * x.rank, -4)
+    pads = ints_of(attrs, "pads", 2 * x.rank, -4)
     shape = tuple(dim + pads[i] + pads[x.rank + i] for i, dim in enumerate(x.shape))
     kept = [dim + min(pads[i], 0) + min(pads[x.rank + i], 0) for i, dim in enumerate(x.shape)]
     if any(dim < 1 for dim in (*shape, *kept)) or max(pads) > 4:
@@ -335,7 +336,7 @@ def _cropped_type(operands: Types, attrs: Attrs) -> TensorType:
 
 def _cropped(args: Sequence[Bounded], call: Call) -> Bounded:
     rank = call.result.rank
-    pads = ints(call.attrs, "pads", 2 * rank, -4)
+    pads = ints_of(call.attrs, "pads", 2 * rank, -4)
     kept = tuple(slice(max(0, -pads[i]), dim - max(0, -pads[rank + i])) for i, dim in enumerate(args[0].value.shape))
     width = [(max(0, pads[i]), max(0, pads[rank + i])) for i in range(rank)]
     return args[0].map(lambda a: np.pad(a[kept], width))

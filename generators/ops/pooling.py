@@ -10,6 +10,7 @@ import numpy as np
 from generators.graph import Attr, TensorType
 from generators.ops.bounded import PRECISION, Bounded, ends, rounded, spread
 from generators.ops.contraction import bilinear
+from generators.ops.layout import ints_of
 from generators.ops.slots import flag
 from generators.ops.spec import AttrRule, Call, Draw, OpSpec, ResultRule, TypeRuleError, Types
 from generators.ops.windows import (
@@ -18,7 +19,6 @@ from generators.ops.windows import (
     covered,
     extent,
     given,
-    ints,
     padded,
     product_of,
     slid,
@@ -65,9 +65,9 @@ def _type(spatial: int) -> ResultRule:
         x = operands[0]
         if x.rank != spatial + 2 or 0 in x.shape[1:]:
             raise TypeRuleError(f"cannot pool {x} over {spatial} dimensions")
-        kernel, stride = ints(attrs, "kernel", spatial, 1), ints(attrs, "stride", spatial, 1)
-        padding = ints(attrs, "padding", spatial, 0)
-        dilation = ints(attrs, "dilation", spatial, 1) if "dilation" in attrs else (1,) * spatial
+        kernel, stride = ints_of(attrs, "kernel", spatial, 1), ints_of(attrs, "stride", spatial, 1)
+        padding = ints_of(attrs, "padding", spatial, 0)
+        dilation = ints_of(attrs, "dilation", spatial, 1) if "dilation" in attrs else (1,) * spatial
         sizes = slid(x.shape[2:], kernel, stride, padding * 2, dilation)
         for i, size in enumerate(x.shape[2:]):
             if padding[i] > kernel[i] // 2:

@@ -42,17 +42,6 @@ def activations(spatial: int) -> Slot:
 # ---- attributes ---------------------------------------------------------------------------------------
 
 
-def ints(attrs: Mapping[str, Attr], key: str, length: int, least: int) -> Ints:
-    """An attribute that is a tuple of that many ints, none below `least`."""
-    value = attrs[key]
-    if not isinstance(value, tuple) or len(value) != length:
-        raise TypeRuleError(f"{key} {value!r} is not a tuple of {length} ints")
-    whole = tuple(i for i in value if isinstance(i, int) and not isinstance(i, bool))
-    if len(whole) < length or any(i < least for i in whole):
-        raise TypeRuleError(f"{key} {value!r} holds something that is not an int of at least {least}")
-    return whole
-
-
 def given(attrs: Mapping[str, Attr], *keys: str) -> tuple[Ints, ...]:
     """Attributes that are tuples of ints, by name."""
     found = (attrs[key] for key in keys)

@@ -21,8 +21,6 @@ WORLDS = (1, 2, 3, 4, 8)
 """Numbers of ranks that most strategies are run with."""
 Reason = Callable[[Training, int], str | None]
 """Why a strategy cannot run a training run on so many ranks, or None."""
-MISSING: Mapping[str, Mapping[str, str]] = {"torch": {"lamb": "PyTorch has no LAMB"}}
-"""What a whole framework does not have: traits of runs and why, by framework."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +70,7 @@ class Strategy:
 
     def refusal(self, training: Training, world: int) -> str | None:
         """Why it cannot run a training run on so many ranks: its framework's reason, or its own."""
-        missing = MISSING.get(self.framework, {})
-        return next((why for trait, why in missing.items() if trait in training.traits), None) or self.unsupported(
-            training, world
-        )
+        return first_reason(*MISSING.get(self.framework, ()), self.unsupported)(training, world)
 
     def processes(self, world: int) -> int:
         """How many processes run on so many ranks or devices."""
@@ -103,6 +98,10 @@ def columns_of_samples(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> s
 def refuses(trait: str, why: str) -> Reason:
     """A reason wherever a run has this trait (`Training.traits`)."""
     return lambda training, world: why if trait in training.traits else None
+
+
+MISSING: Mapping[str, tuple[Reason, ...]] = {"torch": (refuses("lamb", "PyTorch has no LAMB"),)}
+"""What a whole framework does not have."""
 
 
 def even_parts(why: str) -> Reason:

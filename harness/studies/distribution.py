@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -99,8 +99,8 @@ def compared(
     farthest = max(range(len(ranks)), key=lambda rank: (not each[rank].consistent, each[rank].largest))
     ours, part, ratio = _ours(judgement)
     wrong = not each[farthest].consistent or ours == "deviates"
-    return Result(
-        blank.model, blank.input, blank.setting, blank.quarter, blank.outcome,
+    return replace(
+        blank,
         close=each[farthest].consistent,
         largest=each[farthest].largest,
         finite=all(one.finite for one in each),
@@ -109,8 +109,7 @@ def compared(
         ratio=ratio,
         undetermined=judgement.undetermined / judgement.elements if judgement.elements else None,
         cluster=_cluster(training, base, ranks[farthest], arrays["x"]) if wrong else "",
-        cpu=blank.cpu,
-    )  # fmt: skip
+    )
 
 
 def _ours(judgement: Judgement) -> tuple[str, str, float | None]:

@@ -101,6 +101,7 @@ def test_ranges_fit_in_the_levels() -> None:
                 back = (levels(finite, np.asarray(scale), zero_point, dtype) - zero_point) * scale
                 assert np.abs(back - finite).max() <= 0.51 * scale
     assert quantization.parameters(np.zeros(3), "int8", True) == (1.0, 0)
+    assert quantization.parameters(np.array([1e300]), "int8", True) == (1.0, 0)
 
 
 def _product() -> Case:
