@@ -73,16 +73,17 @@ def _pow(args: Sequence[Bounded], call: Call) -> Bounded:
     """C Annex F.10.4.4 in every special case (pow(x, 0) = pow(1, y) = 1 even for NaN); 16 ulp.
 
     x^y is monotone in x on each side of 0, and in y. A negative base takes an exact exponent: an inexact one
-    is an integer for some back ends, and for others a hair beside it, where the result is NaN."""
+    is an integer for some back ends, and for others a hair beside it, where the result is NaN.
+    np.power, unlike np.float_power, takes the root where one exponent, 0.5, goes with all: NaN of -inf, -0 of -0."""
     x, y = args
     with np.errstate(all="ignore"):
-        value = np.power(x.value, y.value)
-        error = _corners(np.power, x, y, value)
+        value = np.float_power(x.value, y.value)
+        error = _corners(np.float_power, x, y, value)
         low, high = ends(x)
         across = (low < 0) & (high > 0)  # the turning point, or the pole
         at_zero = np.where(across, 0.0, x.value)
         y_low, y_high = ends(y)
-        error = np.maximum(error, spread(value, np.power(at_zero, y_low), np.power(at_zero, y_high)))
+        error = np.maximum(error, spread(value, np.float_power(at_zero, y_low), np.float_power(at_zero, y_high)))
         error = np.where((low < 0) & (y.error > 0), np.inf, error)
         odd = np.isfinite(y.value) & (np.fmod(y.value, 2.0) != 0) & (np.floor(y.value) == y.value)
         unsigned = np.zeros(np.shape(value), bool) if x.zero_sign else (x.value == 0) & odd

@@ -369,5 +369,4 @@ def _transposed(spatial: int) -> OpSpec:
 
 
 CONV = (conv1d, conv2d, _transposed(2))
-SELDOM_CONV = (conv3d, _transposed(1))
-YOUNG_CONV = (_transposed(3),)
+SELDOM_CONV = (conv3d, _transposed(1), _transposed(3))

@@ -15,7 +15,7 @@ from generators.ops.losses import CLASSES, REDUCTIONS, SCORES, check_reduction, 
 from generators.ops.slots import computed, floating, like, one_of, tensor
 from generators.ops.softmax import log_softmax
 from generators.ops.spec import AttrRule, Call, OpSpec, Reference, ResultRule, Slot, Spelling, TypeRuleError, Types
-from generators.ops.sums import summed
+from generators.ops.sums import scaled_product, summed
 from generators.ops.unary import UNARY
 
 Array = np.ndarray
@@ -96,10 +96,11 @@ def _weighted(scores: Bounded, classes: Bounded, weight: Bounded, call: Call, sm
     kept = classes.value != call.attrs["ignore"]
     weights = weight.map(lambda a: np.where(kept, a[classes.value], 0.0))
     right = scores.map(lambda a: np.squeeze(np.take_along_axis(a, places, 1), 1))
-    terms = negated(multiply(weight.map(lambda a: a[classes.value]), right))
+    times = scaled_product if smoothing else multiply  # the factors of smoothing may apply before the weights
+    terms = negated(times(weight.map(lambda a: a[classes.value]), right))
     if smoothing:
         each = weight.map(lambda a: np.broadcast_to(a.reshape(-1, *[1] * (scores.value.ndim - 2)), scores.value.shape))
-        spread = summed(negated(multiply(each, scores)), partial(np.sum, axis=1), count)
+        spread = summed(negated(times(each, scores)), partial(np.sum, axis=1), count, overflows=False)
         factors = (1 - smoothing, smoothing / count)
         parts = [multiply(exactly(factor, x), x) for factor, x in zip(factors, (terms, spread), strict=True)]
         terms = add(parts[0], parts[1])

@@ -14,7 +14,7 @@ from generators.ops.composed import chosen, compute, given, negated, shared, und
 from generators.ops.losses import CLASSES, REDUCTIONS, check_reduction, reduced
 from generators.ops.slots import computed, floating, like, one_of, tensor
 from generators.ops.spec import AttrRule, Call, OpSpec, Reference, ResultRule, Slot, TypeRuleError, Types
-from generators.ops.sums import summed
+from generators.ops.sums import scaled_square, summed
 
 Array = np.ndarray
 Attrs = Mapping[str, Attr]
@@ -47,7 +47,8 @@ def _soft_margin(args: Sequence[Bounded], call: Call) -> Bounded:
     """log(1 + exp(-x y)), undetermined where the exponential alone overflows: the formula is documented as such."""
     x, y = args
     product = negated(multiply(x, y))
-    over = product.value + product.error > np.log(PRECISION[product.dtype].largest) - 1
+    with np.errstate(all="ignore"):
+        over = product.value + product.error > np.log(PRECISION[product.dtype].largest) - 1
     return reduced(undetermined(softplus(product), over), call)
 
 
@@ -84,11 +85,12 @@ def _cosine_embedding(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _distance(x: Bounded, y: Bounded, p: float) -> Bounded:
-    """The 1-norm or 2-norm of x - y + EPSILON, along the last axis. Squares that vanish count as flushed."""
+    """The 1-norm or 2-norm of x - y + EPSILON, along the last axis. Squares that vanish count as flushed; those that
+    overflow are undetermined: of one element, |d| is as good."""
     d = add(add(x, y, -1.0), given(EPSILON, x.dtype))
     if p == 1.0:
         return summed(_magnitude(d), partial(np.sum, axis=-1), d.value.shape[-1])
-    return _root(_dot(d, d))
+    return _root(summed(scaled_square(d), partial(np.sum, axis=-1), d.value.shape[-1], overflows=False))
 
 
 def _magnitude(x: Bounded) -> Bounded:

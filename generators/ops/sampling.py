@@ -31,7 +31,9 @@ def _accepts_grid(type_: TensorType, earlier: Types) -> bool:
 
 def _fresh_grid(d: Draw, earlier: Types) -> TensorType:
     x = earlier[0]
-    return TensorType(x.dtype, (x.shape[0], draw_dim(d, 5, zero=False), draw_dim(d, 5, zero=False), 2))
+    room = MAX_ELEMENTS // (x.shape[0] * x.shape[1])
+    rows = draw_dim(d, min(room, 5), zero=False)
+    return TensorType(x.dtype, (x.shape[0], rows, draw_dim(d, min(room // rows, 5), zero=False), 2))
 
 
 def _sampled_type(operands: Types, attrs: Attrs) -> TensorType:

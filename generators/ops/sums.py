@@ -15,11 +15,15 @@ Collect = Callable[[Array], Array]
 """Sums (or multiplies) float64 terms along the axes of a reduction or a scan."""
 
 
+def scaled_product(x: Bounded, y: Bounded) -> Bounded:
+    """x y, of which an overflow is left open: back ends may scale beforehand, or multiply in a wider dtype."""
+    product = multiply(x, y)
+    overflow = np.isfinite(x.value) & np.isfinite(y.value) & ~np.isfinite(product.value)
+    return Bounded(product.value, np.where(overflow, np.inf, product.error), x.dtype)
+
+
 def scaled_square(x: Bounded) -> Bounded:
-    """x^2, of which an overflow is left open: back ends may scale beforehand, or square in a wider dtype."""
-    square = multiply(x, x)
-    overflow = np.isfinite(x.value) & ~np.isfinite(square.value)
-    return Bounded(square.value, np.where(overflow, np.inf, square.error), x.dtype)
+    return scaled_product(x, x)
 
 
 def summed(x: Bounded, collect: Collect, terms: int | Array, overflows: bool = True) -> Bounded:

@@ -32,8 +32,8 @@ class Target:
                arrays to a list of output arrays. It may use INPUTS, PARAMETERS and OUTPUTS of the program
     packages:  PyPI distributions and the least version that this was written for
     stride:    in a hunt over many targets, this one runs on one case in `stride` (slow compilers)
-    refuses:   what the back end does not implement although its dialect can say it:
-               (operator or *, dtype of the result or of operand 0) -> why
+    refuses:   what the back end does not implement although its dialect can say it: (operator, an operator's
+               "name attribute=value" or *, dtype of the result or of operand 0) -> why
     record:    the file of harness/backends/refusals that says the same of the rare dtypes, measured on the first
                target that names it (empty: none)
     device:    "cpu", or "cuda" for what needs a GPU
@@ -67,8 +67,9 @@ class Target:
             return reason
         for node in graph.nodes:
             dtypes = [node.type.dtype, *(graph.types[o].dtype for o in node.operands)]
+            forms = [node.op, *(f"{node.op} {key}={value}" for key, value in node.attrs), "*"]
             for dtype in dtypes[:2]:
-                why = self.refuses.get((node.op, dtype)) or self.refuses.get(("*", dtype))
+                why = next((self.refuses[form, dtype] for form in forms if (form, dtype) in self.refuses), None)
                 if why:
                     return f"{node.op}: {why}"
             for dtype in dtypes:

@@ -10,6 +10,8 @@ from harness.dialects import TENSORFLOW
 REFUSES: dict[tuple[str, str], str] = {
     ("max_pool3d", "float64"): "MaxPool3D takes float at most",
     ("avg_pool3d", "float64"): "AvgPool3D has a CPU kernel for float only",
+    ("spectral_norm", "bfloat16"): "Svd takes no bfloat16",
+    ("spectral_norm", "float16"): "Svd has no kernel for half",
 }
 """(operator, dtype) that the dialect can say and TensorFlow has no kernel for."""
 

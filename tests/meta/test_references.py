@@ -1,0 +1,54 @@
+"""References where the arithmetic that they are computed with, or an intermediate result, would mislead them."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from generators.graph import Attr, TensorType
+from generators.graphs import SeededDraw
+from generators.ops import OPS
+from generators.ops.bounded import Bounded, leaf
+from generators.ops.composed import compute
+
+
+def _of(operator: str, *arrays: np.ndarray, **attrs: Attr) -> Bounded:
+    return compute(OPS[operator], *(leaf(array) for array in arrays), **attrs)
+
+
+@pytest.mark.parametrize("exponents", [np.array(0.5), np.array([0.5, 0.5])])
+def test_the_power_of_one_half_is_no_square_root(exponents: np.ndarray) -> None:
+    """C11, F.10.4.4: pow(-inf, y) is +inf for y > 0 that is no odd integer, pow(-0, y) is +0."""
+    result = _of("pow", np.array([-inf, -0.0]), exponents)
+    assert result.value.tolist() == [inf, 0.0]
+    assert not np.signbit(result.value).any()
+    assert not result.undetermined.any()
+
+
+def test_a_distance_whose_square_overflows_is_undetermined() -> None:
+    far, near = np.array([[3e30]], np.float32), np.array([[3e10]], np.float32)
+    zero = np.zeros((1, 1), np.float32)
+    assert _of("pairwise_distance", far, zero, p=2.0).undetermined.all()
+    assert not _of("pairwise_distance", near, zero, p=2.0).undetermined.any()
+    assert not _of("pairwise_distance", far, zero, p=1.0).undetermined.any()
+
+
+def test_a_smoothed_loss_may_be_weighed_after_it_was_smoothed() -> None:
+    """Half of 4 x 32,768 overflows in float16 or not, as the factors are ordered."""
+    scores = np.array([[-32768.0, 0.0]], np.float16)
+    classes, weights = np.array([0]), np.array([4.0, 1.0], np.float16)
+    attrs = {"ignore": -100, "reduction": "sum"}
+    assert _of("cross_entropy_weighted", scores, classes, weights, smoothing=0.5, **attrs).undetermined.all()
+    plain = _of("cross_entropy_weighted", scores, classes, weights, smoothing=0.0, **attrs)
+    assert plain.value == inf
+    assert not plain.undetermined.any()
+
+
+@pytest.mark.parametrize("image", [(17, 33, 3, 1), (1, 1, 33, 33), (33, 33, 1, 1)])
+def test_a_large_image_is_sampled_at_few_points(image: tuple[int, ...]) -> None:
+    slot, earlier = OPS["grid_sample"].operands[1], (TensorType("float32", image),)
+    for seed in range(100):
+        grid = slot.fresh(SeededDraw(str(seed)), earlier)
+        assert slot.accepts(grid, earlier), grid
