@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from generators.graph import FLOATS, Graph, GraphError, Node
 from generators.graphs import Case
-from generators.ops import DRAWN, OPS, check
+from generators.ops import OPS, check
 from generators.ops.spec import Unsupported
 from harness import culprit, probe
 from harness.backends import Target
@@ -54,7 +54,7 @@ class Campaign:
         nearby = [
             issue
             for issue in self.issues
-            if self._applies(issue, target) and any(_covers(issue, case.graph, node) for node in case.graph.nodes)
+            if self._applies(issue, target) and any(self._covers(issue, case.graph, node) for node in case.graph.nodes)
         ]
         if not nearby:
             return case, discrepancy
@@ -95,9 +95,14 @@ class Campaign:
             concerned = issue.concerns(
                 target.name, version, self.lab.question.oracles, discrepancy.symptom, discrepancy.message
             )
-            if concerned and self._applies(issue, target) and _covers(issue, graph, node):
+            if concerned and self._applies(issue, target) and self._covers(issue, graph, node):
                 return issue
         return None
+
+    def _covers(self, issue: KnownIssue, graph: Graph, node: Node) -> bool:
+        """Is the node one of the entry's? A question that runs the graph at other sizes runs it empty, too."""
+        issue = replace(issue, empty=False) if self.lab.question.resizes else issue
+        return issue.covers(node.op, node.type, [graph.types[name] for name in node.operands])
 
     def _applies(self, issue: KnownIssue, target: Target) -> bool:
         return issue.names(target.name) and issue.threads <= self.lab.pool.limits.threads
@@ -192,10 +197,6 @@ class Campaign:
         return self.verdict(target, twin).status if twin else None
 
 
-def _covers(issue: KnownIssue, graph: Graph, node: Node) -> bool:
-    return issue.covers(node.op, node.type, [graph.types[name] for name in node.operands])
-
-
 _WIDE = {"complex64": "complex128", **dict.fromkeys(set(FLOATS) - {"float64"}, "float64")}
 
 
@@ -224,6 +225,6 @@ def float64_twin(case: Case) -> Case | None:
     return Case(twin, arrays)
 
 
-def operators_for(target: Target, names: Sequence[str] = DRAWN) -> list[str]:
+def operators_for(target: Target, names: Sequence[str]) -> list[str]:
     """Those of the operators that the target's dialect can express for some types."""
     return [name for name in names if not isinstance(getattr(OPS[name], target.dialect.name), Unsupported)]

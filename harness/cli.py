@@ -16,7 +16,7 @@ from rich.table import Table
 from generators import caseio
 from generators.graph import COMPLEX, MEASURED, GraphError
 from generators.graphs import FAVOURED, MAX_NODES, Case
-from generators.ops import DRAWN, OPS
+from generators.ops import OPS
 from generators.ops.spec import OpSpec, Unsupported
 from harness import census, known_issues, probe
 from harness import coverage as covered
@@ -169,7 +169,7 @@ def hunt(
     try:
         duration = seconds_of(budget)
         issues = known_issues.load(issues_file)
-        operators = named(operator_globs, OPS, "operator") if operator_globs else DRAWN
+        operators = named(operator_globs, OPS, "operator") if operator_globs else QUESTIONS[question].drawn
         favoured = named(dtype_globs, KINDS, "dtype that graphs favour") if dtype_globs else ()
         if favoured:
             operators = tuple(name for name in operators if not set(favoured).isdisjoint(involved(name)))

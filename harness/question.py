@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from generators.graph import Graph
 from generators.graphs import PLAIN, Case, Style
 from generators.inputs import Arrays
+from generators.ops import DRAWN
 from harness.backends import Target
 from oracles import arithmetic, forward
 from oracles.arithmetic import Arithmetic
@@ -29,6 +30,8 @@ class Question:
     traces:      outputs are values of the graph, so that any node can be made one and looked at
     style:       what its cases are made of
     concerns:    is it worth asking about this operator?
+    resizes:     are there runs at other sizes than the graph's, 0 among them?
+    untried:     operators that it draws only where asked for: what it allows them is not derived, or not tried
     ruled:       `expect` of a target whose arithmetic has rules of its own; without it such targets are not asked"""
 
     name: str
@@ -42,6 +45,8 @@ class Question:
     traces: bool = False
     style: Style = PLAIN
     concerns: Callable[[str], bool] = lambda operator: True
+    resizes: bool = False
+    untried: frozenset[str] = frozenset()
     ruled: Callable[[Case, Arithmetic], Expected] | None = None
 
     def expected(self, target: Target, case: Case) -> Expected:
@@ -53,6 +58,11 @@ class Question:
         if target.rules and not self.ruled:
             return f"what {target.rules.name} allows is derived for values of graphs only"
         return self.unsupported(target, graph)
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """Operators that its cases are drawn from."""
+        return tuple(name for name in DRAWN if name not in self.untried and self.concerns(name))
 
     @property
     def oracles(self) -> tuple[str, ...]:

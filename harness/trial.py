@@ -65,7 +65,7 @@ class Trial:
                 check(caseio.loads(self.replay.read_text(encoding="utf-8")))
             else:
                 question = self.campaign.lab.question
-                operators = [name for name in operators_for(targets[0]) if question.concerns(name)]
+                operators = operators_for(targets[0], question.drawn)
                 drawn = given(cases(self.max_nodes, operators, question.style))(check)
                 examples = settings().max_examples
                 if self.share > 1:  # the first example is always the simplest one

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 from generators.graphs import Case
-from generators.ops import DRAWN, OPS
+from generators.ops import OPS
 from generators.ops.spec import Unsupported
 from generators.sweep import sweep
 from harness.backends import Target
@@ -32,15 +32,15 @@ def test_gradients(target: Target, trial: Trial) -> None:
 
 
 NIGHT = nightly()
-SWEPT = OPS if NIGHT else DRAWN
-"""Gradients of young operators are swept in the nightly profile only."""
+SWEPT = tuple(filter(GRADIENT.concerns, OPS)) if NIGHT else GRADIENT.drawn
+"""Gradients of operators that are not drawn are swept in the nightly profile only."""
 
 
 def _sweep(operator: str) -> Iterator[Case]:
     return sweep(operator) if NIGHT else sweep(operator, 2 * settings().max_examples, GRADIENT.style.favoured)
 
 
-@pytest.mark.parametrize("operator", [name for name in SWEPT if GRADIENT.concerns(name)])
+@pytest.mark.parametrize("operator", SWEPT)
 def test_operator(swept: Target, operator: str, trial: Trial) -> None:
     """The sweep of one operator: all of it in the nightly profile, otherwise a fifth as many cases as the profile has
     examples."""

@@ -74,22 +74,7 @@ FAMILIES = (
 )
 """What hunts and campaigns draw most."""
 
-SELDOM = (
-    BITWISE,
-    DIVISION,
-    FUNCTIONS,
-    THRESHOLDS,
-    PAIRS,
-    MAGNITUDES,
-    RUNNING,
-    LOSSES,
-    PRODUCTS,
-    CONTRACTIONS,
-    SORTING,
-    PLACES,
-    ADAPTIVE,
-    SELDOM_CONV,
-    SELDOM_POOLING,
+UNDERIVED = (
     NORMS,
     NUMERALS,
     GRIDS,
@@ -112,6 +97,27 @@ SELDOM = (
     COMPLEX_TENSORS,
     ARRAYS,
 )
+"""Drawn seldom, and not by questions about derivatives: what cancels inside their formulas is not derived
+(docs/gradients.md)."""
+
+SELDOM = (
+    BITWISE,
+    DIVISION,
+    FUNCTIONS,
+    THRESHOLDS,
+    PAIRS,
+    MAGNITUDES,
+    RUNNING,
+    LOSSES,
+    PRODUCTS,
+    CONTRACTIONS,
+    SORTING,
+    PLACES,
+    ADAPTIVE,
+    SELDOM_CONV,
+    SELDOM_POOLING,
+    *UNDERIVED,
+)
 """What is drawn, too, some of it for each graph: the many would else crowd out the few that models are made of."""
 
 YOUNG = (QUANTIZATION,)
@@ -121,6 +127,7 @@ shown to raise no false alarm in random graphs."""
 OPS: dict[str, OpSpec] = {spec.name: spec for family in (*FAMILIES, *SELDOM, *YOUNG) for spec in family}
 DRAWN: tuple[str, ...] = tuple(spec.name for family in (*FAMILIES, *SELDOM) for spec in family)
 DRAWN_SELDOM: frozenset[str] = frozenset(spec.name for family in SELDOM for spec in family)
+WITHOUT_DERIVATIVE: frozenset[str] = frozenset(spec.name for family in UNDERIVED for spec in family)
 
 
 def check(graph: Graph) -> Graph:
@@ -156,7 +163,7 @@ def call_of(graph: Graph, index: int) -> Call:
     return Call(tuple(graph.types[o] for o in node.operands), node.attributes, node.type)
 
 
-__all__ = ["DRAWN", "DRAWN_SELDOM", "OPS", "Call", "OpSpec", "call_of", "check"]
+__all__ = ["DRAWN", "DRAWN_SELDOM", "OPS", "WITHOUT_DERIVATIVE", "Call", "OpSpec", "call_of", "check", "valid"]
 
 
 def valid(graph: Graph) -> bool:

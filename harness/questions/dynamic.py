@@ -123,4 +123,5 @@ DYNAMIC = Question(
     prepare=prepare,
     refusal=refusal,
     inherits=(FORWARD.name,),
+    resizes=True,
 )

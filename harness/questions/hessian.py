@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from generators.graphs import SMOOTH
+from generators.ops import WITHOUT_DERIVATIVE
 from harness.backends import hessians
 from harness.question import FORWARD, Question
 from harness.questions.gradient import GRADIENT
@@ -26,4 +27,5 @@ HESSIAN = Question(
     inherits=(FORWARD.name, GRADIENT.name, JVP.name),
     style=SMOOTH,
     concerns=concerns,
+    untried=WITHOUT_DERIVATIVE,
 )

@@ -16,7 +16,6 @@ from sensitivity import CASES, Catch, Sight, exit_statuses
 
 from generators import caseio
 from generators.graphs import PLAIN, Case, seeded_case
-from generators.ops import DRAWN
 from harness import known_issues
 from harness.backends import TARGETS, Target
 from harness.campaign import Campaign
@@ -34,7 +33,7 @@ SEED = 30
 def drawn(question: str, index: int) -> Case:
     """Case number `index` of a hunt with this question."""
     asked = QUESTIONS[question]
-    operators = None if asked.style is PLAIN else [name for name in DRAWN if asked.concerns(name)]
+    operators = None if asked.style is PLAIN else asked.drawn
     return asked.prepare(seeded_case(SEED, index, operators=operators, style=asked.style))
 
 

@@ -18,7 +18,6 @@ from rich.table import Table
 
 from generators import caseio
 from generators.graphs import Case, seeded_case
-from generators.ops import DRAWN
 from harness import known_issues
 from harness.backends import TARGETS
 from harness.campaign import Campaign
@@ -37,8 +36,7 @@ SEEDS = (20, 21, 22, 23, 24)
 @cache
 def drawn(seed: int, question: Question = FORWARD) -> tuple[Case, ...]:
     """The cases of one hunt: the same generator and size as a real one's."""
-    operators = [name for name in DRAWN if question.concerns(name)]
-    return tuple(seeded_case(seed, index, operators=operators, style=question.style) for index in range(CASES))
+    return tuple(seeded_case(seed, index, operators=question.drawn, style=question.style) for index in range(CASES))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, seeded_case
-from generators.ops import DRAWN, check
+from generators.ops import check
 from generators.ops.bounded import Bounded
 from harness import known_issues
 from harness.backends import TARGETS, gradients
@@ -144,7 +144,7 @@ def scalar(case: Case) -> float:
 def test_whole_graphs_agree_with_their_differences() -> None:
     """The accumulated value against central differences of the whole graph, element by element, in float64."""
     compared = 0
-    operators = [name for name in DRAWN if differentiable(name)]
+    operators = GRADIENT.drawn
     style = replace(SMOOTH, favoured=("float64",), mixture=(("normal", "uniform"),))
     for number in range(40):
         case = seeded_case(3, number, 4, operators, style)
@@ -176,7 +176,7 @@ def test_correct_gradients_are_accepted_well_inside_the_tolerance(pool: Pool) ->
     allowed: list[float] = []
     issues = [i for i in known_issues.load(KNOWN_ISSUES) if i.names(target.name)]
     known = {name for i in issues for name in i.operators}
-    operators = [name for name in DRAWN if differentiable(name) and name not in known]
+    operators = [name for name in GRADIENT.drawn if name not in known]
     for number in range(40):
         case = seeded_case(4, number, 5, operators, SMOOTH)
         seen = lab.examine(case, [target])

@@ -12,14 +12,13 @@ from mode_faults import MODES
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, Style, seeded_case
 from generators.inputs import SMOOTH_CHOICES
-from generators.ops import DRAWN, check
+from generators.ops import check
 from harness.backends import TARGETS
 from harness.campaign import Campaign
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions import QUESTIONS
 from harness.questions.autocast import AUTOCAST
-from harness.questions.gradient import differentiable
 from harness.questions.hessian import HESSIAN
 from harness.questions.jvp import JVP
 from harness.questions.vmap import VMAP
@@ -115,7 +114,7 @@ def test_tangents_of_functions(op: str, slope) -> None:
 def test_forwards_and_backwards_agree() -> None:
     """<weights, J tangents> = <J' weights, tangents>, in float64 and for each of two accumulations."""
     compared = 0
-    operators = [name for name in DRAWN if differentiable(name)]
+    operators = JVP.drawn
     for number in range(20):
         case = seeded_case(11, number, 2, operators, JVP.style)
         pushed, pulled = jvp.expect(case), gradient.expect(case)
