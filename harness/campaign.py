@@ -100,7 +100,9 @@ class Campaign:
         return None
 
     def _covers(self, issue: KnownIssue, graph: Graph, node: Node) -> bool:
-        """Is the node one of the entry's? A question that runs the graph at other sizes runs it empty, too."""
+        """Is the node one of the entry's, as it runs? A question with runs at other sizes runs it empty, too."""
+        graph = self.lab.question.ran(graph)
+        node = next(other for other in graph.nodes if other.name == node.name)
         issue = replace(issue, empty=False) if self.lab.question.resizes else issue
         return issue.covers(node.op, node.type, [graph.types[name] for name in node.operands])
 

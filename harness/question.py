@@ -30,6 +30,7 @@ class Question:
     traces:      outputs are values of the graph, so that any node can be made one and looked at
     style:       what its cases are made of
     concerns:    is it worth asking about this operator?
+    ran:         the graph that runs in place of a drawn one: the same names, other dtypes
     resizes:     are there runs at other sizes than the graph's, 0 among them?
     untried:     operators that it draws only where asked for: what it allows them is not derived, or not tried
     ruled:       `expect` of a target whose arithmetic has rules of its own; without it such targets are not asked"""
@@ -45,6 +46,7 @@ class Question:
     traces: bool = False
     style: Style = PLAIN
     concerns: Callable[[str], bool] = lambda operator: True
+    ran: Callable[[Graph], Graph] = lambda graph: graph
     resizes: bool = False
     untried: frozenset[str] = frozenset()
     ruled: Callable[[Case, Arithmetic], Expected] | None = None

@@ -79,7 +79,7 @@ def _groups(graph: Graph, size: int) -> Iterator[tuple[Place, ...]]:
 
 
 def resized(graph: Graph, places: tuple[Place, ...], size: int) -> Graph | None:
-    """The graph with these places of that size, types inferred anew; None where that is not valid."""
+    """The graph with these places of that size, types inferred anew; None where that is not valid or changes a rank."""
     leaves = []
     for leaf in graph.leaves:
         shape = tuple(size if (leaf.name, axis) in places else d for axis, d in enumerate(leaf.type.shape))
@@ -88,8 +88,10 @@ def resized(graph: Graph, places: tuple[Place, ...], size: int) -> Graph | None:
         role = "input" if changes else leaf.role
         leaves.append(replace(leaf, type=TensorType(leaf.type.dtype, shape), role=role))
     new = retyped_graph(Graph(tuple(leaves), graph.nodes, graph.outputs))
+    if new is None or any(a.type.rank != b.type.rank for a, b in zip(new.nodes, graph.nodes, strict=True)):
+        return None  # coordinates with more places pick smaller pieces
     try:
-        return check(new) if new else None
+        return check(new)
     except GraphError:
         return None
 

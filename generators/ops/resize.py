@@ -180,7 +180,8 @@ def _antialiased(old: int, new: int, mode: str, dtype: str) -> Bounded:
 
 
 def _resampled(weights: Callable[[int, int, str, str], Bounded]) -> Callable[[Sequence[Bounded], Call], Bounded]:
-    """Rows, then columns, in any order; what a number that is not finite may go into is undetermined."""
+    """Rows, then columns, in any order; what a number that is not finite may go into is undetermined, and so is what one
+    beyond a fourth of the dtype's range goes into: magnitudes of weights add up to at most 3/2 (Keys' kernel)."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
         x, mode = args[0], str(call.attrs.get("mode", "center"))
@@ -189,7 +190,8 @@ def _resampled(weights: Callable[[int, int, str, str], Bounded]) -> Callable[[Se
         plain = np.isfinite(x.value) & np.isfinite(x.error)
         clean = Bounded(np.where(plain, x.value, 0.0), np.where(plain, x.error, 0.0), x.dtype)
         reach = [((w.value != 0) | (w.error > 0)).astype(np.float64) for w in (rows, columns)]
-        lost = np.einsum("Hh,Ww,nchw->ncHW", *reach, (~plain).astype(np.float64)) > 0
+        wild = ~plain | (np.abs(clean.value) > PRECISION[x.dtype].largest / 4)
+        lost = np.einsum("Hh,Ww,nchw->ncHW", *reach, wild.astype(np.float64)) > 0
         half = bilinear(lambda w, a: np.einsum("Hh,nchw->ncHw", w, a), rows, clean, rows.value.shape[1] + 2)
         whole = bilinear(lambda w, a: np.einsum("Ww,nchw->nchW", w, a), columns, half, columns.value.shape[1] + 2)
         return Bounded(whole.value, np.where(lost, np.inf, whole.error), x.dtype)

@@ -56,12 +56,19 @@ def _states_dtype(target: Target, graph: Graph, after: Graph) -> str | None:
     return None
 
 
+def ran(graph: Graph) -> Graph:
+    """The graph with its casts; as drawn where they cannot be told."""
+    after = autocast.rewritten(graph)
+    return after if isinstance(after, Graph) else graph
+
+
 AUTOCAST = Question(
     autocast.NAME,
     autocast.expect,
     program,
     unsupported,
     prepare=autocast.prepare,
+    ran=ran,
     inherits=(FORWARD.name,),
     style=Style(("float32",), (FLOAT_CHOICES, FLOAT_CHOICES, FLOAT_CHOICES, MIXED_CHOICES)),
 )

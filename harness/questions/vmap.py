@@ -14,6 +14,7 @@ _REFUSALS: Patterns = (
         "not implemented for 'UInt(16|32|64)'",
         "its batching rule uses a kernel without this dtype",
     ),
+    ("torch", "Batching rule not implemented for", "no batching rule"),
     ("torch", "vmap: .*(data-dependent|dynamic shape|is not possible)", "what it says that vmap cannot do"),
     ("tensorflow", "No pfor vectorization defined|No converter defined for", "no converter (RegisterPFor)"),
     ("jax", "Batching rule for .* not implemented", "no batching rule"),
