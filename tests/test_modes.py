@@ -9,6 +9,7 @@ from harness.question import Question
 from harness.questions.autocast import AUTOCAST
 from harness.questions.hessian import HESSIAN
 from harness.questions.jvp import JVP
+from harness.questions.policy import POLICY
 from harness.questions.vmap import VMAP
 from harness.trial import Trial
 
@@ -27,4 +28,12 @@ def test_autocast(prompt: Target, trial: Trial) -> None:
     if prompt.dialect.name != "torch" or prompt.device != "cpu":
         pytest.skip(f"{prompt.name}: autocast on the CPU is PyTorch's")
     asking = trial.asking(AUTOCAST, share=3)
+    asking.run([prompt], asking.alone(prompt))
+
+
+def test_policy(prompt: Target, trial: Trial) -> None:
+    """Each drawn case as a layer with a mixed-precision policy."""
+    if prompt.dialect.name != "tensorflow":
+        pytest.skip(f"{prompt.name}: layers with a policy are Keras', written for TensorFlow")
+    asking = trial.asking(POLICY, share=3)
     asking.run([prompt], asking.alone(prompt))

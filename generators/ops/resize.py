@@ -180,7 +180,7 @@ def _antialiased(old: int, new: int, mode: str, dtype: str) -> Bounded:
 
 
 def _resampled(weights: Callable[[int, int, str, str], Bounded]) -> Callable[[Sequence[Bounded], Call], Bounded]:
-    """Rows, then columns, in any order; what a number that is not finite may go into is undetermined, and so is what one
+    """Rows, then columns, in any order. What a number that is not finite may go into is undetermined, so is what one
     beyond a fourth of the dtype's range goes into: magnitudes of weights add up to at most 3/2 (Keys' kernel)."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:

@@ -82,18 +82,26 @@ class Target:
         """The source text of a standalone program: `load(parameters)` returns `run(*inputs) -> outputs`."""
         return self.text(graph, self.load, {}, [graph.types[name] for name in graph.outputs])
 
-    def text(self, graph: Graph, load: str, further: Mapping[str, TensorType], outputs: Sequence[TensorType]) -> str:
+    def text(
+        self,
+        graph: Graph,
+        load: str,
+        further: Mapping[str, TensorType],
+        outputs: Sequence[TensorType],
+        given: Graph | None = None,
+    ) -> str:
         """A program with this `load`, which returns outputs of these types and takes further inputs after the
-        graph's own."""
-        inputs = {**{leaf.name: leaf.type for leaf in graph.inputs}, **further}
-        imports, load = self.spoken(graph, load, outputs)
+        graph's own. given: the graph whose leaves have the types that the program gets, if the model's are others."""
+        leaves = given or graph
+        inputs = {**{leaf.name: leaf.type for leaf in leaves.inputs}, **further}
+        imports, load = self.spoken(graph, load, [*outputs, *(leaf.type for leaf in leaves.leaves)])
         header = [
             imports,
             "",
             f"TARGET = {self.name!r}",
             "# name: (dtype, shape), in the order that the model takes them",
             f"INPUTS = {types_text(inputs.items())}",
-            f"PARAMETERS = {types_text((leaf.name, leaf.type) for leaf in graph.parameters)}",
+            f"PARAMETERS = {types_text((leaf.name, leaf.type) for leaf in leaves.parameters)}",
             f"OUTPUTS = {[(t.dtype, t.shape) for t in outputs]!r}",
         ]
         return "\n".join(header) + "\n\n\n" + self.dialect.source(graph, load)

@@ -10,12 +10,26 @@ from harness.questions.hessian import HESSIAN
 from harness.questions.jvp import JVP
 from harness.questions.layouts import LAYOUTS
 from harness.questions.metamorphic import METAMORPHIC
+from harness.questions.policy import POLICY
 from harness.questions.quantized import QUANTIZED
 from harness.questions.repeat import REPEAT
 from harness.questions.vmap import VMAP
 
 QUESTIONS: dict[str, Question] = {
     question.name: question
-    for question in (FORWARD, DYNAMIC, METAMORPHIC, LAYOUTS, REPEAT, GRADIENT, JVP, HESSIAN, VMAP, AUTOCAST, QUANTIZED)
+    for question in (
+        FORWARD,
+        DYNAMIC,
+        METAMORPHIC,
+        LAYOUTS,
+        REPEAT,
+        GRADIENT,
+        JVP,
+        HESSIAN,
+        VMAP,
+        AUTOCAST,
+        POLICY,
+        QUANTIZED,
+    )
 }
 """By the name that findings and known issues carry, and that `--question` takes."""
