@@ -72,7 +72,8 @@ def _tanhshrink(args: Sequence[Bounded], call: Call) -> Bounded:
     p = PRECISION[x.dtype]
     result = monotone(lambda v: v - np.tanh(v), x, 0.5)
     with np.errstate(all="ignore"):
-        own = (10 * p.unit + 4 * U64) * np.tanh(np.abs(x.value) + x.error) + np.where(x.value == 0, 0.0, p.tiny)
+        own = (10 * p.unit + 4 * U64) * np.tanh(np.abs(x.value) + x.error)
+        own += np.where((x.value == 0) & (x.error == 0), 0.0, p.tiny)
         own = np.where(np.isfinite(x.value), own, 0.0)
     return replace(result, error=result.error + own)
 

@@ -214,7 +214,7 @@ TARGETS = (
     ),
     Target(
         "torch-inductor-fast",
-        "torch",
+        "torch-fast",  # a worker of its own: what GCC links for unsafe math flushes subnormal numbers in all that follows
         _MODULES,
         TORCH,
         _CALL.format(compiled=_torch_compile("inductor", options=_UNSAFE)),
