@@ -97,8 +97,8 @@ UNDERIVED = (
     COMPLEX_TENSORS,
     ARRAYS,
 )
-"""Drawn seldom, and not by questions about derivatives: what cancels inside their formulas is not derived
-(docs/gradients.md)."""
+"""Drawn seldom. Many have formulas of several steps, of which only the value with its ordinary roundings is derived:
+neither derivatives (docs/gradients.md) nor arithmetic that reassociates are asked of them in drawn graphs."""
 
 SELDOM = (
     BITWISE,
@@ -127,7 +127,7 @@ shown to raise no false alarm in random graphs."""
 OPS: dict[str, OpSpec] = {spec.name: spec for family in (*FAMILIES, *SELDOM, *YOUNG) for spec in family}
 DRAWN: tuple[str, ...] = tuple(spec.name for family in (*FAMILIES, *SELDOM) for spec in family)
 DRAWN_SELDOM: frozenset[str] = frozenset(spec.name for family in SELDOM for spec in family)
-WITHOUT_DERIVATIVE: frozenset[str] = frozenset(spec.name for family in UNDERIVED for spec in family)
+UNDERIVED_OPS: frozenset[str] = frozenset(spec.name for family in UNDERIVED for spec in family)
 
 
 def check(graph: Graph) -> Graph:
@@ -163,7 +163,7 @@ def call_of(graph: Graph, index: int) -> Call:
     return Call(tuple(graph.types[o] for o in node.operands), node.attributes, node.type)
 
 
-__all__ = ["DRAWN", "DRAWN_SELDOM", "OPS", "WITHOUT_DERIVATIVE", "Call", "OpSpec", "call_of", "check", "valid"]
+__all__ = ["DRAWN", "DRAWN_SELDOM", "OPS", "UNDERIVED_OPS", "Call", "OpSpec", "call_of", "check", "valid"]
 
 
 def valid(graph: Graph) -> bool:

@@ -214,7 +214,7 @@ TARGETS = (
     ),
     Target(
         "torch-inductor-fast",
-        "torch-fast",  # a worker of its own: what GCC links for unsafe math flushes subnormal numbers in all that follows
+        "torch-fast",  # a worker of its own: what GCC links for unsafe math has all that follows flush subnormals
         _MODULES,
         TORCH,
         _CALL.format(compiled=_torch_compile("inductor", options=_UNSAFE)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from generators.graphs import SMOOTH, SeededDraw, build_case
-from generators.ops import WITHOUT_DERIVATIVE
+from generators.ops import UNDERIVED_OPS
 from harness.backends import gradients
 from harness.question import FORWARD, Question
 from oracles import gradient
@@ -27,5 +27,5 @@ GRADIENT = Question(
     inherits=(FORWARD.name,),
     style=SMOOTH,
     concerns=differentiable,
-    untried=WITHOUT_DERIVATIVE,
+    untried=UNDERIVED_OPS,
 )
