@@ -3,6 +3,7 @@ inductor on CUDA, eager also with TF32."""
 
 from __future__ import annotations
 
+from generators.graph import FLOATS
 from generators.ops.spec import Unsupported
 from harness.backends import hessians, mapping, tangents
 from harness.backends.gradients import TORCH_EAGER, torch_compiled
@@ -11,11 +12,12 @@ from harness.backends.target import Level, Target
 from harness.backends.text import before, swapped
 from harness.dialects import TORCH
 
-REFUSES: dict[tuple[str, str], str] = {}
-"""(operator, dtype) that the dialect can say and PyTorch has no kernel for."""
+_TRACED = "it checks its weights by their values, which a compiler that traces does not know"
+COMPILED_REFUSES = {(operator, dtype): _TRACED for operator in ("cov", "corrcoef") for dtype in FLOATS}
+"""(operator, dtype) that PyTorch has, and does not compile as one graph."""
 
 _UNSIGNED = "inductor promotes no uint16, uint32 or uint64"
-INDUCTOR_REFUSES = {**REFUSES, **{("*", dtype): _UNSIGNED for dtype in ("uint16", "uint32", "uint64")}}
+INDUCTOR_REFUSES = {**COMPILED_REFUSES, **{("*", dtype): _UNSIGNED for dtype in ("uint16", "uint32", "uint64")}}
 
 _MODULES = ("torch",)
 _PACKAGES = {"torch": "2.9"}
@@ -162,7 +164,6 @@ TARGETS = (
         _CALL.format(compiled="model"),
         _PACKAGES,
         Level("torch", 0),
-        refuses=REFUSES,
         record="torch",
         symbolic=_SYMBOLIC_EAGER,
         gradient=TORCH_EAGER,
@@ -176,7 +177,7 @@ TARGETS = (
         _EXPORT,
         _PACKAGES,
         Level("torch", 1),
-        refuses=REFUSES,
+        refuses=COMPILED_REFUSES,
         record="torch",
         stride=4,
         symbolic=_SYMBOLIC_EXPORT,
@@ -190,7 +191,7 @@ TARGETS = (
         _CALL.format(compiled=_torch_compile("aot_eager")),
         _PACKAGES,
         Level("torch", 2),
-        refuses=REFUSES,
+        refuses=COMPILED_REFUSES,
         record="torch",
         stride=4,
         symbolic=_SYMBOLIC.format(compiled=_torch_compile("aot_eager", dynamic=True), to=""),
@@ -233,7 +234,6 @@ TARGETS = (
         _CUDA.format(compiled="model"),
         _PACKAGES,
         Level("torch-cuda", 0),
-        refuses=REFUSES,
         record="torch",
         device="cuda",
     ),
@@ -245,7 +245,7 @@ TARGETS = (
         _CUDA_TF32.format(compiled="model"),
         _PACKAGES,
         Level("torch-cuda-tf32", 0),
-        refuses={**REFUSES, **TF32_REFUSES},
+        refuses=TF32_REFUSES,
         record="torch",
         device="cuda",
         rules=TORCH_TF32,

@@ -107,11 +107,11 @@ def test_what_is_composed_of_it_is_refused_with_the_reason() -> None:
     assert "composed" in (TARGETS["tvm-fast"].unsupported(case.graph) or "")
 
 
-@pytest.mark.parametrize("target", ["xla-fast", "xla-fastest", "torch-inductor-fast"])
-def test_what_is_reassociated_inside_an_operator_is_not_asked(target: str) -> None:
+@pytest.mark.parametrize("name", ["xla-fast", "xla-fastest", "torch-inductor-fast"])
+def test_what_is_reassociated_inside_an_operator_is_not_asked(name: str) -> None:
     """exp(s - max) of scores that are rounded once in one place and twice in another may overflow."""
     case = next(c for c in (seeded_case(0, i, 1, ("attention",)) for i in range(40)) if "float32" in str(c.graph))
-    assert "reassociation" in (FORWARD.why_not(TARGETS[target], case.graph) or "")
+    assert "reassociation" in (FORWARD.why_not(TARGETS[name], case.graph) or "")
 
 
 def test_every_composition_of_it_is_listed() -> None:
