@@ -132,7 +132,14 @@ def _avg(args: Sequence[Bounded], call: Call) -> Bounded:
         view = windows(padded(array, padding * 2, 0.0), kernel, stride, (1,) * len(kernel))
         return view.reshape(*call.result.shape, prod(kernel))
 
-    return average(sum_of(x.map(flat), count - 1), prod(kernel) if attrs["count_include_pad"] else count)
+    total = sum_of(x.map(flat), count - 1)
+    if attrs["count_include_pad"]:
+        return average(total, prod(kernel))
+    # the average with the padding may be flushed before it is divided by the share of the window that is not padding
+    with np.errstate(all="ignore"):
+        flushed = np.where((total.value != 0) | (total.error > 0), prod(kernel) / count * PRECISION[x.dtype].tiny, 0.0)
+    result = average(total, count)
+    return Bounded(result.value, result.error + np.where(prod(kernel) > count, flushed, 0.0), x.dtype)
 
 
 def _global_avg(args: Sequence[Bounded], call: Call) -> Bounded:

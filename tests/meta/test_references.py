@@ -52,3 +52,28 @@ def test_a_large_image_is_sampled_at_few_points(image: tuple[int, ...]) -> None:
     for seed in range(100):
         grid = slot.fresh(SeededDraw(str(seed)), earlier)
         assert slot.accepts(grid, earlier), grid
+
+
+def test_an_average_may_be_flushed_before_the_padding_is_taken_out() -> None:
+    """3e-38 by the six places of the window is no normal number; six times nothing is nothing."""
+    x = np.array([[[[3e-38]]]], np.float32)
+    attrs = {"kernel": (2, 3), "padding": (1, 1), "stride": (1, 1)}
+    result = _of("avg_pool2d", x, count_include_pad=False, **attrs)
+    assert np.all(result.error >= np.abs(result.value))
+    whole = _of("avg_pool2d", np.ones((1, 1, 2, 3), np.float32), count_include_pad=False, **attrs)
+    assert np.all(whole.error < 1e-6)
+
+
+def test_a_difference_of_subnormal_numbers_may_be_lost() -> None:
+    """tanh may flush an operand that is zero in float64 and a subnormal number to others."""
+    near_zero = Bounded(np.zeros(1), np.full(1, 1e-44), "float32")
+    assert compute(OPS["tanhshrink"], near_zero).error > 1e-38
+    assert compute(OPS["tanhshrink"], leaf(np.zeros(1, np.float32))).error == 0
+
+
+def test_cubic_weights_may_overflow_on_the_way() -> None:
+    attrs = {"size": (1, 3), "mode": "repeated"}
+    image = np.zeros((1, 1, 4, 1), np.float32)
+    image[..., 3, 0] = 3.18e38
+    assert _of("resize_cubic", image, **attrs).undetermined.all()
+    assert not _of("resize_cubic", image / 8, **attrs).undetermined.any()
