@@ -1,4 +1,4 @@
-"""onednn-deconvolution-bfloat16-nan: SpecialMismatch of torch-eager
+"""onednn-convolution-bfloat16-nan: SpecialMismatch of torch-eager
 
 exit status: 1 reproduced, 0 not reproduced, 77 not available here
 """
