@@ -7,8 +7,13 @@ from functools import cache
 from generators.graphs import SMOOTH, SeededDraw, build_case
 from generators.ops import UNDERIVED_OPS
 from harness.backends import gradients
+from harness.backends.documented import Patterns, refusal_of
 from harness.question import FORWARD, Question
 from oracles import gradient
+
+_REFUSALS: Patterns = (
+    ("torch", "is not differentiable with respect to argument", "what it says of weights and targets"),
+)
 
 
 @cache
@@ -24,6 +29,7 @@ GRADIENT = Question(
     program=gradients.program,
     unsupported=gradients.unsupported,
     arrays=gradient.given,
+    refusal=refusal_of(_REFUSALS),
     inherits=(FORWARD.name,),
     style=SMOOTH,
     concerns=differentiable,
