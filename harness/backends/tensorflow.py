@@ -20,6 +20,7 @@ _NOT_IN_XLA = {
     "slogdet": "LogMatrixDeterminant",
     "bessel_i0": "BesselI0",
     "resize_antialias": "ScaleAndTranslate",
+    "resize_cubic": "ResizeBicubic",
     "resize_area": "ResizeArea",
 }
 XLA_REFUSES: dict[tuple[str, str], str] = {
