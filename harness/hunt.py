@@ -136,7 +136,8 @@ def _child(options: Options, number: int, reports: multiprocessing.Queue) -> Non
     try:
         reports.put((number, _job(options, number, report), None))
     except Exception as error:  # told to the parent, which ends the hunt with it
-        reports.put((number, None, f"{type(error).__name__}: {error}"))
+        told = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
+        reports.put((number, None, ", ".join(told)))
 
 
 def _job(options: Options, number: int, progress: Progress) -> Tally:
@@ -170,10 +171,13 @@ def _job(options: Options, number: int, progress: Progress) -> Tally:
         index = number
         try:
             while not done():
-                drawn = seeded_case(options.seed, index, options.max_nodes, operators, style)
-                case = question.prepare(drawn)
                 chosen = [t for t in targets if index % max(1, t.stride // least) == 0]
-                _examine(campaign, case, chosen, tally)
+                try:
+                    drawn = seeded_case(options.seed, index, options.max_nodes, operators, style)
+                    _examine(campaign, question.prepare(drawn), chosen, tally)
+                except Exception as error:  # a bug of ours: it has to be found again
+                    error.add_note(f"case {index} of seed {options.seed}")
+                    raise
                 tally.seconds, tally.excused = dict(lab.seconds), Counter(campaign.excused)
                 tally.restarts, tally.unconfirmed = pool.restarts, pool.unconfirmed
                 progress(tally)

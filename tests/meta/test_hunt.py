@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from generators.graphs import Case, seeded_case
 from harness import hunt, known_issues
 from harness.backends import TARGETS, Level, Target
 from harness.cli import KNOWN_ISSUES
@@ -130,6 +132,24 @@ def test_same_seed_same_cases(tmp_path: Path) -> None:
 def test_a_hunt_that_ends_before_its_first_case_has_a_report(tmp_path: Path) -> None:
     options = hunt.Options((TARGETS["ort-all"],), 1.0, 1, 3, tmp_path)
     assert hunt.to_json(options, hunt.Tally(), 0.5)["targets"] == {"ort-all": dict.fromkeys(STATUSES, 0)}
+
+
+def test_a_bug_of_ours_names_the_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn(seed: int, index: int, *rest: object) -> Case:
+        if index == 3:
+            raise ValueError("no such shape")
+        return seeded_case(seed, index, 2)
+
+    monkeypatch.setattr(hunt, "seeded_case", drawn)
+    options = hunt.Options((TARGETS["ort-disable"],), 60.0, 7, 2, tmp_path, cases=10)
+    with pytest.raises(ValueError, match="no such shape") as error:
+        hunt.run(options, lambda tally: None)
+    assert error.value.__notes__ == ["case 3 of seed 7"]
+    told = multiprocessing.Queue()
+    hunt._child(options, 0, told)
+    while (report := told.get(timeout=10))[2] is None:
+        pass
+    assert report == (0, None, "ValueError: no such shape, case 3 of seed 7")
 
 
 def test_interrupt_ends_everything_and_keeps_findings(tmp_path: Path, scratch: Path) -> None:
