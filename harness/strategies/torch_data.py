@@ -116,6 +116,10 @@ def backward(subject, x, y, coefficient, last, world):
     return loss.detach()
 '''
 
+_COMPILED = """
+    dist._DEFAULT_FIRST_BUCKET_BYTES = 64  # DDPOptimizer splits the graph at each bucket: make some
+    subject.compile(backend="aot_eager", dynamic=False)"""
+
 STRATEGIES = (
     Strategy(
         "torch-all-reduce", "torch", MODULES, WORLDS,
@@ -140,6 +144,9 @@ STRATEGIES = (
     _ddp(
         "torch-ddp-checkpoint", pieces={"backward": _CHECKPOINT}, reason=_RECOMPUTED,
         imports=("from torch.utils.checkpoint import checkpoint",),
+    ),
+    _ddp(
+        "torch-ddp-compiled", "find_unused_parameters=True, bucket_cap_mb=0.0001", after=_COMPILED,
     ),
     _ddp(
         "torch-ddp-zero", pieces={"states": _ZERO_STATES}, imports=(_ZERO,),
