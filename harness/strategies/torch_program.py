@@ -117,7 +117,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         definition=definition(network, bool(noise)),
         forward=forward(network),
         kinds=network.kinds,
-        loss=LOSSES[settings.loss],
+        loss="surprisal(outputs, y)" if noise and settings.loss == "cross_entropy" else LOSSES[settings.loss],
         optimizer=_optimizer(training),
         pieces=[pieces[name].strip("\n") for name in pieces],
         resumed="resumed" in pieces,

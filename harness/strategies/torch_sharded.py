@@ -123,6 +123,7 @@ def _fully(
 
 _PARALLEL = "from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module"
 _LAYOUTS = "from torch.distributed.tensor import Replicate"
+_LOSS = "from torch.distributed.tensor.parallel import ColwiseParallel, loss_parallel, parallelize_module"
 _TOGETHER = '''
 def share(part, rank, world):
     """Every rank sees the whole batch."""
@@ -158,6 +159,38 @@ def _tensor(name: str, style: str) -> Strategy:
         {"start": START, "distribute": distribute(lines), "share": _TOGETHER, "whole": WHOLE},
         imports=(_PARALLEL, _LAYOUTS, TENSOR, MESH), shards=False, unsupported=_linear,
     )  # fmt: skip
+
+
+# ---- loss parallel ------------------------------------------------------------------------------------
+
+_SPREAD_CLASSES = """    mesh = init_device_mesh("cpu", (world,))
+    *_, last = [name for name, layer in model.named_children() if isinstance(layer, torch.nn.Linear)]
+    subject = parallelize_module(model, mesh, {last: ColwiseParallel(use_local_output=False)})"""
+_SPREAD_LOSS = '''
+def backward(subject, x, y, coefficient, last, world):
+    """Adds the gradients of these samples; returns their part of the loss. last: the optimiser steps next."""
+    with loss_parallel():
+        outputs = subject(x)
+        mesh = outputs.device_mesh
+        y, coefficient = (DTensor.from_local(value, mesh, [Replicate()]) for value in (y, coefficient))
+        loss = criterion(outputs, y, coefficient)
+        loss.backward()
+    return loss.detach().full_tensor()
+'''
+_SPREAD_CLASSES_PREDICT = """
+def predict(subject, x):
+    return subject(x).full_tensor()
+"""
+
+
+def _classes(training: Training, world: int) -> str | None:
+    last = training.network.layers[-1]
+    if training.settings.loss != "cross_entropy" or last.kind != "linear":
+        return "no cross entropy of what a dense layer returns"
+    classes = last.numbers["features"]
+    if -(-classes // world) * (world - 1) >= classes:
+        return "a rank without classes (index 0 is out of bounds for dimension 1 with size 0)"
+    return _linear(training, world)
 
 
 # ---- both ---------------------------------------------------------------------------------------------
@@ -248,6 +281,14 @@ STRATEGIES = (
     _fully("torch-hsdp", mesh='(world // 2, 2), mesh_dim_names=("copies", "shards")', worlds=EVEN),
     _tensor("torch-tensor-columns", "ColwiseParallel(output_layouts=Replicate())"),
     _tensor("torch-tensor-rows", "RowwiseParallel(input_layouts=Replicate())"),
+    Strategy(
+        "torch-loss-parallel", "torch", SHARDED, WORLDS,
+        {
+            "start": START, "distribute": distribute(_SPREAD_CLASSES), "share": _TOGETHER, "backward": _SPREAD_LOSS,
+            "predict": _SPREAD_CLASSES_PREDICT, "whole": WHOLE,
+        },
+        imports=(_LOSS, _LAYOUTS, TENSOR, MESH), shards=False, unsupported=_classes,
+    ),
     Strategy(
         "torch-fully-shard-tensor", "torch", SHARDED, (4, 8),
         {
