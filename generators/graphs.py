@@ -201,9 +201,9 @@ def build_graph(
 
 
 def _thinned(names: tuple[str, ...], rng: random.Random) -> list[str]:
-    """Beside operators that are drawn much, a sixth as many of those that are drawn seldom."""
+    """Beside operators that are drawn much, a twenty-fourth as many of those that are drawn seldom."""
     often, seldom = _by_frequency(names)
-    return often + rng.sample(seldom, min(len(seldom), -(-len(often) // 6))) if often else seldom
+    return often + rng.sample(seldom, min(len(seldom), -(-len(often) // 24))) if often else seldom
 
 
 @cache

@@ -39,7 +39,8 @@ def _lane(leaf: Leaf, array: np.ndarray, number: int) -> np.ndarray:
     goes, so that no lane can stand for another."""
     moved = np.roll(array.ravel(), number).reshape(array.shape)
     if leaf.domain is None and leaf.type.dtype in PRECISION:
-        moved = moved * np.asarray(FACTORS[number], array.dtype)
+        with np.errstate(invalid="ignore"):  # an infinite complex number times a real one has a part that is NaN
+            moved = moved * np.asarray(FACTORS[number], array.dtype)
     return moved
 
 

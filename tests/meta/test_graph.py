@@ -137,7 +137,7 @@ def test_swarm_makes_rare_pairs_meet() -> None:
 
 def test_young_operators_are_drawn_only_where_they_are_asked_for() -> None:
     young = set(OPS) - set(DRAWN)
-    drawn = {name for index in range(1500) for name in seeded_case(3, index).graph.operators}
+    drawn = {name for index in range(4000) for name in seeded_case(3, index).graph.operators}
     assert drawn == set(DRAWN)
     asked = {name for index in range(20) for name in seeded_case(3, index, 6, sorted(young)).graph.operators}
     assert asked

@@ -165,7 +165,7 @@ def test_interrupt_ends_everything_and_keeps_findings(tmp_path: Path, scratch: P
     time.sleep(3)
     children = parent.children(recursive=True)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=120)
     assert process.returncode == 130, output
     assert "interrupted; everything found so far is kept" in output
     assert "Traceback" not in output
