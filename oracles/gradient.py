@@ -176,6 +176,11 @@ def pulled(
     bound += local.floor * np.sum(np.abs(above.value))
     if np.isinf(above.error).any():
         bound = np.where(local.floor > 0, np.inf, bound)
+        # where no slope was seen there may be a zero (of prelu's slope, that of x = 0), which meets infinity on the way
+        # back; what is only moved is not multiplied
+        unseen = np.delete(above.error, rows)
+        if np.isinf(unseen).any() and not np.all(local.value == 1):
+            bound[:] = np.inf
     if local.open.any():
         bound[:] = np.inf
     bound = np.where(np.isfinite(x.value.ravel()), bound, np.inf)

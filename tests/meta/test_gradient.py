@@ -199,3 +199,16 @@ def test_programs_name_what_they_return() -> None:
     assert f"OUTPUTS = {[(F, (4,))]!r}" in text
     assert gradients.unsupported(TARGETS["ort-all"], case.graph)
     assert gradients.unsupported(TARGETS["tvm-O0"], one("atan", X).graph) == "relax.atan has no registered gradient"
+
+
+def test_a_slope_of_zero_meets_infinity_on_the_way_back() -> None:
+    """log2(prelu(0)) is -inf: frameworks multiply its derivative with the operand of prelu, which is 0."""
+    x, s, c = (TensorType("float32", shape) for shape in ((1, 2, 2), (2,), (1, 2, 2)))
+    nodes = (Node("v0", "prelu", ("x", "s"), (), c), Node("v1", "log2", ("v0",), (), c))
+    graph = check(Graph((Leaf("x", x), Leaf("s", s, "parameter")), nodes, ("v1",)))
+    values = np.array([[[0.0, -2.0], [-1.0, -2.0]]], np.float32)
+    found = gradient.expect(Case(graph, {"x": values, "s": np.array([-0.5, -0.5], np.float32)}))
+    slope = found.values[list(found.names).index("d_s")]
+    assert slope.undetermined.all()
+    clear = gradient.expect(Case(graph, {"x": values - 1, "s": np.array([-0.5, -0.5], np.float32)}))
+    assert not clear.values[list(clear.names).index("d_s")].undetermined.any()
