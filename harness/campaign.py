@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from generators.graph import FLOATS, Graph, GraphError, Node
+from generators.graph import FLOATS, Graph, GraphError, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, check
 from generators.ops.spec import Unsupported
@@ -51,10 +51,11 @@ class Campaign:
         a known bug hides nothing behind it. Where no node is wrong by itself, known issues have to cover every
         node of the graph; but what an entry covers that shows only `together` with other nodes is taken out, and so
         is what a known crash covers, since damage to memory shows only sometimes, and anywhere."""
+        running = self._as_run(case.graph)
         nearby = [
             issue
             for issue in self.issues
-            if self._applies(issue, target) and any(self._covers(issue, case.graph, node) for node in case.graph.nodes)
+            if self._applies(issue, target) and any(self._covers(issue, *running[n.name]) for n in case.graph.nodes)
         ]
         if not nearby:
             return case, discrepancy
@@ -91,20 +92,24 @@ class Campaign:
     def _known(self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy) -> KnownIssue | None:
         """The first known issue that explains a discrepancy by this node."""
         version = probe.probe(target).version or "0"
+        running = self._as_run(graph)[node.name]
         for issue in self.issues:
             concerned = issue.concerns(
                 target.name, version, self.lab.question.oracles, discrepancy.symptom, discrepancy.message
             )
-            if concerned and self._applies(issue, target) and self._covers(issue, graph, node):
+            if concerned and self._applies(issue, target) and self._covers(issue, *running):
                 return issue
         return None
 
-    def _covers(self, issue: KnownIssue, graph: Graph, node: Node) -> bool:
-        """Is the node one of the entry's, as it runs? A question with runs at other sizes runs it empty, too."""
+    def _as_run(self, graph: Graph) -> dict[str, tuple[str, TensorType, list[TensorType]]]:
+        """Operator, type of the result and types of the operands of each node, by name, with the dtypes that run."""
         graph = self.lab.question.ran(graph)
-        node = next(other for other in graph.nodes if other.name == node.name)
+        return {node.name: (node.op, node.type, [graph.types[name] for name in node.operands]) for node in graph.nodes}
+
+    def _covers(self, issue: KnownIssue, op: str, result: TensorType, operands: Sequence[TensorType]) -> bool:
+        """Is such a node one of the entry's? A question with runs at other sizes runs it empty, too."""
         issue = replace(issue, empty=False) if self.lab.question.resizes else issue
-        return issue.covers(node.op, node.type, [graph.types[name] for name in node.operands])
+        return issue.covers(op, result, operands)
 
     def _applies(self, issue: KnownIssue, target: Target) -> bool:
         return issue.names(target.name) and issue.threads <= self.lab.pool.limits.threads

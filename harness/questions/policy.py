@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from generators.graph import Graph
-from generators.graphs import Style
-from generators.inputs import FLOAT_CHOICES, MIXED_CHOICES
 from harness.backends import Target
 from harness.question import FORWARD, Question
+from harness.questions.autocast import AUTOCAST
 from oracles import policy
 
 _LAYER = """
@@ -62,5 +61,5 @@ POLICY = Question(
     unsupported,
     ran=ran,
     inherits=(FORWARD.name,),
-    style=Style(("float32",), (FLOAT_CHOICES, FLOAT_CHOICES, FLOAT_CHOICES, MIXED_CHOICES)),
+    style=AUTOCAST.style,
 )
