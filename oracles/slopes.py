@@ -143,8 +143,10 @@ def _single(f: Function, operands: Sequence[Bounded], position: int, result: Bou
         if (best[3] & (best[1] <= 1e-9 * np.abs(best[0]))).all():
             break
     assert best is not None
-    if not _alone_in_its_row(f, values, position, x, base, source):
+    confirmed = _confirmed(f, values, position, x, base, source)
+    if confirmed is None:
         return None
+    source = confirmed
     pattern = _pattern(x.value.shape, result.value.shape, source)
     settled, sharp = best[3].astype(bool), best[4].astype(bool)
     if pattern is not None:
@@ -187,24 +189,28 @@ def _single(f: Function, operands: Sequence[Bounded], position: int, result: Bou
     return Slopes(rows, columns, value, error, moved, floor, np.zeros(base.size, bool), slope)
 
 
-def _alone_in_its_row(
+def _confirmed(
     f: Function, values: Sequence[Array], position: int, x: Bounded, base: Array, source: Array
-) -> bool:
-    """Does no result move with another element than its source? Elements whose number has a certain bit are moved by
-    one and the same amount, then the others: any two elements differ in some bit. The steps before, which follow the
-    size of the elements, may hide one that is small beside the source."""
+) -> Array | None:
+    """The sources, with those of results that move too little for a slope to be told; None where a result moves with
+    another element than its source, or with several. Elements whose number has a certain bit are moved by one and the
+    same amount, then the others: any two elements differ in some bit. The steps before, which follow the size of the
+    elements, may hide one that is small beside the source."""
     size = np.abs(x.value[np.isfinite(x.value)])
     step = STEP * max(float(np.max(size, initial=0.0)), 1.0)
     numbers = np.arange(x.value.size)
+    told = np.zeros(base.size, int)
+    moving = np.full(base.size, x.value.size > 1)
     for bit in range(int(x.value.size - 1).bit_length() if x.value.size else 0):
-        for side in (0, 1):
-            chosen = (numbers >> bit) & 1 == side
-            moved = list(values)
-            moved[position] = x.value + step * chosen.reshape(x.value.shape)
-            changed = (f(moved) != base) & np.isfinite(base)
-            if (changed & (source >= 0) & ~chosen[source]).any():
-                return False
-    return True
+        without, with_it = (
+            (f([*values[:position], x.value + step * chosen, *values[position + 1 :]]) != base) & np.isfinite(base)
+            for chosen in (((numbers >> bit) & 1 == side).reshape(x.value.shape) for side in (0, 1))
+        )
+        if (without & with_it).any() or ((source >= 0) & np.where((source >> bit) & 1, without, with_it)).any():
+            return None
+        told += with_it << bit
+        moving &= without | with_it
+    return np.where((source < 0) & moving, told, source)
 
 
 def _pattern(operand: tuple[int, ...], result: tuple[int, ...], source: Array) -> Array | None:

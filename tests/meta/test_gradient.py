@@ -19,6 +19,7 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.gradient import GRADIENT, differentiable
 from oracles import gradient, reference
+from oracles.local import measured
 
 F = "float32"
 
@@ -41,6 +42,16 @@ def weight(case: Case) -> np.ndarray:
 
 
 X = np.array([0.5, -1.25, 2.25, -3.125], np.float32)
+
+
+def test_who_moves_a_result_too_little_for_a_slope_is_not_guessed() -> None:
+    """Beside a bias of 41 a weight of 1.8e-10 is lost in the differences, and operand and result look alike."""
+    weights = np.array([[0, 0], [1.8e-10, 0]], np.float32)
+    case = one("linear", np.zeros(2, np.float32), weights, np.full(2, -41, np.float32))
+    found = measured(case.graph, reference.evaluate(case.graph, case.arrays))(0, 0)
+    assert [*zip(found.rows, found.columns, strict=True)] == [(1, 0)]
+    assert found.error[0] >= 1.8e-10
+    assert found.floor[1] > 0
 
 
 @pytest.mark.parametrize(
