@@ -70,6 +70,8 @@ def extrapolated(halves: Sequence[Array], gaps: Sequence[Array], top: Array) -> 
     # where only the curvature jumps, halving the step halves the change instead of quartering it
     change, last = np.abs(halves[1] - halves[0]), np.abs(halves[2] - halves[1])
     error += np.where((last > 0.35 * change) & (last > noise), last, 0.0)
+    # a kink that the shortest step does not reach: the gap of a smooth function goes down by half, by an eighth at most
+    error += np.where((gaps[2] < gaps[1] / 10) & (gaps[1] > noise) & (last > noise), last, 0.0)
     size = np.abs(halves[0]) + gaps[0]
     kink = (gaps[2] > 0.4 * gaps[0]) & (gaps[2] > 1e-6 * np.abs(halves[2]) + noise)
     rough = np.abs(value - second) > 2.0**-10 * size + noise

@@ -149,7 +149,7 @@ def entries(
         doubt += backward.own_error(op, operands, call).ravel()[rows] * _reference_rounding(x)[columns]
     lost = np.isinf(local.error) | ~np.isfinite(doubt)
     lost |= backward.at_a_break(op, x, call)[columns] | backward.singular(op, operands, position, result)[rows]
-    lost |= _beside_infinity(operands, position, result)[rows]
+    lost |= beside_infinity(operands, position, result)[rows]
     return doubt, lost | _out_of_range(local, x, result, p.largest)
 
 
@@ -181,7 +181,7 @@ def pulled(
         unseen = np.delete(above.error, rows)
         if np.isinf(unseen).any() and not np.all(local.value == 1):
             bound[:] = np.inf
-    if local.open.any():
+    if local.open.any() or beside_infinity(operands, position, result).all():
         bound[:] = np.inf
     bound = np.where(np.isfinite(x.value.ravel()), bound, np.inf)
     return Estimate(found.value, bound)
@@ -194,7 +194,7 @@ def _reference_rounding(x: Bounded) -> Array:
     return 16 * U64 / PRECISION[x.dtype].unit / longest
 
 
-def _beside_infinity(operands: Sequence[Bounded], position: int, result: Bounded) -> Array:
+def beside_infinity(operands: Sequence[Bounded], position: int, result: Bounded) -> Array:
     """Results that another operand makes depend on a number that is not finite: 0 * inf on the way back, in a branch
     that was not taken, say. All of them, where it cannot be told which."""
     lost = np.zeros(result.value.shape, bool)

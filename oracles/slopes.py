@@ -7,14 +7,14 @@ is (a kink, a tie, a jump), where the extrapolation does not settle, or where th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from generators.ops.bounded import PRECISION, U64, Bounded
 from generators.ops.spec import Call, OpSpec
-from oracles.differences import STEP, SUBNORMAL, Function, along, extrapolated, steps_of
+from oracles.differences import SUBNORMAL, Function, along, extrapolated, steps_of
+from oracles.sources import FAR, confirmed, fed, pattern, seen_elsewhere
 
 Array = np.ndarray
 COLUMNS = 2048
@@ -22,8 +22,6 @@ COLUMNS = 2048
 evaluations, and two rows of results are kept of it."""
 SHORT = 0.125
 """A step on which no staircase of whole numbers looks like a slope."""
-FAR = 200.0
-"""A long step, in steps: what it does not move does not depend on the element."""
 SHIFTS = 2
 ALLOWANCE = 1.5
 """The greatest change among so many random shifts of a whole operand, times this, stands for the greatest of all."""
@@ -143,16 +141,16 @@ def _single(f: Function, operands: Sequence[Bounded], position: int, result: Bou
         if (best[3] & (best[1] <= 1e-9 * np.abs(best[0]))).all():
             break
     assert best is not None
-    confirmed = _confirmed(f, values, position, x, base, source)
-    if confirmed is None:
+    found = confirmed(f, values, position, x, base, source)
+    if found is None:
         return None
-    source = confirmed
-    pattern = _pattern(x.value.shape, result.value.shape, source)
+    source = found
+    regular = pattern(x.value.shape, result.value.shape, source)
     settled, sharp = best[3].astype(bool), best[4].astype(bool)
-    if pattern is not None:
-        source = pattern
-    elif (~settled & (source < 0)).any():
+    hidden = ~settled & (source < 0)
+    if (hidden & ~seen_elsewhere(f, operands, hidden) if regular is not None else hidden).any():
         return None
+    source = source if regular is None else regular
     rows = np.flatnonzero(source >= 0)
     columns = source[rows]
     step = np.where(sharp[rows], best[2][rows], longest[columns])
@@ -187,43 +185,6 @@ def _single(f: Function, operands: Sequence[Bounded], position: int, result: Bou
 
     moved = _moved(lambda at: slope(at, h / 2), operands)
     return Slopes(rows, columns, value, error, moved, floor, np.zeros(base.size, bool), slope)
-
-
-def _confirmed(
-    f: Function, values: Sequence[Array], position: int, x: Bounded, base: Array, source: Array
-) -> Array | None:
-    """The sources, with those of results that move too little for a slope to be told; None where a result moves with
-    another element than its source, or with several. Elements whose number has a certain bit are moved by one and the
-    same amount, then the others: any two elements differ in some bit. The steps before, which follow the size of the
-    elements, may hide one that is small beside the source."""
-    size = np.abs(x.value[np.isfinite(x.value)])
-    step = STEP * max(float(np.max(size, initial=0.0)), 1.0)
-    numbers = np.arange(x.value.size)
-    told = np.zeros(base.size, int)
-    moving = np.full(base.size, x.value.size > 1)
-    for bit in range(int(x.value.size - 1).bit_length() if x.value.size else 0):
-        without, with_it = (
-            (f([*values[:position], x.value + step * chosen, *values[position + 1 :]]) != base) & np.isfinite(base)
-            for chosen in (((numbers >> bit) & 1 == side).reshape(x.value.shape) for side in (0, 1))
-        )
-        if (without & with_it).any() or ((source >= 0) & np.where((source >> bit) & 1, without, with_it)).any():
-            return None
-        told += with_it << bit
-        moving &= without | with_it
-    return np.where((source < 0) & moving, told, source)
-
-
-def _pattern(operand: tuple[int, ...], result: tuple[int, ...], source: Array) -> Array | None:
-    """The same elements, or those of the operand broadcast: where that agrees with all sources that are known."""
-    known = source >= 0
-    numbers = np.arange(int(np.prod(operand)))
-    candidates = [numbers] if numbers.size == source.size else []
-    with suppress(ValueError):
-        candidates.append(np.broadcast_to(numbers.reshape(operand), result).ravel())
-    for candidate in candidates:
-        if np.array_equal(candidate[known], source[known]):
-            return candidate
-    return None
 
 
 def _per_column(count: int, columns: Array, values: Array) -> Array:
@@ -275,10 +236,10 @@ def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array)
                 side.append(f(moved))
         return np.array(sides[0]), np.array(sides[1])
 
-    fed, unclear = _fed(f, operands, position, known)
+    feeding, unclear = fed(f, operands, position, known)
     if rows.size == 0:
         empty = np.zeros(0)
-        return _with_unknown(Slopes(rows, columns, empty, empty, empty, floor, unclear, _none), fed)
+        return _with_unknown(Slopes(rows, columns, empty, empty, empty, floor, unclear, _none), feeding)
     for t in (0.5, 0.25):
         up, down = grouped(values, t * h)
         halves.append(((up - down) / (2 * t))[group_of[columns], rows])
@@ -292,33 +253,7 @@ def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array)
 
     moved = _moved(lambda at: slope(at, h / 2), operands)
     sloped = Slopes(rows, columns, found.value / step, found.error / step, moved, floor, unclear, slope)
-    return _with_unknown(sloped, fed)
-
-
-def _fed(f: Function, operands: Sequence[Bounded], position: int, known: Array) -> tuple[Array, Array]:
-    """Which elements feed results that are not finite, as (element, result), and of which of these it cannot be told.
-    Seen elsewhere, at numbers in the domain of nearly every function and at their negatives, which take the other
-    branch (prelu), where a result that a NaN or a long step in an element reaches may depend on it."""
-    count = operands[position].value.size
-    fed = np.zeros((count, known.size), bool)
-    unclear = ~known
-    if known.all():
-        return fed, unclear
-    rng = np.random.default_rng(count)
-    for low, high in ((0.25, 0.75), (-0.75, -0.25), (1.25, 1.75)):
-        values = [rng.uniform(low, high, o.value.shape) if o.floating else o.value for o in operands]
-        base = f(values)
-        seen = ~known & np.isfinite(base)
-        if not seen.any():
-            continue
-        for j in range(count):
-            for other in (np.nan, FAR):
-                moved = list(values)
-                moved[position] = values[position].copy()
-                moved[position].flat[j] = other
-                fed[j] |= seen & (f(moved) != base)
-        unclear = unclear & ~seen
-    return fed, unclear
+    return _with_unknown(sloped, feeding)
 
 
 def _with_unknown(found: Slopes, fed: Array) -> Slopes:

@@ -175,6 +175,7 @@ _WHERE = "spelled with where, whose gradient is that of one branch, and NaN wher
 REFUSES: dict[str, dict[str, Reason]] = {
     "torch": {
         "batch_norm": _statistics,
+        "embedding_padded": "documented to give the row of padding_idx no gradient, though the value is of it",
         "floor_divide": _NO_FORMULA,
         "heaviside": _NO_FORMULA,
     },
@@ -184,6 +185,7 @@ REFUSES: dict[str, dict[str, Reason]] = {
         "conv3d": _convolution,
         "elu": _steep,
         "fmod": "TruncateMod has no registered gradient",
+        "resize_area": "ResizeArea has no registered gradient",
     },
     "jax": {f"max_pool{n}d": _dilated_window for n in (1, 2, 3)},
     "tvm": {

@@ -44,6 +44,30 @@ def weight(case: Case) -> np.ndarray:
 X = np.array([0.5, -1.25, 2.25, -3.125], np.float32)
 
 
+def test_a_kink_between_the_steps_does_not_pass_for_curvature() -> None:
+    """At 4/9 of the longest step the first correction happens to be a quarter, as of a smooth function."""
+    case = one("clip", np.array([1 - 4 / 9 * 2.0**-9]), min=0.0, max=1.0)
+    found = expected(case)
+    assert abs(found.value[0] - weight(case)[0]) <= found.error[0]
+
+
+def test_what_is_written_to_one_place_twice_may_depend_on_either() -> None:
+    """Of two rows of zeros with both written to place 0: one element of the operand is left, and it is known."""
+    type_, places = TensorType("float64", (1, 2)), Leaf("i", TensorType("int32", (1, 2)), domain=(0, 0))
+    node = Node("v0", "scatter", ("x", "i", "x"), (("axis", 1),), type_)
+    graph = check(Graph((Leaf("x", type_), places), (node,), ("v0",)))
+    case = Case(graph, {"x": np.zeros((1, 2)), "i": np.zeros((1, 2), np.int32)})
+    assert np.isinf(expected(case).error).all()
+
+
+def test_beside_nan_what_moves_nothing_is_open_too() -> None:
+    """Every window here holds padding alone, which frameworks may multiply by a weight that is NaN."""
+    x, w = np.zeros((1, 3, 1, 1), np.float32), np.zeros((9, 1, 1, 1), np.float32)
+    w[8] = np.nan
+    case = one("depthwise_conv2d", x, w, result=(1, 9, 1, 2), stride=(2, 2), padding=(0, 1))
+    assert np.isinf(expected(case).error).all()
+
+
 def test_who_moves_a_result_too_little_for_a_slope_is_not_guessed() -> None:
     """Beside a bias of 41 a weight of 1.8e-10 is lost in the differences, and operand and result look alike."""
     weights = np.array([[0, 0], [1.8e-10, 0]], np.float32)

@@ -1,0 +1,91 @@
+"""Which elements of an operand move which results: by what changes, not by how steeply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from generators.ops.bounded import Bounded
+from oracles.differences import STEP, Function
+
+Array = np.ndarray
+FAR = 200.0
+"""A long step, in steps: what it does not move does not depend on the element."""
+
+
+def confirmed(
+    f: Function, values: Sequence[Array], position: int, x: Bounded, base: Array, source: Array
+) -> Array | None:
+    """The sources, with those of results that move too little for a slope to be told; None where a result moves with
+    another element than its source, or with several. Elements whose number has a certain bit are moved by one and the
+    same amount, then the others: any two elements differ in some bit. The steps before, which follow the size of the
+    elements, may hide one that is small beside the source."""
+    size = np.abs(x.value[np.isfinite(x.value)])
+    step = STEP * max(float(np.max(size, initial=0.0)), 1.0)
+    numbers = np.arange(x.value.size)
+    told = np.zeros(base.size, int)
+    moving = np.full(base.size, x.value.size > 1)
+    for bit in range(int(x.value.size - 1).bit_length() if x.value.size else 0):
+        without, with_it = (
+            (f([*values[:position], x.value + step * chosen, *values[position + 1 :]]) != base) & np.isfinite(base)
+            for chosen in (((numbers >> bit) & 1 == side).reshape(x.value.shape) for side in (0, 1))
+        )
+        if (without & with_it).any() or ((source >= 0) & np.where((source >> bit) & 1, without, with_it)).any():
+            return None
+        told += with_it << bit
+        moving &= without | with_it
+    return np.where((source < 0) & moving, told, source)
+
+
+def pattern(operand: tuple[int, ...], result: tuple[int, ...], source: Array) -> Array | None:
+    """The same elements, or those of the operand broadcast: where that agrees with all sources that are known."""
+    known = source >= 0
+    numbers = np.arange(int(np.prod(operand)))
+    candidates = [numbers] if numbers.size == source.size else []
+    with suppress(ValueError):
+        candidates.append(np.broadcast_to(numbers.reshape(operand), result).ravel())
+    for candidate in candidates:
+        if np.array_equal(candidate[known], source[known]):
+            return candidate
+    return None
+
+
+def seen_elsewhere(f: Function, operands: Sequence[Bounded], rows: Array) -> Array:
+    """Of results that are not determined here: which are at random points? The others, such as what is written to one
+    place twice, may depend on anything."""
+    found = ~rows
+    for at in _elsewhere(operands) if rows.any() else ():
+        found |= np.isfinite(f(at))
+    return found
+
+
+def fed(f: Function, operands: Sequence[Bounded], position: int, known: Array) -> tuple[Array, Array]:
+    """Which elements feed results that are not finite, as (element, result), and of which of these it cannot be told.
+    Seen elsewhere, where a result that a NaN or a long step in an element reaches may depend on it."""
+    count = operands[position].value.size
+    fed = np.zeros((count, known.size), bool)
+    unclear = ~known
+    if known.all():
+        return fed, unclear
+    for values in _elsewhere(operands):
+        base = f(values)
+        seen = ~known & np.isfinite(base)
+        if not seen.any():
+            continue
+        for j in range(count):
+            for other in (np.nan, FAR):
+                moved = list(values)
+                moved[position] = values[position].copy()
+                moved[position].flat[j] = other
+                fed[j] |= seen & (f(moved) != base)
+        unclear = unclear & ~seen
+    return fed, unclear
+
+
+def _elsewhere(operands: Sequence[Bounded]) -> Iterator[list[Array]]:
+    """Numbers in the domain of nearly every function, and their negatives, which take the other branch (prelu)."""
+    rng = np.random.default_rng(sum(o.value.size for o in operands))
+    for low, high in ((0.25, 0.75), (-0.75, -0.25), (1.25, 1.75)):
+        yield [rng.uniform(low, high, o.value.shape) if o.floating else o.value for o in operands]
