@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from generators.graph import Graph
 from generators.graphs import PLAIN, Case, Style
 from generators.inputs import Arrays
-from generators.ops import DRAWN, UNDERIVED_OPS
+from generators.ops import DRAWN, STEPPED_OPS
 from harness.backends import Target
 from oracles import arithmetic, forward
 from oracles.arithmetic import Arithmetic
@@ -60,7 +60,7 @@ class Question:
         if target.rules and not self.ruled:
             return f"what {target.rules.name} allows is derived for values of graphs only"
         if target.rules and target.rules.reassociates:
-            steps = next((node.op for node in graph.nodes if node.op in UNDERIVED_OPS), None)
+            steps = next((node.op for node in graph.nodes if node.op in STEPPED_OPS), None)
             if steps:
                 return f"{steps}: what reassociation may do between its steps is not derived"
         return self.unsupported(target, graph)

@@ -76,29 +76,25 @@ FAMILIES = (
 
 UNDERIVED = (
     NORMS,
-    NUMERALS,
-    GRIDS,
     SYSTEMS,
     SPECTRA,
-    FOURIER,
-    RESIZE,
     SAMPLING,
     STATISTICS,
-    WRITES,
-    SPECIAL,
     ATTENTION,
     RECURRENT,
     MARGIN_LOSSES,
     LIKELIHOODS,
-    BAGS,
     STANDARDS,
-    PATCHES,
     COMPLEXES,
     COMPLEX_TENSORS,
     ARRAYS,
 )
-"""Drawn seldom. Many have formulas of several steps, of which only the value with its ordinary roundings is derived:
-neither derivatives (docs/gradients.md) nor arithmetic that reassociates are asked of them in drawn graphs."""
+"""Drawn seldom, and not by questions about derivatives: formulas of several steps, of which it is not derived what
+cancels on the way back (docs/gradients.md), or whose slopes take too long to measure."""
+
+STEPPED = (NUMERALS, GRIDS, FOURIER, RESIZE, WRITES, SPECIAL, BAGS, PATCHES, *UNDERIVED)
+"""Drawn seldom, too. What they lose between their steps is derived for ordinary roundings only: arithmetic that
+reassociates is not asked of graphs with them."""
 
 SELDOM = (
     BITWISE,
@@ -116,7 +112,7 @@ SELDOM = (
     ADAPTIVE,
     SELDOM_CONV,
     SELDOM_POOLING,
-    *UNDERIVED,
+    *STEPPED,
 )
 """What is drawn, too, some of it for each graph: the many would else crowd out the few that models are made of."""
 
@@ -128,6 +124,7 @@ OPS: dict[str, OpSpec] = {spec.name: spec for family in (*FAMILIES, *SELDOM, *YO
 DRAWN: tuple[str, ...] = tuple(spec.name for family in (*FAMILIES, *SELDOM) for spec in family)
 DRAWN_SELDOM: frozenset[str] = frozenset(spec.name for family in SELDOM for spec in family)
 UNDERIVED_OPS: frozenset[str] = frozenset(spec.name for family in UNDERIVED for spec in family)
+STEPPED_OPS: frozenset[str] = frozenset(spec.name for family in STEPPED for spec in family)
 
 
 def check(graph: Graph) -> Graph:
@@ -163,7 +160,18 @@ def call_of(graph: Graph, index: int) -> Call:
     return Call(tuple(graph.types[o] for o in node.operands), node.attributes, node.type)
 
 
-__all__ = ["DRAWN", "DRAWN_SELDOM", "OPS", "UNDERIVED_OPS", "Call", "OpSpec", "call_of", "check", "valid"]
+__all__ = [
+    "DRAWN",
+    "DRAWN_SELDOM",
+    "OPS",
+    "STEPPED_OPS",
+    "UNDERIVED_OPS",
+    "Call",
+    "OpSpec",
+    "call_of",
+    "check",
+    "valid",
+]
 
 
 def valid(graph: Graph) -> bool:

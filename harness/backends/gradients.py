@@ -178,6 +178,7 @@ REFUSES: dict[str, dict[str, Reason]] = {
         "embedding_padded": "documented to give the row of padding_idx no gradient, though the value is of it",
         "floor_divide": _NO_FORMULA,
         "heaviside": _NO_FORMULA,
+        "nextafter": _NO_FORMULA,
     },
     "tensorflow": {
         "conv1d": _convolution,
@@ -187,7 +188,10 @@ REFUSES: dict[str, dict[str, Reason]] = {
         "fmod": "TruncateMod has no registered gradient",
         "resize_area": "ResizeArea has no registered gradient",
     },
-    "jax": {f"max_pool{n}d": _dilated_window for n in (1, 2, 3)},
+    "jax": {
+        **{f"max_pool{n}d": _dilated_window for n in (1, 2, 3)},
+        "nextafter": "Differentiation rule for 'nextafter' not implemented",
+    },
     "tvm": {
         "diag_embed": "spelled with take, whose gradient takes indices of one dimension only",
         "embedding": _many_dimensions,
