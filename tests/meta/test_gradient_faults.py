@@ -12,6 +12,7 @@ from sensitivity import catch, exit_statuses, repaired, sight
 
 from harness.laboratory import Laboratory
 from harness.pool import Pool
+from harness.profiles import nightly
 from harness.questions.gradient import GRADIENT
 
 SEED = 20
@@ -20,10 +21,12 @@ IN_FULL = GRADIENT_FAULTS[::6]
 
 
 def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Path) -> None:
+    """The nightly profile plants all of them, the others every second one."""
     assert len(set(GRADIENT_FAULTS)) == len(GRADIENT_FAULTS) >= 40
     lab = Laboratory(pool, GRADIENT)
-    missed = [f"{f.operator}: {f.name}" for f in GRADIENT_FAULTS if sight(f, lab, tmp_path, SEED) is None]
-    assert len(missed) <= 0.05 * len(GRADIENT_FAULTS), missed
+    asked = GRADIENT_FAULTS if nightly() else GRADIENT_FAULTS[::2]
+    missed = [f"{f.operator}: {f.name}" for f in asked if sight(f, lab, tmp_path, SEED) is None]
+    assert len(missed) <= 0.05 * len(asked), missed
 
 
 def _hand_over(faults: tuple[Fault, ...], pool: Pool, folder: Path) -> None:

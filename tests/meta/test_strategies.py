@@ -98,8 +98,10 @@ def test_there_are_enough_faults() -> None:
 
 
 def test_at_least_95_percent_are_found_within_60_runs(gym: Gym) -> None:
-    missed = [fault.name for fault in FAULTS if sight(gym, fault) is None]
-    assert len(missed) <= 0.05 * len(FAULTS), missed
+    """The nightly profile plants all of them, the others every second one."""
+    asked = FAULTS if nightly() else FAULTS[::2]
+    missed = [fault.name for fault in asked if sight(gym, fault) is None]
+    assert len(missed) <= 0.05 * len(asked), missed
 
 
 @pytest.mark.parametrize("fault", [f for f in FAULTS if nightly() or f.name in SHOWN], ids=lambda fault: fault.name)
