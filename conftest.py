@@ -130,7 +130,7 @@ def pool() -> Iterator[Pool]:
 @pytest.fixture(scope="session")
 def campaign(request: pytest.FixtureRequest, pool: Pool) -> Iterator[Campaign]:
     """Where discrepancies become findings. What was examined is added to the findings folder's coverage."""
-    available = [t for t in TARGETS.values() if probe.probe(t).available]
+    available = [t for t in select("*") if probe.probe(t).available]
     issues = known_issues.load(_option(request.config, "--known-issues"))
     folder, lab = _option(request.config, "--findings"), Laboratory(pool)
     yield Campaign(lab, available, Store(folder), issues)

@@ -172,7 +172,7 @@ class Campaign:
         """How many of so many runs in fresh processes fail."""
         count = 0
         for _ in range(times):
-            self.lab.pool.fresh(target.framework)
+            self.lab.pool.fresh(target.framework, target.environment)
             count += fails(case)
         return count
 

@@ -21,9 +21,10 @@ from generators.ops.spec import OpSpec, Unsupported
 from harness import census, known_issues, probe
 from harness import coverage as covered
 from harness import hunt as hunting
-from harness.backends import TARGETS, Target, select
+from harness.backends import Target, select
 from harness.cells import dtypes_of, involved, representatives
 from harness.dialects import DIALECTS
+from harness.environments_cli import env
 from harness.laboratory import Laboratory
 from harness.pool import HarnessError, Limits, Pool
 from harness.question import FORWARD, Question
@@ -51,6 +52,7 @@ Issues = Annotated[Path, typer.Option("--known-issues", metavar="FILE", help="Wh
 app.command()(strategies)
 app.command()(train)
 app.add_typer(study, name="study")
+app.add_typer(env, name="env")
 
 
 def usable(patterns: str) -> list[Target]:
@@ -191,7 +193,7 @@ def hunt(
         operators=operators,
         question=question,
         favoured=favoured,
-        voters=tuple(target for target in TARGETS.values() if probe.probe(target).available),
+        voters=tuple(target for target in select("*") if probe.probe(target).available),
     )
     console.print(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}", highlight=False)
     started = time.monotonic()

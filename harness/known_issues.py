@@ -95,8 +95,8 @@ class KnownIssue:
         return not self.cpu or machine.has(self.cpu)
 
     def names(self, target: str) -> bool:
-        """Is this target one of the entry's?"""
-        return any(fnmatchcase(target, glob) for glob in self.targets)
+        """Is this target one of the entry's, in whatever environment?"""
+        return any(fnmatchcase(target.split("@")[0], glob) for glob in self.targets)
 
     def says(self, message: str) -> bool:
         """Does the message contain what the entry asks for?"""
@@ -199,7 +199,7 @@ def _found(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) -> Di
     asking = Laboratory(lab.pool, QUESTIONS[issue.oracle])
     for again in (False, True):
         if again:
-            lab.pool.fresh(target.framework)
+            lab.pool.fresh(target.framework, target.environment)
         found = asking.judge(case, [target]).verdicts[target.name].discrepancy
         if found and found.symptom in issue.symptoms and issue.says(found.message):
             return found

@@ -64,7 +64,8 @@ class Laboratory:
                     program = self.question.program(target, case.graph)
                     if id(case) not in given:
                         given[id(case)] = self.question.arrays(case)
-                    jobs.append((index, Job(target.framework, target.modules, program, given[id(case)])))
+                    job = Job(target.framework, target.modules, program, given[id(case)], target.environment)
+                    jobs.append((index, job))
         with self.clock("transfer"):
             answers = self.pool.run((job for _, job in jobs), confirm)
         for (index, _), outcome in zip(jobs, answers, strict=True):

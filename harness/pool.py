@@ -10,7 +10,6 @@ import selectors
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import deque
@@ -21,11 +20,15 @@ from types import TracebackType
 
 import numpy as np
 
+from harness import environments
 from harness.worker import read_message, write_message
 from oracles.outcome import Crash, Outcome, Rejected, Timeout, Value
 
 WORKER = Path(__file__).with_name("worker.py")
 PREFIX = "dissent-"
+
+Key = tuple[str, str]
+"""(framework, environment) of a worker."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,18 @@ class Limits:
 @dataclass(frozen=True)
 class Job:
     """One program for the worker of one framework, which imports `modules` first. arrays: inputs and parameters
-    by name."""
+    by name; environment: whose interpreter runs it (`environments.py`; empty: the one that runs Dissent)."""
 
     framework: str
     modules: tuple[str, ...]
     program: str
     arrays: Mapping[str, np.ndarray]
+    environment: str = ""
+
+    @property
+    def worker(self) -> Key:
+        """Of the worker that it needs."""
+        return self.framework, self.environment
 
 
 class HarnessError(Exception):
@@ -69,17 +78,22 @@ class _Worker:
     """One process and its place in the protocol."""
 
     def __init__(self, first: Job, folder: Path, limits: Limits) -> None:
-        self.framework = framework = first.framework
+        self.key = first.worker
+        self.name = "@".join(part for part in self.key if part)
         self.limits = limits
-        self.program = folder / f"program_{framework}.py"  # never a name that an import could find
-        self.log = (folder / f"{framework}.log").open("ab")
-        command = [sys.executable, str(WORKER), "--memory", str(limits.memory), "--recycle", str(limits.recycle)]
+        try:
+            python = environments.interpreter(first.environment)
+        except environments.EnvironmentsError as error:
+            raise Unavailable(f"{first.framework}: {error}") from error
+        self.program = folder / f"program_{self.name}.py"  # never a name that an import could find
+        self.log = (folder / f"{self.name}.log").open("ab")
+        command = [python, str(WORKER), "--memory", str(limits.memory), "--recycle", str(limits.recycle)]
         self.process = subprocess.Popen(
             [*command, "--modules", *first.modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
-            env=environment(folder, limits.threads),
+            env=environment(folder, limits.threads, first.environment),
             cwd=folder,
             start_new_session=True,
         )
@@ -125,10 +139,10 @@ def last_words(log: str) -> str:
     return (telling or others or [""])[-1][:300]
 
 
-def environment(folder: Path, threads: int) -> dict[str, str]:
-    """So many threads a library, quiet logs, caches inside the pool's folder. TensorFlow takes oneDNN's kernels on some
-    processors only: here it takes them everywhere, so that one case meets the same code on every machine, unless the
-    variable is set already."""
+def environment(folder: Path, threads: int, name: str = "") -> dict[str, str]:
+    """So many threads a library, quiet logs, caches inside the pool's folder, apart for other environments. TensorFlow
+    takes oneDNN's kernels on some processors only: here it takes them everywhere, so that one case meets the same code
+    on every machine, unless the variable is set already."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
     return {
         "TF_ENABLE_ONEDNN_OPTS": "1",
@@ -137,7 +151,7 @@ def environment(folder: Path, threads: int) -> dict[str, str]:
         "TF_NUM_INTEROP_THREADS": "1",
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()} " + os.environ.get("XLA_FLAGS", ""),
-        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / f"inductor{name}"),
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "TMPDIR": str(folder),
         "PYTHONHASHSEED": "0",
@@ -147,7 +161,7 @@ def environment(folder: Path, threads: int) -> dict[str, str]:
 
 @dataclass
 class Pool:
-    """Runs jobs on one worker a framework, all frameworks side by side. Use as a context manager."""
+    """Runs jobs on one worker for each framework and environment, all side by side. Use as a context manager."""
 
     limits: Limits = field(default_factory=Limits)
     restarts: int = 0
@@ -157,7 +171,7 @@ class Pool:
     def __post_init__(self) -> None:
         _remove_stale_folders()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-        self._workers: dict[str, _Worker] = {}
+        self._workers: dict[Key, _Worker] = {}
 
     def __enter__(self) -> Pool:
         return self
@@ -184,43 +198,43 @@ class Pool:
             return outcomes
         crashed = [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Crash)]
         for i in crashed:
-            self._retire(listed[i].framework)
+            self._retire(listed[i].worker)
             again = self._run([listed[i]])[0]
             if not isinstance(again, Crash):
                 self.unconfirmed += 1
                 outcomes[i] = again
         return outcomes
 
-    def fresh(self, framework: str) -> None:
-        """Make the next job of this framework run in a new process."""
-        self._retire(framework)
+    def fresh(self, framework: str, environment: str = "") -> None:
+        """Make the next job of this framework in this environment run in a new process."""
+        self._retire((framework, environment))
 
     def _run(self, jobs: list[Job]) -> list[Outcome]:
         outcomes: dict[int, Outcome] = {}
-        queues: dict[str, deque[tuple[int, Job]]] = {}
+        queues: dict[Key, deque[tuple[int, Job]]] = {}
         for index, job in enumerate(jobs):
-            queues.setdefault(job.framework, deque()).append((index, job))
+            queues.setdefault(job.worker, deque()).append((index, job))
         try:
-            for framework, queue in queues.items():
-                self._feed(framework, queue)
+            for key, queue in queues.items():
+                self._feed(key, queue)
             while len(outcomes) < len(jobs):
                 self._step(queues, outcomes)
         except BaseException:  # an interrupted worker still has a reply under way: its protocol state is lost
-            for framework in queues:
-                self._retire(framework)
+            for key in queues:
+                self._retire(key)
             raise
         return [outcomes[i] for i in range(len(jobs))]
 
-    def _feed(self, framework: str, queue: deque[tuple[int, Job]]) -> None:
-        """Start the framework's worker if there is none; give it the next job if it is idle."""
-        if framework not in self._workers and queue:
-            self._workers[framework] = _Worker(queue[0][1], self._folder, self.limits)
+    def _feed(self, key: Key, queue: deque[tuple[int, Job]]) -> None:
+        """Start the worker if there is none; give it the next job if it is idle."""
+        if key not in self._workers and queue:
+            self._workers[key] = _Worker(queue[0][1], self._folder, self.limits)
             self.restarts += 1
-        worker = self._workers[framework]
+        worker = self._workers[key]
         if worker.ready and worker.job is None and queue:
             worker.send(*queue.popleft())
 
-    def _step(self, queues: dict[str, deque[tuple[int, Job]]], outcomes: dict[int, Outcome]) -> None:
+    def _step(self, queues: dict[Key, deque[tuple[int, Job]]], outcomes: dict[int, Outcome]) -> None:
         """Wait for one reply or deadline and deal with it."""
         busy = [w for name, w in self._workers.items() if name in queues and (w.job or not w.ready)]
         with selectors.DefaultSelector() as selector:
@@ -232,7 +246,7 @@ class Pool:
             self._receive(key.data, queues, outcomes)
         now = time.monotonic()
         for worker in busy:
-            if worker.deadline <= now and self._workers.get(worker.framework) is worker:
+            if worker.deadline <= now and self._workers.get(worker.key) is worker:
                 self._expire(worker, queues, outcomes)
 
     def _receive(self, worker: _Worker, queues: dict, outcomes: dict[int, Outcome]) -> None:
@@ -243,37 +257,37 @@ class Pool:
         else:
             if not worker.ready:
                 if header["outcome"] == "unavailable":
-                    self._retire(worker.framework)
-                    raise Unavailable(f"{worker.framework}: {header['message']}")
+                    self._retire(worker.key)
+                    raise Unavailable(f"{worker.name}: {header['message']}")
                 worker.ready, worker.deadline = True, float("inf")
             else:
                 assert worker.job is not None
                 outcomes[worker.job[0]] = _outcome(header, arrays, worker.job[1])
                 worker.job, worker.deadline, worker.served = None, float("inf"), worker.served + 1
                 if header.get("leaving"):
-                    self._retire(worker.framework)
-        if queues[worker.framework]:
-            self._feed(worker.framework, queues[worker.framework])
+                    self._retire(worker.key)
+        if queues[worker.key]:
+            self._feed(worker.key, queues[worker.key])
 
     def _expire(self, worker: _Worker, queues: dict, outcomes: dict[int, Outcome]) -> None:
         if not worker.ready:
-            self._retire(worker.framework)
-            raise Unavailable(f"{worker.framework}: not imported within {self.limits.start:g} s")
+            self._retire(worker.key)
+            raise Unavailable(f"{worker.name}: not imported within {self.limits.start:g} s")
         self._bury(worker, Timeout(self.limits.seconds), outcomes)
-        if queues[worker.framework]:
-            self._feed(worker.framework, queues[worker.framework])
+        if queues[worker.key]:
+            self._feed(worker.key, queues[worker.key])
 
     def _bury(self, worker: _Worker, outcome: Crash | Timeout, outcomes: dict[int, Outcome]) -> None:
         """Book the outcome of a worker's last job and forget the worker."""
         if not worker.ready:
-            self._retire(worker.framework)
-            raise Unavailable(f"{worker.framework}: its worker died while importing it ({outcome})")
+            self._retire(worker.key)
+            raise Unavailable(f"{worker.name}: its worker died while importing it ({outcome})")
         assert worker.job is not None
         outcomes[worker.job[0]] = outcome
-        self._retire(worker.framework)
+        self._retire(worker.key)
 
-    def _retire(self, framework: str) -> None:
-        worker = self._workers.pop(framework, None)
+    def _retire(self, key: Key) -> None:
+        worker = self._workers.pop(key, None)
         if worker:
             worker.stop()
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from harness import environments
 from harness.backends import TARGETS, Target
-from harness.worker import versions_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,11 @@ class Availability:
 def probe(target: Target) -> Availability:
     """Look at the installed distributions; nothing is imported."""
     packages = list(target.packages)
-    found = versions_of(packages)
+    try:
+        environments.interpreter(target.environment)
+    except environments.EnvironmentsError as error:
+        return Availability(target.name, target.framework, None, False, str(error))
+    found = environments.versions_of(packages, target.environment)
     reason = None
     for names, least in target.packages.items():
         have = found.get(names)
@@ -55,10 +59,24 @@ def probe_all() -> list[Availability]:
 
 
 def versions(targets: Sequence[Target]) -> dict[str, str]:
-    """Versions of Python, numpy and all packages that the targets need, where installed."""
-    packages = dict.fromkeys(["numpy", *(p for t in targets for p in t.packages)])
-    found = versions_of(list(packages))
-    return {"python": platform.python_version(), **{k.split("|")[0]: v for k, v in found.items()}}
+    """Versions of Python, numpy and all packages that the targets need, where installed; what another environment has
+    is called ENVIRONMENT/PACKAGE unless all the targets are of that one."""
+    named = list(dict.fromkeys(target.environment for target in targets)) or [""]
+    return {
+        key if len(named) == 1 or not name else f"{name}/{key}": version
+        for name in named
+        for key, version in _versions_in(name, [t for t in targets if t.environment == name]).items()
+    }
+
+
+def _versions_in(environment: str, targets: Sequence[Target]) -> dict[str, str]:
+    packages = dict.fromkeys(["python", "numpy", *(p for t in targets for p in t.packages)])
+    try:
+        found = environments.versions_of(list(packages), environment)
+    except environments.EnvironmentsError:
+        return {}
+    here = {} if environment else {"python": platform.python_version()}
+    return here | {k.split("|")[0]: v for k, v in found.items()}
 
 
 @cache

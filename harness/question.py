@@ -10,6 +10,7 @@ from generators.graph import Graph
 from generators.graphs import PLAIN, Case, Style
 from generators.inputs import Arrays
 from generators.ops import DRAWN, STEPPED_OPS
+from harness import probe
 from harness.backends import Target
 from oracles import arithmetic, forward
 from oracles.arithmetic import Arithmetic
@@ -78,19 +79,23 @@ class Question:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """All that a person needs to run a case again: the text that ran and its modules, what it was given, and what a
-    correct run returns."""
+    """All that a person needs to run a case again: the text that ran and its modules, what it was given, what a
+    correct run returns, and with which versions it ran."""
 
     program: str
     modules: tuple[str, ...]
     arrays: Arrays
     expected: Expected
+    versions: str
 
 
 def exhibit(question: Question, target: Target, case: Case) -> Exhibit:
     """The case as this question has it run on the target."""
     program = question.program(target, case.graph)
-    return Exhibit(program, target.modules, question.arrays(case), question.expected(target, case))
+    versions = ", ".join(f"{name} {version}" for name, version in probe.versions([target]).items())
+    if target.environment:
+        versions += f" (environment {target.environment})"
+    return Exhibit(program, target.modules, question.arrays(case), question.expected(target, case), versions)
 
 
 FORWARD = Question(forward.NAME, forward.expect, traces=True, ruled=arithmetic.expect)

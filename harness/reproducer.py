@@ -16,6 +16,7 @@ INLINE = 64
 
 PROLOGUE = '''"""{title}
 
+ran with {versions}
 exit status: 1 reproduced, 0 not reproduced, 77 not available here
 """
 
@@ -148,7 +149,7 @@ def write(
             'EXPECTED = [DATA[f"EXPECTED_{i}"] for i in range(len(OUTPUTS))]',
             'ALLOWED = [DATA[f"ALLOWED_{i}"] for i in range(len(OUTPUTS))]',
         ]
-    text = PROLOGUE.format(title=title, modules=list(shown.modules))
+    text = PROLOGUE.format(title=title, versions=shown.versions, modules=list(shown.modules))
     text += shown.program + _DATA.format(data="\n".join(lines)) + WRONG + _MAIN
     path = folder / "reproducer.py"
     path.write_text(text, encoding="utf-8")

@@ -163,6 +163,7 @@ def write_reproducer(
         types={name: (type_.dtype, type_.shape) for name, type_ in zip(expected.names, expected.types, strict=True)},
         wrong=WRONG,
     )
-    head = PROLOGUE.format(title=text_of(found).splitlines()[0], modules=[strategy.modules[0]])
+    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    head = PROLOGUE.format(title=text_of(found).splitlines()[0], versions=versions, modules=[strategy.modules[0]])
     text = head + program(training, strategy) + check
     replace_text(folder / "reproducer.py", text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 from harness.backends import jax, onnxruntime, tensorflow, torch, tvm
 from harness.backends.target import Level, Target
 from harness.globs import matching
@@ -12,9 +14,13 @@ TARGETS: dict[str, Target] = {
 
 
 def select(patterns: str) -> list[Target]:
-    """Targets whose names match one of the comma-separated globs, in order. Raises ValueError for a glob that
-    matches nothing."""
-    return [TARGETS[name] for name in matching(patterns, TARGETS, "target")]
+    """Targets whose names match one of the comma-separated globs, in order; those that are to be `asked` for by name
+    are not among what `*` chooses. Raises ValueError for a glob that matches nothing."""
+    chosen = matching(patterns, TARGETS, "target")
+    named = [glob for glob in map(str.strip, patterns.split(",")) if glob != "*"]
+    return [
+        TARGETS[name] for name in chosen if not TARGETS[name].asked or any(fnmatchcase(name, glob) for glob in named)
+    ]
 
 
 __all__ = ["TARGETS", "Level", "Target", "select"]

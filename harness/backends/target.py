@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from generators.graph import COMPONENT, Graph, TensorType
 from generators.ops.spec import Unsupported
@@ -26,7 +26,7 @@ _UNWRITTEN = Unsupported("no program for its gradients is written")
 @dataclass(frozen=True, eq=False)
 class Target:
     """name:      e.g. tvm-O2
-    framework: the worker that runs it, e.g. tvm; targets of one framework share a worker
+    framework: the worker that runs it, e.g. tvm; targets of one framework and environment share a worker
     modules:   what that worker imports before its first program
     load:      source of `def load(parameters)`, which compiles `model` and returns a function from input
                arrays to a list of output arrays. It may use INPUTS, PARAMETERS and OUTPUTS of the program
@@ -42,7 +42,9 @@ class Target:
                may use ARGUMENTS, RESULTS, PARAMETERS and SIZES of the program (`harness/questions/dynamic.py`)
     gradient:  like `load`, for the gradients (`gradients.py`), or why there are none
     modes:     like `load`, by the name of another question that has a program of its own
-    rules:     of its arithmetic, where they allow more than the ordinary ones (`arithmetics.py`)"""
+    rules:     of its arithmetic, where they allow more than the ordinary ones (`rules.py`)
+    environment: whose interpreter runs it, by name (`harness/environments.py`; empty: the one that runs Dissent)
+    asked:     only globs other than `*` choose it: too slow, or not understood well enough, for every run"""
 
     name: str
     framework: str
@@ -59,6 +61,13 @@ class Target:
     gradient: str | Unsupported = _UNWRITTEN
     modes: Mapping[str, str] = field(default_factory=dict)
     rules: Arithmetic | None = None
+    environment: str = ""
+    asked: bool = False
+
+    def elsewhere(self, environment: str) -> Target:
+        """The same in another environment, by the name TARGET@ENVIRONMENT; a compiler of its own."""
+        level = replace(self.level, compiler=f"{self.level.compiler}@{environment}")
+        return replace(self, name=f"{self.name}@{environment}", environment=environment, level=level)
 
     def unsupported(self, graph: Graph) -> str | None:
         """Why this target cannot run the graph, or None. Every reason was written down by somebody."""

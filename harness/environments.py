@@ -1,0 +1,236 @@
+"""Python environments beside the one that Dissent runs in: what `environments.toml` installs into each, how one is
+built, and what state it is in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from harness import worker
+from harness.files import locked, replace_text
+
+VARIABLE = "DISSENT_ENVIRONMENTS"
+"""Names another file than the repository's; environments are built into the folder .environments beside the file."""
+HERE = "."
+"""How a person writes the environment that Dissent runs in; in targets and jobs it is the empty string."""
+NEEDED = ("numpy", "ml-dtypes")
+"""What `harness/worker.py` imports."""
+_KEYS = {"packages", "no_deps", "python"}
+_INSTALLED = """
+import importlib.metadata as m, json, sys
+found = {d.metadata["Name"]: d.version for d in m.distributions() if d.metadata["Name"]}
+print(json.dumps({"python": sys.version.split()[0], **found}))
+"""
+
+
+class EnvironmentsError(ValueError):
+    """A file, a name or an interpreter that cannot be used, or an installation that failed; the message says which."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """packages: requirements, each with the one version it allows; no_deps: those that are installed after them,
+    without what they ask for; python: of the interpreter, a version such as 3.11 or a path (empty: the one that
+    Dissent runs in); folder: where it is, or would be."""
+
+    name: str
+    packages: tuple[str, ...]
+    no_deps: tuple[str, ...]
+    python: str
+    folder: Path
+
+    @property
+    def interpreter(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    @property
+    def stamp(self) -> Path:
+        """Written when all is installed: the digest of the pins and what is there."""
+        return self.folder / "dissent.json"
+
+    @property
+    def digest(self) -> str:
+        """Changes with everything that the file says of it."""
+        said = json.dumps([sorted(self.packages), sorted(self.no_deps), self.python])
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class State:
+    """versions: of what is installed, by canonical name, "python" among them; none where it cannot be used, and then
+    the reason says why."""
+
+    versions: Mapping[str, str]
+    reason: str | None
+
+
+def file() -> Path:
+    """The file that is read."""
+    return Path(os.environ.get(VARIABLE) or Path(__file__).parent.parent / "environments.toml").absolute()
+
+
+def load() -> Mapping[str, Environment]:
+    """All environments by name. Raises EnvironmentsError naming the file and what is wrong with it."""
+    return _load(file())
+
+
+@cache
+def _load(path: Path) -> Mapping[str, Environment]:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise EnvironmentsError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise EnvironmentsError(f"{path}: {error}") from error
+    return {name: _entry(path, name, entry) for name, entry in data.items()}
+
+
+def _entry(path: Path, name: str, entry: object) -> Environment:
+    where = f"{path}: {name}"
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+        raise EnvironmentsError(f"{where}: a name is made of small letters, digits, dots and hyphens")
+    if not isinstance(entry, dict) or set(entry) - _KEYS or "packages" not in entry:
+        raise EnvironmentsError(f"{where}: a table with packages and, if needed, no_deps and python is expected")
+    listed = {key: entry.get(key, []) for key in ("packages", "no_deps")}
+    names: set[str] = set()
+    for requirements in listed.values():
+        if not isinstance(requirements, list) or not all(isinstance(item, str) for item in requirements):
+            raise EnvironmentsError(f"{where}: packages and no_deps are lists of requirements")
+        names |= {_pinned(where, item) for item in requirements}
+    missing = [package for package in NEEDED if package not in names]
+    if missing:
+        raise EnvironmentsError(f"{where}: {' and '.join(missing)} missing, which a worker imports")
+    python = entry.get("python", "")
+    if not isinstance(python, str):
+        raise EnvironmentsError(f'{where}: python is a version such as "3.11", or a path')
+    folder = path.parent / ".environments" / name
+    return Environment(name, tuple(listed["packages"]), tuple(listed["no_deps"]), python, folder)
+
+
+def _pinned(where: str, text: str) -> str:
+    """The canonical name that a requirement with exactly one version is of."""
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement as error:
+        raise EnvironmentsError(f"{where}: {text!r} is no requirement: {str(error).splitlines()[0]}") from error
+    exact = [s for s in requirement.specifier if s.operator in ("==", "===") and "*" not in s.version]
+    if len(exact) != 1 or len(requirement.specifier) != 1:
+        raise EnvironmentsError(f"{where}: {text!r} does not name one version (==)")
+    return canonicalize_name(requirement.name)
+
+
+def named(name: str) -> Environment:
+    """The environment of this name. Raises EnvironmentsError where there is none."""
+    known = load()
+    if name not in known:
+        raise EnvironmentsError(f"no environment is called {name!r} in {file()}; known: {', '.join(known) or 'none'}")
+    return known[name]
+
+
+def state(environment: Environment) -> State:
+    """What is there; nothing is started for it."""
+    remedy = f"python -m harness env create {environment.name}"
+    try:
+        stamp = json.loads(environment.stamp.read_text(encoding="utf-8"))
+        digest, versions = stamp["digest"], dict(stamp["versions"])
+    except FileNotFoundError:
+        how = "half made" if environment.folder.exists() else "not built"
+        return State({}, f"environment {environment.name} is {how} ({remedy})")
+    except (OSError, ValueError, KeyError, TypeError):
+        return State({}, f"environment {environment.name}: {environment.stamp} cannot be read ({remedy})")
+    if digest != environment.digest:
+        return State({}, f"environment {environment.name} was built from other pins ({remedy})")
+    if not environment.interpreter.exists():
+        return State({}, f"environment {environment.name} has lost its interpreter ({remedy})")
+    return State(versions, None)
+
+
+def interpreter(name: str) -> str:
+    """The interpreter that workers of this environment run in. Raises EnvironmentsError with the reason why not."""
+    if not name:
+        return sys.executable
+    environment = named(name)
+    reason = state(environment).reason
+    if reason:
+        raise EnvironmentsError(reason)
+    return str(environment.interpreter)
+
+
+def versions_of(packages: Sequence[str], name: str = "") -> dict[str, str]:
+    """Installed versions of distributions in an environment ("a|b" means either), as far as they are there. Raises
+    EnvironmentsError for an environment that there is not."""
+    if not name:
+        return worker.versions_of(list(packages))
+    have = state(named(name)).versions
+    found = {names: [have[n] for n in map(canonicalize_name, names.split("|")) if n in have] for names in packages}
+    return {names: versions[0] for names, versions in found.items() if versions}
+
+
+def create(name: str) -> Environment:
+    """Build an environment, in place of whatever is there; at once where it is whole already. Nothing is left of one
+    that fails. Raises EnvironmentsError, with where pip's full output is, and OSError."""
+    environment = named(name)
+    folder = environment.folder
+    with locked(folder.parent / f".{name}.lock"):
+        if state(environment).reason is None:
+            return environment
+        base = _base(environment)
+        shutil.rmtree(folder, ignore_errors=True)
+        log = folder.parent / f"{name}.log"
+        try:
+            with log.open("wb") as output:
+                uv = shutil.which("uv")
+                python = str(environment.interpreter)
+                bare = ["--without-pip"] if uv else []
+                _step([base, "-m", "venv", *bare, str(folder)], "python -m venv failed", log, output)
+                quiet = ["--disable-pip-version-check", "--no-input"]
+                pip = [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install", *quiet]
+                for options, packages in (([], environment.packages), (["--no-deps"], environment.no_deps)):
+                    if packages:
+                        _step([*pip, *options, *packages], f"{name} cannot be installed", log, output)
+            versions = json.loads(subprocess.check_output([python, "-c", _INSTALLED], text=True))
+            stamp = {
+                "digest": environment.digest,
+                "versions": {canonicalize_name(package): version for package, version in sorted(versions.items())},
+            }
+            replace_text(environment.stamp, json.dumps(stamp, indent=1) + "\n")
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    return environment
+
+
+def _base(environment: Environment) -> str:
+    """The interpreter that an environment is made with: one that answers."""
+    asked = environment.python
+    if not asked:
+        return sys.executable
+    found = asked if "/" in asked else f"python{asked}"
+    try:
+        subprocess.run([found, "-c", ""], capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise EnvironmentsError(f"environment {environment.name} needs {found}, which cannot be run here") from error
+    return found
+
+
+def _step(command: Sequence[str | None], failed: str, log: Path, output) -> None:
+    """One step of building. Raises EnvironmentsError with the line of its output that says why it failed."""
+    start = log.stat().st_size
+    done = subprocess.run([str(part) for part in command], stdout=output, stderr=subprocess.STDOUT, check=False)
+    if done.returncode:
+        lines = log.read_bytes()[start:].decode(errors="replace").splitlines()
+        telling = [line for line in lines if re.match(r"(ERROR|error|\s+×)", line)] or lines[-1:] or ["no output"]
+        raise EnvironmentsError(f"{failed}: {telling[-1].strip()} (all of it: {log})")
