@@ -22,6 +22,14 @@ from oracles.discrepancy import Discrepancy
 from oracles.verdict import Verdict, normalized
 
 
+@dataclass(frozen=True)
+class Condition:
+    """What a case has to show beside its discrepancy to be a finding. text: in words; part of the fingerprint."""
+
+    text: str
+    holds: Callable[[Case], bool]
+
+
 @dataclass
 class Campaign:
     """One search: its laboratory, the targets whose votes are asked for, where findings go, what is known.
@@ -29,6 +37,7 @@ class Campaign:
     excused:   discrepancies by id of the known issue that explains them
     reduction: what minimising one finding may cost
     confirmations: runs of a minimised finding in fresh processes
+    condition: of all findings, if any
     """
 
     lab: Laboratory
@@ -38,6 +47,7 @@ class Campaign:
     excused: Counter[str] = field(default_factory=Counter)
     reduction: Callable[[], Budget] = Budget
     confirmations: int = 2
+    condition: Condition | None = None
 
     def asking(self, question: Question) -> Campaign:
         """The same search with another question."""
@@ -115,13 +125,17 @@ class Campaign:
         return issue.names(target.name) and issue.threads <= self.lab.pool.limits.threads
 
     def fails(self, target: Target, like: Discrepancy) -> Callable[[Case], bool]:
-        """Does a case fail on the target in the same way?"""
+        """Does a case fail on the target in the same way, and meet the condition?"""
 
         def predicate(case: Case) -> bool:
             found = self.verdict(target, case).discrepancy
-            return found is not None and found.symptom == like.symptom and normalized(found) == normalized(like)
+            alike = found is not None and found.symptom == like.symptom and normalized(found) == normalized(like)
+            return alike and self._meets(case)
 
         return predicate
+
+    def _meets(self, case: Case) -> bool:
+        return self.condition is None or self.condition.holds(case)
 
     def verdict(self, target: Target, case: Case) -> Verdict:
         """One case on one target, crashes taken at face value."""
@@ -131,12 +145,13 @@ class Campaign:
         """Fold a duplicate into what is stored, or blame, reduce, confirm, ask for votes and store. The case is
         stored before it is reduced, so that an interruption loses nothing. None where the reduced case turns out
         to be known: an issue of several nodes together shows only once the others are gone."""
-        guilty = [g for g in culprit.blame(self.lab, target, case) if g.discrepancy.symptom == discrepancy.symptom]
+        blamed = culprit.blame(self.lab, target, case)
+        guilty = [g for g in blamed if g.discrepancy.symptom == discrepancy.symptom and self._meets(g.case)]
         if guilty:
             smallest = min(guilty, key=lambda g: size(g.case))
             case, discrepancy = smallest.case, smallest.discrepancy
         fails = self.fails(target, discrepancy)
-        name = fingerprint(self.lab.question.name, target.framework, case.graph.operators, discrepancy)
+        name = self._fingerprint(target, case, discrepancy)
         known = self.store.count_again(name, target.name) if guilty else None
         if known:
             return known
@@ -149,7 +164,7 @@ class Campaign:
         if self.unexplained(target, small, discrepancy) is None:
             self.store.drop(first.fingerprint)
             return None
-        name = fingerprint(self.lab.question.name, target.framework, small.graph.operators, discrepancy)
+        name = self._fingerprint(target, small, discrepancy)
         if name != first.fingerprint:
             self.store.drop(first.fingerprint)
             duplicate = self.store.count_again(name, target.name)
@@ -176,9 +191,13 @@ class Campaign:
             count += fails(case)
         return count
 
+    def _fingerprint(self, target: Target, case: Case, discrepancy: Discrepancy) -> str:
+        said = f"{self.lab.question.name} {self.condition.text}" if self.condition else self.lab.question.name
+        return fingerprint(said, target.framework, case.graph.operators, discrepancy)
+
     def _finding(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding:
         return Finding(
-            fingerprint=fingerprint(self.lab.question.name, target.framework, case.graph.operators, discrepancy),
+            fingerprint=self._fingerprint(target, case, discrepancy),
             oracle=self.lab.question.name,
             symptom=discrepancy.symptom,
             message=discrepancy.message,
@@ -189,6 +208,7 @@ class Campaign:
             diverging=None,
             votes={},
             versions=probe.versions([target]),
+            condition=self.condition.text if self.condition else "",
         )
 
     def _save(self, finding: Finding, target: Target, case: Case) -> Finding:

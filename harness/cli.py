@@ -32,6 +32,7 @@ from harness.questions import QUESTIONS
 from harness.study_cli import study
 from harness.terminal import Json, console, fail, named, seconds_of, write_json
 from harness.training_cli import strategies, train
+from harness.versions_cli import versions
 from harness.view import coverage_table, hunt_table, replay_lines
 
 app = typer.Typer(
@@ -51,6 +52,7 @@ Issues = Annotated[Path, typer.Option("--known-issues", metavar="FILE", help="Wh
 
 app.command()(strategies)
 app.command()(train)
+app.command()(versions)
 app.add_typer(study, name="study")
 app.add_typer(env, name="env")
 

@@ -28,7 +28,7 @@ from oracles.verdict import normalized
 class Finding:
     """One inconsistency, as its folder's `finding.json` keeps it. nodes: of the minimised graph; votes: status
     by target; twin: status of the float64 twin on the same target (None: not run); reproduced, tried: runs in
-    fresh processes."""
+    fresh processes; condition: what the case shows beside."""
 
     fingerprint: str
     oracle: str
@@ -46,6 +46,7 @@ class Finding:
     tried: int = 0
     count: int = 1
     path: str = ""
+    condition: str = ""
 
 
 def fingerprint(oracle: str, framework: str, operators: tuple[str, ...], discrepancy: Discrepancy) -> str:
@@ -67,7 +68,7 @@ def failure_text(finding: Finding, case: Case) -> str:
         votes.append(f"{', '.join(agree)} agree with the reference")
     if against:
         votes.append(f"{', '.join(against)} do not")
-    lines = [head, finding.message, "votes: " + ("; ".join(votes) or "none")]
+    lines = [head, finding.message, *filter(None, [finding.condition]), "votes: " + ("; ".join(votes) or "none")]
     if finding.diverging:
         lines.append(f"first diverging node: {finding.diverging}")
     if finding.twin:
@@ -128,7 +129,8 @@ class Store:
                 finding = replace(finding, count=old.count, targets=targets)
             folder.mkdir(parents=True, exist_ok=True)
             text = failure_text(finding, case)
-            reproducer.write(folder, shown, finding.symptom, text.splitlines()[0], self.seconds)
+            title = "\n".join(filter(None, [text.splitlines()[0], finding.condition]))
+            reproducer.write(folder, shown, finding.symptom, title, self.seconds)
             (folder / "graph.json").write_text(caseio.dumps(case), encoding="utf-8")
             template = self._templates.get_template("report.md.j2")
             report = template.render(finding=finding, text=text, case=case, shown=shown)

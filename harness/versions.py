@@ -1,0 +1,228 @@
+"""Two versions of a framework on the same cases. Both are judged by the reference: a regression is a difference that
+the new one has and the old one has not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from generators.graphs import Case, seeded_case
+from harness import culprit, probe
+from harness.backends import Target
+from harness.campaign import Campaign, Condition, operators_for
+from harness.findings import Finding, Store
+from harness.known_issues import KnownIssue
+from harness.laboratory import Laboratory
+from harness.pool import Limits, Pool
+from harness.question import FORWARD
+from harness.questions import QUESTIONS
+from oracles import levels, verdict
+from oracles.discrepancy import Discrepancy
+from oracles.outcome import Outcome, Value
+from oracles.verdict import Verdict, normalized
+
+STATES = {
+    "agree": "both agree with the reference",
+    "regressed": "the old one agrees, the new one does not",
+    "fixed": "the new one agrees, the old one does not",
+    "same fault": "both are wrong, in the same way",
+    "another fault": "both are wrong, and not in the same way",
+    "undetermined": "both agree, and the reference determines no element",
+    "unsupported": "neither is asked: somebody wrote down why",
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same target with two versions."""
+
+    old: Target
+    new: Target
+
+    @property
+    def named(self) -> str:
+        """Which versions are compared."""
+        return f"{self.new.framework} {_version(self.old)} -> {_version(self.new)}"
+
+    @property
+    def regression(self) -> str:
+        """What a finding shows beside its discrepancy."""
+        return f"regression: {self.new.framework} {_version(self.old)} is right, {_version(self.new)} is not"
+
+
+def _version(target: Target) -> str:
+    where = f" (environment {target.environment})" if target.environment else ""
+    return f"{probe.probe(target).version}{where}"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is compared, and on what. operators: what is drawn (none: what the question draws)."""
+
+    pairs: tuple[Pair, ...]
+    cases: int
+    seed: int
+    max_nodes: int
+    findings: Path
+    issues: tuple[KnownIssue, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    operators: tuple[str, ...] = ()
+    question: str = FORWARD.name
+
+
+@dataclass
+class Row:
+    """What came of one target's cases. bits: agree in both, with other bits; known: regressions by id of the known
+    issue that explains them; faults: of a state other than agreement, by "operator symptom"."""
+
+    states: Counter[str] = field(default_factory=Counter)
+    bits: int = 0
+    known: Counter[str] = field(default_factory=Counter)
+    faults: dict[str, Counter[str]] = field(default_factory=dict)
+    findings: dict[str, Finding] = field(default_factory=dict)
+
+    def blame(self, state: str, faults: set[Fault]) -> None:
+        """Count what is wrong in a case of this state."""
+        self.faults.setdefault(state, Counter()).update(sorted({f"{fault[0]} {fault[1]}" for fault in faults}))
+
+
+Fault = tuple[str, str, str]
+"""Operators, symptom and normalised message of a node that is wrong alone, or of the whole graph where none is."""
+
+Rows = dict[str, Row]
+
+
+def run(options: Options, progress: Callable[[Rows, int], None]) -> Rows:
+    """All cases on all pairs; a row for each pair, by the name of the new target. `progress` is called after each case
+    with the rows and how many cases there were, and what it was told stands where this is interrupted."""
+    question = QUESTIONS[options.question]
+    rows: Rows = {pair.new.name: Row() for pair in options.pairs}
+    operators = [
+        name
+        for name in options.operators or question.drawn
+        if question.concerns(name) and any(operators_for(pair.new, (name,)) for pair in options.pairs)
+    ]
+    with Pool(options.limits) as pool:
+        lab = Laboratory(pool, question)
+        store = Store(options.findings, options.limits.seconds)
+        for index in range(options.cases):
+            try:
+                drawn = seeded_case(options.seed, index, options.max_nodes, operators, question.style)
+                _compare(lab, store, options, question.prepare(drawn), rows)
+            except Exception as error:  # a bug of ours: it has to be found again
+                error.add_note(f"case {index} of seed {options.seed}")
+                raise
+            progress(rows, index + 1)
+    return rows
+
+
+def _compare(lab: Laboratory, store: Store, options: Options, case: Case, rows: Rows) -> None:
+    """One case on all pairs."""
+    targets = [target for pair in options.pairs for target in (pair.old, pair.new)]
+    outcomes = iter(lab.outcomes([(target, case) for target in targets]))
+    for pair in options.pairs:
+        old, new = next(outcomes), next(outcomes)
+        row = rows[pair.new.name]
+        judged = (_judge(lab, pair.old, case, old), _judge(lab, pair.new, case, new))
+        state = state_of(*judged)
+        row.bits += state == "agree" and bits_differ(old, new)
+        wrong = [judgement.discrepancy for judgement in judged]
+        if any(wrong):
+            before, after = (
+                _faults(lab, target, case, found) if found else {}
+                for target, found in zip((pair.old, pair.new), wrong, strict=True)
+            )
+            if state == "same fault" and set(before) != set(after):
+                state = "another fault"
+            row.blame(state, {*before, *after})
+            condition = Condition(pair.regression, right(lab, pair.old))
+            campaign = Campaign(lab, (pair.old, pair.new), store, options.issues, condition=condition)
+            if state == "regressed" and wrong[1]:
+                _pursue(campaign, pair.new, case, wrong[1], row)
+            for fault in after if state == "another fault" else ():
+                shown = after[fault]
+                if fault not in before and condition.holds(shown[0]):
+                    _pursue(campaign, pair.new, *shown, row)
+        row.states[state] += 1
+
+
+def state_of(old: Verdict, new: Verdict) -> str:
+    """One of STATES; faults of both are taken for the same until they are looked at."""
+    match old.discrepancy is None, new.discrepancy is None:
+        case True, True:
+            return new.status if new.status in ("undetermined", "unsupported") else "agree"
+        case True, False:
+            return "regressed"
+        case False, True:
+            return "fixed"
+        case _:
+            return "same fault"
+
+
+def bits_differ(old: Outcome, new: Outcome) -> bool:
+    """Are two results that are both right not the same bits?"""
+    if not isinstance(old, Value) or not isinstance(new, Value):
+        return False
+    return not all(levels.identical(a, b) for a, b in zip(old.outputs, new.outputs, strict=True))
+
+
+def right(lab: Laboratory, target: Target) -> Callable[[Case], bool]:
+    """Does a target return what the reference says?"""
+
+    def holds(case: Case) -> bool:
+        (outcome,) = lab.outcomes([(target, case)], confirm=False)
+        return isinstance(outcome, Value) and _judge(lab, target, case, outcome).discrepancy is None
+
+    return holds
+
+
+def _judge(lab: Laboratory, target: Target, case: Case, outcome: Outcome) -> Verdict:
+    return verdict.judge(lab.question.expected(target, case), outcome)
+
+
+def _faults(
+    lab: Laboratory, target: Target, case: Case, discrepancy: Discrepancy
+) -> dict[Fault, tuple[Case, Discrepancy]]:
+    """What is wrong in a case, each with a case that shows it."""
+    blamed = [(guilt.case, guilt.discrepancy) for guilt in culprit.blame(lab, target, case)]
+    return {
+        ("+".join(shown.graph.operators), found.symptom, normalized(found)): (shown, found)
+        for shown, found in blamed or [(case, discrepancy)]
+    }
+
+
+def _pursue(campaign: Campaign, new: Target, case: Case, discrepancy: Discrepancy, row: Row) -> None:
+    """Make a finding of a regression that is not known."""
+    before = Counter(campaign.excused)
+    rest = campaign.unexplained(new, case, discrepancy)
+    row.known += campaign.excused - before
+    if rest is None:
+        return
+    assert campaign.condition is not None
+    finding = campaign.investigate(new, *(rest if campaign.condition.holds(rest[0]) else (case, discrepancy)))
+    if finding:
+        row.findings[finding.fingerprint] = finding
+
+
+def to_json(options: Options, rows: Rows, cases: int) -> dict:
+    """What `versions --json` writes."""
+    return {
+        "question": options.question,
+        "seed": options.seed,
+        "cases": cases,
+        "targets": [
+            {
+                "old": pair.old.name,
+                "new": pair.new.name,
+                "versions": {"old": probe.versions([pair.old]), "new": probe.versions([pair.new])},
+                "states": {state: rows[pair.new.name].states[state] for state in STATES},
+                "changed_bits": rows[pair.new.name].bits,
+                "known_issues": dict(sorted(rows[pair.new.name].known.items())),
+                "faults": {state: dict(counts) for state, counts in rows[pair.new.name].faults.items()},
+                "findings": [finding.path for finding in rows[pair.new.name].findings.values()],
+            }
+            for pair in options.pairs
+        ],
+    }

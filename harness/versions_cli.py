@@ -1,0 +1,127 @@
+"""The command `versions`: the same targets in two environments."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from generators.graphs import MAX_NODES
+from generators.ops import OPS
+from harness import environments, known_issues, probe
+from harness import versions as versioned
+from harness.backends import Target, select
+from harness.environments import HERE, EnvironmentsError
+from harness.pool import HarnessError, Limits
+from harness.question import FORWARD
+from harness.questions import QUESTIONS
+from harness.terminal import Json, console, fail, named, print_wide, write_json
+from harness.versions import STATES, Options, Pair, Rows
+
+KNOWN_ISSUES = Path(__file__).parent.parent / "known_issues.toml"
+
+
+def versions(
+    old: Annotated[str, typer.Argument(help=f"An environment, or {HERE} for the present one.")],
+    new: Annotated[str, typer.Argument(help="The same, with the other version.")],
+    target_globs: Annotated[str, typer.Option("--targets", metavar="GLOB", help="Globs of target names.")] = "*",
+    cases: Annotated[int, typer.Option(min=1, help="How many are drawn.")] = 200,
+    seed: Annotated[int | None, typer.Option(help="The same seed draws the same cases.")] = None,
+    max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = MAX_NODES,
+    operator_globs: Annotated[str, typer.Option("--operators", help="Globs of what is drawn.")] = "",
+    question: Annotated[str, typer.Option(help=f"What is asked: {', '.join(QUESTIONS)}.")] = FORWARD.name,
+    findings: Annotated[Path, typer.Option(help="Where regressions go.")] = Path("findings"),
+    issues_file: Annotated[Path, typer.Option("--known-issues", help="What is known already.")] = KNOWN_ISSUES,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 120.0,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where a regression was found.")] = False,
+    json_file: Json = None,
+) -> None:
+    """The same cases with two versions: what agrees, what regressed, what is fixed, what is wrong in both."""
+    if question not in QUESTIONS:
+        raise fail(f"no question is called {question!r}; there are {', '.join(QUESTIONS)}")
+    pairs = _pairs(old, new, target_globs)
+    try:
+        issues = known_issues.load(issues_file)
+        operators = named(operator_globs, OPS, "operator") if operator_globs else ()
+        findings.mkdir(parents=True, exist_ok=True)
+    except known_issues.KnownIssueError as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(f"cannot use {findings} for findings: {error.strerror}") from error
+    chosen = random.SystemRandom().randrange(2**31) if seed is None else seed
+    options = Options(pairs, cases, chosen, max_nodes, findings, issues, Limits(seconds=timeout), operators, question)
+    for said in dict.fromkeys(pair.named for pair in pairs):
+        console.print(f"{said}, {cases} cases, seed {chosen}", highlight=False)
+    rows: Rows = {pair.new.name: versioned.Row() for pair in pairs}
+    done, interrupted = 0, False
+
+    def latest(so_far: Rows, count: int) -> None:
+        nonlocal rows, done
+        rows, done = so_far, count
+        progress.update(task, completed=count)
+
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("cases", total=cases)
+        try:
+            versioned.run(options, latest)
+        except KeyboardInterrupt:
+            interrupted = True
+        except OSError as error:
+            raise fail(f"{error.filename or findings}: {error.strerror}") from error
+        except HarnessError as error:
+            raise fail(str(error)) from error
+    _show(options, rows)
+    write_json(json_file, versioned.to_json(options, rows, done))
+    if interrupted:
+        console.print(f"interrupted after {done} cases; everything found so far is kept", style="yellow")
+        raise typer.Exit(130)
+    if strict and any(row.findings for row in rows.values()):
+        raise typer.Exit(1)
+
+
+def _pairs(old: str, new: str, globs: str) -> tuple[Pair, ...]:
+    """The targets that are available in both environments; those that are not are named with the reason."""
+    try:
+        for name in {old, new} - {HERE}:
+            environments.interpreter(name)
+        pairs = [Pair(_in(target, old), _in(target, new)) for target in select(globs)]
+    except (EnvironmentsError, ValueError) as error:
+        raise fail(str(error)) from error
+    if old == new:
+        raise fail(f"{old} is compared with itself")
+    on = []
+    for pair in pairs:
+        statuses = [probe.probe(target) for target in (pair.old, pair.new)]
+        off = [status for status in statuses if not status.available]
+        if off:
+            console.print(f"off: {off[0].name} ({off[0].reason})", style="yellow", markup=False, soft_wrap=True)
+        else:
+            on.append(pair)
+    if not on:
+        raise fail(f"no target that matches {globs!r} is available in both {old} and {new}")
+    return tuple(on)
+
+
+def _in(target: Target, name: str) -> Target:
+    return target if name == HERE else target.elsewhere(name)
+
+
+def _show(options: Options, rows: Rows) -> None:
+    """The table, what regressed or is fixed by operator, and where the findings are."""
+    table = Table("target", "agree", "changed bits", *list(STATES)[1:], "known")
+    for name, row in rows.items():
+        counts = [str(row.states[state] or "·") for state in STATES]
+        table.add_row(name, counts[0], str(row.bits or "·"), *counts[1:], str(row.known.total() or "·"))
+    print_wide(table)
+    for state in STATES:
+        faults = sum((row.faults.get(state, Counter()) for row in rows.values()), Counter())
+        if faults:
+            told = ", ".join(f"{fault} {count}" for fault, count in faults.most_common())
+            console.print(f"{state}: {told}", highlight=False, soft_wrap=True)
+    for finding in {name: found for row in rows.values() for name, found in row.findings.items()}.values():
+        console.print(f"{finding.fingerprint}  {finding.path}", markup=False, highlight=False, soft_wrap=True)
