@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from harness.backends import jax, onnxruntime, tensorflow, torch, tvm
+from harness.backends import iree, jax, litert, onnxruntime, openvino, tensorflow, torch, tvm
 from harness.backends.target import Level, Target
 from harness.globs import matching
 
-TARGETS: dict[str, Target] = {
-    target.name: target for module in (torch, tensorflow, jax, onnxruntime, tvm) for target in module.TARGETS
-}
+_FILES = (torch, tensorflow, jax, onnxruntime, tvm, litert, openvino, iree)
+_FILES = (torch, tensorflow, jax, onnxruntime, tvm, litert, openvino, iree)
+TARGETS: dict[str, Target] = {target.name: target for file in _FILES for target in file.TARGETS}
 
 
 def select(patterns: str) -> list[Target]:

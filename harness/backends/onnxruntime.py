@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from generators.ops.spec import Unsupported
+from harness.backends.protos import PROTO
 from harness.backends.target import Level, Target
 from harness.dialects import ONNX
 
 _MODULES = ("onnx", "onnxruntime")
 _PACKAGES = {"onnxruntime|onnxruntime-gpu": "1.20", "onnx": "1.17"}
 
-_BUILD = """
+_BUILD = f"""
     import onnxruntime
-
-    def element(dtype):
-        return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-
-    g = Builder()
-    results = model(g, *{inputs}, *PARAMETERS)
-    proto = g.model(
-        {{name: (element(dtype), shape) for name, (dtype, shape) in {inputs}.items()}},
-        parameters,
-        [(element(dtype), shape) for dtype, shape in {outputs}],
-        results,
-    )
+{PROTO}\
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.{level}
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.{{level}}
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(

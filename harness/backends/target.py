@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +11,7 @@ from generators.ops.spec import Unsupported
 from harness.backends import refusals
 from harness.dialects.base import Dialect
 from oracles.arithmetic import Arithmetic
+from oracles.outcome import Rejected
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Target:
                "name attribute=value" or *, dtype of the result or of operand 0) -> why
     record:    the file of harness/backends/refusals that says the same of the rare dtypes, measured on the first
                target that names it (empty: none)
+    declines:  regular expressions of "class: message" of exceptions in which it says that it does not implement
+               something -> why: counted as unsupported, not found wrong
     device:    "cpu", or "cuda" for what needs a GPU
     symbolic:  source of `def compile_once(parameters)`, which compiles `model` with symbolic dimensions and returns
                a function from a size and input arrays to a list of output arrays (empty: there is no such way). It
@@ -56,6 +60,7 @@ class Target:
     stride: int = 1
     refuses: Mapping[tuple[str, str], str] = field(default_factory=dict)
     record: str = ""
+    declines: Mapping[str, str] = field(default_factory=dict)
     device: str = "cpu"
     symbolic: str = ""
     gradient: str | Unsupported = _UNWRITTEN
@@ -86,6 +91,11 @@ class Target:
                 if why:
                     return f"{node.op} of {dtype}: {why}"
         return None
+
+    def declined(self, outcome: Rejected) -> str | None:
+        """Why an exception is a documented refusal, or None."""
+        text = f"{outcome.kind}: {outcome.message}"
+        return next((why for said, why in self.declines.items() if re.search(said, text)), None)
 
     def program(self, graph: Graph) -> str:
         """The source text of a standalone program: `load(parameters)` returns `run(*inputs) -> outputs`."""

@@ -1,0 +1,48 @@
+"""OpenVINO's CPU plugin, given the graph as an ONNX model."""
+
+from __future__ import annotations
+
+from generators.ops.spec import Unsupported
+from harness.backends.protos import PROTO
+from harness.backends.target import Level, Target
+from harness.dialects import ONNX
+
+_LOAD = f"""
+def load(parameters):
+    import openvino
+{PROTO.format(inputs="INPUTS", outputs="OUTPUTS")}
+    core = openvino.Core()
+    options = {{"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}}
+    compiled = core.compile_model(core.read_model(proto.SerializeToString()), "CPU", options)
+
+    def run(*inputs):
+        request = compiled.create_infer_request()
+        request.infer(dict(zip(INPUTS, inputs)), share_inputs=False)
+        return [np.array(request.get_output_tensor(i).data) for i in range(len(OUTPUTS))]
+
+    return run
+"""
+
+_NARROW = "the CPU plugin computes in f32 and i32"
+REFUSES = {
+    ("*", dtype): f"{_NARROW}: {dtype} is converted"
+    for dtype in ("float64", "float16", "bfloat16", "int64", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
+}
+"""OpenVINO's documentation, "CPU Device", "Supported Model Precision": what is not f32, bf16, f16 or i32 is converted,
+or for quantised operations only; with the inference precision f32, f16 and bf16 are converted, too."""
+
+TARGETS = (
+    Target(
+        "openvino",
+        "openvino",
+        ("onnx", "openvino"),
+        ONNX,
+        _LOAD,
+        {"openvino": "2026.4", "onnx": "1.17"},
+        Level("openvino", 0),
+        refuses=REFUSES,
+        declines={"Unsupported padding mode": "the importer of ONNX does not know this mode of Pad"},
+        gradient=Unsupported("OpenVINO does inference only"),
+        asked=True,
+    ),
+)

@@ -1,0 +1,55 @@
+"""Targets that take another framework's model: they run, a planted fault shows, and what they refuse is told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from examples import chain_case
+from planted import planted
+
+from harness import probe
+from harness.backends import TARGETS, select
+from harness.laboratory import Laboratory
+from harness.pool import Pool
+from oracles.outcome import Rejected
+
+ASKED = [target.name for target in TARGETS.values() if target.asked]
+FAULTS = {"onnx": 'g.op("Abs", {right})', "tensorflow": "tf.abs({right})"}
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Laboratory]:
+    with Pool() as pool:
+        yield Laboratory(pool)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_right_and_wrong(name: str, lab: Laboratory) -> None:
+    target = TARGETS[name]
+    status = probe.probe(target)
+    if not status.available:
+        pytest.skip(f"{name}: {status.reason}")
+    wrong = planted("neg", FAULTS[target.dialect.name], of=name)
+    found = lab.judge(chain_case(), [target, wrong]).verdicts
+    assert (found[name].status, found["planted"].status) == ("agree", "mismatch")
+
+
+def test_only_globs_that_name_them_choose_them() -> None:
+    assert ASKED
+    assert not any(target.asked for target in select("*"))
+    assert {target.name for target in select("litert-*,openvino,ort-*")} >= {"litert-xnnpack", "openvino", "ort-all"}
+    assert "openvino" in {target.name for target in select("*,openvino")}
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "refused"),
+    [
+        ("litert-xnnpack", "<unknown>:0: error: 'tf.Cosh' op is neither a custom op nor a flex op", True),
+        ("litert-reference", "Didn't find op for builtin opcode 'ROUND' version '1'.", True),
+        ("litert-xnnpack", "Invalid tensor size.", False),
+        ("torch-eager", "'tf.Cosh' op is neither a custom op nor a flex op", False),
+    ],
+)
+def test_a_documented_lack_is_no_fault(name: str, message: str, refused: bool) -> None:
+    assert (TARGETS[name].declined(Rejected("ConverterError", message)) is not None) == refused
