@@ -46,7 +46,7 @@ def _loads(level: str) -> tuple[str, str]:
     return _LOAD.format(build=static), _SYMBOLIC.format(build=symbolic)
 
 
-_LEVELS = {
+LEVELS = {
     "ort-disable": "ORT_DISABLE_ALL",
     "ort-basic": "ORT_ENABLE_BASIC",
     "ort-extended": "ORT_ENABLE_EXTENDED",
@@ -83,6 +83,6 @@ TARGETS = tuple(
         symbolic=symbolic,
         gradient=Unsupported("this package of ONNX Runtime does inference only"),
     )
-    for i, (name, level) in enumerate(_LEVELS.items())
+    for i, (name, level) in enumerate(LEVELS.items())
     for load, symbolic in (_loads(level),)
 )

@@ -11,7 +11,18 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LONGEST = 420
 
-FRAMEWORKS = {"jax", "jaxlib", "keras", "onnx", "onnxruntime", "tensorflow", "torch", "tvm"}
+FRAMEWORKS = {
+    "ai_edge_litert",
+    "jax",
+    "jaxlib",
+    "keras",
+    "onnx",
+    "onnxruntime",
+    "openvino",
+    "tensorflow",
+    "torch",
+    "tvm",
+}
 ALLOWED = {
     "generators": {"numpy", "ml_dtypes", "hypothesis", "generators"},
     "oracles": {"numpy", "scipy", "ml_dtypes", "generators", "oracles"},

@@ -1,0 +1,19 @@
+"""The formats of model files and who runs them: one file a format. To add one, write its file and name it here."""
+
+from __future__ import annotations
+
+from harness.formats import keras, onnx, openvino, pickled, pt2, relax, savedmodel, stablehlo, tflite
+from harness.formats.format import Format, Runner
+
+_MODULES = (keras, savedmodel, tflite, onnx, pt2, openvino, stablehlo, relax, pickled)
+
+FORMATS: dict[str, Format] = {module.FORMAT.name: module.FORMAT for module in _MODULES}
+RUNNERS: dict[str, Runner] = {runner.name: runner for module in _MODULES for runner in module.RUNNERS}
+
+
+def runners_of(format_: str) -> list[Runner]:
+    """Those that take files of a format, the usual one first."""
+    return [runner for runner in RUNNERS.values() if runner.format == format_]
+
+
+__all__ = ["FORMATS", "RUNNERS", "Format", "Runner", "runners_of"]

@@ -1,0 +1,67 @@
+"""A model file: what its format is, who can run it, and how a drawn graph is written as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Format:
+    """name:    e.g. onnx
+    suffix:     that files (or, without one, folders) of it have where we write them
+    suffixes:   by which a file is taken for one of it; of a folder none
+    check:      why what lies at a path is not of this format though its name says so, or None; it reads the first bytes
+                or the names in an archive, and loads nothing
+    executes:   why opening a file runs code that the file carries (empty: it does not); refused unless it is trusted
+    writers:    how a drawn graph is written as one, by name of the dialect: source of `def write(parameters, path)`,
+                which may use what that dialect's programs have, `model`, INPUTS, PARAMETERS and OUTPUTS"""
+
+    name: str
+    suffix: str
+    suffixes: tuple[str, ...]
+    check: Callable[[Path], str | None]
+    executes: str = ""
+    writers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """name:    e.g. ort-all
+    format:     name of the format that it takes
+    framework:  the worker that runs it
+    modules:    what that worker imports first
+    packages:   PyPI distributions and the least version that this was written for
+    open:       source of `def open_model(path)`, which returns (inputs, outputs, call); numpy is np. The first two list
+                (name, dtype, shape), in the model's own order; a dimension that varies is None, and so is what the file
+                does not say. `call` takes arrays in that order and returns a list of arrays. TRUST says whether code
+                that the file carries may be executed
+    narrows:    dtype -> the dtype that it is computed in instead, where the runner documents that
+    reference:  is it the plain implementation that the format's authors keep beside the fast one?"""
+
+    name: str
+    format: str
+    framework: str
+    modules: tuple[str, ...]
+    packages: Mapping[str, str]
+    open: str
+    narrows: Mapping[str, str] = field(default_factory=dict)
+    reference: bool = False
+
+
+def begins(magic: bytes, at: int = 0) -> Callable[[Path], str | None]:
+    """A check that certain bytes stand at a place of the file."""
+
+    def check(path: Path) -> str | None:
+        with path.open("rb") as file:
+            file.seek(at)
+            found = file.read(len(magic))
+        return None if found == magic else f"{magic!r} does not stand at byte {at}"
+
+    return check
+
+
+def not_empty(path: Path) -> str | None:
+    """The check of a format whose files have no common beginning."""
+    return None if path.stat().st_size else "the file is empty"

@@ -1,0 +1,91 @@
+"""ONNX: one protobuf file, perhaps with data beside it. Run by ONNX Runtime and by ONNX' own reference evaluator."""
+
+from __future__ import annotations
+
+from harness.backends.onnxruntime import LEVELS
+from harness.backends.text import swapped
+from harness.formats.format import Format, Runner, not_empty
+
+WRITE = """
+def write(parameters, path):
+    def element(dtype):
+        return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+    g = Builder()
+    results = model(g, *INPUTS, *PARAMETERS)
+    proto = g.model(
+        {name: (element(dtype), shape) for name, (dtype, shape) in INPUTS.items()},
+        parameters,
+        [(element(dtype), shape) for dtype, shape in OUTPUTS],
+        results,
+    )
+    onnx.save(proto, path)
+"""
+
+_ORT = """
+def open_model(path):
+    import onnxruntime
+
+    def ports(values):
+        numpy_names = {"tensor(float)": "float32", "tensor(double)": "float64"}
+        return [
+            (
+                value.name,
+                numpy_names.get(value.type, value.type.removeprefix("tensor(").removesuffix(")")),
+                [dim if isinstance(dim, int) else None for dim in value.shape],
+            )
+            for value in values
+        ]
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    inputs, outputs = ports(session.get_inputs()), ports(session.get_outputs())
+
+    def call(*arrays):
+        return session.run(None, {name: array for (name, _, _), array in zip(inputs, arrays)})
+
+    return inputs, outputs, call
+"""
+
+_REFERENCE = """
+def open_model(path):
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    proto = onnx.load(path)
+
+    def ports(values):
+        return [
+            (
+                value.name,
+                str(onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)),
+                [d.dim_value if d.HasField("dim_value") else None for d in value.type.tensor_type.shape.dim],
+            )
+            for value in values
+        ]
+
+    constants = {tensor.name for tensor in proto.graph.initializer}
+    inputs = ports(value for value in proto.graph.input if value.name not in constants)
+    outputs = ports(proto.graph.output)
+    evaluator = ReferenceEvaluator(proto)
+
+    def call(*arrays):
+        return evaluator.run(None, {name: array for (name, _, _), array in zip(inputs, arrays)})
+
+    return inputs, outputs, call
+"""
+
+FORMAT = Format("onnx", ".onnx", (".onnx",), not_empty, writers={"onnx": WRITE})
+
+_PACKAGES = {"onnxruntime|onnxruntime-gpu": "1.20"}
+
+RUNNERS = (
+    *(
+        Runner(name, "onnx", "onnxruntime", ("onnxruntime",), _PACKAGES, swapped(_ORT, ("ORT_DISABLE_ALL", level)))
+        for name, level in reversed(LEVELS.items())
+    ),
+    Runner("onnx-reference", "onnx", "onnx", ("onnx",), {"onnx": "1.17"}, _REFERENCE, reference=True),
+)

@@ -1,0 +1,51 @@
+"""OpenVINO's intermediate representation: an XML file and its weights beside it (.bin)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.formats.format import Format, Runner
+
+_OPEN = """
+def open_model(path):
+    import openvino
+
+    core = openvino.Core()
+    options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+    compiled = core.compile_model(core.read_model(path), "CPU", options)
+
+    def ports(values):
+        return [
+            (
+                value.get_any_name() if value.get_names() else f"{kind}{i}",
+                value.get_element_type().to_dtype().name,
+                [None if dim.is_dynamic else dim.get_length() for dim in value.get_partial_shape()],
+            )
+            for kind, ports in values.items()
+            for i, value in enumerate(ports)
+        ]
+
+    inputs, outputs = ports({"in": compiled.inputs}), ports({"out": compiled.outputs})
+
+    def call(*arrays):
+        returned = compiled(dict(enumerate(arrays)), share_inputs=False, share_outputs=False)
+        return [np.array(returned[i]) for i in range(len(outputs))]
+
+    return inputs, outputs, call
+"""
+
+
+def check(path: Path) -> str | None:
+    """XML of a network, with the file of its weights beside it."""
+    beginning = path.read_bytes()[:400]
+    if b"<net " not in beginning:
+        return "it holds no <net>"
+    return None if path.with_suffix(".bin").is_file() else f"{path.with_suffix('.bin').name} is not beside it"
+
+
+FORMAT = Format("openvino", ".xml", (".xml",), check)
+
+NARROWS = {"float64": "float32", "int64": "int32", "uint64": "int32", "uint32": "int32"}
+"""What OpenVINO's CPU plugin computes in a narrower dtype (its page on supported inference data types)."""
+
+RUNNERS = (Runner("openvino", "openvino", "openvino", ("openvino",), {"openvino": "2025.0"}, _OPEN, narrows=NARROWS),)

@@ -1,0 +1,74 @@
+"""torch.export's archive (.pt2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.formats.archive import member
+from harness.formats.format import Format, Runner
+
+WRITE = """
+def write(parameters, path):
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name, array in parameters.items():
+                self.register_buffer(name, torch.from_numpy(array))
+
+        def forward(self, *inputs):
+            return model(*inputs, *[getattr(self, name) for name in PARAMETERS])
+
+    examples = tuple(torch.zeros(shape, dtype=getattr(torch, dtype)) for dtype, shape in INPUTS.values())
+    torch.export.save(torch.export.export(Module(), examples), path)
+"""
+
+_OPEN = """
+def open_model(path):
+    import os
+    import pickle
+
+    import torch
+
+    # torch.export.load unpickles whatever does not load as plain tensors, unless told so
+    os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = str(int(not TRUST))
+    try:
+        program = torch.export.load(path)
+    except pickle.UnpicklingError as error:
+        raise ValueError("it holds a pickle of more than tensors, which is opened only where it is trusted") from error
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
+
+    def ports(names):
+        tensors = [(name, values.get(name)) for name in names]
+        for name, value in tensors:
+            if not isinstance(value, torch.Tensor):
+                raise TypeError(f"{name} is a {type(value).__name__}, not a tensor")
+        return [
+            (name, str(value.dtype).removeprefix("torch."), [d if isinstance(d, int) else None for d in value.shape])
+            for name, value in tensors
+        ]
+
+    inputs, outputs = ports(program.graph_signature.user_inputs), ports(program.graph_signature.user_outputs)
+    module = program.module()
+
+    def call(*arrays):
+        tensors = [torch.from_numpy(array) for array in arrays]
+        given = torch.utils._pytree.tree_unflatten(tensors, program.call_spec.in_spec)
+        with torch.no_grad():
+            returned = module(*given[0], **given[1])
+        return [output.numpy() for output in torch.utils._pytree.tree_leaves(returned)]
+
+    return inputs, outputs, call
+"""
+
+
+def check(path: Path) -> str | None:
+    """A zip archive with the program as JSON. One of AOTInductor has compiled code in its place."""
+    why = member(path, "models/model.json", "serialized_exported_program.json")
+    if why and not member(path, ".so"):
+        return "it is a package of AOTInductor: compiled code, which is not opened"
+    return why
+
+
+FORMAT = Format("pt2", ".pt2", (".pt2",), check, writers={"torch": WRITE})
+
+RUNNERS = (Runner("torch-exported", "pt2", "torch", ("torch",), {"torch": "2.9"}, _OPEN),)

@@ -1,0 +1,60 @@
+"""TensorFlow's SavedModel: a folder with a graph and its variables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.formats.format import Format, Runner
+
+WRITE = """
+def write(parameters, path):
+    specs = [tf.TensorSpec(shape, dtype, name=name) for name, (dtype, shape) in INPUTS.items()]
+
+    @tf.function(input_signature=specs, autograph=False)
+    def serve(*inputs):
+        outputs = model(*inputs, *[tf.constant(parameters[name]) for name in PARAMETERS])
+        return {f"out{i}": tf.identity(output) for i, output in enumerate(outputs)}
+
+    module = tf.Module()
+    module.serve = serve
+    tf.saved_model.save(module, path, signatures=serve)
+"""
+
+_OPEN = """
+def open_model(path):
+    import tensorflow as tf
+
+    loaded = tf.saved_model.load(path)
+    names = list(loaded.signatures)
+    if "serving_default" not in names and len(names) != 1:
+        raise ValueError(f"no signature is called serving_default; there are {', '.join(names) or 'none'}")
+    function = loaded.signatures["serving_default" if "serving_default" in names else names[0]]
+
+    def ports(specs):
+        return [
+            (name, spec.dtype.name, None if spec.shape.rank is None else spec.shape.as_list())
+            for name, spec in specs.items()
+        ]
+
+    inputs, outputs = ports(function.structured_input_signature[1]), ports(function.structured_outputs)
+
+    def call(*arrays):
+        given = {name: tf.constant(array) for (name, _, _), array in zip(inputs, arrays)}
+        returned = function(**given)
+        return [returned[name].numpy() for name, _, _ in outputs]
+
+    call.keeps = loaded  # its variables go with it
+    return inputs, outputs, call
+"""
+
+
+def check(path: Path) -> str | None:
+    """A folder with the graph in it."""
+    return None if (path / "saved_model.pb").is_file() else "saved_model.pb is not in the folder"
+
+
+FORMAT = Format("savedmodel", "", (), check, writers={"tensorflow": WRITE})
+
+RUNNERS = (
+    Runner("tf-savedmodel", "savedmodel", "tensorflow", ("tensorflow",), {"tensorflow-cpu|tensorflow": "2.16"}, _OPEN),
+)

@@ -1,0 +1,47 @@
+"""StableHLO as jax.export writes it: a portable, versioned artefact with the signature."""
+
+from __future__ import annotations
+
+from harness.formats.format import Format, Runner, not_empty
+
+WRITE = """
+def write(parameters, path):
+    from pathlib import Path
+
+    from jax import export
+
+    @jax.jit
+    def apply(*inputs):
+        return model(*inputs, *[jnp.asarray(parameters[name]) for name in PARAMETERS])
+
+    specs = [jax.ShapeDtypeStruct(shape, np.dtype(dtype)) for dtype, shape in INPUTS.values()]
+    Path(path).write_bytes(export.export(apply, platforms=["cpu"])(*specs).serialize())
+"""
+
+_OPEN = """
+def open_model(path):
+    from pathlib import Path
+
+    import jax
+    from jax import export
+
+    jax.config.update("jax_enable_x64", True)
+    exported = export.deserialize(bytearray(Path(path).read_bytes()))
+
+    def ports(kind, avals):
+        return [
+            (f"{kind}{i}", aval.dtype.name, [dim if isinstance(dim, int) else None for dim in aval.shape])
+            for i, aval in enumerate(avals)
+        ]
+
+    def call(*arrays):
+        args, kwargs = jax.tree.unflatten(exported.in_tree, arrays)
+        with jax.default_device(jax.devices("cpu")[0]):
+            return [np.asarray(output) for output in jax.tree.leaves(exported.call(*args, **kwargs))]
+
+    return ports("in", exported.in_avals), ports("out", exported.out_avals), call
+"""
+
+FORMAT = Format("stablehlo", ".stablehlo", (".stablehlo",), not_empty, writers={"jax": WRITE})
+
+RUNNERS = (Runner("jax-exported", "stablehlo", "jax", ("jax",), {"jax": "0.5"}, _OPEN),)

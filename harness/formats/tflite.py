@@ -1,0 +1,73 @@
+"""TensorFlow Lite's flatbuffer, run by LiteRT and by tf.lite, each with XNNPACK, with its own kernels and with the
+plain ones."""
+
+from __future__ import annotations
+
+from harness.backends.text import swapped
+from harness.formats.format import Format, Runner, begins
+
+_OPEN = """
+def open_model(path):
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(
+        model_path=path, num_threads=1, experimental_op_resolver_type=OpResolverType.BUILTIN
+    )
+    names = list(interpreter.get_signature_list())
+
+    def ports(details):
+        return [
+            (name, np.dtype(one["dtype"]).name, [None if d < 0 else int(d) for d in one["shape_signature"]])
+            for name, one in details.items()
+        ]
+
+    if names:  # names survive in signatures only
+        runner = interpreter.get_signature_runner("serving_default" if "serving_default" in names else names[0])
+        inputs, outputs = ports(runner.get_input_details()), ports(runner.get_output_details())
+
+        def call(*arrays):
+            returned = runner(**{name: array for (name, _, _), array in zip(inputs, arrays)})
+            return [returned[name] for name, _, _ in outputs]
+    else:
+        given, returned = interpreter.get_input_details(), interpreter.get_output_details()
+        inputs, outputs = [[ports({one["name"]: one})[0] for one in side] for side in (given, returned)]
+
+        def call(*arrays):
+            for one, array in zip(given, arrays):
+                interpreter.resize_tensor_input(one["index"], array.shape)
+            interpreter.allocate_tensors()
+            for one, array in zip(given, arrays):
+                interpreter.set_tensor(one["index"], array)
+            interpreter.invoke()
+            return [interpreter.get_tensor(one["index"]) for one in returned]
+
+    return inputs, outputs, call
+"""
+
+_TF_LITE = swapped(
+    _OPEN,
+    (
+        "    from ai_edge_litert.interpreter import Interpreter, OpResolverType\n",
+        "    import tensorflow as tf\n\n    Interpreter, OpResolverType = tf.lite.Interpreter, "
+        "tf.lite.experimental.OpResolverType\n",
+    ),
+)
+
+FORMAT = Format("tflite", ".tflite", (".tflite",), begins(b"TFL3", at=4))
+
+RUNNERS = tuple(
+    Runner(
+        name + suffix,
+        "tflite",
+        framework,
+        modules,
+        packages,
+        swapped(text, ("Type.BUILTIN", f"Type.{kernels}")),
+        reference=kernels == "BUILTIN_REF",
+    )
+    for name, framework, modules, packages, text in (
+        ("litert", "litert", ("ai_edge_litert.interpreter",), {"ai-edge-litert": "2.0"}, _OPEN),
+        ("tf.lite", "tensorflow", ("tensorflow",), {"tensorflow-cpu|tensorflow": "2.16"}, _TF_LITE),
+    )
+    for suffix, kernels in (("", "BUILTIN"), ("-builtin", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"), ("-ref", "BUILTIN_REF"))
+)
