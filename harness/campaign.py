@@ -11,7 +11,7 @@ from generators.graphs import Case
 from generators.ops import OPS, check
 from generators.ops.spec import Unsupported
 from harness import culprit, probe
-from harness.backends import Target
+from harness.backends import TARGETS, Target
 from harness.findings import Finding, Store, fingerprint
 from harness.known_issues import KnownIssue
 from harness.laboratory import Examination, Laboratory
@@ -101,15 +101,19 @@ class Campaign:
 
     def _known(self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy) -> KnownIssue | None:
         """The first known issue that explains a discrepancy by this node."""
-        version = probe.probe(target).version or "0"
         running = self._as_run(graph)[node.name]
         for issue in self.issues:
-            concerned = issue.concerns(
-                target.name, version, self.lab.question.oracles, discrepancy.symptom, discrepancy.message
-            )
-            if concerned and self._applies(issue, target) and self._covers(issue, *running):
+            if self._concerns(issue, target, discrepancy) and self._covers(issue, *running):
                 return issue
         return None
+
+    def _concerns(self, issue: KnownIssue, target: Target, discrepancy: Discrepancy) -> bool:
+        """Is a discrepancy of the target one of the entry's, its operators apart?"""
+        oracles = self.lab.question.oracles
+        return issue.threads <= self.lab.pool.limits.threads and any(
+            issue.concerns(name, version, oracles, discrepancy.symptom, discrepancy.message)
+            for name, version in _versions(target).items()
+        )
 
     def _as_run(self, graph: Graph) -> dict[str, tuple[str, TensorType, list[TensorType]]]:
         """Operator, type of the result and types of the operands of each node, by name, with the dtypes that run."""
@@ -122,7 +126,7 @@ class Campaign:
         return issue.covers(op, result, operands)
 
     def _applies(self, issue: KnownIssue, target: Target) -> bool:
-        return issue.names(target.name) and issue.threads <= self.lab.pool.limits.threads
+        return any(map(issue.names, _versions(target))) and issue.threads <= self.lab.pool.limits.threads
 
     def fails(self, target: Target, like: Discrepancy) -> Callable[[Case], bool]:
         """Does a case fail on the target in the same way, and meet the condition?"""
@@ -222,6 +226,11 @@ class Campaign:
         """The status of the same case in float64 on the same target; None where it has nothing narrower."""
         twin = float64_twin(case)
         return self.verdict(target, twin).status if twin else None
+
+
+def _versions(target: Target) -> dict[str, str]:
+    """The version of the target and of those whose known issues hold for it, too, by name."""
+    return {one.name: probe.probe(one).version or "0" for one in (target, *(TARGETS[name] for name in target.kin))}
 
 
 _WIDE = {"complex64": "complex128", **dict.fromkeys(set(FLOATS) - {"float64"}, "float64")}

@@ -23,6 +23,7 @@ from harness import coverage as covered
 from harness import hunt as hunting
 from harness.backends import Target, select
 from harness.cells import dtypes_of, involved, representatives
+from harness.conversions_cli import conversions
 from harness.dialects import DIALECTS
 from harness.environments_cli import env
 from harness.laboratory import Laboratory
@@ -53,6 +54,7 @@ Issues = Annotated[Path, typer.Option("--known-issues", metavar="FILE", help="Wh
 app.command()(strategies)
 app.command()(train)
 app.command()(versions)
+app.command()(conversions)
 app.add_typer(study, name="study")
 app.add_typer(env, name="env")
 

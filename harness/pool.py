@@ -183,9 +183,7 @@ class Pool:
 
     def close(self) -> None:
         """Kill all workers and remove all files."""
-        for worker in self._workers.values():
-            worker.stop()
-        self._workers.clear()
+        self.rest()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def run(self, jobs: Iterable[Job], confirm: bool = True) -> list[Outcome]:
@@ -208,6 +206,11 @@ class Pool:
     def fresh(self, framework: str, environment: str = "") -> None:
         """Make the next job of this framework in this environment run in a new process."""
         self._retire((framework, environment))
+
+    def rest(self) -> None:
+        """Let all workers go; the next jobs start new ones."""
+        for key in list(self._workers):
+            self._retire(key)
 
     def _run(self, jobs: list[Job]) -> list[Outcome]:
         outcomes: dict[int, Outcome] = {}

@@ -6,7 +6,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,27 +31,31 @@ class Availability:
 @cache
 def probe(target: Target) -> Availability:
     """Look at the installed distributions; nothing is imported."""
+    found, reason = installed(target.packages, target.environment)
     packages = list(target.packages)
-    try:
-        environments.interpreter(target.environment)
-    except environments.EnvironmentsError as error:
-        return Availability(target.name, target.framework, None, False, str(error))
-    found = environments.versions_of(packages, target.environment)
-    reason = None
-    for names, least in target.packages.items():
-        have = found.get(names)
-        if have is None:
-            reason = f"{names.replace('|', ' or ')} is not installed"
-        elif Version(have) < Version(least):
-            reason = f"{names.split('|')[0]} {have} is older than {least}"
-        if reason:
-            break
     if reason is None and target.device == "cuda":
         built = found[packages[0]] or ""
         reason = None if gpus() else "no CUDA device (nvidia-smi lists none)"
         if reason is None and built.endswith("+cpu"):
             reason = f"{packages[0]} {built} is built without CUDA"
     return Availability(target.name, target.framework, found.get(packages[0]), reason is None, reason)
+
+
+def installed(packages: Mapping[str, str], environment: str = "") -> tuple[Mapping[str, str], str | None]:
+    """Versions of the distributions ("a|b" means either) that an environment has, and why they do not suffice, or None.
+    packages: with the least version of each."""
+    try:
+        environments.interpreter(environment)
+    except environments.EnvironmentsError as error:
+        return {}, str(error)
+    found = environments.versions_of(list(packages), environment)
+    for names, least in packages.items():
+        have = found.get(names)
+        if have is None:
+            return found, f"{names.replace('|', ' or ')} is not installed"
+        if Version(have) < Version(least):
+            return found, f"{names.split('|')[0]} {have} is older than {least}"
+    return found, None
 
 
 def probe_all() -> list[Availability]:

@@ -20,6 +20,7 @@ from generators.settings import DTYPES
 from generators.training import Training, seeded_training
 from harness.pool import HarnessError
 from harness.ranks import RankLimits, RankPools
+from harness.record import Record, RecordError, head_of
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
 from harness.strategies.known import KnownDeviationError, load
@@ -27,13 +28,11 @@ from harness.terminal import Json, console, fail, named, print_counts, print_wid
 from harness.training_findings import investigate, text_of
 from harness.training_table import (
     Cell,
-    Record,
-    RecordError,
     Row,
+    Run,
     as_json,
     cells_of,
     csv_of,
-    head_of,
     rows_of,
     run_of,
     table_of,
@@ -105,7 +104,7 @@ def train(
         console.print(f"going on with {len(kept.runs)} runs of {record}", highlight=False)
     found: dict[str, str] = {}
     excused: Counter[str] = Counter()
-    rows, done = rows_of(kept.runs, cells), kept.done
+    rows, done = rows_of(kept.runs, cells), {(run.cell, run.number) for run in kept.runs}
     started, before = time.monotonic(), len(kept.runs)
     failure: str | None = None
     code = 0
@@ -171,12 +170,12 @@ def _numbers(worlds: str) -> list[int] | None:
         raise typer.BadParameter(f"--worlds {worlds!r} is not a list of numbers") from error
 
 
-def _opened(path: Path | None, seed: int | None, blocks: int) -> Record:
+def _opened(path: Path | None, seed: int | None, blocks: int) -> Record[Run]:
     """A file of runs to go on with, whose seed is taken where none is given. Raises OSError and RecordError."""
     if seed is None:
         earlier = head_of(path) if path else None
         seed = earlier["seed"] if earlier else random.SystemRandom().randrange(2**31)
-    return Record.opened(path, {"seed": seed, "blocks": blocks})
+    return Record.opened(path, {"seed": seed, "blocks": blocks}, Run)
 
 
 def _jobs(here: dict[Strategy, tuple[int, ...]], runs: int | None, cases: int | None) -> Iterator[Job]:

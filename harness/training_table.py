@@ -5,29 +5,22 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from itertools import product
-from pathlib import Path
 
 from rich import box
 from rich.table import Table
 
 from generators.settings import DTYPES
-from harness.files import replace_text
 from harness.strategies import Strategy
 from harness.trainings import Judgement
 
 OUTCOMES = ("agree", "known", "new", "undetermined", "left_out")
 """A run agrees; deviates as is known (`known_deviations.toml`) or as is not; has no element that is determined; or is
 not compared, for a reason that somebody wrote down."""
-
-
-class RecordError(ValueError):
-    """A file of runs that cannot be gone on with; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -190,69 +183,3 @@ def csv_of(rows: dict[Cell, Row]) -> str:
         told = [f"{o}: {why} ({n})" for o, found in record["reasons"].items() for why, n in found.items()]
         writer.writerow({**record, "reasons": "; ".join(told)})
     return out.getvalue()
-
-
-# ---- kept while it goes on ----------------------------------------------------------------------------------
-
-
-@dataclass
-class Record:
-    """Runs in a file of JSON lines, the first of which says what was drawn. Each run is written when it is judged, so
-    that whatever ends a command loses none. path: None keeps them in memory only."""
-
-    path: Path | None
-    head: dict[str, int]
-    runs: list[Run] = field(default_factory=list)
-
-    @classmethod
-    def opened(cls, path: Path | None, head: dict[str, int]) -> Record:
-        """Go on with a file, or begin one. A last line that was cut short is dropped. Raises OSError, and RecordError
-        where other runs were drawn for it."""
-        record = cls(path, head)
-        if path is None:
-            return record
-        lines = list(_lines(path))
-        if not lines:
-            replace_text(path, json.dumps(head) + "\n")
-            return record
-        if lines[0] != head:
-            raise RecordError(f"{path} is of {lines[0]}, not of {head}: give these, or another file")
-        try:
-            record.runs = [Run(**line) for line in lines[1:]]
-        except TypeError as error:
-            raise RecordError(f"{path} holds no runs of this version: {error}") from error
-        replace_text(path, "".join(json.dumps(line) + "\n" for line in lines))
-        return record
-
-    def add(self, run: Run) -> None:
-        """Keep one run. Raises OSError."""
-        self.runs.append(run)
-        if self.path:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(run)) + "\n")
-
-    @property
-    def done(self) -> set[tuple[Cell, int]]:
-        """Cells and numbers that need not be run again."""
-        return {(run.cell, run.number) for run in self.runs}
-
-
-def head_of(path: Path) -> dict[str, int] | None:
-    """What a file of runs was drawn with; None where there is no such file yet. Raises OSError and RecordError."""
-    return next(_lines(path), None)
-
-
-def _lines(path: Path) -> Iterator[dict]:
-    if not path.exists():
-        return
-    if not path.is_file():  # a device may never end
-        raise RecordError(f"{path} is not a file")
-    lines = path.read_text(encoding="utf-8").split("\n")
-    for number, line in enumerate(lines):
-        if line.strip():
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
-                if number == len(lines) - 1:  # the write that an interruption cut short
-                    return
-                raise RecordError(f"{path}: line {number + 1} is not JSON: {error.msg}") from error

@@ -93,13 +93,18 @@ def execute(path: str, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, n
         header = {
             "outcome": "rejected",
             "kind": type(error).__name__,
-            "message": str(error)[:MESSAGE_LIMIT],
+            "message": "\n".join([str(error)[:MESSAGE_LIMIT], *steps_of(error)]),
             # raised by the program's own text, not by a framework that it called
             "own": own and isinstance(error, NameError | AttributeError | SyntaxError | ImportError),
             "cpu": cpu_seconds() - started,
         }
         return header, {}
     return {"outcome": "value", "cpu": cpu_seconds() - started}, results
+
+
+def steps_of(error: Exception) -> list[str]:
+    """Notes by which a program says in which of its steps an exception was raised."""
+    return [note for note in getattr(error, "__notes__", ()) if note.startswith("in step ")]
 
 
 def _memory_used() -> int:

@@ -48,7 +48,8 @@ class Target:
     modes:     like `load`, by the name of another question that has a program of its own
     rules:     of its arithmetic, where they allow more than the ordinary ones (`rules.py`)
     environment: whose interpreter runs it, by name (`harness/environments.py`; empty: the one that runs Dissent)
-    asked:     only globs other than `*` choose it: too slow, or not understood well enough, for every run"""
+    asked:     only globs other than `*` choose it: too slow, or not understood well enough, for every run
+    kin:       names of targets whose known issues hold here, too: it has a part in common with them"""
 
     name: str
     framework: str
@@ -68,6 +69,7 @@ class Target:
     rules: Arithmetic | None = None
     environment: str = ""
     asked: bool = False
+    kin: tuple[str, ...] = ()
 
     def elsewhere(self, environment: str) -> Target:
         """The same in another environment, by the name TARGET@ENVIRONMENT; a compiler of its own."""

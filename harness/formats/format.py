@@ -16,7 +16,8 @@ class Format:
                 or the names in an archive, and loads nothing
     executes:   why opening a file runs code that the file carries (empty: it does not); refused unless it is trusted
     writers:    how a drawn graph is written as one, by name of the dialect: source of `def write(parameters, path)`,
-                which may use what that dialect's programs have, `model`, INPUTS, PARAMETERS and OUTPUTS"""
+                which may use what that dialect's programs have, `model`, INPUTS, PARAMETERS and OUTPUTS
+    refuses:    (regular expression of "class: message", why): what writing it documents not to do"""
 
     name: str
     suffix: str
@@ -24,6 +25,7 @@ class Format:
     check: Callable[[Path], str | None]
     executes: str = ""
     writers: Mapping[str, str] = field(default_factory=dict)
+    refuses: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,9 @@ class Runner:
                 does not say. `call` takes arrays in that order and returns a list of arrays. TRUST says whether code
                 that the file carries may be executed
     narrows:    dtype -> the dtype that it is computed in instead, where the runner documents that
-    reference:  is it the plain implementation that the format's authors keep beside the fast one?"""
+    reference:  is it the plain implementation that the format's authors keep beside the fast one?
+    kin:        names of targets that run graphs by the same kernels: their known issues hold here, too
+    refuses:    (regular expression of "class: message", why): what it says of what it has no kernel for"""
 
     name: str
     format: str
@@ -48,6 +52,8 @@ class Runner:
     open: str
     narrows: Mapping[str, str] = field(default_factory=dict)
     reference: bool = False
+    kin: tuple[str, ...] = ()
+    refuses: tuple[tuple[str, str], ...] = ()
 
 
 def begins(magic: bytes, at: int = 0) -> Callable[[Path], str | None]:

@@ -84,7 +84,16 @@ _PACKAGES = {"onnxruntime|onnxruntime-gpu": "1.20"}
 
 RUNNERS = (
     *(
-        Runner(name, "onnx", "onnxruntime", ("onnxruntime",), _PACKAGES, swapped(_ORT, ("ORT_DISABLE_ALL", level)))
+        Runner(
+            name,
+            "onnx",
+            "onnxruntime",
+            ("onnxruntime",),
+            _PACKAGES,
+            swapped(_ORT, ("ORT_DISABLE_ALL", level)),
+            kin=(name,),
+            refuses=((r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),),
+        )
         for name, level in reversed(LEVELS.items())
     ),
     Runner("onnx-reference", "onnx", "onnx", ("onnx",), {"onnx": "1.17"}, _REFERENCE, reference=True),

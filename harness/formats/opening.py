@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from packaging.version import Version
 
+from harness import probe
 from harness.formats import FORMATS, Format, Runner
 from harness.pool import Job, Pool
-from harness.worker import versions_of
 from oracles.outcome import Crash, Outcome, Rejected, Timeout, Value
 
 
@@ -67,21 +66,9 @@ def recognise(path: Path, trust: bool = False) -> Format:
     return found
 
 
-def missing(packages: Sequence[tuple[str, str]]) -> str | None:
-    """Why packages (name, or names as "a|b", and least version) are not usable here, or None."""
-    found = versions_of([names for names, _ in packages])
-    for names, least in packages:
-        have = found.get(names)
-        if have is None:
-            return f"{names.replace('|', ' or ')} is not installed"
-        if Version(have) < Version(least):
-            return f"{names.split('|')[0]} {have} is older than {least}"
-    return None
-
-
 def unavailable(runner: Runner) -> str | None:
     """Why a runner is not usable here, or None."""
-    return missing(tuple(runner.packages.items()))
+    return probe.installed(runner.packages)[1]
 
 
 def program(runner: Runner, path: Path, inputs: Sequence[str], trust: bool = False) -> str:

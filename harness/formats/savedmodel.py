@@ -13,7 +13,8 @@ def write(parameters, path):
     @tf.function(input_signature=specs, autograph=False)
     def serve(*inputs):
         outputs = model(*inputs, *[tf.constant(parameters[name]) for name in PARAMETERS])
-        return {f"out{i}": tf.identity(output) for i, output in enumerate(outputs)}
+        # TensorFlow sorts them by name
+        return {f"out{i:03}": tf.identity(output) for i, output in enumerate(outputs)}
 
     module = tf.Module()
     module.serve = serve

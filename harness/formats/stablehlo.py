@@ -28,10 +28,16 @@ def open_model(path):
     jax.config.update("jax_enable_x64", True)
     exported = export.deserialize(bytearray(Path(path).read_bytes()))
 
-    def ports(kind, avals):
+    def ports(kind, avals, tree):
+        # keyword arguments have names, and so have results in a dict
+        paths, _ = jax.tree_util.tree_flatten_with_path(jax.tree.unflatten(tree, range(len(avals))))
         return [
-            (f"{kind}{i}", aval.dtype.name, [dim if isinstance(dim, int) else None for dim in aval.shape])
-            for i, aval in enumerate(avals)
+            (
+                getattr(path[-1], "key", f"{kind}{i}") if path else f"{kind}{i}",
+                aval.dtype.name,
+                [dim if isinstance(dim, int) else None for dim in aval.shape],
+            )
+            for i, (aval, (path, _)) in enumerate(zip(avals, paths))
         ]
 
     def call(*arrays):
@@ -39,7 +45,8 @@ def open_model(path):
         with jax.default_device(jax.devices("cpu")[0]):
             return [np.asarray(output) for output in jax.tree.leaves(exported.call(*args, **kwargs))]
 
-    return ports("in", exported.in_avals), ports("out", exported.out_avals), call
+    inputs = ports("in", exported.in_avals, exported.in_tree)
+    return inputs, ports("out", exported.out_avals, exported.out_tree), call
 """
 
 FORMAT = Format("stablehlo", ".stablehlo", (".stablehlo",), not_empty, writers={"jax": WRITE})

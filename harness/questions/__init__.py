@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.question import FORWARD, Question
 from harness.questions.autocast import AUTOCAST
+from harness.questions.conversion import CONVERSION
 from harness.questions.dynamic import DYNAMIC
 from harness.questions.gradient import GRADIENT
 from harness.questions.hessian import HESSIAN
@@ -30,6 +31,7 @@ QUESTIONS: dict[str, Question] = {
         AUTOCAST,
         POLICY,
         QUANTIZED,
+        CONVERSION,
     )
 }
 """By the name that findings and known issues carry, and that `--question` takes."""

@@ -22,12 +22,11 @@ from typer.testing import CliRunner
 
 from generators.ops.bounded import Bounded
 from harness import cli
+from harness.record import Record, RecordError
 from harness.strategies import STRATEGIES
 from harness.training_table import (
     OUTCOMES,
     Cell,
-    Record,
-    RecordError,
     Run,
     as_json,
     cells_of,
@@ -100,29 +99,29 @@ def test_the_table_as_text_and_as_csv_says_the_same() -> None:
 
 def test_a_record_goes_on_where_it_stopped(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
-    record = Record.opened(path, HEAD)
+    record = Record.opened(path, HEAD, Run)
     for run in lines()[:2]:
         record.add(run)
     with path.open("a") as file:
         file.write('{"strategy": "torch-d')  # cut short
-    again = Record.opened(path, HEAD)
+    again = Record.opened(path, HEAD, Run)
     assert again.runs == lines()[:2]
-    assert again.done == {(CELL, 0), (CELL, 1)}
+    assert [(run.cell, run.number) for run in again.runs] == [(CELL, 0), (CELL, 1)]
     again.add(lines()[2])
-    assert Record.opened(path, HEAD).runs == lines()[:3]
+    assert Record.opened(path, HEAD, Run).runs == lines()[:3]
 
 
 def test_a_record_of_other_runs_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
-    Record.opened(path, HEAD)
+    Record.opened(path, HEAD, Run)
     with pytest.raises(RecordError, match="give these, or another file"):
-        Record.opened(path, HEAD | {"seed": 4})
+        Record.opened(path, HEAD | {"seed": 4}, Run)
     path.write_text(json.dumps(HEAD) + "\n{}\n")
     with pytest.raises(RecordError, match="no runs of this version"):
-        Record.opened(path, HEAD)
+        Record.opened(path, HEAD, Run)
     path.write_text("nonsense\n{}\n")
     with pytest.raises(RecordError, match="line 1 is not JSON"):
-        Record.opened(path, HEAD)
+        Record.opened(path, HEAD, Run)
 
 
 def test_a_margin_is_of_what_is_determined() -> None:

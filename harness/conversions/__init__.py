@@ -1,0 +1,12 @@
+"""The conversions between formats of model files: one file a tool. To add one, write its file and name it here."""
+
+from __future__ import annotations
+
+from harness.conversions import jax, keras, onnx, openvino, tf2onnx, tflite, torch, tvm
+from harness.conversions.edge import Edge
+
+EDGES: dict[str, Edge] = {
+    edge.name: edge for module in (torch, tf2onnx, keras, tflite, jax, onnx, openvino, tvm) for edge in module.EDGES
+}
+
+__all__ = ["EDGES", "Edge"]

@@ -1,0 +1,31 @@
+"""An edge: one tool that converts model files of one format to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Edge:
+    """name:     e.g. torch-onnx
+    source, target: names of formats
+    modules:     what the program text imports (a reproducer looks for them)
+    packages:    PyPI distributions and the least version that this was written for; the first is the tool
+    convert:     source of `def convert(source, target)`, which reads the file at one path and writes the other
+    environment: that it runs in, where it is not ours (a name of environments.toml)
+    refuses:     what it documents not to do: (regular expression of "class: message", why, with its groups as fields)"""
+
+    name: str
+    source: str
+    target: str
+    modules: tuple[str, ...]
+    packages: Mapping[str, str]
+    convert: str
+    environment: str = ""
+    refuses: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def tool(self) -> str:
+        """The distribution that converts."""
+        return next(iter(self.packages))

@@ -1,0 +1,28 @@
+"""Keras' own exporters."""
+
+from __future__ import annotations
+
+from harness.conversions.edge import Edge
+
+_EXPORT = """
+def convert(source, target):
+    import keras
+
+    model = keras.saving.load_model(source, compile=False, safe_mode=not TRUST)
+    zeros = [keras.ops.zeros([dim or 1 for dim in one.shape], one.dtype) for one in model.inputs]
+    model(zeros if len(zeros) > 1 else zeros[0])  # an exporter wants a model that was called
+    model.export(target, format={format!r}, verbose=False)
+"""
+
+_MODULES = ("tensorflow", "keras")
+_PACKAGES = {"keras": "3.11", "tensorflow-cpu|tensorflow": "2.16"}
+
+EDGES = tuple(
+    Edge(name, "keras", target, _MODULES, {**_PACKAGES, **more}, _EXPORT.format(format=format_))
+    for name, target, format_, more in (
+        ("keras-savedmodel", "savedmodel", "tf_saved_model", {}),
+        ("keras-onnx", "onnx", "onnx", {"tf2onnx": "1.16"}),
+        ("keras-openvino", "openvino", "openvino", {"openvino": "2025.0"}),
+        ("keras-litert", "tflite", "litert", {}),
+    )
+)

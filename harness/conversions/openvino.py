@@ -1,0 +1,30 @@
+"""OpenVINO's converter from ONNX, SavedModel, TFLite and torch.export to its own representation."""
+
+from __future__ import annotations
+
+from harness.conversions.edge import Edge
+
+_CONVERT = """
+def convert(source, target):
+    import openvino
+
+    openvino.save_model(openvino.convert_model(source), target, compress_to_fp16=False)
+"""
+
+_TORCH = """
+def convert(source, target):
+    import openvino
+    import torch
+
+    openvino.save_model(openvino.convert_model(torch.export.load(source)), target, compress_to_fp16=False)
+"""
+
+_PACKAGES = {"openvino": "2025.0"}
+
+EDGES = (
+    *(
+        Edge(f"openvino-{format_}", format_, "openvino", ("openvino",), _PACKAGES, _CONVERT)
+        for format_ in ("onnx", "savedmodel", "tflite")
+    ),
+    Edge("openvino-pt2", "pt2", "openvino", ("openvino", "torch"), {**_PACKAGES, "torch": "2.9"}, _TORCH),
+)

@@ -1,0 +1,215 @@
+"""Drawn graphs by way of each edge: what came of each, whose doing it was, counted by edge."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from rich import box
+from rich.table import Table
+
+from generators.graphs import Case, seeded_case
+from harness import probe
+from harness.backends import Target
+from harness.campaign import Campaign, operators_for
+from harness.conversions import EDGES, Edge
+from harness.conversions.route import Route, drawn, shortest, target_of
+from harness.formats.opening import why_not
+from harness.laboratory import Examination
+from harness.questions.conversion import CONVERSION, step_of
+from oracles.discrepancy import Discrepancy
+from oracles.outcome import Rejected, Timeout, Unsupported
+
+OUTCOMES = ("agree", "undetermined", "refused", "source", "known", "runner", "error", "wrong")
+"""The result agrees; or nothing of it is determined. The converter, or who runs its file, refuses what it documents not
+to do. The graph is wrong, or refused, before the last edge. A known issue explains it. Another runner of the same file
+is right. The converter fails with an exception, a crash or a hang, or writes what no runner opens. The result is wrong.
+"""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One graph by one route, as its line in a file has it. edge: that is looked at, the last one; number: of the drawn
+    case; why: what was said, in one line; cpu: processor seconds; finding: its fingerprint, where it was stored;
+    culprit: the route up to the edge at fault, where that is an earlier one."""
+
+    edge: str
+    route: str
+    number: int
+    outcome: str
+    why: str = ""
+    operators: str = ""
+    cpu: float = 0.0
+    finding: str = ""
+    culprit: str = ""
+
+
+@dataclass
+class Row:
+    """What has come of all graphs that took an edge. reasons: of all that did not agree, by outcome."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, Counter[str]] = field(default_factory=dict)
+    cpu: float = 0.0
+
+    def add(self, passage: Passage) -> None:
+        """Count one."""
+        self.outcomes[passage.outcome] += 1
+        self.cpu += passage.cpu
+        if passage.why:
+            self.reasons.setdefault(passage.outcome, Counter())[passage.why] += 1
+
+
+Rows = dict[str, Row]
+
+
+def case_of(route: Route, seed: int, number: int, max_nodes: int) -> Case:
+    """The case of this number for routes that begin in the same dialect."""
+    operators = operators_for(target_of(route.name), CONVERSION.drawn)
+    return seeded_case(seed, number, max_nodes, operators, CONVERSION.style)
+
+
+def planned(edges: Sequence[Edge], cases: int) -> Iterator[tuple[Edge, Route, int]]:
+    """So many cases through each edge, by the shortest route; edge by edge, so that each tool is imported once."""
+    for edge in edges:
+        route = shortest(edge)
+        for number in range(cases) if route else ():
+            assert route
+            yield edge, route, number
+
+
+def paths(edges: Sequence[Edge], cases: int, seed: int) -> list[tuple[Edge, Route, int]]:
+    """So many cases, each by a drawn route of one to three of the edges; those with one last edge together."""
+    found = [(number, drawn(random.Random(f"{seed}/{number}/route"), edges)) for number in range(cases)]
+    order = {edge.name: i for i, edge in enumerate(edges)}
+    return sorted(
+        ((route.edges[-1], route, number) for number, route in found), key=lambda one: (order[one[0].name], one[2])
+    )
+
+
+def travel(campaign: Campaign, route: Route, number: int, case: Case, keep: bool) -> Passage:
+    """One case by a route: judged, and if it does not agree, whose doing it is. keep: is it made a finding of?"""
+    target = target_of(route.name)
+    examination = campaign.lab.examine(case, [target])
+    verdict, outcome = examination.verdicts[target.name], examination.outcomes[target.name]
+    passage = Passage(
+        route.edges[-1].name,
+        route.name,
+        number,
+        verdict.status,
+        operators=" ".join(case.graph.operators),
+        cpu=outcome.cpu,
+    )
+    if isinstance(outcome, Unsupported):
+        return replace(passage, outcome="refused", why=outcome.why)
+    if verdict.discrepancy is None:
+        return passage
+    guilty, why = route, ""
+    while guilty.edges and (told := _doubt(campaign, guilty.source, case)):
+        guilty, why = guilty.source, told
+    if guilty is not route:
+        return replace(passage, outcome="source", why=why, culprit=guilty.name)
+    return _blamed(campaign, route, passage, examination, verdict.discrepancy, keep)
+
+
+def _doubt(campaign: Campaign, route: Route, case: Case) -> str:
+    """Why a case is nothing to go on with: it does not agree where this route ends. Empty where it does."""
+    target = target_of(route.name)
+    examination = campaign.lab.judge(case, [target])
+    verdict = examination.verdicts[target.name]
+    if verdict.status in ("agree", "undetermined"):
+        return ""
+    return f"{target.name}: {_told(examination, target, verdict.discrepancy)}"
+
+
+def _blamed(
+    campaign: Campaign, route: Route, passage: Passage, examination: Examination, found: Discrepancy, keep: bool
+) -> Passage:
+    """Whose doing a discrepancy of the last edge, or of what runs its file, is."""
+    target, case = target_of(route.name), examination.case
+    why = _told(examination, target, found)
+    rest = campaign.unexplained(target, case, found)
+    if rest is None:
+        return replace(passage, outcome="known", why=why)
+    outcome = examination.outcomes[target.name]
+    converting = isinstance(outcome, Rejected) and step_of(outcome.message) == passage.edge
+    right = None if converting or isinstance(outcome, Timeout) else _right(campaign, route, case)
+    kind = "runner" if right else "wrong" if found.symptom in ("value", "special", "type", "outputs") else "error"
+    finding = campaign.investigate(target, *rest) if keep else None
+    if keep and finding is None:
+        return replace(passage, outcome="known", why=why)
+    why += f" ({right} is right)" if right else ""
+    return replace(passage, outcome=kind, why=why, finding=finding.fingerprint if finding else "")
+
+
+def _right(campaign: Campaign, route: Route, case: Case) -> str | None:
+    """Another runner that gets the same file right: the plain one is asked, then the one that optimises least."""
+    asked = sorted(route.others, key=lambda one: not one.runner.reference)
+    for other in asked[:1] + asked[1:][-1:]:
+        target = target_of(other.name)
+        if probe.probe(target).available and campaign.verdict(target, case).status == "agree":
+            return other.runner.name
+    return None
+
+
+def _told(examination: Examination, target: Target, found: Discrepancy | None) -> str:
+    outcome = examination.outcomes[target.name]
+    if isinstance(outcome, Unsupported):
+        return outcome.why
+    if found and found.symptom in ("value", "special", "type", "outputs"):
+        return f"{found.symptom}: {found.message.splitlines()[0]}"
+    step = step_of(outcome.message) if isinstance(outcome, Rejected) else ""
+    return f"{step}: {why_not(outcome)}" if step else why_not(outcome)
+
+
+def rows_of(passages: Iterable[Passage], edges: Iterable[Edge] = EDGES.values()) -> Rows:
+    """What came of them by edge, in the order of the edges; those that none took are left out."""
+    rows = {edge.name: Row() for edge in edges}
+    for passage in passages:
+        rows.setdefault(passage.edge, Row()).add(passage)
+    return {name: row for name, row in rows.items() if row.outcomes}
+
+
+def table_of(rows: Rows) -> Table:
+    """One line an edge."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1))
+    table.add_column("edge", no_wrap=True)
+    table.add_column("from > to", no_wrap=True)
+    for heading in ("graphs", *OUTCOMES, "CPU s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, row in rows.items():
+        total = row.outcomes.total()
+        counts = [str(row.outcomes[outcome] or "·") for outcome in OUTCOMES]
+        ends = f"{EDGES[name].source} > {EDGES[name].target}"
+        style = "red" if row.outcomes["wrong"] else None
+        table.add_row(name, ends, str(total), *counts, f"{row.cpu / total:.2f}", style=style)
+    return table
+
+
+def as_json(rows: Rows) -> list[dict]:
+    """The same as data, with all reasons."""
+    return [
+        {
+            "edge": name,
+            "source": EDGES[name].source,
+            "target": EDGES[name].target,
+            "graphs": row.outcomes.total(),
+            **{outcome: row.outcomes[outcome] for outcome in OUTCOMES},
+            "cpu_seconds": row.cpu,
+            "reasons": {outcome: dict(found.most_common()) for outcome, found in row.reasons.items()},
+        }
+        for name, row in rows.items()
+    ]
+
+
+def csv_of(passages: Iterable[Passage]) -> str:
+    """One line a graph and edge."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(Passage.__dataclass_fields__), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(passage) for passage in passages)
+    return out.getvalue()

@@ -1,0 +1,216 @@
+"""A route: how a drawn graph gets from a dialect by way of conversions to a runner. It is a target like any other, so
+that judging, blame, reduction, known issues and reproducers work on it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from harness import probe
+from harness.backends.target import Level, Target
+from harness.backends.text import swapped
+from harness.conversions import EDGES, Edge
+from harness.dialects import DIALECTS
+from harness.formats import FORMATS, RUNNERS, Format, Runner, runners_of
+
+LONGEST = 3
+"""So many edges a drawn route has at most."""
+
+_STEPS = '''
+def ordered(ports, names):
+    """The names in the order in which the model has what they name: by name, as most tools leave it; where names are
+    lost, by the number that TensorFlow gives in their place; else as they are, since other tools keep the order."""
+    import re
+
+    found = [re.sub(r"^serving_default_|:0$|(?<=^out)0+(?=[0-9])", "", name) for name, _, _ in ports]
+    if len(set(found)) == len(found) and set(found) <= set(names):
+        return found
+    if len(found) != len(names):
+        raise ValueError(f"the model has {', '.join(found) or 'nothing'} in place of {', '.join(names)}")
+    numbered = r"(?:Stateful)?PartitionedCall(?:_[0-9]+)?:([0-9]+)|(?:in|out|output_)([0-9]+)|Identity(?:_([0-9]+))?"
+    matches = [re.fullmatch(numbered, name) or re.fullmatch(numbered, port[0]) for name, port in zip(found, ports)]
+    numbers = [int(next(filter(None, match.groups()), 0)) if match else -1 for match in matches]
+    return [names[i] for i in numbers] if sorted(numbers) == list(range(len(names))) else names
+
+
+def load(parameters):
+    import os
+    import shutil
+    import tempfile
+
+    folder = tempfile.mkdtemp(prefix="conversion-")
+    step = "write"
+    try:
+        write(parameters, os.path.join(folder, FILES[0]))
+        for (step, convert), source, target in zip(STEPS, FILES, FILES[1:]):
+            convert(os.path.join(folder, source), os.path.join(folder, target))
+        step = "open"
+        inputs, outputs, call = open_model(os.path.join(folder, FILES[-1]))
+        taken, wanted = ordered(inputs, list(INPUTS)), [f"out{i}" for i in range(len(OUTPUTS))]
+        given = ordered(outputs, wanted) if len(outputs) == len(wanted) else None
+    except Exception as error:
+        error.add_note(f"in step {step}")
+        raise
+    finally:
+        shutil.rmtree(folder)
+
+    def run(*arrays):
+        arrays = dict(zip(INPUTS, arrays))
+        try:
+            results = call(*[arrays[name] for name in taken])
+        except Exception as error:
+            error.add_note("in step run")
+            raise
+        return [results[given.index(name)] for name in wanted] if given else results  # too few or too many
+
+    return run
+'''
+"""What follows `write`, `convert_1`, … and `open_model` in the program of a route."""
+
+_KIN = {"torch": "torch-export", "tensorflow": "tf-graph", "jax": "jax-jit", "onnx": "ort-disable"}
+"""The target of each dialect that does to a graph what writing it as a file does."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """dialect: that the graph is written from, as the format that this dialect writes; edges: one after the other;
+    runner: of the last file"""
+
+    dialect: str
+    edges: tuple[Edge, ...]
+    runner: Runner
+
+    @property
+    def name(self) -> str:
+        """e.g. torch/torch-onnx/ort-all"""
+        return "/".join((self.dialect, *(edge.name for edge in self.edges), self.runner.name))
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """Those of the files, in order."""
+        return (written(self.dialect), *(FORMATS[edge.target] for edge in self.edges))
+
+    @property
+    def source(self) -> Route:
+        """The same without its last edge, run by the usual runner of the format before."""
+        return Route(self.dialect, self.edges[:-1], runners_of(self.formats[-2].name)[0])
+
+    @property
+    def others(self) -> list[Route]:
+        """The same up to the last file, run by the other runners of it."""
+        return [
+            Route(self.dialect, self.edges, runner)
+            for runner in runners_of(self.formats[-1].name)
+            if runner is not self.runner
+        ]
+
+
+def written(dialect: str) -> Format:
+    """The format that graphs of a dialect are written as."""
+    return next(one for one in FORMATS.values() if dialect in one.writers)
+
+
+DIALECTS_WRITTEN = tuple(name for one in FORMATS.values() for name in one.writers)
+
+
+def _text(route: Route) -> str:
+    """The `load` of a route's programs."""
+    files = [f"{i}{one.suffix}" for i, one in enumerate(route.formats)]
+    steps = ", ".join(f"({edge.name!r}, convert_{i})" for i, edge in enumerate(route.edges, 1))
+    return "\n\n".join(
+        [
+            "TRUST = False",
+            route.formats[0].writers[route.dialect],
+            *(swapped(edge.convert, ("def convert(", f"def convert_{i}(")) for i, edge in enumerate(route.edges, 1)),
+            route.runner.open,
+            f"FILES = {files!r}\nSTEPS = [{steps}]",
+            _STEPS,
+        ]
+    )
+
+
+_MODULES = {"torch": ("torch",), "tensorflow": ("tensorflow",), "jax": ("jax", "jax.numpy"), "onnx": ("onnx",)}
+_PACKAGES = {
+    "torch": {"torch": "2.9"},
+    "tensorflow": {"tensorflow-cpu|tensorflow": "2.16"},
+    "jax": {"jax": "0.5"},
+    "onnx": {"onnx": "1.17"},
+}
+
+
+@cache
+def target_of(name: str) -> Target:
+    """The target of a route by its name; the same object each time. Raises KeyError where there is no such route."""
+    dialect, *edges, runner = name.split("/")
+    route = Route(dialect, tuple(EDGES[edge] for edge in edges), RUNNERS[runner])
+    parts = [*reversed(route.edges), route.runner]
+    packages = {package: least for part in parts for package, least in part.packages.items()}
+    modules = dict.fromkeys([*_MODULES[dialect], *(module for part in parts for module in part.modules)])
+    return Target(
+        name,
+        # a worker for each last tool: findings are told apart by it, and what it breaks stays there
+        edges[-1] if edges else route.runner.name,
+        tuple(modules),
+        DIALECTS[dialect],
+        _text(route),
+        {**packages, **{k: v for k, v in _PACKAGES[dialect].items() if k not in packages}},
+        Level(name, 0),
+        stride=16,
+        refuses={
+            ("*", dtype): f"{route.runner.name} computes it as {narrow}, as it documents"
+            for dtype, narrow in route.runner.narrows.items()
+        },
+        environment=next((edge.environment for edge in route.edges if edge.environment), ""),
+        kin=(_KIN[dialect], *route.runner.kin),
+    )
+
+
+def route_of(target: Target) -> Route:
+    """The route that a target stands for."""
+    dialect, *edges, runner = target.name.split("/")
+    return Route(dialect, tuple(EDGES[edge] for edge in edges), RUNNERS[runner])
+
+
+def availability(edge: Edge) -> tuple[str | None, str | None]:
+    """The version of an edge's tool (None: not installed), and why it is not usable here, or None."""
+    found, reason = probe.installed(edge.packages, edge.environment)
+    return found.get(edge.tool), reason
+
+
+def onwards(format_: str) -> list[Edge]:
+    """Edges that lead away from a format."""
+    return [edge for edge in EDGES.values() if edge.source == format_]
+
+
+def routes(longest: int = LONGEST) -> Iterator[Route]:
+    """All routes of at most so many edges, with the usual runner at the end; the shorter ones first."""
+    ends = [(dialect, ()) for dialect in DIALECTS_WRITTEN]
+    for _ in range(longest + 1):
+        for dialect, edges in ends:
+            last = edges[-1].target if edges else written(dialect).name
+            yield Route(dialect, edges, runners_of(last)[0])
+        ends = [
+            (dialect, (*edges, edge))
+            for dialect, edges in ends
+            for edge in onwards(edges[-1].target if edges else written(dialect).name)
+        ]
+
+
+def shortest(edge: Edge) -> Route | None:
+    """The shortest route that ends with an edge; None where no dialect's files get there."""
+    return next((route for route in routes() if route.edges and route.edges[-1] is edge), None)
+
+
+def drawn(rng: random.Random, here: Sequence[Edge], longest: int = LONGEST) -> Route:
+    """A route of one to `longest` edges, of those that are usable here; fewer where none leads on."""
+    dialect = rng.choice([name for name in DIALECTS_WRITTEN if any(edge.source == written(name).name for edge in here)])
+    format_, edges = written(dialect).name, []
+    for _ in range(rng.randint(1, longest)):
+        ways = [edge for edge in here if edge.source == format_]
+        if not ways:
+            break
+        edges.append(rng.choice(ways))
+        format_ = edges[-1].target
+    return Route(dialect, tuple(edges), rng.choice(runners_of(format_)))

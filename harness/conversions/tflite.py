@@ -1,0 +1,44 @@
+"""TensorFlow's converter to TFLite."""
+
+from __future__ import annotations
+
+from harness.conversions.edge import Edge
+
+_SAVED_MODEL = """
+def convert(source, target):
+    from pathlib import Path
+
+    import tensorflow as tf
+
+    Path(target).write_bytes(tf.lite.TFLiteConverter.from_saved_model(source).convert())
+"""
+
+_KERAS = """
+def convert(source, target):
+    from pathlib import Path
+
+    import keras
+    import tensorflow as tf
+
+    model = keras.saving.load_model(source, compile=False, safe_mode=not TRUST)
+    Path(target).write_bytes(tf.lite.TFLiteConverter.from_keras_model(model).convert())
+"""
+
+_SELECT = (
+    ("(?s)ERROR_NEEDS_FLEX_OPS.*?TF Select ops: ([^\n]+)", "{}: only with TensorFlow's own kernels (TF Select)"),
+    ("ERROR_NEEDS_FLEX_OPS", "an operator needs TensorFlow's own kernels (TF Select)"),
+)
+_PACKAGES = {"tensorflow-cpu|tensorflow": "2.16"}
+
+EDGES = (
+    Edge("tflite", "savedmodel", "tflite", ("tensorflow",), _PACKAGES, _SAVED_MODEL, refuses=_SELECT),
+    Edge(
+        "tflite-keras",
+        "keras",
+        "tflite",
+        ("tensorflow", "keras"),
+        {**_PACKAGES, "keras": "3.0"},
+        _KERAS,
+        refuses=_SELECT,
+    ),
+)

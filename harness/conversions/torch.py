@@ -1,0 +1,55 @@
+"""PyTorch's two exporters to ONNX: by torch.export (dynamo) and by TorchScript."""
+
+from __future__ import annotations
+
+from harness.conversions.edge import Edge
+
+_ONNX = """
+def convert(source, target):
+    import torch
+
+    program = torch.export.load(source)
+    try:
+        torch.onnx.export(program, (), target, dynamo=True, external_data=False, verbose=False)
+    except torch.onnx.OnnxExporterError as error:  # a page of text around what its first cause says in a line
+        while error.__cause__:
+            error = error.__cause__
+        raise error
+"""
+
+_SCRIPT = """
+def convert(source, target):
+    import torch
+
+    program = torch.export.load(source)
+    module = program.module()
+
+    class Traced(torch.nn.Module):  # not a submodule: what torch.export returns refuses the mode that is set for all
+        def forward(self, *inputs):
+            return module(*inputs)
+
+    torch.onnx.export(Traced(), program.example_inputs[0], target, dynamo=False, opset_version=18)
+"""
+
+_PACKAGES = {"torch": "2.9", "onnx": "1.17"}
+
+EDGES = (
+    Edge(
+        "torch-onnx",
+        "pt2",
+        "onnx",
+        ("torch", "onnxscript"),
+        {**_PACKAGES, "onnxscript": "0.5"},
+        _ONNX,
+        refuses=((r"DispatchError: No ONNX function found for <OpOverload\(op='([\w.]+)'", "no ONNX function for {}"),),
+    ),
+    Edge(
+        "torchscript-onnx",
+        "pt2",
+        "onnx",
+        ("torch",),
+        _PACKAGES,
+        _SCRIPT,
+        refuses=(("UnsupportedOperatorError: Exporting the operator '(.*?)' to ONNX.* is not supported", "no {}"),),
+    ),
+)

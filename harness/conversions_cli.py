@@ -1,0 +1,178 @@
+"""The command `conversions`: the edges between formats of model files, and drawn graphs by way of each."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.live import Live
+from rich.table import Table
+
+from harness import known_issues
+from harness.campaign import Campaign
+from harness.conversions import EDGES, Edge
+from harness.conversions.passages import (
+    Passage,
+    as_json,
+    case_of,
+    csv_of,
+    paths,
+    planned,
+    rows_of,
+    table_of,
+    travel,
+)
+from harness.conversions.route import availability, route_of, target_of
+from harness.findings import Store
+from harness.laboratory import Laboratory
+from harness.pool import HarnessError, Limits, Pool
+from harness.questions.conversion import CONVERSION
+from harness.record import Record, RecordError, head_of
+from harness.reduce import Budget
+from harness.terminal import Json, console, fail, named, print_wide, seconds_of, write_json, write_text
+
+KNOWN_ISSUES = Path(__file__).parent.parent / "known_issues.toml"
+
+
+def conversions(
+    cases: Annotated[
+        int | None, typer.Option(min=1, help="Draw so many graphs for each edge; without it the edges are listed.")
+    ] = None,
+    edge_globs: Annotated[str, typer.Option("--edges", metavar="GLOB", help="Globs of edges.")] = "*",
+    drawn: Annotated[
+        bool, typer.Option("--paths", help="Draw a path of one to three edges for each graph instead.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(help="The same seed draws the same graphs and paths.")] = None,
+    max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = 4,
+    budget: Annotated[str | None, typer.Option(help="Stop after so long: 90s, 9m, 1h.")] = None,
+    findings: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Minimise and keep there what is wrong; else it is counted.")
+    ] = None,
+    reduction: Annotated[float, typer.Option(min=0, help="Seconds that one finding may take to minimise.")] = 30.0,
+    issues_file: Annotated[
+        Path, typer.Option("--known-issues", metavar="FILE", help="What is known already.")
+    ] = KNOWN_ISSUES,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 60.0,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep each graph's line there, and go on with what is there.")
+    ] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all lines as CSV.")] = None,
+    json_file: Json = None,
+) -> None:
+    """List the conversions between formats of model files; with --cases, drawn graphs by way of each."""
+    edges = [EDGES[name] for name in named(edge_globs, EDGES, "edge")]
+    if cases is None:
+        _list(edges, json_file)
+        return
+    here = [edge for edge in edges if _usable(edge)]
+    if not here:
+        raise fail(f"no edge that matches {edge_globs!r} is available here")
+    try:
+        duration = seconds_of(budget) if budget else math.inf
+        issues = known_issues.load(issues_file)
+        if findings:
+            findings.mkdir(parents=True, exist_ok=True)
+        kept = _opened(record, seed, max_nodes, drawn)
+    except (typer.BadParameter, known_issues.KnownIssueError, RecordError) as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(f"cannot use {error.filename}: {error.strerror}") from error
+    seed = kept.head["seed"]
+    plan = paths(here, cases, seed) if drawn else list(planned(here, cases))
+    done = {(one.route, one.number) for one in kept.runs}
+    left = [item for item in plan if (item[1].name, item[2]) not in done]
+    console.print(
+        f"{len(plan)} passages over {len(here)} edges, seed {seed}; {len(plan) - len(left)} done", highlight=False
+    )
+    started, failure, code = time.monotonic(), None, 0
+    with Pool(Limits(seconds=timeout)) as pool, Live(console=console, transient=True, refresh_per_second=1) as live:
+        lab = Laboratory(pool, CONVERSION)
+        store = Store(findings or Path("findings"), timeout)
+        campaign = Campaign(lab, (), store, issues, reduction=lambda: Budget(seconds=reduction), confirmations=1)
+        last = None
+        try:
+            for edge, route, number in left:
+                if time.monotonic() - started >= duration:
+                    break
+                if last and edge is not last:
+                    pool.rest()  # a worker of each edge would be too much memory
+                last = edge
+                try:
+                    case = case_of(route, seed, number, max_nodes)
+                    one = travel(campaign, route, number, case, keep=findings is not None)
+                    kept.add(one)
+                    culprit = route_of(target_of(one.culprit)) if one.culprit else None
+                    if drawn and culprit and culprit.edges:  # judged for itself
+                        kept.add(travel(campaign, culprit, number, case, keep=findings is not None))
+                except Exception as error:  # a bug of ours: it has to be found again
+                    error.add_note(f"case {number} of seed {seed} by {route.name}")
+                    raise
+                live.update(table_of(rows_of(kept.runs)))
+        except KeyboardInterrupt:
+            code = 130
+        except HarnessError as error:
+            failure = ", ".join([str(error), *getattr(error, "__notes__", ())])
+        except OSError as error:
+            failure = f"cannot write {error.filename or record or findings}: {error.strerror}"
+    rows = rows_of(kept.runs)
+    print_wide(table_of(rows))
+    excused = ", ".join(f"{name} ({count})" for name, count in campaign.excused.most_common())
+    console.print(f"known issues: {excused or 'none'}", highlight=False, markup=False)
+    _tell(kept.runs, findings)
+    write_json(json_file, {"seed": seed, "max_nodes": max_nodes, "edges": as_json(rows)})
+    write_text(csv_file, csv_of(kept.runs))
+    if failure:
+        raise fail(failure)
+    if code:
+        console.print("interrupted; everything found so far is kept", style="yellow")
+        raise typer.Exit(code)
+
+
+def _list(edges: list[Edge], json_file: Path | None) -> None:
+    """What there is, on with its version or off with the reason."""
+    table, rows = Table("edge", "from", "to", "tool", "version", "status"), []
+    for edge in edges:
+        version, reason = availability(edge)
+        row = {
+            "name": edge.name,
+            "source": edge.source,
+            "target": edge.target,
+            "tool": edge.tool.split("|")[0],
+            "version": version,
+            "environment": edge.environment or ".",
+            "available": reason is None,
+            "reason": reason,
+        }
+        rows.append(row)
+        state = f"[yellow]off: {reason}[/]" if reason else "[green]on[/]"
+        table.add_row(edge.name, edge.source, edge.target, row["tool"], version or "-", state)
+    print_wide(table)
+    write_json(json_file, rows)
+
+
+def _usable(edge: Edge) -> bool:
+    _, reason = availability(edge)
+    if reason:
+        console.print(f"off: {edge.name} ({reason})", style="yellow", markup=False)
+    return reason is None
+
+
+def _opened(path: Path | None, seed: int | None, max_nodes: int, drawn: bool) -> Record[Passage]:
+    """A file to go on with, whose seed is taken where none is given. Raises OSError and RecordError."""
+    if seed is None:
+        earlier = head_of(path) if path else None
+        seed = earlier["seed"] if earlier else random.SystemRandom().randrange(2**31)
+    return Record.opened(path, {"seed": seed, "max_nodes": max_nodes, "paths": int(drawn)}, Passage)
+
+
+def _tell(passages: list[Passage], findings: Path | None) -> None:
+    """What is wrong, one line each, with its reproducer."""
+    for one in passages:
+        if one.outcome in ("wrong", "error", "runner"):
+            at = f"  {findings / one.finding / 'reproducer.py'}" if findings and one.finding else ""
+            told = f"{one.outcome}  {one.route} #{one.number}  {one.operators}: {one.why[:160]}{at}"
+            console.print(told, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,50 @@
+"""A graph written as a model file, converted and run: does it still compute what the graph says? Its targets are routes
+(`harness/conversions/route.py`), each by itself; what a converter documents not to do is a refusal."""
+
+from __future__ import annotations
+
+import re
+
+from generators.graphs import WIDE
+from harness.backends import Target
+from harness.conversions.route import route_of
+from harness.question import FORWARD, Question
+from oracles import forward
+from oracles.outcome import Rejected
+
+_STEP = "in step "
+
+
+def step_of(message: str) -> str:
+    """The step in which an exception was raised: write, the name of an edge, open or run. Empty where none is told."""
+    last = message.splitlines()[-1] if message else ""
+    return last.removeprefix(_STEP) if last.startswith(_STEP) else ""
+
+
+def refusal(target: Target, outcome: Rejected) -> str | None:
+    """Why an exception is a refusal that its tool documents, or None."""
+    if "/" not in target.name:
+        return None
+    route, step = route_of(target), step_of(outcome.message)
+    last = route.edges[-1].refuses if route.edges else ()  # what it leaves as it is shows when its file is opened
+    by_step = {
+        "write": route.formats[0].refuses,
+        **{edge.name: edge.refuses for edge in route.edges},
+        **dict.fromkeys(("open", "run"), (*route.runner.refuses, *last)),
+    }
+    said = f"{outcome.kind}: {outcome.message}"
+    for pattern, why in by_step.get(step, ()):
+        match = re.search(pattern, said)
+        if match:
+            return f"{step}: {why.format(*match.groups())}"
+    return None
+
+
+CONVERSION = Question(
+    "conversion",
+    forward.expect,
+    refusal=refusal,
+    inherits=(FORWARD.name,),
+    traces=True,
+    style=WIDE,
+)

@@ -1,0 +1,76 @@
+"""What a long command has done so far, line by line in a file, so that it can be gone on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from harness.files import replace_text
+
+Line = TypeVar("Line")
+
+
+class RecordError(ValueError):
+    """A file that cannot be gone on with; the message says why."""
+
+
+@dataclass
+class Record(Generic[Line]):
+    """Lines of one dataclass in a file of JSON lines, the first of which says what was drawn. Each is written when it
+    is known, so that whatever ends a command loses none. path: None keeps them in memory only."""
+
+    path: Path | None
+    head: dict[str, int]
+    runs: list[Line] = field(default_factory=list)
+
+    @classmethod
+    def opened(cls, path: Path | None, head: dict[str, int], kind: type[Line]) -> Record[Line]:
+        """Go on with a file, or begin one. A last line that was cut short is dropped. Raises OSError, and RecordError
+        where something else was drawn for it."""
+        record = cls(path, head)
+        if path is None:
+            return record
+        lines = list(_lines(path))
+        if not lines:
+            replace_text(path, json.dumps(head) + "\n")
+            return record
+        if lines[0] != head:
+            raise RecordError(f"{path} is of {lines[0]}, not of {head}: give these, or another file")
+        try:
+            record.runs = [kind(**line) for line in lines[1:]]
+        except TypeError as error:
+            raise RecordError(f"{path} holds no runs of this version: {error}") from error
+        replace_text(path, "".join(json.dumps(line) + "\n" for line in lines))
+        return record
+
+    def add(self, run: Line) -> None:
+        """Keep one. Raises OSError."""
+        self.runs.append(run)
+        if self.path:
+            line: Any = run
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(line)) + "\n")
+
+
+def head_of(path: Path) -> dict[str, int] | None:
+    """What a file was drawn with; None where there is no such file yet. Raises OSError and RecordError."""
+    return next(_lines(path), None)
+
+
+def _lines(path: Path) -> Iterator[dict]:
+    if not path.exists():
+        return
+    if not path.is_file():  # a device may never end
+        raise RecordError(f"{path} is not a file")
+    lines = path.read_text(encoding="utf-8").split("\n")
+    for number, line in enumerate(lines):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError as error:
+                if number == len(lines) - 1:  # the write that an interruption cut short
+                    return
+                raise RecordError(f"{path}: line {number + 1} is not JSON: {error.msg}") from error

@@ -1,0 +1,402 @@
+"""Conversions: a planted wrong converter is caught and named, a right one accepted, one that fails is counted."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from generators.graph import Graph, Leaf, Node, TensorType
+from generators.graphs import Case
+from generators.ops import check
+from harness import cli
+from harness.campaign import Campaign
+from harness.conversions import EDGES, Edge, matrix, passages
+from harness.conversions.matrix import Converted, Refused, convert_all
+from harness.conversions.passages import OUTCOMES, Passage, csv_of, rows_of, travel
+from harness.conversions.route import _STEPS, Route, drawn, route_of, routes, shortest, target_of
+from harness.findings import Store
+from harness.formats import FORMATS, RUNNERS, runners_of
+from harness.formats.opening import FormatError, Port, Signature, program, recognise, signature
+from harness.laboratory import Laboratory
+from harness.pool import Job, Limits, Pool
+from harness.questions.conversion import CONVERSION
+from oracles.outcome import Value
+
+ONNX = {"onnx": "1.17"}
+
+BREAKING = """
+def convert(source, target):
+    import onnx
+
+    model = onnx.load(source)
+    for node in model.graph.node:
+        if node.op_type == {operator!r}:
+            {fault}
+    onnx.save(model, target)
+"""
+FAULTS = {
+    "planted-pads": ("Pad", "node.input[1:2] = [turned(model, node.input[1])]"),
+    "planted-transpose": ("Transpose", "node.op_type = 'Identity'; del node.attribute[:]"),
+    "planted-order": ("Sub", "node.input[:] = [node.input[1], node.input[0]]"),
+}
+TURNED = """
+def turned(model, name):
+    \"\"\"Pads with what stands before an axis behind it.\"\"\"
+    import onnx
+
+    kept = next(one for one in model.graph.initializer if one.name == name)
+    pads = onnx.numpy_helper.to_array(kept)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.roll(pads, len(pads) // 2), "turned"))
+    return "turned"
+"""
+FAILING = {
+    "planted-refusal": 'raise NotImplementedError("no converter for operator Sub")',
+    "planted-error": 'raise KeyError("shape")',
+    "planted-crash": "import os; os.abort()",
+    "planted-hang": "import time; time.sleep(60)",
+    "planted-nothing": 'open(target, "wb").write(b"nonsense")',
+}
+
+
+def planted(name: str) -> Edge:
+    """An edge of ours from ONNX to ONNX that breaks one operator, or fails."""
+    if name in FAULTS:
+        operator, fault = FAULTS[name]
+        text = BREAKING.format(operator=operator, fault=fault) + (TURNED if "turned" in fault else "")
+    else:
+        text = f"\ndef convert(source, target):\n    {FAILING[name]}\n"
+    return Edge(
+        name, "onnx", "onnx", ("onnx",), ONNX, text, refuses=(("no converter for operator", "no such operator"),)
+    )
+
+
+@pytest.fixture(scope="module")
+def quick() -> Iterator[Pool]:
+    with Pool(Limits(seconds=5)) as pool:
+        yield pool
+
+
+@pytest.fixture
+def campaign(quick: Pool, tmp_path: Path) -> Campaign:
+    return Campaign(Laboratory(quick, CONVERSION), (), Store(tmp_path / "findings"), confirmations=1)
+
+
+@pytest.fixture(autouse=True)
+def edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*FAULTS, *FAILING):
+        monkeypatch.setitem(EDGES, name, planted(name))
+
+
+def case() -> Case:
+    """Pads, a difference and a transposition of a square matrix, each one an output."""
+    square, padded = TensorType("float32", (3, 3)), TensorType("float32", (4, 3))
+    leaves = (Leaf("x0", square), Leaf("x1", square), Leaf("w2", square, "parameter"))
+    nodes = (
+        Node("v0", "sub", ("x0", "x1"), (), square),
+        Node("v1", "transpose", ("v0",), (("perm", (1, 0)),), square),
+        Node("v2", "pad", ("v1",), (("pads", (1, 0, 0, 0)), ("value", 0.0)), padded),
+        Node("v3", "add", ("v0", "w2"), (), square),
+    )
+    graph = Graph(leaves, nodes, ("v3", "v2")).validate()
+    check(graph)
+    values = np.arange(27, dtype="float32").reshape(3, 3, 3)
+    return Case(graph, {"x0": values[0], "x1": values[1] ** 2, "w2": values[2]})
+
+
+def through(campaign: Campaign, name: str, keep: bool = False) -> Passage:
+    """The case by the route of this name."""
+    return travel(campaign, route_of(target_of(name)), 0, case(), keep)
+
+
+# ---- formats ------------------------------------------------------------------------------------------------
+
+
+def test_formats_and_runners_belong_together() -> None:
+    assert {runner.format for runner in RUNNERS.values()} == set(FORMATS)
+    assert all(edge.source in FORMATS and edge.target in FORMATS for edge in EDGES.values())
+
+
+BAD = {
+    "bad.onnx": (b"nonsense", "does not open with ort-all: InvalidProtobuf"),
+    "empty.onnx": (b"", "is not of format onnx: the file is empty"),
+    "bad.tflite": (b"nonsense" * 9, "is not of format tflite: b'TFL3' does not stand at byte 4"),
+    "cut.tflite": (
+        b"\0\0\0\0TFL3nonsense",
+        "does not open with litert: ValueError: The model is not a valid Flatbuffer",
+    ),
+    "bad.keras": (b"PK", "is not of format keras: it is not a zip archive"),
+    "bad.pt2": (b"PK", "is not of format pt2: it is not a zip archive"),
+    "bad.xml": (b"<xml/>", "is not of format openvino: it holds no <net>"),
+    "model.pth": (b"PK", "is refused unless it is trusted (--trust): a pickle runs whatever code it names"),
+    "model.so": (b"\x7fELF", "is not of format relax: model.json is not beside it"),
+    "model.h5": (b"PK", "no format of model has the suffix '.h5'; there are .keras, .tflite, .onnx"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_one_clear_line(name: str, quick: Pool, tmp_path: Path) -> None:
+    content, message = BAD[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+
+    def opened() -> Signature:
+        return signature(quick, runners_of(recognise(path).name)[0], path)
+
+    with pytest.raises(FormatError) as caught:
+        opened()
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_what_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"nowhere\.onnx does not exist"):
+        recognise(tmp_path / "nowhere.onnx")
+    with pytest.raises(FormatError, match=r"saved_model\.pb is not in the folder"):
+        recognise(tmp_path)
+
+
+def test_a_file_is_opened_and_run(quick: Pool, tmp_path: Path) -> None:
+    path = onnx_file(quick, tmp_path)
+    runner = RUNNERS["ort-all"]
+    told = signature(quick, runner, path)
+    assert told.inputs == (Port("x0", "float32", (3, 3)), Port("x1", "float32", (3, 3)))
+    assert [str(port) for port in told.outputs] == ["out0: float32[3,3]", "out1: float32[4,3]"]
+    arrays = {name: case().arrays[name] for name in ("x0", "x1")}
+    (outcome,) = quick.run([Job(runner.framework, runner.modules, program(runner, path, list(arrays)), arrays)])
+    assert isinstance(outcome, Value)
+    assert np.array_equal(outcome.outputs[0], arrays["x0"] - arrays["x1"] + case().arrays["w2"])
+
+
+def onnx_file(pool: Pool, folder: Path) -> Path:
+    """The case as an ONNX file."""
+    path = folder / "model.onnx"
+    target = target_of("onnx/ort-all")
+    kept = f"shutil.copy(os.path.join(folder, FILES[-1]), {str(path)!r})\n        step = 'open'"
+    text = target.program(case().graph).replace('step = "open"', kept)
+    assert isinstance(pool.run([Job(target.framework, target.modules, text, case().arrays)])[0], Value)
+    return path
+
+
+@pytest.mark.nightly
+def test_a_pt2_that_carries_code_is_refused(tmp_path: Path) -> None:
+    """torch.export.load unpickles example inputs that are not plain tensors."""
+    script = """
+import io, os, sys, zipfile
+import torch
+
+class Evil:
+    def __reduce__(self):
+        return (os.mkdir, (sys.argv[2],))
+
+path = sys.argv[1]
+torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.zeros(2),)), path + ".good")
+code = io.BytesIO()
+torch.save(Evil(), code)
+with zipfile.ZipFile(path + ".good") as good, zipfile.ZipFile(path, "w") as bad:
+    for name in good.namelist():
+        bad.writestr(name, code.getvalue() if name.endswith("sample_inputs/model.pt") else good.read(name))
+"""
+    path, mark = tmp_path / "model.pt2", tmp_path / "executed"
+    subprocess.run([sys.executable, "-c", script, str(path), str(mark)], check=True)
+    with Pool() as pool:
+        with pytest.raises(FormatError, match="it holds a pickle of more than tensors"):
+            signature(pool, RUNNERS["torch-exported"], path)
+        assert not mark.exists()
+        with pytest.raises(FormatError):  # what the code makes is no tuple of inputs
+            signature(pool, RUNNERS["torch-exported"], path, trust=True)
+    assert mark.exists()
+
+
+# ---- edges --------------------------------------------------------------------------------------------------
+
+
+def test_a_right_conversion_is_accepted(campaign: Campaign) -> None:
+    found = through(campaign, "onnx/onnx-version/ort-optimised/ort-disable")
+    assert (found.outcome, found.why, found.edge) == ("agree", "", "ort-optimised")
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_wrong_converter_is_caught(name: str, campaign: Campaign) -> None:
+    found = through(campaign, f"onnx/{name}/ort-all")
+    assert (found.outcome, found.edge, found.culprit) == ("wrong", name, "")
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_wrong_edge_of_a_path_is_named(name: str, campaign: Campaign) -> None:
+    found = through(campaign, f"onnx/onnx-version/{name}/ort-optimised/ort-all")
+    assert (found.outcome, found.culprit) == ("source", f"onnx/onnx-version/{name}/ort-all")
+
+
+def test_a_wrong_runner_is_told_from_a_wrong_converter(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = RUNNERS["ort-all"]
+    broken = right.open.replace("return session.run(None", "return [1 + x for x in session.run(None") + "\n"
+    broken = broken.replace("zip(inputs, arrays)})", "zip(inputs, arrays)})]")
+    name = "planted-runner"
+    monkeypatch.setitem(RUNNERS, name, type(right)(**{**vars(right), "name": name, "open": broken, "kin": ()}))
+    found = travel(campaign, Route("onnx", (EDGES["onnx-version"],), RUNNERS[name]), 0, case(), keep=False)
+    assert found.outcome == "runner"
+    assert "is right)" in found.why
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "why"),
+    [
+        ("planted-refusal", "refused", "planted-refusal: no such operator"),
+        ("planted-error", "error", "planted-error: KeyError: 'shape'"),
+        ("planted-crash", "error", "signal SIGABRT"),
+        ("planted-hang", "error", "no answer within 5 s"),
+        ("planted-nothing", "error", "open: InvalidProtobuf"),
+    ],
+)
+def test_a_converter_that_fails_is_counted(name: str, outcome: str, why: str, campaign: Campaign) -> None:
+    found = through(campaign, f"onnx/{name}/ort-all")
+    assert found.outcome == outcome
+    assert found.why.startswith(why)
+    rows = rows_of([found], EDGES.values())
+    assert rows[name].outcomes == {outcome: 1}
+    (line,) = csv.DictReader(csv_of([found]).splitlines())
+    assert (line["edge"], line["outcome"]) == (name, outcome)
+
+
+def test_a_wrong_conversion_is_reduced_and_reproduced(campaign: Campaign) -> None:
+    found = through(campaign, "onnx/planted-order/ort-all", keep=True)
+    assert found.finding.startswith("value-planted-order-sub-")
+    folder = campaign.store.root / found.finding
+    kept = json.loads((folder / "finding.json").read_text())
+    assert (kept["operators"], kept["nodes"]) == (["sub"], 1)
+    done = subprocess.run([sys.executable, str(folder / "reproducer.py")], capture_output=True, text=True)
+    assert (done.returncode, "reproduced" in done.stdout) == (1, True)
+
+
+def test_routes_lead_from_format_to_format() -> None:
+    listed = list(routes())
+    assert len({route.name for route in listed}) == len(listed) > 80
+    for route in listed:
+        assert [edge.source for edge in route.edges] == [one.name for one in route.formats[:-1]]
+        assert route.runner.format == route.formats[-1].name
+        assert route_of(target_of(route.name)).name == route.name
+
+
+def test_drawn_paths_depend_on_the_seed_alone() -> None:
+    here = list(EDGES.values())
+    names = [[drawn(random.Random(f"{seed}/{i}"), here).name for i in range(40)] for seed in (1, 1, 2)]
+    assert names[0] == names[1] != names[2]
+    assert {name.count("/") for name in names[0]} == {2, 3, 4}
+
+
+ORDERED: dict = {}
+exec(_STEPS.split("\n\ndef load(")[0], ORDERED)  # what every route's program carries
+
+
+@pytest.mark.parametrize(
+    ("found", "names", "order"),
+    [
+        (["x1", "x0"], ["x0", "x1"], ["x1", "x0"]),  # by name
+        (["serving_default_x1:0", "serving_default_x0:0"], ["x0", "x1"], ["x1", "x0"]),
+        (["out001", "out000"], ["out0", "out1"], ["out1", "out0"]),
+        (["PartitionedCall:1", "PartitionedCall:0"], ["out0", "out1"], ["out1", "out0"]),  # by number
+        (["Identity_1:0", "Identity:0"], ["out0", "out1"], ["out1", "out0"]),
+        (["in1", "in0"], ["x3", "x5"], ["x5", "x3"]),
+        (["add_1", "add"], ["out0", "out1"], ["out0", "out1"]),  # names of nodes say nothing of their order
+        (["x1"], ["x0", "x1"], ["x1"]),  # a tool may drop an input that changes nothing
+    ],
+)
+def test_what_a_model_takes_and_returns_is_matched_by_name_number_or_place(
+    found: list[str], names: list[str], order: list[str]
+) -> None:
+    assert ORDERED["ordered"]([(name, "float32", []) for name in found], names) == order
+
+
+def test_another_number_of_outputs_is_an_error() -> None:
+    with pytest.raises(ValueError, match="the model has a, b in place of out0"):
+        ORDERED["ordered"]([("a", "", []), ("b", "", [])], ["out0"])
+
+
+# ---- all formats of one file --------------------------------------------------------------------------------
+
+
+def test_a_file_in_every_format(quick: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = "import shutil; shutil.copy(source, target)"
+    for name in list(EDGES):
+        monkeypatch.delitem(EDGES, name)
+    for name, source, target, body in (
+        ("refuses", "onnx", "tflite", 'raise KeyError("shape")'),
+        ("first", "onnx", "stablehlo", copy),
+        ("second", "stablehlo", "tflite", copy),
+        ("third", "tflite", "keras", 'raise NotImplementedError("no")'),
+    ):
+        text = f"\ndef convert(source, target):\n    {body}\n"
+        monkeypatch.setitem(EDGES, name, Edge(name, source, target, ("json",), {"numpy": "1"}, text))
+    monkeypatch.setitem(
+        EDGES,
+        "off",
+        Edge("off", "onnx", "pt2", ("json",), {"no-such-tool": "1"}, "\ndef convert(source, target):\n    pass\n"),
+    )
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"a model")
+    found = convert_all(quick, path, tmp_path)
+    assert found["onnx"] == Converted(path, ())
+    assert found["tflite"] == Converted(tmp_path / "model-tflite.tflite", ("first", "second"))
+    assert found["keras"] == Refused({"third": "NotImplementedError: no"})
+    assert str(found["pt2"]) == "off: no-such-tool is not installed"
+    assert matrix.Converted(tmp_path / "model-stablehlo.stablehlo", ("first",)) == found["stablehlo"]
+
+
+# ---- the command --------------------------------------------------------------------------------------------
+
+
+def test_edges_are_listed(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli.app, ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-*,off"])
+    assert done.exit_code == 2
+    assert "no edge matches 'off'" in done.stderr
+    done = CliRunner().invoke(cli.app, ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-version"])
+    assert done.exit_code == 0
+    (row,) = json.loads((tmp_path / "e.json").read_text())
+    assert list(row) == ["name", "source", "target", "tool", "version", "environment", "available", "reason"]
+    assert (row["source"], row["target"], row["available"], row["environment"]) == ("onnx", "onnx", True, ".")
+
+
+def test_the_command_counts_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [
+        "--record",
+        str(tmp_path / "r.jsonl"),
+        "--json",
+        str(tmp_path / "t.json"),
+        "--csv",
+        str(tmp_path / "t.csv"),
+    ]
+    arguments = [
+        "conversions",
+        "--edges",
+        "onnx-version",
+        "--max-nodes",
+        "2",
+        "--known-issues",
+        str(tmp_path / "none.toml"),
+    ]
+    (tmp_path / "none.toml").write_text("")
+    assert CliRunner().invoke(cli.app, [*arguments, "--cases", "2", "--seed", "5", *files]).exit_code == 0
+    seen: list[int] = []
+    kept = passages.travel
+    monkeypatch.setattr("harness.conversions_cli.travel", lambda *a, **k: (seen.append(a[2]), kept(*a, **k))[1])
+    done = CliRunner().invoke(cli.app, [*arguments, "--cases", "4", *files])
+    assert done.exit_code == 0
+    assert seen == [2, 3]
+    (row,) = json.loads((tmp_path / "t.json").read_text())["edges"]
+    assert row["graphs"] == 4 == sum(row[outcome] for outcome in OUTCOMES)
+    assert len((tmp_path / "t.csv").read_text().splitlines()) == 5
+
+
+def test_every_edge_but_those_of_keras_is_reached() -> None:
+    unreached = [name for name, edge in EDGES.items() if shortest(edge) is None]
+    assert all(EDGES[name].source == "keras" for name in unreached)
