@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from generators.graph import FLOATS, Graph, GraphError, Node, TensorType
 from generators.graphs import Case
-from generators.ops import OPS, check
+from generators.ops import check
 from generators.ops.spec import Unsupported
 from harness import culprit, probe
 from harness.backends import TARGETS, Target
@@ -263,4 +263,4 @@ def float64_twin(case: Case) -> Case | None:
 
 def operators_for(target: Target, names: Sequence[str]) -> list[str]:
     """Those of the operators that the target's dialect can express for some types."""
-    return [name for name in names if not isinstance(getattr(OPS[name], target.dialect.name), Unsupported)]
+    return [name for name in names if not isinstance(target.dialect.written(name), Unsupported)]

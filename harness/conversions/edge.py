@@ -14,7 +14,8 @@ class Edge:
     packages:    PyPI distributions and the least version that this was written for; the first is the tool
     convert:     source of `def convert(source, target)`, which reads the file at one path and writes the other
     environment: that it runs in, where it is not ours (a name of environments.toml)
-    refuses:     what it documents not to do: (regular expression of "class: message", why, with its groups as fields)"""
+    refuses:     (regular expression of "class: message", why, with its groups as fields): what it documents not to do
+    """
 
     name: str
     source: str

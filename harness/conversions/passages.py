@@ -18,6 +18,7 @@ from harness.backends import Target
 from harness.campaign import Campaign, operators_for
 from harness.conversions import EDGES, Edge
 from harness.conversions.route import Route, drawn, shortest, target_of
+from harness.dialects.keras import KERAS
 from harness.formats.opening import why_not
 from harness.laboratory import Examination
 from harness.questions.conversion import CONVERSION, step_of
@@ -70,7 +71,12 @@ Rows = dict[str, Row]
 def case_of(route: Route, seed: int, number: int, max_nodes: int) -> Case:
     """The case of this number for routes that begin in the same dialect."""
     operators = operators_for(target_of(route.name), CONVERSION.drawn)
-    return seeded_case(seed, number, max_nodes, operators, CONVERSION.style)
+    case = seeded_case(seed, number, max_nodes, operators, CONVERSION.style)
+    if route.dialect != KERAS.name:
+        return case
+    # a functional model has no constants to speak of: what depends on them alone is no part of it
+    leaves = tuple(replace(leaf, role="input") for leaf in case.graph.leaves)
+    return Case(replace(case.graph, leaves=leaves), case.arrays)
 
 
 def planned(edges: Sequence[Edge], cases: int) -> Iterator[tuple[Edge, Route, int]]:

@@ -13,6 +13,7 @@ from harness.backends.target import Level, Target
 from harness.backends.text import swapped
 from harness.conversions import EDGES, Edge
 from harness.dialects import DIALECTS
+from harness.dialects.keras import KERAS
 from harness.formats import FORMATS, RUNNERS, Format, Runner, runners_of
 
 LONGEST = 3
@@ -69,7 +70,7 @@ def load(parameters):
 '''
 """What follows `write`, `convert_1`, … and `open_model` in the program of a route."""
 
-_KIN = {"torch": "torch-export", "tensorflow": "tf-graph", "jax": "jax-jit", "onnx": "ort-disable"}
+_KIN = {"keras": "tf-graph", "torch": "torch-export", "tensorflow": "tf-graph", "jax": "jax-jit", "onnx": "ort-disable"}
 """The target of each dialect that does to a graph what writing it as a file does."""
 
 
@@ -131,8 +132,15 @@ def _text(route: Route) -> str:
     )
 
 
-_MODULES = {"torch": ("torch",), "tensorflow": ("tensorflow",), "jax": ("jax", "jax.numpy"), "onnx": ("onnx",)}
+_MODULES = {
+    "keras": ("tensorflow", "keras"),
+    "torch": ("torch",),
+    "tensorflow": ("tensorflow",),
+    "jax": ("jax", "jax.numpy"),
+    "onnx": ("onnx",),
+}
 _PACKAGES = {
+    "keras": {"keras": "3.0", "tensorflow-cpu|tensorflow": "2.16"},
     "torch": {"torch": "2.9"},
     "tensorflow": {"tensorflow-cpu|tensorflow": "2.16"},
     "jax": {"jax": "0.5"},
@@ -153,7 +161,7 @@ def target_of(name: str) -> Target:
         # a worker for each last tool: findings are told apart by it, and what it breaks stays there
         edges[-1] if edges else route.runner.name,
         tuple(modules),
-        DIALECTS[dialect],
+        {**DIALECTS, KERAS.name: KERAS}[dialect],
         _text(route),
         {**packages, **{k: v for k, v in _PACKAGES[dialect].items() if k not in packages}},
         Level(name, 0),

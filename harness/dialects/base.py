@@ -25,7 +25,8 @@ class Dialect:
     line:     how one node is bound to its name, with fields {name} and {expression}
     bfloat16, complexes: what programs with bfloat16, with complex numbers, say in place of another text of their
               `load`
-    absent:   why it has none of the dtypes that are not among `dtypes`"""
+    absent:   why it has none of the dtypes that are not among `dtypes`
+    spellings: by operator, where they do not stand in the operators' records"""
 
     name: str
     imports: str
@@ -36,11 +37,18 @@ class Dialect:
     bfloat16: Mapping[str, str] = field(default_factory=dict)
     complexes: Mapping[str, str] = field(default_factory=dict)
     absent: str = ""
+    spellings: Mapping[str, Spelling] | None = None
 
     def spelling(self, operator: str, call: Call) -> str | Unsupported:
         """What the operator's record says for these types and attributes."""
-        spelling: Spelling = getattr(OPS[operator], self.name)
+        spelling = self.written(operator)
         return spelling(call) if callable(spelling) else spelling
+
+    def written(self, operator: str) -> Spelling:
+        """What the dialect has for an operator, whatever its types."""
+        if self.spellings is None:
+            return getattr(OPS[operator], self.name)
+        return self.spellings.get(operator, Unsupported(f"no spelling in the dialect {self.name}"))
 
     def expression(self, operator: str, names: tuple[str, ...], call: Call) -> str | Unsupported:
         """The source text of one application to values known by `names`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.formats import keras, onnx, openvino, pickled, pt2, relax, savedmodel, stablehlo, tflite
 from harness.formats.format import Format, Runner
 
-_MODULES = (keras, savedmodel, tflite, onnx, pt2, openvino, stablehlo, relax, pickled)
+_MODULES = (savedmodel, tflite, onnx, pt2, openvino, stablehlo, keras, relax, pickled)
 
 FORMATS: dict[str, Format] = {module.FORMAT.name: module.FORMAT for module in _MODULES}
 RUNNERS: dict[str, Runner] = {runner.name: runner for module in _MODULES for runner in module.RUNNERS}

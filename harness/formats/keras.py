@@ -7,6 +7,16 @@ from pathlib import Path
 from harness.formats.archive import member
 from harness.formats.format import Format, Runner
 
+WRITE = """
+def write(parameters, path):
+    given = [keras.Input(batch_shape=shape, dtype=dtype, name=name) for name, (dtype, shape) in INPUTS.items()]
+    bound = [keras.ops.convert_to_tensor(parameters[name]) for name in PARAMETERS]
+    outputs = model(*given, *bound)
+    if not all(isinstance(output, keras.KerasTensor) for output in outputs):
+        raise ValueError("a functional model has no output that depends on no input")
+    keras.Model(given, list(outputs)).save(path)
+"""
+
 _OPEN = """
 def open_model(path):
     import keras
@@ -31,7 +41,14 @@ def check(path: Path) -> str | None:
     return member(path, "config.json")
 
 
-FORMAT = Format("keras", ".keras", (".keras",), check)
+FORMAT = Format(
+    "keras",
+    ".keras",
+    (".keras",),
+    check,
+    writers={"keras": WRITE},
+    refuses=(("ValueError: a functional model", "an output or the whole graph depends on no input"),),
+)
 
 RUNNERS = (
     Runner(
