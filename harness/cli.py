@@ -23,9 +23,11 @@ from harness import coverage as covered
 from harness import hunt as hunting
 from harness.backends import Target, select
 from harness.cells import dtypes_of, involved, representatives
+from harness.conversions.route import listed, target_of
 from harness.conversions_cli import conversions
 from harness.dialects import DIALECTS
 from harness.environments_cli import env
+from harness.globs import matching
 from harness.laboratory import Laboratory
 from harness.pool import HarnessError, Limits, Pool
 from harness.question import FORWARD, Question
@@ -60,9 +62,11 @@ app.add_typer(env, name="env")
 
 
 def usable(patterns: str) -> list[Target]:
-    """Targets that match and are available; those that are off are named with the reason."""
+    """Targets (or routes of conversions, whose names have a /) that match and are available; those that are off are
+    named with the reason."""
     try:
-        chosen = select(patterns)
+        routes = "/" in patterns
+        chosen = [target_of(name) for name in matching(patterns, listed(), "route")] if routes else select(patterns)
     except ValueError as error:
         raise fail(str(error)) from error
     on = []

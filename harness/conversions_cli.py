@@ -53,6 +53,7 @@ def conversions(
         Path | None, typer.Option(metavar="DIR", help="Minimise and keep there what is wrong; else it is counted.")
     ] = None,
     reduction: Annotated[float, typer.Option(min=0, help="Seconds that one finding may take to minimise.")] = 30.0,
+    confirmations: Annotated[int, typer.Option(min=0, help="Runs of each finding in fresh processes.")] = 1,
     issues_file: Annotated[
         Path, typer.Option("--known-issues", metavar="FILE", help="What is known already.")
     ] = KNOWN_ISSUES,
@@ -92,7 +93,9 @@ def conversions(
     with Pool(Limits(seconds=timeout)) as pool, Live(console=console, transient=True, refresh_per_second=1) as live:
         lab = Laboratory(pool, CONVERSION)
         store = Store(findings or Path("findings"), timeout)
-        campaign = Campaign(lab, (), store, issues, reduction=lambda: Budget(seconds=reduction), confirmations=1)
+        campaign = Campaign(
+            lab, (), store, issues, reduction=lambda: Budget(seconds=reduction), confirmations=confirmations
+        )
         last = None
         try:
             for edge, route, number in left:

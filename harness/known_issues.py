@@ -19,6 +19,7 @@ from generators.graphs import Case
 from generators.ops import OPS
 from harness import machine, reproducer
 from harness.backends import TARGETS, Target
+from harness.conversions.route import listed, target_of
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.probe import probe
@@ -143,7 +144,7 @@ def _entry(path: Path, entry: Mapping) -> KnownIssue:
         if symptom not in SYMPTOMS:
             raise KnownIssueError(f"{where}: unknown symptom {symptom!r}")
     for glob in entry["targets"]:
-        if not any(fnmatchcase(name, glob) for name in TARGETS):
+        if not any(fnmatchcase(name, glob) for name in (listed() if "/" in glob else TARGETS)):
             raise KnownIssueError(f"{where}: no target matches {glob!r}")
     for glob in entry["operators"]:
         if not any(fnmatchcase(name, glob) for name in OPS):
@@ -171,6 +172,8 @@ def targets_of(issue: KnownIssue) -> list[Target]:
     """The targets that an entry names, where they are available here and of a version that it names; none where it is
     of other processors."""
     named = [t for t in TARGETS.values() if issue.here and issue.names(t.name)]
+    if issue.here and not named:  # of conversions: the shortest route is enough
+        named = [target_of(next(filter(issue.names, listed())))]
     found = [(target, probe(target)) for target in named]
     return [target for target, here in found if here.available and issue.applies_to(here.version or "0")]
 

@@ -107,4 +107,4 @@ def replay_lines(examination: Examination) -> Iterator[str]:
     for name, verdict in examination.verdicts.items():
         style = _STYLES.get(verdict.status, "red")
         detail = f"  {escape(verdict.discrepancy.message)}" if verdict.discrepancy else ""
-        yield f"{name:18}[{style}]{verdict.status}[/]{detail}"
+        yield f"{name:17} [{style}]{verdict.status}[/]{detail}"

@@ -15,7 +15,12 @@ from harness.cli import KNOWN_ISSUES
 ISSUES = known_issues.load(KNOWN_ISSUES)
 
 
-@pytest.mark.parametrize("issue", ISSUES, ids=lambda issue: issue.id)
+def _parameter(issue: known_issues.KnownIssue):
+    """Those of conversions in the nightly profile: each imports several frameworks."""
+    return pytest.param(issue, id=issue.id, marks=[pytest.mark.nightly] if "/" in issue.targets[0] else [])
+
+
+@pytest.mark.parametrize("issue", map(_parameter, ISSUES))
 def test_known_issue(issue: known_issues.KnownIssue, campaign: Campaign) -> None:
     case = caseio.loads(Path(KNOWN_ISSUES.parent, issue.case).read_text(encoding="utf-8"))
     if not issue.here:

@@ -145,7 +145,8 @@ def _blamed(
     converting = isinstance(outcome, Rejected) and step_of(outcome.message) == passage.edge
     right = None if converting or isinstance(outcome, Timeout) else _right(campaign, route, case)
     kind = "runner" if right else "wrong" if found.symptom in ("value", "special", "type", "outputs") else "error"
-    finding = campaign.investigate(target, *rest) if keep else None
+    voters = [target_of(one.name) for one in (route.source, *_asked(route))]
+    finding = replace(campaign, targets=(target, *voters)).investigate(target, *rest) if keep else None
     if keep and finding is None:
         return replace(passage, outcome="known", why=why)
     why += f" ({right} is right)" if right else ""
@@ -153,13 +154,16 @@ def _blamed(
 
 
 def _right(campaign: Campaign, route: Route, case: Case) -> str | None:
-    """Another runner that gets the same file right: the plain one is asked, then the one that optimises least."""
-    asked = sorted(route.others, key=lambda one: not one.runner.reference)
-    for other in asked[:1] + asked[1:][-1:]:
-        target = target_of(other.name)
-        if probe.probe(target).available and campaign.verdict(target, case).status == "agree":
-            return other.runner.name
-    return None
+    """Another runner that gets the same file right, or None."""
+    asked = (one for one in _asked(route) if campaign.verdict(target_of(one.name), case).status == "agree")
+    return next((one.runner.name for one in asked), None)
+
+
+def _asked(route: Route) -> list[Route]:
+    """The same file with two other runners: the plain one, and the one that optimises least."""
+    others = [one for one in route.others if probe.probe(target_of(one.name)).available]
+    others.sort(key=lambda one: not one.runner.reference)
+    return others[:1] + others[1:][-1:]
 
 
 def _told(examination: Examination, target: Target, found: Discrepancy | None) -> str:

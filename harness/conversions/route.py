@@ -120,16 +120,15 @@ def _text(route: Route) -> str:
     """The `load` of a route's programs."""
     files = [f"{i}{one.suffix}" for i, one in enumerate(route.formats)]
     steps = ", ".join(f"({edge.name!r}, convert_{i})" for i, edge in enumerate(route.edges, 1))
-    return "\n\n".join(
-        [
-            "TRUST = False",
-            route.formats[0].writers[route.dialect],
-            *(swapped(edge.convert, ("def convert(", f"def convert_{i}(")) for i, edge in enumerate(route.edges, 1)),
-            route.runner.open,
-            f"FILES = {files!r}\nSTEPS = [{steps}]",
-            _STEPS,
-        ]
-    )
+    parts = [
+        "TRUST = False",
+        route.formats[0].writers[route.dialect],
+        *(swapped(edge.convert, ("def convert(", f"def convert_{i}(")) for i, edge in enumerate(route.edges, 1)),
+        route.runner.open,
+        f"FILES = {files!r}\nSTEPS = [{steps}]",
+        _STEPS,
+    ]
+    return "\n\n\n".join(part.strip("\n") for part in parts)
 
 
 _MODULES = {
@@ -204,6 +203,12 @@ def routes(longest: int = LONGEST) -> Iterator[Route]:
             for dialect, edges in ends
             for edge in onwards(edges[-1].target if edges else written(dialect).name)
         ]
+
+
+@cache
+def listed() -> tuple[str, ...]:
+    """Names of all routes that a person may ask for: with every runner of the last file; the shorter ones first."""
+    return tuple(name for route in routes() for name in (route.name, *(other.name for other in route.others)))
 
 
 def shortest(edge: Edge) -> Route | None:

@@ -138,7 +138,7 @@ BAD = {
     "bad.xml": (b"<xml/>", "is not of format openvino: it holds no <net>"),
     "model.pth": (b"PK", "is refused unless it is trusted (--trust): a pickle runs whatever code it names"),
     "model.so": (b"\x7fELF", "is not of format relax: model.json is not beside it"),
-    "model.h5": (b"PK", "no format of model has the suffix '.h5'; there are .keras, .tflite, .onnx"),
+    "model.h5": (b"PK", "no format of model has the suffix '.h5'; there are .tflite, .onnx, .pt2"),
 }
 
 
