@@ -50,7 +50,9 @@ def forbidden(path: Path, source: str) -> set[str]:
     if room in ALLOWED:
         return names - ALLOWED[room]
     if room == "harness":
-        helper = path.parent.name == "dialects" and path.stem.endswith("_helpers")  # text of printed programs
+        helper = path.parent.name in ("dialects", "models") and path.stem.endswith(
+            "_helpers"
+        )  # text of printed programs
         return names & ({"tests", "conftest", "relative"} | (set() if helper else FRAMEWORKS))
     return names & {"relative"}
 

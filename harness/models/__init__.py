@@ -1,0 +1,1 @@
+"""Models that are given, rather than drawn: `python -m harness model PATH`."""

@@ -1,0 +1,53 @@
+"""What a correct evaluation of a whole network may return. Running error bounds of real networks blow up, so the noise
+floor is measured: the network is run in float64, exactly and several times with random rounding errors (Monte Carlo
+arithmetic, D. S. Parker 1997). The root mean square of what moves an element, times FACTOR, is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from generators.graph import TensorType
+from generators.ops.bounded import PRECISION, Bounded
+from oracles.compare import Expected
+
+RUNS = 8
+FACTOR = 8.0
+"""By Student's t of 8 degrees of freedom a normal error of the same size is outside with a probability of 4e-5 without
+what NEIGHBOURS adds; the noise model has each kernel sum one term after the other, which real ones do not (SIMD,
+blocks), so that errors of correct runs are smaller than the noise."""
+NEIGHBOURS = 2.0
+"""Of the root mean square of the noise of the same sample and output, allowed beside: which elements eight runs happen
+to move little is chance."""
+OWN = 4
+"""Roundings of the value itself that are allowed beside."""
+CHAOS = 0.25
+"""Where what is allowed is this part of the greatest element of a sample, nothing can be told of it."""
+
+
+def expect(
+    names: Sequence[str], dtypes: Sequence[str], exact: Sequence[np.ndarray], noisy: Sequence[np.ndarray]
+) -> Expected:
+    """What a correct run returns. dtypes: of the model's outputs; exact: their float64 values; noisy: the same with
+    noise, runs along a new first axis. Integers and booleans that noise changes are undetermined, all others exact."""
+    types = tuple(TensorType(dtype, array.shape) for dtype, array in zip(dtypes, exact, strict=True))
+    values = tuple(_bounded(d, e, n) for d, e, n in zip(dtypes, exact, noisy, strict=True))
+    return Expected(tuple(names), types, values)
+
+
+def _bounded(dtype: str, exact: np.ndarray, noisy: np.ndarray) -> Bounded:
+    if dtype not in PRECISION:
+        moved = (noisy != exact).any(axis=0)
+        return Bounded(exact.astype(dtype), np.where(moved, np.inf, 0.0), dtype)
+    value, p = exact.astype(np.float64), PRECISION[dtype]
+    axes = tuple(range(1, value.ndim)) if value.ndim > 1 else None
+    with np.errstate(all="ignore"):
+        noise = np.sqrt(np.mean((noisy.astype(np.float64) - value) ** 2, axis=0))
+        typical = np.sqrt(np.mean(noise**2, axis=axes, keepdims=True, where=np.isfinite(noise)))
+        allowed = FACTOR * noise + NEIGHBOURS * np.nan_to_num(typical) + OWN * p.unit * np.abs(value) + p.tiny
+        top = np.max(np.abs(value), axis=axes, keepdims=True, initial=0.0, where=np.isfinite(value))
+        special = ~np.isfinite(value)
+        settled = special & ((noisy == exact) | np.isnan(noisy) & np.isnan(exact)).all(axis=0)
+        lost = ~special & (~np.isfinite(noise) | (allowed > CHAOS * top) & (noise > 0)) | special & ~settled
+    return Bounded(value, np.where(lost, np.inf, np.where(settled, 0.0, allowed)), dtype)
