@@ -29,6 +29,7 @@ from harness.dialects import DIALECTS
 from harness.environments_cli import env
 from harness.globs import matching
 from harness.laboratory import Laboratory
+from harness.model_cli import model
 from harness.pool import HarnessError, Limits, Pool
 from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
@@ -57,6 +58,7 @@ app.command()(strategies)
 app.command()(train)
 app.command()(versions)
 app.command()(conversions)
+app.command()(model)
 app.add_typer(study, name="study")
 app.add_typer(env, name="env")
 

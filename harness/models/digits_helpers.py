@@ -8,6 +8,7 @@ def digits():
     import torch
     from sklearn.datasets import load_digits
 
+    torch.manual_seed(0)
     torch.set_num_threads(1)
     data = load_digits()
     images = torch.tensor(data.images[:, None] / 16, dtype=torch.float32)

@@ -1,0 +1,115 @@
+"""The command on models that are given: `model PATH`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+
+from harness.files import replace_text
+from harness.formats.opening import FormatError
+from harness.models import page, store
+from harness.models.converting import DEPTH
+from harness.models.examine import LIMITS, Options, examine
+from harness.models.inputs import shapes_of, span_of
+from harness.models.results import Results
+from harness.pool import HarnessError
+from harness.terminal import Json, console, fail, print_counts, print_wide, write_json, write_text
+
+
+def model(
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH",
+            help="ONNX, .keras, SavedModel folder, .tflite, .pt2; a function that makes a model (module:function, "
+            "keras.applications:ResNet50 say); or digits, the embedded one.",
+        ),
+    ],
+    inputs: Annotated[
+        Path | None, typer.Option("--inputs", "--load-inputs", metavar="FILE|DIR", help=".npz, or a folder of images.")
+    ] = None,
+    preprocess: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="How images become arrays; default: preprocessing.toml there.")
+    ] = None,
+    target_globs: Annotated[
+        str, typer.Option("--targets", metavar="GLOB", help="Comma-separated globs of runners.")
+    ] = "*",
+    conversions: Annotated[bool, typer.Option(help="Convert to all formats that can be reached.")] = True,
+    depth: Annotated[int, typer.Option(min=1, max=3, help="Most conversions one after the other.")] = DEPTH,
+    runs: Annotated[int, typer.Option(min=0, help="Timed rounds; intervals need 5 at least.")] = 10,
+    warm_up: Annotated[int, typer.Option(min=0, help="Calls before each timed one.")] = 1,
+    iterations: Annotated[int, typer.Option(min=1, help="Sets of inputs that are drawn.")] = 4,
+    input_shapes: Annotated[
+        list[str] | None, typer.Option(metavar="NAME:[1,3,224,224]", help="Where the signature leaves sizes open.")
+    ] = None,
+    val_range: Annotated[str, typer.Option(metavar="[LOW,HIGH]", help="Inputs are drawn uniformly from it.")] = "",
+    weights: Annotated[Path | None, typer.Option(metavar="FILE", help="Weights for what a function makes.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same inputs, noise and order of rounds.")] = 0,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of each framework's own pool.")] = 1,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one call or conversion may take.")] = 300.0,
+    trust: Annotated[bool, typer.Option("--trust", help="Open files that run code of their own (pickle).")] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where results and the page go; default: models/NAME.")
+    ] = None,
+    save_inputs: Annotated[Path | None, typer.Option(metavar="FILE", help="The inputs as .npz, too.")] = None,
+    save_outputs: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What each variant returns as .npz, too.")
+    ] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="All pairs as CSV.")] = None,
+    json_file: Json = None,
+) -> None:
+    """Run a model of your own on all runners and conversions: verdicts by a measured bound, agreement, times."""
+    folder = out or Path("models") / (Path(path).stem if ":" not in path else path.replace(":", "-"))
+    try:
+        options = Options(
+            path, folder, inputs, preprocess, target_globs, depth if conversions else 0, runs, warm_up, iterations,
+            shapes_of(input_shapes or ()), span_of(val_range) if val_range else None, weights, seed, trust,
+            replace(LIMITS, seconds=timeout, threads=threads),
+        )  # fmt: skip
+        folder.mkdir(parents=True, exist_ok=True)
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
+        with Progress(*columns, console=console, transient=True) as progress:
+            task = progress.add_task(path)
+            results, ran, sets = examine(options, lambda told: progress.update(task, description=told))
+        store.write(folder, results, ran, sets)
+        replace_text(folder / "report.html", page.render(results))
+        if save_inputs:
+            np.savez(save_inputs, allow_pickle=False, **store.saved(sets, results.inputs))
+        if save_outputs:
+            np.savez(save_outputs, allow_pickle=False, **store.outputs_of(ran))
+    except (FormatError, ValueError, HarnessError) as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(f"cannot write {error.filename or folder}: {error.strerror}") from error
+    except KeyboardInterrupt:
+        console.print("interrupted; nothing is judged before all variants have run", style="yellow")
+        raise typer.Exit(130) from None
+    show(results)
+    console.print(f"{folder}/report.html, results.json, pairs.csv", highlight=False, soft_wrap=True)
+    write_json(json_file, store.to_json(results))
+    write_text(csv_file, store.csv_of(results))
+    if results.deviating:
+        raise typer.Exit(1)
+
+
+def show(results: Results) -> None:
+    """The verdict, a line for each variant, what else was found, what was refused."""
+    table = Table("variant", "verdict", "of allowed", "top-1", "RBO", "ms", "x first", "repeats")
+    for row in results.rows:
+        table.add_row(*page.cells(results, row))
+    print_wide(table)
+    for row in results.deviating:
+        console.print(f"{row.variant.name}: {row.status}: {row.message}", markup=False, highlight=False, soft_wrap=True)
+    for regression in results.regressions:
+        console.print(f"slower by {regression.kind}: {regression}", style="yellow", markup=False, highlight=False)
+    print_counts("refused: {count}", (f"{one.what}: {one.why}" for one in results.refusals))
+    console.print(f"reference: {results.how}", style="dim", markup=False, highlight=False)
+    if results.doubt:
+        console.print(f"doubt: {results.doubt}", style="yellow", markup=False, highlight=False)
+    console.print(results.headline, style="bold", markup=False, highlight=False)

@@ -1,0 +1,241 @@
+"""What a given model is run on: arrays from a file, images from a folder, or arrays drawn from its signature."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from harness.formats.opening import FormatError, Port
+
+Sets = tuple[tuple[np.ndarray, ...], ...]
+"""Sets of inputs, each an array for each input of the model, in its order."""
+PREPROCESSING = "preprocessing.toml"
+OTHER = 32
+"""What a dimension that varies is set to, the first one apart, which is 1: images and sequences of a useful size."""
+INTEGERS = (0, 9)
+"""What integers are drawn from, both ends among them: small enough to be indices of most tables."""
+RESAMPLING = {"nearest": 0, "bilinear": 2, "bicubic": 3, "area": 4, "lanczos": 1}
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
+
+
+def drawn(
+    ports: Sequence[Port],
+    seed: int,
+    sets: int,
+    shapes: Mapping[str, Sequence[int]],
+    span: tuple[float, float] | None = None,
+) -> Sets:
+    """By seed and number: floats from the standard normal distribution, or uniform in `span`; integers uniform in
+    INTEGERS or in span; booleans. shapes: of inputs by name, where the signature leaves dimensions open.
+    Raises FormatError."""
+    unknown = set(shapes) - {port.name for port in ports}
+    if unknown:
+        raise FormatError(
+            f"the model has no input {sorted(unknown)[0]!r}; it has {', '.join(port.name for port in ports)}"
+        )
+    return tuple(
+        tuple(
+            _drawn(port, np.random.default_rng([seed, number, place]), shapes, span) for place, port in enumerate(ports)
+        )
+        for number in range(sets)
+    )
+
+
+def shape_of(port: Port, shapes: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
+    """The shape that an input is given. Raises FormatError."""
+    if port.name in shapes:
+        given = tuple(shapes[port.name])
+        fits = port.shape is None or (
+            len(given) == len(port.shape) and all(d in (None, g) for d, g in zip(port.shape, given, strict=True))
+        )
+        if not fits:
+            raise FormatError(f"input {port} cannot have the shape {given}")
+        return given
+    if port.shape is None:
+        raise FormatError(f"the model does not say the shape of its input {port.name}: give --input-shapes")
+    return tuple((1 if place == 0 else OTHER) if d is None else d for place, d in enumerate(port.shape))
+
+
+def _drawn(port: Port, rng: np.random.Generator, shapes: Mapping, span: tuple[float, float] | None) -> np.ndarray:
+    shape, dtype = shape_of(port, shapes), np.dtype(port.dtype or "float32")
+    if dtype.kind == "f":
+        return (rng.standard_normal(shape) if span is None else rng.uniform(*span, shape)).astype(dtype)
+    if dtype.kind in "iu":
+        low, high = (int(end) for end in span or INTEGERS)
+        return rng.integers(low, high, shape, endpoint=True).astype(dtype)
+    if dtype.kind == "b":
+        return rng.integers(2, size=shape).astype(bool)
+    raise FormatError(f"inputs of {dtype} are not drawn: give {port.name} with --inputs")
+
+
+def read_arrays(path: Path, ports: Sequence[Port]) -> Sets:
+    """From an .npz file: an array for each input, by its name, else in order. One more dimension than the input has: a
+    set of inputs along the first. More rows than the model takes: several sets. Raises FormatError."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError) as error:
+        raise FormatError(f"cannot read {path} as .npz: {str(error).splitlines()[0]}") from error
+    if len(arrays) != len(ports):
+        raise FormatError(f"{path} has {len(arrays)} arrays; the model takes {len(ports)}")
+    named = set(arrays) == {port.name for port in ports}
+    columns = [
+        _sets_of(port, arrays[port.name] if named else array, path)
+        for port, array in zip(ports, arrays.values(), strict=True)
+    ]
+    if len({len(column) for column in columns}) != 1:
+        raise FormatError(f"{path}: the inputs come in {', '.join(str(len(column)) for column in columns)} sets")
+    return tuple(zip(*columns, strict=True))
+
+
+def arranged(arrays: Sequence[np.ndarray], ports: Sequence[Port]) -> Sets:
+    """Arrays that come with a model, as one set. Raises FormatError where they do not fit."""
+    if len(arrays) != len(ports):
+        raise FormatError(f"{len(arrays)} arrays come with a model that takes {len(ports)}")
+    return (tuple(_fitted(port, array, "the factory") for port, array in zip(ports, arrays, strict=True)),)
+
+
+def _sets_of(port: Port, array: np.ndarray, path: Path) -> list[np.ndarray]:
+    rank = array.ndim if port.shape is None else len(port.shape)
+    if array.ndim == rank + 1:
+        return [_fitted(port, one, path) for one in array]
+    first = port.shape[0] if port.shape else None
+    if first and array.ndim == rank and len(array) > first and len(array) % first == 0:
+        return [_fitted(port, one, path) for one in np.split(array, len(array) // first)]
+    return [_fitted(port, array, path)]
+
+
+def _fitted(port: Port, array: np.ndarray, path: Path | str) -> np.ndarray:
+    if port.shape is not None:
+        fits = array.ndim == len(port.shape) and all(
+            d in (None, g) for d, g in zip(port.shape, array.shape, strict=True)
+        )
+        if not fits:
+            raise FormatError(f"{path}: {array.dtype}{list(array.shape)} does not fit input {port}")
+    if port.dtype and str(array.dtype) != port.dtype:
+        if not np.can_cast(array.dtype, port.dtype, "same_kind"):
+            raise FormatError(f"{path}: {array.dtype} does not fit input {port}")
+        array = array.astype(port.dtype)
+    return np.ascontiguousarray(array)
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """How an image becomes an array. size: height and width; resize: a key of RESAMPLING; shorter: the image is first
+    resized so that its shorter side has this many pixels, and `size` is cropped from its centre (0: it is resized to
+    `size`); scale: what a pixel (0 to 255) is multiplied with; mean, std: by channel, subtracted and divided by then;
+    layout: nchw or nhwc; channels: rgb or bgr; dtype: of the array."""
+
+    size: tuple[int, int]
+    resize: str = "bilinear"
+    shorter: int = 0
+    scale: float = 1 / 255
+    mean: tuple[float, ...] = (0.0, 0.0, 0.0)
+    std: tuple[float, ...] = (1.0, 1.0, 1.0)
+    layout: str = "nchw"
+    channels: str = "rgb"
+    dtype: str = "float32"
+
+
+def read_preprocessing(path: Path) -> Preprocessing:
+    """From a TOML file with the fields as keys. Raises FormatError."""
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FormatError(f"cannot read {path}: {error.strerror}; images need it (docs/models.md)") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(f"{path}: {error}") from error
+    fields = Preprocessing.__dataclass_fields__
+    unknown = sorted(set(given) - set(fields))
+    if unknown or "size" not in given:
+        raise FormatError(f"{path}: " + (f"unknown key {unknown[0]!r}" if unknown else "size is missing"))
+    tuples: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
+    found = Preprocessing(**tuples)
+    checks = {
+        "size": _numbers(found.size, 2, int) and min(found.size) > 0,
+        "resize": found.resize in RESAMPLING,
+        "shorter": isinstance(found.shorter, int) and (found.shorter == 0 or found.shorter >= max(found.size)),
+        "scale": isinstance(found.scale, int | float),
+        "mean": _numbers(found.mean, 3, (int, float)),
+        "std": _numbers(found.std, 3, (int, float)) and 0 not in found.std,
+        "layout": found.layout in ("nchw", "nhwc"),
+        "channels": found.channels in ("rgb", "bgr"),
+        "dtype": found.dtype in ("float32", "float64", "float16", "uint8", "int8"),
+    }
+    wrong = next((key for key, right in checks.items() if not right), None)
+    if wrong:
+        raise FormatError(f"{path}: {wrong} cannot be {getattr(found, wrong)!r}")
+    return found
+
+
+def _numbers(value: object, count: int, kind: type | tuple[type, ...]) -> bool:
+    return isinstance(value, tuple) and len(value) == count and all(isinstance(one, kind) for one in value)
+
+
+def read_images(folder: Path, how: Preprocessing, ports: Sequence[Port]) -> Sets:
+    """All images of a folder in the order of their names, each a set of its own. Raises FormatError."""
+    if len(ports) != 1:
+        raise FormatError(f"images are one input; the model takes {len(ports)}")
+    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    if not files:
+        raise FormatError(f"{folder} has no images ({', '.join(SUFFIXES)})")
+    return tuple((_fitted(ports[0], prepared(path, how)[None], path),) for path in files)
+
+
+def prepared(path: Path, how: Preprocessing) -> np.ndarray:
+    """One image as an array without a batch. Raises FormatError."""
+    try:
+        with Image.open(path) as file:
+            image = file.convert("RGB")
+    except (OSError, UnidentifiedImageError) as error:
+        raise FormatError(f"cannot read {path} as an image: {error}") from error
+    height, width = how.size
+    if how.shorter:
+        share = how.shorter / min(image.size)
+        image = image.resize((round(image.width * share), round(image.height * share)), RESAMPLING[how.resize])
+        left, top = (image.width - width) // 2, (image.height - height) // 2
+        image = image.crop((left, top, left + width, top + height))
+    else:
+        image = image.resize((width, height), RESAMPLING[how.resize])
+    pixels = np.asarray(image).astype(np.float64)
+    if how.channels == "bgr":
+        pixels = pixels[..., ::-1]
+    values = (pixels * how.scale - np.asarray(how.mean)) / np.asarray(how.std)
+    if how.layout == "nchw":
+        values = np.moveaxis(values, -1, 0)
+    return np.ascontiguousarray(values.astype(how.dtype))
+
+
+def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """`NAME:[1,3,224,224]` as Polygraphy writes it, by name. Raises FormatError."""
+    found = {}
+    for text in texts:
+        match = re.fullmatch(r"(?:(.+):)?\[(\d+(?:,\d+)*)\]", text.replace(" ", ""))
+        if not match:
+            raise FormatError(f"{text!r} is not a shape such as x:[1,3,224,224]")
+        found[match[1] or ""] = tuple(int(part) for part in match[2].split(","))
+    return found
+
+
+def span_of(text: str) -> tuple[float, float]:
+    """`[0,1]` as Polygraphy writes ranges of values. Raises FormatError."""
+    match = re.fullmatch(r"\[(-?[\d.e+-]+),(-?[\d.e+-]+)\]", text.replace(" ", ""))
+    try:
+        low, high = (float(part) for part in match.groups()) if match else (1.0, 0.0)
+    except ValueError:
+        low, high = 1.0, 0.0
+    if low > high:
+        raise FormatError(f"{text!r} is not a range of values such as [0,1]")
+    return low, high
+
+
+def saved(sets: Sets, ports: Sequence[Port]) -> dict[str, np.ndarray]:
+    """Sets of inputs as arrays that `read_arrays` reads again: by name, sets along a new first axis."""
+    return {port.name: np.stack([one[place] for one in sets]) for place, port in enumerate(ports)}

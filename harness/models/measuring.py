@@ -1,0 +1,96 @@
+"""Variants are run: once on each set of inputs for what they return, then in interleaved rounds for how long it takes.
+
+A worker keeps the models that it has opened, so that a round measures calls only: one that is not timed, since other
+variants have run since, and one that is."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from harness.formats.opening import program
+from harness.models.inputs import Sets
+from harness.models.variants import Variant
+from harness.pool import Job, Pool
+from oracles.outcome import Outcome, Value
+
+_LOAD = """
+def load(parameters):
+    import sys
+    import time
+    import types
+
+    kept = sys.modules.setdefault("opened_models", types.ModuleType("opened_models")).__dict__
+    if KEY not in kept:
+        kept[KEY] = open_model(PATH)[2]
+    call = kept[KEY]
+
+    def run(*inputs):
+        for _ in range(WARM_UP):
+            call(*inputs)
+        started = time.perf_counter()
+        outputs = call(*inputs)
+        return [np.array(time.perf_counter() - started), *outputs]
+
+    return run
+"""
+
+
+@dataclass
+class Run:
+    """What came of a variant. outcomes: for each set of inputs; seconds: of each round, on the first set; repeats: what
+    each round returned; stopped: what came instead of a value in a round (None: nothing)."""
+
+    variant: Variant
+    outcomes: list[Outcome] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    repeats: list[tuple[np.ndarray, ...]] = field(default_factory=list)
+    stopped: Outcome | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Did it return something for every set?"""
+        return all(isinstance(outcome, Value) for outcome in self.outcomes)
+
+
+def job_of(variant: Variant, arrays: Sequence[np.ndarray], warm_up: int, trust: bool) -> Job:
+    """One call of a variant. The first array that comes back is the time that it took."""
+    names = [f"x{place}" for place in range(len(arrays))]
+    runner, path = variant.runner, variant.file.path
+    opened = program(runner, path, names, trust).rpartition("\ndef load(")[0]
+    settings = f"KEY = {runner.name + ' ' + str(path)!r}\nWARM_UP = {warm_up}\n"
+    return Job(runner.framework, runner.modules, f"{opened}{settings}{_LOAD}", dict(zip(names, arrays, strict=True)))
+
+
+def measure(
+    pool: Pool,
+    variants: Sequence[Variant],
+    sets: Sets,
+    rounds: int,
+    seed: int,
+    warm_up: int = 1,
+    trust: bool = False,
+    progress: Callable[[str], None] = lambda name: None,
+) -> list[Run]:
+    """Run all variants; those that fail on a set are left out of the rounds. In each round the order is drawn anew."""
+    runs = [Run(variant) for variant in variants]
+    for run in runs:
+        progress(run.variant.name)
+        for arrays in sets:
+            (outcome,) = pool.run([job_of(run.variant, arrays, 0, trust)])
+            run.outcomes.append(Value(outcome.outputs[1:], outcome.cpu) if isinstance(outcome, Value) else outcome)
+    draw = random.Random(seed)
+    for number in range(rounds):
+        timed = [run for run in runs if run.complete and run.stopped is None]
+        for run in draw.sample(timed, len(timed)):
+            progress(f"round {number + 1} of {rounds}: {run.variant.name}")
+            (outcome,) = pool.run([job_of(run.variant, sets[0], warm_up, trust)])
+            if isinstance(outcome, Value):
+                run.seconds.append(float(outcome.outputs[0]))
+                run.repeats.append(outcome.outputs[1:])
+            else:
+                run.stopped = outcome
+    return runs

@@ -1,0 +1,209 @@
+"""The page on a given model, one file of HTML that needs no network, and the words that it shares with the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from itertools import count
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from harness.models.results import AXES, HIGHER, REFERENCE, Results, Row, groups, worst
+from harness.strategies.strategy import TEMPLATES
+from oracles.agreement import Failure
+
+MEASURES = {
+    "top1": "top-1 agreement",
+    "top5": "top-5 agreement",
+    "rbo": "rank-biased overlap",
+    "kendall": "Kendall's tau-b",
+    "kl": "KL divergence (nats)",
+    "largest": "greatest error",
+    "mean": "mean error",
+    "largest_relative": "greatest relative error",
+    "mean_relative": "mean relative error",
+    "excess": "greatest difference / allowed",
+    "special": "NaN or infinity in one only",
+    "offset": "offset of class ids",
+}
+MISSING = 1.25
+SCALE = ((0.0, "#f3f7fb"), (0.28, "#fdd49e"), (0.56, "#e34a33"), (0.8, "#7f0000"), (0.801, "#3d3d3d"), (1.0, "#3d3d3d"))
+"""Of how far two are from agreeing, 0 to 1, by MISSING, which is what a missing result is drawn as."""
+WORDED = 15
+"""Most variants of which a heat map has its numbers in the cells; of more they show under the pointer."""
+_CONFIG = {"displaylogo": False, "displayModeBar": False}
+
+
+def short(value: float | None, digits: int = 3) -> str:
+    """A number for a table."""
+    if value is None:
+        return "-"
+    if not math.isfinite(value):
+        return "∞" if value > 0 else str(value)
+    if value == 0 or 1e-2 <= abs(value) < 1e5:
+        return f"{value:.{digits}g}"
+    return f"{value:.1e}"
+
+
+def status_of(row: Row) -> str:
+    """The word for it."""
+    return {"agree": "agrees", "mismatch": "deviates", "undetermined": "undetermined"}.get(row.status, row.status)
+
+
+def cells(results: Results, row: Row) -> list[str]:
+    """A line of the table that the terminal shows."""
+    base = REFERENCE if (REFERENCE, row.variant.name) in results.pairs else results.rows[0].variant.name
+    pair = results.pairs[base, row.variant.name]
+    top1, rbo = (None, None) if isinstance(pair, Failure) else (pair.top1, pair.rbo)
+    spread = {None: "-", 0.0: "same bits"}.get(row.spread, f"differ by {short(row.spread)}")
+    return [
+        row.variant.name, status_of(row), short(row.ratio), short(top1), short(rbo),
+        short(None if row.seconds is None else row.seconds * 1000), slowdown(row), spread,
+    ]  # fmt: skip
+
+
+def slowdown(row: Row) -> str:
+    """The ratio of its time to the first variant's, with the interval."""
+    r = row.slowdown
+    return "-" if r is None else f"{r.ratio:.2f} ({r.low:.2f} to {r.high:.2f})"
+
+
+def _shade(measure: str, value: float | None) -> float | None:
+    """How far from agreement, 0 to 1, or MISSING; None where there is nothing to compare."""
+    if value is None:
+        return MISSING
+    if math.isnan(value):
+        return None
+    if measure in HIGHER:
+        return min(1.0, 1.0 - value)
+    if measure in ("excess", "special", "offset"):
+        return min(1.0, abs(value))
+    return 0.0 if value == 0 else min(1.0, max(0.05, (math.log10(min(value, 1e3)) + 9) / 9))
+
+
+def _map(names: Sequence[str], titles: Sequence[str], values: dict[str, list[list[float | None]]], name: str) -> str:
+    """Squares of all measures that have values, one shown at a time."""
+    shown = {m: v for m, v in values.items() if any(cell is not None for row in v for cell in row)} or values
+    worded = len(names) <= WORDED
+    data = []
+    for place, (measure, grid) in enumerate(shown.items()):
+        hover = [
+            [f"{escape(a)}<br>{escape(b)}<br>{MEASURES[measure]}: {_told(v)}" for b, v in zip(names, row, strict=True)]
+            for a, row in zip(names, grid, strict=True)
+        ]
+        data.append(
+            go.Heatmap(
+                z=[[_shade(measure, v) for v in row] for row in grid], x=list(titles), y=[escape(n) for n in names],
+                text=[["×" if v is None else "" if math.isnan(v) else short(v, 2) for v in row] for row in grid],
+                texttemplate="%{text}" if worded else "", textfont={"size": 11}, customdata=hover,
+                hovertemplate="%{customdata}<extra></extra>", zmin=0, zmax=MISSING, colorscale=[list(s) for s in SCALE],
+                xgap=2, ygap=2, showscale=False, visible=place == 0, hoverongaps=False,
+            )
+        )  # fmt: skip
+    buttons = [
+        {"label": MEASURES[m], "method": "update", "args": [{"visible": [other == m for other in shown]}]}
+        for m in shown
+    ]
+    figure = go.Figure(data)
+    figure.update_layout(
+        height=84 + 30 * len(names), width=340 + 52 * len(names), margin={"l": 8, "r": 8, "t": 64, "b": 8},
+        plot_bgcolor="#ffffff", font={"size": 12},
+        xaxis={"side": "top", "type": "category", "tickangle": 0, "fixedrange": True, "showgrid": False},
+        yaxis={"autorange": "reversed", "automargin": True, "type": "category", "fixedrange": True, "showgrid": False},
+        updatemenus=[{"buttons": buttons, "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "pad": {"b": 26}}],
+    )  # fmt: skip
+    return figure.to_html(full_html=False, include_plotlyjs=False, config=_CONFIG, div_id=name)
+
+
+def _told(value: float | None) -> str:
+    return "no result, or none that has it" if value is None else short(value, 4)
+
+
+def everything(results: Results) -> str:
+    """All with all, the reference first where there is one."""
+    names = list(dict.fromkeys(first for first, _ in results.pairs))
+    titles = [str(number) for number in range(len(names))] if names[0] == REFERENCE else _numbers(names)
+    values: dict[str, list[list[float | None]]] = {}
+    for measure in MEASURES:
+        pairs = [[results.pairs[a, b] for b in names] for a in names]
+        values[measure] = [[None if isinstance(p, Failure) else getattr(p, measure) for p in row] for row in pairs]
+    return _map([f"{name}  {title}" for name, title in zip(names, titles, strict=True)], titles, values, "all-with-all")
+
+
+def _numbers(names: Sequence[str]) -> list[str]:
+    numbers = count(1)
+    return [str(next(numbers)) for _ in names]
+
+
+def axes(results: Results) -> list[tuple[str, str]]:
+    """For each axis its name and a map of the worst of all pairs of its values; no map where there is one value."""
+    found = []
+    for axis in AXES:
+        members = groups(results, axis)
+        if len(members) < 2:
+            found.append((axis, f"<p class='soft'>There is one: {escape(next(iter(members)))}.</p>"))
+            continue
+        values: dict[str, list[list[float | None]]] = {
+            m: [[worst(results, a, b, m) for b in members.values()] for a in members.values()] for m in MEASURES
+        }
+        titles = _numbers(list(members))
+        names = [f"{name}  {title}" for name, title in zip(members, titles, strict=True)]
+        found.append((axis, _map(names, titles, values, f"axis-{axis}")))
+    return found
+
+
+def times(results: Results) -> str:
+    """Ratios of times with their intervals; empty where nothing was timed often enough."""
+    timed = [row for row in results.rows if row.slowdown]
+    if not timed:
+        return ""
+    ratios = [(row, row.slowdown) for row in timed if row.slowdown]
+    names = [escape(row.variant.name) for row, _ in ratios]
+    figure = go.Figure(
+        go.Scatter(
+            x=[r.ratio for _, r in ratios], y=names, mode="markers", marker={"size": 8, "color": "#2166ac"},
+            error_x={
+                "type": "data", "symmetric": False, "array": [r.high - r.ratio for _, r in ratios],
+                "arrayminus": [r.ratio - r.low for _, r in ratios], "thickness": 1.5, "width": 4,
+            },
+            hovertemplate="%{y}<br>%{x:.3g} times the first<extra></extra>",
+        )
+    )  # fmt: skip
+    figure.add_vline(x=1, line_width=1, line_color="#888")
+    figure.update_layout(
+        height=110 + 24 * len(names), margin={"l": 8, "r": 24, "t": 8, "b": 48}, plot_bgcolor="#ffffff",
+        font={"size": 12},
+        xaxis={
+            "type": "log", "title": f"median time / that of {escape(results.rows[0].variant.name)}",
+            "gridcolor": "#e3e3e3", "automargin": True, "fixedrange": True, "dtick": "D2", "tickangle": 0,
+        },
+        yaxis={"autorange": "reversed", "automargin": True, "dtick": 1, "fixedrange": True, "gridcolor": "#f2f2f2"},
+    )  # fmt: skip
+    return figure.to_html(
+        full_html=False, include_plotlyjs=False, config=_CONFIG | {"responsive": True}, div_id="times"
+    )
+
+
+def render(results: Results) -> str:
+    """The whole page."""
+    return TEMPLATES.get_template("model.html.j2").render(
+        results=results,
+        reference=REFERENCE,
+        rows=[(row, _pair(results, row)) for row in results.rows],
+        everything=everything(results),
+        axes=axes(results),
+        times=times(results),
+        short=short,
+        status_of=status_of,
+        slowdown=slowdown,
+        plotly=get_plotlyjs(),
+    )
+
+
+def _pair(results: Results, row: Row):
+    """Its agreement with the reference, or with the first variant; None where there is no result."""
+    base = REFERENCE if (REFERENCE, row.variant.name) in results.pairs else results.rows[0].variant.name
+    pair = results.pairs[base, row.variant.name]
+    return None if isinstance(pair, Failure) else pair

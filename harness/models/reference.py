@@ -1,0 +1,209 @@
+"""What a given model returns if it is evaluated correctly: its value in float64 and the measured noise of its dtypes.
+
+The noise is that of the model as ONNX, node by node. Where the framework that the model is from can evaluate it in
+float64 itself (Keras, PyTorch), that is the value, so that a converter to ONNX that is wrong does not make the
+reference wrong; how far the two are apart is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from harness.formats.opening import Port, why_not
+from harness.models.inputs import Sets
+from harness.pool import Job, Pool
+from oracles import noise
+from oracles.compare import Expected
+from oracles.outcome import Value
+
+_MONTE_CARLO = """
+
+def load(parameters):
+    model = onnx.load(PATH)
+    constants = {tensor.name for tensor in model.graph.initializer}
+
+    def run(*inputs):
+        return monte_carlo(model, inputs, RUNS, SEED)
+
+    return run
+"""
+
+_KERAS = """
+import json
+import keras
+
+
+def load(parameters):
+    model = keras.saving.load_model(PATH, compile=False, safe_mode=not TRUST)
+    text = json.dumps(keras.saving.serialize_keras_object(model))
+    for narrow in ("float32", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"):
+        text = text.replace(f'"{narrow}"', '"float64"')
+    keras.config.set_floatx("float64")
+    wide = keras.saving.deserialize_keras_object(json.loads(text), safe_mode=not TRUST)
+    wide.set_weights(model.get_weights())
+
+    def run(*inputs):
+        given = [x.astype(np.float64) if x.dtype.kind == "f" else x for x in inputs]
+        struct = getattr(wide, "_inputs_struct", given)
+        returned = wide(keras.tree.pack_sequence_as(struct, given), training=False)
+        return [keras.ops.convert_to_numpy(output) for output in keras.tree.flatten(returned)]
+
+    return run
+"""
+
+_TORCH = """
+import os
+
+import torch
+
+
+def widened(value):
+    if isinstance(value, torch.dtype):
+        return torch.float64 if value in (torch.float32, torch.float16, torch.bfloat16) else value
+    return value
+
+
+def load(parameters):
+    os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = str(int(not TRUST))
+    program = torch.export.load(PATH)
+    module = program.module(check_guards=False).double()
+    for node in module.graph.nodes:
+        node.args, node.kwargs = torch.fx.node.map_aggregate((node.args, node.kwargs), widened)
+    module.recompile()
+
+    def run(*inputs):
+        tensors = [torch.from_numpy(x.astype(np.float64) if x.dtype.kind == "f" else x) for x in inputs]
+        given = torch.utils._pytree.tree_unflatten(tensors, program.call_spec.in_spec)
+        with torch.no_grad():
+            returned = module(*given[0], **given[1])
+        return [output.numpy() for output in torch.utils._pytree.tree_leaves(returned)]
+
+    return run
+"""
+
+_WIDE = {"keras": (_KERAS, ("tensorflow", "keras")), "pt2": (_TORCH, ("torch",))}
+"""By format: the text of a program that evaluates a model of it in float64, and what its worker imports first."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """expected: what a correct run returns, for each set of inputs (None: nothing is derived); how: what it is, in one
+    sentence; doubt: what speaks against it (empty: nothing)."""
+
+    expected: tuple[Expected, ...] | None
+    how: str
+    doubt: str = ""
+
+
+def monte_carlo_program(path: Path, inputs: Sequence[str], seed: int) -> str:
+    """The text that evaluates an ONNX file in float64, exactly and with noise."""
+    helpers = Path(__file__).with_name("onnx_noise_helpers.py").read_text(encoding="utf-8")
+    settings = f"PATH = {str(path.resolve())!r}\nRUNS = {noise.RUNS}\nSEED = {seed}\n"
+    return f"{helpers}\n\n{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
+
+
+def derive(
+    pool: Pool,
+    source: tuple[Path, str],
+    onnx: tuple[Path, str] | None,
+    outputs: Sequence[Port],
+    sets: Sets,
+    seed: int,
+    trust: bool = False,
+) -> Reference:
+    """source: the given file and the name of its format; onnx: the same model as ONNX, and how it became that; outputs:
+    of the model; sets: what it is run on. A reference that cannot be had is no reference, with the reason."""
+    if onnx is None:
+        return Reference(None, "no reference: the model cannot be had as ONNX; only agreement between variants")
+    file, story = onnx
+    names = [f"x{place}" for place in range(len(sets[0]))]
+    jobs = [
+        Job(
+            "reference",
+            ("onnx",),
+            monte_carlo_program(file, names, seed + number),
+            dict(zip(names, arrays, strict=True)),
+        )
+        for number, arrays in enumerate(sets)
+    ]
+    found = pool.run(jobs, confirm=False)
+    pool.fresh("reference")
+    missing = next((one for one in found if not isinstance(one, Value)), None)
+    if missing is not None:
+        return Reference(None, f"no reference: {story} does not evaluate in float64: {why_not(missing)}")
+    runs = [one.outputs for one in found if isinstance(one, Value)]
+    if any((len(run) - 1) // 2 != len(outputs) for run in runs):
+        return Reference(None, f"no reference: {story} has {(len(runs[0]) - 1) // 2} outputs, the model {len(outputs)}")
+    exact, noisy = [run[0:-1:2] for run in runs], [run[1:-1:2] for run in runs]
+    dtypes = [
+        port.dtype or ("float32" if y.dtype.kind == "f" else str(y.dtype))
+        for port, y in zip(outputs, exact[0], strict=True)
+    ]
+    titles = [port.name for port in outputs]
+
+    def expected(values: Sequence[Sequence[np.ndarray]]) -> tuple[Expected, ...]:
+        """With these values and the noise around the ONNX model's own."""
+        return tuple(
+            noise.expect(titles, dtypes, value, [_around(*one) for one in zip(value, e, n, strict=True)])
+            for value, e, n in zip(values, exact, noisy, strict=True)
+        )
+
+    less = int(runs[0][-1])
+    how = f"float64 evaluation of {story}, node by node; noise of {noise.RUNS} runs"
+    if less:
+        how += f"; {less} nodes are evaluated in less than float64"
+    mine = _own(pool, source, names, sets, trust)
+    if mine is None:
+        doubt = "" if source[1] == "onnx" else f"{story} is taken to be the model: if it is not, others look wrong"
+        return Reference(expected(exact), how, doubt)
+    if isinstance(mine, str):
+        return Reference(expected(exact), how, f"not confirmed by the model's own framework in float64: {mine}")
+    wide = [[y.astype(np.float64) if y.dtype.kind == "f" else y for y in run] for run in mine]
+    if any([y.shape for y in run] != [e.shape for e in e_run] for run, e_run in zip(wide, exact, strict=True)):
+        return Reference(expected(exact), how, "its shapes differ from those of the model's own framework in float64")
+    bounds = expected(exact)
+    ratio = max(_apart(run, bound) for run, bound in zip(wide, bounds, strict=True))
+    how = f"float64 evaluation by the model's own framework; noise of {noise.RUNS} runs of {story}, node by node"
+    apart = f"{story}, in float64, is {ratio:.2g} of what is allowed away from it"  # converters round what they fold
+    return Reference(expected(wide), f"{how}; {apart}", f"{apart}: it is another function" if ratio > 1 else "")
+
+
+def _around(value: np.ndarray, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:
+    """The noise of one evaluation put around the value of another."""
+    return value + (noisy - exact) if value.dtype.kind == "f" else noisy
+
+
+def _own(
+    pool: Pool, source: tuple[Path, str], names: Sequence[str], sets: Sets, trust: bool
+) -> list[tuple[np.ndarray, ...]] | str | None:
+    """What the framework that a model is from returns in float64 for each set; why it returns nothing; None where it
+    has no such way."""
+    path, format_ = source
+    if format_ not in _WIDE:
+        return None
+    text, modules = _WIDE[format_]
+    settings = f"import numpy as np\n\nPATH = {str(path.resolve())!r}\nTRUST = {trust!r}\n"
+    program = f"{settings}INPUTS = {list(names)!r}\nPARAMETERS = []\n{text}"
+    jobs = [Job("float64", modules, program, dict(zip(names, arrays, strict=True))) for arrays in sets]
+    found = pool.run(jobs, confirm=False)
+    pool.fresh("float64")
+    missing = next((one for one in found if not isinstance(one, Value)), None)
+    return why_not(missing) if missing is not None else [one.outputs for one in found if isinstance(one, Value)]
+
+
+def _apart(given: Sequence[np.ndarray], expected: Expected) -> float:
+    """The greatest distance as a part of what is allowed."""
+    parts = [0.0]
+    for y, bound in zip(given, expected.values, strict=True):
+        if not bound.floating:
+            parts.append(float("inf") if (bound.error == 0)[y != bound.value].any() else 0.0)
+            continue
+        with np.errstate(all="ignore"):
+            distance = np.abs(y - bound.value)
+            same = (y == bound.value) | (np.isnan(y) & np.isnan(bound.value)) | np.isinf(bound.error)
+            ratio = np.where(same, 0.0, distance / bound.error)
+        parts.append(float(np.max(np.nan_to_num(ratio, nan=np.inf), initial=0.0)))
+    return max(parts)

@@ -1,0 +1,248 @@
+"""What is made of the runs of a given model: verdicts, agreement of all with all, ratios of times, findings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from harness.formats.opening import Port, why_not
+from harness.models.measuring import Run
+from harness.models.reference import Reference
+from harness.models.variants import ModelFile, Refusal, Variant
+from oracles import agreement, timing, verdict
+from oracles.agreement import Agreement, Failure
+from oracles.compare import Expected
+from oracles.outcome import Value
+from oracles.sharding import excess
+from oracles.timing import Difference, Ratio
+from oracles.verdict import Verdict
+
+REFERENCE = "float64 reference"
+AXES = ("device", "library", "optimisation", "conversion")
+"""Properties of a variant by which agreement is summed up."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant. status: a verdict's, or "not judged" where there is no reference; message: what is wrong; ratio: the
+    greatest error as a part of what is allowed; undetermined: share of elements; seconds: median of the rounds;
+    slowdown: beside the first variant; spread: the greatest difference of repeated runs (None: not repeated)."""
+
+    variant: Variant
+    status: str
+    message: str = ""
+    ratio: float | None = None
+    undetermined: float | None = None
+    seconds: float | None = None
+    slowdown: Ratio | None = None
+    spread: float | None = None
+
+    @property
+    def deviates(self) -> bool:
+        """Is something wrong? A result that is missing is."""
+        return self.status not in ("agree", "undetermined", "not judged")
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A variant that is slower than one that is optimised less, or came another way. kind: optimisation or
+    conversion."""
+
+    kind: str
+    slower: Variant
+    faster: Variant
+    ratio: Ratio
+
+    def __str__(self) -> str:
+        r = self.ratio
+        return (
+            f"{self.slower.name} takes {r.ratio:.2f} times as long as {self.faster.name} ({r.low:.2f} to {r.high:.2f})"
+        )
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that is shown of a model. measured: name of the output that agreement is about; pairs: each with each,
+    the reference among them; difference: the test of all times (None: fewer than two variants were timed)."""
+
+    model: ModelFile
+    seed: int
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    sets: int
+    how: str
+    doubt: str
+    rows: tuple[Row, ...]
+    refusals: tuple[Refusal, ...]
+    measured: str
+    pairs: Mapping[tuple[str, str], Agreement | Failure]
+    regressions: tuple[Regression, ...]
+    difference: Difference | None
+    rounds: int
+    versions: Mapping[str, str]
+
+    @property
+    def deviating(self) -> list[Row]:
+        return [row for row in self.rows if row.deviates]
+
+    @property
+    def headline(self) -> str:
+        """The verdict in one sentence."""
+        judged = [row for row in self.rows if row.status != "not judged"]
+        if not judged:
+            return f"No verdict: nothing is derived for this model, only agreement of {len(self.rows)} variants shown."
+        wrong = self.deviating
+        if wrong:
+            return f"{len(wrong)} of {len(self.rows)} variants deviate."
+        return f"All {len(self.rows)} variants return what a correct evaluation may return."
+
+
+def assemble(
+    model: ModelFile,
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    reference: Reference,
+    runs: Sequence[Run],
+    refusals: Sequence[Refusal],
+    seed: int,
+    rounds: int,
+    versions: Mapping[str, str],
+) -> Results:
+    """Judge, compare and time. Raises ValueError where nothing ran: zero comparisons are no agreement."""
+    if not runs:
+        raise ValueError("nothing to compare")
+    place, title = _measured(runs, reference.expected, outputs)
+    whole = {run.variant.name: _joined(run, place) for run in runs}
+    allowed = None
+    if reference.expected:
+        whole = {REFERENCE: np.concatenate([np.atleast_1d(e.values[place].value) for e in reference.expected]), **whole}
+        allowed = np.concatenate([np.atleast_1d(e.values[place].error) for e in reference.expected])
+    regressions, level = _regressions(runs, seed)
+    timed = {run.variant.name: run.seconds for run in runs if len(run.seconds) == rounds and rounds > 1}
+    return Results(
+        model, seed, tuple(inputs), tuple(outputs), len(runs[0].outcomes), reference.how, reference.doubt,
+        tuple(_row(run, reference.expected, runs[0], seed, level) for run in runs), tuple(refusals), title,
+        agreement.table(whole, allowed), tuple(regressions),
+        timing.difference(timed) if len(timed) > 1 else None, rounds, versions,
+    )  # fmt: skip
+
+
+def _measured(runs: Sequence[Run], expected: tuple[Expected, ...] | None, outputs: Sequence[Port]) -> tuple[int, str]:
+    """Place and name of the output that agreement is about: the first with rows of scores, else the first."""
+    if expected:
+        arrays = [bound.value for bound in expected[0].values]
+    else:
+        arrays = next((list(o.outputs) for run in runs for o in run.outcomes if isinstance(o, Value)), [])
+    scores = [i for i, a in enumerate(arrays) if a.ndim == 2 and a.shape[1] > 1 and a.dtype.kind == "f"]
+    place = scores[0] if scores else 0
+    return place, outputs[place].name if place < len(outputs) else f"output {place}"
+
+
+def _joined(run: Run, place: int) -> np.ndarray | None:
+    """One output over all sets of inputs; None where a set has no result."""
+    found = [o.outputs[place] for o in run.outcomes if isinstance(o, Value) and len(o.outputs) > place]
+    if len(found) < len(run.outcomes) or len({array.shape[1:] for array in found}) > 1:
+        return None
+    return np.concatenate([np.atleast_1d(array) for array in found])
+
+
+def _row(run: Run, expected: tuple[Expected, ...] | None, base: Run, seed: int, level: float) -> Row:
+    row = Row(run.variant, "not judged")
+    if expected:
+        verdicts = [verdict.judge(e, o) for e, o in zip(expected, run.outcomes, strict=True)]
+        worst = max(verdicts, key=_severity)
+        elements = sum(one.elements for one in verdicts)
+        told = worst.discrepancy.message if worst.discrepancy else ""
+        count = sum(one.discrepancy is not None for one in verdicts)
+        if told and len(verdicts) > 1:
+            told = f"{count} of {len(verdicts)} sets of inputs: {told}"
+        share = sum(one.undetermined for one in verdicts) / elements if elements else None
+        ratios = [_ratio(e, o.outputs) for e, o in zip(expected, run.outcomes, strict=True) if isinstance(o, Value)]
+        row = replace(row, status=worst.status, message=told, undetermined=share, ratio=max(ratios, default=None))
+    elif not run.complete:
+        first = next(o for o in run.outcomes if not isinstance(o, Value))
+        row = replace(row, status=type(first).__name__.lower(), message=why_not(first))
+    if run.stopped is not None:
+        told = f"in a repeated run: {why_not(run.stopped)}"
+        row = replace(row, status=type(run.stopped).__name__.lower(), message=told)
+    if run.seconds:
+        row = replace(row, seconds=float(np.median(run.seconds)))
+    if len(run.seconds) == len(base.seconds) >= timing.LEAST:
+        row = replace(row, slowdown=timing.ratio(run.seconds, base.seconds, seed, level))
+    first = run.outcomes[0]
+    if run.repeats and isinstance(first, Value):
+        several = [agreement.spread_of(each) for each in zip(first.outputs, *run.repeats, strict=True) if each[0].size]
+        row = replace(row, spread=max(several, default=0.0))
+    return row
+
+
+def _severity(one: Verdict) -> tuple[bool, float]:
+    worst = one.discrepancy.worst if one.discrepancy else None
+    return one.discrepancy is not None, math.inf if worst is None else worst
+
+
+def _ratio(expected: Expected, outputs: Sequence[np.ndarray]) -> float:
+    """Infinite where an output is missing or has another shape."""
+    if [y.shape for y in outputs] != [type_.shape for type_ in expected.types]:
+        return math.inf
+    floating = [(bound, y) for bound, y in zip(expected.values, outputs, strict=True) if bound.floating]
+    ratios = [excess(bound, y) for bound, y in floating]
+    return max((math.inf if math.isnan(ratio) else ratio for ratio in ratios), default=0.0)
+
+
+def _regressions(runs: Sequence[Run], seed: int) -> tuple[list[Regression], float]:
+    """Variants that are slower than one that is optimised less (runners of a library stand with the usual one first) or
+    that the same runner runs after another conversion. All intervals together hold with the level of one."""
+    timed = [run for run in runs if len(run.seconds) >= timing.LEAST and run.stopped is None]
+    chosen = []
+    for one, other in combinations(timed, 2):
+        a, b = one.variant, other.variant
+        if a.family == b.family and not b.runner.reference:
+            chosen.append(("optimisation", one, other))
+        elif a.runner.name == b.runner.name:
+            chosen += [("conversion", one, other), ("conversion", other, one)]
+    level = 1 - (1 - timing.LEVEL) / max(1, len(chosen) + len(timed) - 1)
+    found = [
+        Regression(kind, one.variant, other.variant, timing.ratio(one.seconds, other.seconds, seed, level))
+        for kind, one, other in chosen
+        if len(one.seconds) == len(other.seconds)
+    ]
+    return [one for one in found if one.ratio.slower], level
+
+
+def groups(results: Results, axis: str) -> dict[str, list[str]]:
+    """Names of variants by their value on one of AXES, the reference apart."""
+    found: dict[str, list[str]] = {}
+    for row in results.rows:
+        variant = row.variant
+        value = variant.file.conversion if axis == "conversion" else getattr(variant, axis)
+        found.setdefault(value, []).append(variant.name)
+    return found
+
+
+def worst(results: Results, first: Sequence[str], second: Sequence[str], measure: str) -> float | None:
+    """The worst value of a measure between two groups of variants, a variant and itself apart; None where a result is
+    missing or has no such measure, NaN where there are no two variants."""
+    found = []
+    for one in first:
+        for other in second:
+            if one == other:
+                continue
+            pair = results.pairs[one, other]
+            if isinstance(pair, Failure):
+                return None
+            value = getattr(pair, measure)
+            if value is None:
+                return None
+            found.append(value)
+    if not found:
+        return math.nan
+    return min(found) if measure in HIGHER else max(found)
+
+
+HIGHER = ("top1", "top5", "rbo", "kendall")
+"""Measures of which 1 is full agreement; of the others 0 is."""

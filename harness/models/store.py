@@ -1,0 +1,140 @@
+"""What is kept of a model on disk: `<optimisation>/<device>/<library>/` with the results and times of each variant, and
+errors beside them; the inputs; everything as JSON; all pairs as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.models.inputs import Sets, saved
+from harness.models.measuring import Run
+from harness.models.results import Results, Row
+from harness.models.variants import Variant
+from oracles.agreement import Agreement, Failure
+from oracles.outcome import Value
+
+MEASURES = tuple(field.name for field in fields(Agreement))
+
+
+def place_of(folder: Path, variant: Variant) -> Path:
+    """Where files of a variant are, without their suffix."""
+    title = re.sub(r"[^\w.-]+", "_", f"{variant.runner.name} {variant.file.conversion}").strip("_")
+    return folder / variant.optimisation / variant.device / variant.library / title
+
+
+def write(folder: Path, results: Results, runs: Sequence[Run], sets: Sets) -> None:
+    """Everything but the page. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if all(len({one[place].shape for one in sets}) == 1 for place in range(len(sets[0]))):
+        np.savez(folder / "inputs.npz", allow_pickle=False, **saved(sets, results.inputs))
+    for run, row in zip(runs, results.rows, strict=True):
+        place = place_of(folder, run.variant)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        arrays = {
+            f"set{number}.output{index}": array
+            for number, outcome in enumerate(run.outcomes)
+            if isinstance(outcome, Value)
+            for index, array in enumerate(outcome.outputs)
+        }
+        error = place.with_name(place.name + ".error.txt")
+        error.unlink(missing_ok=True)
+        if arrays:
+            np.savez(place.with_name(place.name + ".npz"), allow_pickle=False, **arrays)
+        _write(place.with_name(place.name + ".json"), {**row_json(row), "seconds_of_rounds": run.seconds})
+        if row.deviates:
+            error.write_text(f"{run.variant.name}: {row.status}\n{row.message}\n", encoding="utf-8")
+    _write(folder / "results.json", to_json(results))
+    (folder / "pairs.csv").write_text(csv_of(results), encoding="utf-8")
+
+
+def outputs_of(runs: Sequence[Run]) -> dict[str, np.ndarray]:
+    """What each variant returned, by its name, the set of inputs and the output."""
+    return {
+        f"{run.variant.name}.set{number}.output{index}": array
+        for run in runs
+        for number, outcome in enumerate(run.outcomes)
+        if isinstance(outcome, Value)
+        for index, array in enumerate(outcome.outputs)
+    }
+
+
+def _write(path: Path, data: object) -> None:
+    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+def row_json(row: Row) -> dict[str, Any]:
+    """A variant and what came of it, with plain types; infinities as text."""
+    variant = row.variant
+    return {
+        "name": variant.name,
+        "runner": variant.runner.name,
+        "format": variant.file.format,
+        "conversion": list(variant.file.edges),
+        "versions": dict(variant.file.versions),
+        "device": variant.device,
+        "library": variant.library,
+        "optimisation": variant.optimisation,
+        "status": row.status,
+        "message": row.message,
+        "ratio": _plain(row.ratio),
+        "undetermined": row.undetermined,
+        "seconds": row.seconds,
+        "slowdown": asdict(row.slowdown) if row.slowdown else None,
+        "spread": _plain(row.spread),
+    }
+
+
+def to_json(results: Results) -> dict[str, Any]:
+    """All of it."""
+    return {
+        "model": str(results.model.path),
+        "format": results.model.format,
+        "seed": results.seed,
+        "inputs": [str(port) for port in results.inputs],
+        "outputs": [str(port) for port in results.outputs],
+        "sets": results.sets,
+        "rounds": results.rounds,
+        "headline": results.headline,
+        "reference": {"how": results.how, "doubt": results.doubt},
+        "measured": results.measured,
+        "variants": [row_json(row) for row in results.rows],
+        "refusals": [asdict(one) for one in results.refusals],
+        "pairs": [{"first": a, "second": b, **_pair(pair)} for (a, b), pair in results.pairs.items()],
+        "regressions": [
+            {"kind": r.kind, "slower": r.slower.name, "faster": r.faster.name, **asdict(r.ratio)}
+            for r in results.regressions
+        ],
+        "times": asdict(results.difference) if results.difference else None,
+        "versions": dict(results.versions),
+    }
+
+
+def _pair(pair: Agreement | Failure) -> dict[str, Any]:
+    if isinstance(pair, Failure):
+        return {"failure": pair.why}
+    return {key: _plain(value) for key, value in asdict(pair).items()}
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no infinities."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def csv_of(results: Results) -> str:
+    """Every pair of variants with all measures."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["first", "second", *MEASURES, "failure"])
+    for (first, second), pair in results.pairs.items():
+        told = _pair(pair)
+        writer.writerow([first, second, *(told.get(name, "") for name in MEASURES), told.get("failure", "")])
+    return out.getvalue()
