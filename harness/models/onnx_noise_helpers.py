@@ -58,7 +58,7 @@ def _widen(graph):
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.TENSOR and attribute.t.data_type in NARROW:
                 attribute.t.CopyFrom(_double(attribute.t))
-            elif attribute.name in ("to", "dtype", "stash_type") and attribute.i in NARROW:
+            elif attribute.name in ("to", "dtype") and attribute.i in NARROW:
                 attribute.i = TensorProto.DOUBLE
             elif attribute.type == onnx.AttributeProto.GRAPH:
                 _widen(attribute.g)
@@ -68,10 +68,6 @@ def _widen(graph):
                 attribute.CopyFrom(helper.make_attribute("value", tensor))
         if node.op_type == "ConstantOfShape" and not node.attribute:
             node.attribute.append(helper.make_attribute("value", numpy_helper.from_array(np.zeros(1))))
-        if node.op_type in ("LayerNormalization", "GroupNormalization", "RMSNormalization"):
-            given = [a for a in node.attribute if a.name != "stash_type"]
-            del node.attribute[:]
-            node.attribute.extend([*given, helper.make_attribute("stash_type", TensorProto.DOUBLE)])
 
 
 def _double(tensor):
@@ -90,7 +86,10 @@ def attributes_of(node):
 
 
 def evaluated(node, inputs, context):
-    """The outputs of one node: PyTorch's double precision where that is much faster, else onnx's own evaluator."""
+    """The outputs of one node: by what onnx's evaluator does in float32 only, PyTorch's double precision where that is
+    much faster, else onnx's evaluator."""
+    if inputs and _floating(inputs[0]) and node.op_type in OWN:
+        return [OWN[node.op_type](attributes_of(node), inputs)]
     if torch is not None and node.op_type in FAST and inputs[0].dtype == np.float64:
         found = FAST[node.op_type](attributes_of(node), inputs)
         if found is not None:
@@ -114,7 +113,11 @@ def _padding(attributes, spatial, kernel, strides, dilations):
 
 def _padded(x, pads, value=0.0):
     flat = [amount for pair in reversed(pads) for amount in pair]
-    return torch.nn.functional.pad(torch.from_numpy(np.ascontiguousarray(x)), flat, value=value)
+    return torch.nn.functional.pad(_tensor(x), flat, value=value)
+
+
+def _tensor(array):
+    return torch.from_numpy(np.require(array, requirements=("C", "W")))
 
 
 def _window(attributes, x, kernel):
@@ -129,9 +132,8 @@ def fast_conv(attributes, inputs):
         return None
     strides, dilations, pads = _window(attributes, x, w.shape[2:])
     convolve = getattr(torch.nn.functional, f"conv{x.ndim - 2}d")
-    bias = torch.from_numpy(inputs[2]) if len(inputs) > 2 and inputs[2] is not None else None
-    weight = torch.from_numpy(np.ascontiguousarray(w))
-    return convolve(_padded(x, pads), weight, bias, strides, 0, dilations, attributes.get("group", 1)).numpy()
+    bias = _tensor(inputs[2]) if len(inputs) > 2 and inputs[2] is not None else None
+    return convolve(_padded(x, pads), _tensor(w), bias, strides, 0, dilations, attributes.get("group", 1)).numpy()
 
 
 def fast_max_pool(attributes, inputs):
@@ -155,6 +157,33 @@ def fast_average_pool(attributes, inputs):
     return (sums / pool(_padded(np.ones_like(x[:1, :1]), pads), kernel, strides)).numpy()
 
 
+def layer_norm(attributes, inputs):
+    x = inputs[0]
+    axes = tuple(range(attributes.get("axis", -1) % x.ndim, x.ndim))
+    centred = x - x.mean(axis=axes, keepdims=True)
+    variance = np.mean(centred * centred, axis=axes, keepdims=True)
+    y = centred / np.sqrt(variance + attributes.get("epsilon", 1e-5)) * inputs[1]
+    return y + inputs[2] if len(inputs) > 2 and inputs[2] is not None else y
+
+
+def root_mean_square_norm(attributes, inputs):
+    x = inputs[0]
+    axes = tuple(range(attributes.get("axis", -1) % x.ndim, x.ndim))
+    return x / np.sqrt(np.mean(x * x, axis=axes, keepdims=True) + attributes.get("epsilon", 1e-5)) * inputs[1]
+
+
+def group_norm(attributes, inputs):
+    x, groups = inputs[0], attributes["num_groups"]
+    parts = x.reshape(x.shape[0], groups, -1)
+    centred = parts - parts.mean(axis=2, keepdims=True)
+    parts = centred / np.sqrt(np.mean(centred * centred, axis=2, keepdims=True) + attributes.get("epsilon", 1e-5))
+    shape = [-1, *[1] * (x.ndim - 2)]
+    repeats = x.shape[1] // len(inputs[1])  # a scale for each group until opset 21
+    scale, bias = (np.repeat(a, repeats).reshape(shape) for a in inputs[1:3])
+    return parts.reshape(x.shape) * scale + bias
+
+
+OWN = {"LayerNormalization": layer_norm, "RMSNormalization": root_mean_square_norm, "GroupNormalization": group_norm}
 FAST = {"Conv": fast_conv, "MaxPool": fast_max_pool, "AveragePool": fast_average_pool}
 
 

@@ -135,7 +135,7 @@ def derive(
     if missing is not None:
         return Reference(None, f"no reference: {story} does not evaluate in float64: {why_not(missing)}")
     runs = [one.outputs for one in found if isinstance(one, Value)]
-    if any((len(run) - 1) // 2 != len(outputs) for run in runs):
+    if not outputs or any((len(run) - 1) // 2 != len(outputs) for run in runs):
         return Reference(None, f"no reference: {story} has {(len(runs[0]) - 1) // 2} outputs, the model {len(outputs)}")
     exact, noisy = [run[0:-1:2] for run in runs], [run[1:-1:2] for run in runs]
     dtypes = [
