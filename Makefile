@@ -42,7 +42,7 @@ hunt: setup ## draw, run and judge random models for BUDGET; findings go to FIND
 	$(BIN)/python -m harness hunt --budget $(BUDGET) --findings $(FINDINGS) $(HUNT_ARGS)
 
 test: setup ## Dissent's own tests, and campaigns with fixed examples on TEST_TARGETS
-	$(BIN)/python -m pytest -n auto --hypothesis-profile=ci --findings $(FINDINGS) --targets '$(TEST_TARGETS)'
+	$(BIN)/python -m pytest -n auto --dist loadgroup --hypothesis-profile=ci --findings $(FINDINGS) --targets '$(TEST_TARGETS)'
 
 lint: setup ## ruff (rules and format) and pyright
 	$(BIN)/ruff check .

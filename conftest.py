@@ -13,7 +13,13 @@ from harness.backends import TARGETS, Target, select
 from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
 from harness.findings import Store
+from harness.formats import RUNNERS
+from harness.formats.opening import FormatError, recognise
 from harness.laboratory import Laboratory
+from harness.models.converting import DEPTH
+from harness.models.examine import Options, examine
+from harness.models.factories import DIGITS, NAME
+from harness.models.results import Results
 from harness.pool import Pool
 from harness.trial import Trial
 
@@ -29,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--targets", default="*", metavar="GLOB", help="comma-separated globs of target names")
     group.addoption("--max-nodes", type=int, default=8, metavar="N", help="most nodes of a drawn graph")
     group.addoption("--replay", type=Path, metavar="FILE", help="run this stored case instead of drawn ones")
+    group.addoption("--model", metavar="PATH", help="a model of your own, for tests/test_model.py; default: digits")
     group.addoption("--findings", type=Path, default=Path("findings"), metavar="DIR", help="where findings go")
     group.addoption("--known-issues", type=Path, default=KNOWN_ISSUES, metavar="FILE", help="what is known already")
 
@@ -43,6 +50,12 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from error
     if _option(config, "--max-nodes") < 1:
         raise pytest.UsageError("--max-nodes must be at least 1")
+    given = _option(config, "--model")
+    if given and given != DIGITS and not NAME.fullmatch(given):
+        try:
+            recognise(Path(given))
+        except FormatError as error:
+            raise pytest.UsageError(f"--model: {error}") from error
     replay = _option(config, "--replay")
     if replay is not None and not replay.exists():
         raise pytest.UsageError(f"--replay: {replay} does not exist")
@@ -78,6 +91,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "prompt" in metafunc.fixturenames:
         prompt = [t for t in chosen if nightly or t.stride <= 4]
         metafunc.parametrize("prompt", [_parameter(t.name, [t]) for t in prompt], indirect=True, scope="session")
+    if "runner" in metafunc.fixturenames:
+        metafunc.parametrize("runner", list(RUNNERS))
     if "target" in metafunc.fixturenames:
         metafunc.parametrize("target", [_parameter(t.name, [t]) for t in chosen], indirect=True, scope="session")
     if "compiler" in metafunc.fixturenames:
@@ -125,6 +140,19 @@ def pool() -> Iterator[Pool]:
     """Worker processes, shared by all tests of this process."""
     with Pool() as shared:
         yield shared
+
+
+@pytest.fixture(scope="session")
+def examined(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """What is made of the model that --model names, in all formats; of the embedded one in a few, except at night."""
+    given, nightly = _option(request.config, "--model"), profiles.nightly()
+    out = tmp_path_factory.mktemp("model")
+    try:
+        if given or nightly:
+            return examine(Options(given or DIGITS, out, depth=DEPTH, iterations=4))[0]
+        return examine(Options(DIGITS, out, depth=1, edges="torch-onnx"))[0]
+    except FormatError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 @pytest.fixture(scope="session")

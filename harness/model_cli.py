@@ -41,6 +41,7 @@ def model(
         str, typer.Option("--targets", metavar="GLOB", help="Comma-separated globs of runners.")
     ] = "*",
     conversions: Annotated[bool, typer.Option(help="Convert to all formats that can be reached.")] = True,
+    edges: Annotated[str, typer.Option(metavar="GLOB", help="Comma-separated globs of conversions.")] = "*",
     depth: Annotated[int, typer.Option(min=1, max=3, help="Most conversions one after the other.")] = DEPTH,
     runs: Annotated[int, typer.Option(min=0, help="Timed rounds; intervals need 5 at least.")] = 10,
     warm_up: Annotated[int, typer.Option(min=0, help="Calls before each timed one.")] = 1,
@@ -68,8 +69,8 @@ def model(
     folder = out or Path("models") / (Path(path).stem if ":" not in path else path.replace(":", "-"))
     try:
         options = Options(
-            path, folder, inputs, preprocess, target_globs, depth if conversions else 0, runs, warm_up, iterations,
-            shapes_of(input_shapes or ()), span_of(val_range) if val_range else None, weights, seed, trust,
+            path, folder, inputs, preprocess, target_globs, depth if conversions else 0, edges, runs, warm_up,
+            iterations, shapes_of(input_shapes or ()), span_of(val_range) if val_range else None, weights, seed, trust,
             replace(LIMITS, seconds=timeout, threads=threads),
         )  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)

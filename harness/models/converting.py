@@ -39,17 +39,20 @@ def convert_all(
     given: ModelFile,
     folder: Path,
     depth: int = DEPTH,
+    edges: str = "*",
     trust: bool = False,
     progress: Callable[[str], None] = lambda name: None,
 ) -> tuple[list[ModelFile], list[Refusal]]:
-    """All files that are made of the given one, the given one first; and what makes none, with the reason."""
+    """All files that are made of the given one by conversions whose names match, the given one first; and what makes
+    none, with the reason. Raises ValueError for a glob that matches no conversion."""
+    chosen = [EDGES[name] for name in matching(edges, EDGES, "conversion")]
     files, refusals = [given], []
     reached = {given.format}
     ends = [given]
     for length in range(1, depth + 1):
         made = []
         for end in ends:
-            for edge in EDGES.values():
+            for edge in chosen:
                 if edge.source != end.format or (length > 1 and edge.target in reached):
                     continue
                 progress(f"{end.conversion} > {edge.name}" if end.edges else edge.name)

@@ -25,8 +25,8 @@ LIMITS = Limits(seconds=300.0, memory=24 << 30, recycle=6 << 30)
 @dataclass(frozen=True)
 class Options:
     """path: a file or folder, `module:function`, or digits; out: where files that are made go; inputs: an .npz file or
-    a folder of images; depth: most conversions one after the other, 0 for none; shapes, span: what inputs are drawn
-    by; the others as the command says."""
+    a folder of images; depth: most conversions one after the other, 0 for none; edges: globs of their names; shapes,
+    span: what inputs are drawn by; the others as the command says."""
 
     path: str
     out: Path
@@ -34,6 +34,7 @@ class Options:
     preprocess: Path | None = None
     targets: str = "*"
     depth: int = 0
+    edges: str = "*"
     rounds: int = 0
     warm_up: int = 1
     iterations: int = 1
@@ -58,7 +59,7 @@ def examine(options: Options, progress: Callable[[str], None] = lambda told: Non
         files, refusals = [given], []
         if options.depth:
             folder = options.out / "converted"
-            files, refusals = convert_all(pool, given, folder, options.depth, options.trust, progress)
+            files, refusals = convert_all(pool, given, folder, options.depth, options.edges, options.trust, progress)
         variants, absent = variants_of(files, options.targets)
         if not variants:
             raise FormatError(f"no runner that matches {options.targets!r} takes {given.format} files here")

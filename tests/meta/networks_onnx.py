@@ -74,7 +74,11 @@ def attention() -> onnx.ModelProto:
     x = g("Add", "x", g("MatMul", g("Softmax", scores, axis=-1), v))
     x = g("LayerNormalization", x, g.weight(32, centre=1.0), g.weight(32), axis=-1)
     h = g("MatMul", x, g.weight(32, 64))
-    h = g("Mul", h, g("Add", g("Erf", g("Div", h, g.constant(np.float32([1.4142135])))), g.constant(np.float32([1]))))
+    h = g(
+        "Mul",
+        h,
+        g("Add", g("Erf", g("Div", h, g.constant(np.array([2**0.5], np.float32)))), g.constant(np.ones(1, np.float32))),
+    )
     x = g("Add", x, g("MatMul", h, g.weight(64, 32)))
     x = g("ReduceMean", x, g.constant(np.array([1])), keepdims=0)
     return g.model((2, 12, 32), g("Gemm", x, g.weight(32, 10), g.weight(10)))

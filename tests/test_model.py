@@ -1,0 +1,23 @@
+"""A model of your own (`--model PATH`): does each runner return what a correct evaluation may return?"""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.models.results import Results
+
+pytestmark = pytest.mark.xdist_group("model")  # one process examines the model, once
+
+
+def test_the_reference_is_beyond_doubt(examined: Results) -> None:
+    assert not examined.how.startswith("no reference"), examined.how
+    assert not examined.doubt
+
+
+def test_runner(examined: Results, runner: str) -> None:
+    """On the given file, and on all that conversions made of it for this runner."""
+    rows = [row for row in examined.rows if row.variant.runner.name == runner]
+    if not rows:
+        why = next((one.why for one in examined.refusals if one.what == runner), "")
+        pytest.skip(f"{runner}: " + (why or f"no conversion made a file that it takes of {examined.model.format}"))
+    assert not [f"{row.variant.name} {row.status}: {row.message}" for row in rows if row.deviates]
