@@ -110,6 +110,9 @@ def show(results: Results) -> None:
     for regression in results.regressions:
         console.print(f"slower by {regression.kind}: {regression}", style="yellow", markup=False, highlight=False)
     print_counts("refused: {count}", (f"{one.what}: {one.why}" for one in results.refusals))
+    if results.decided is not None and results.decided < 1:
+        share = f"{100 * (1 - results.decided):.3g} %"
+        console.print(f"noise alone decides the first class of {share} of the samples", style="yellow", highlight=False)
     console.print(f"reference: {results.how}", style="dim", markup=False, highlight=False)
     if results.doubt:
         console.print(f"doubt: {results.doubt}", style="yellow", markup=False, highlight=False)

@@ -1,9 +1,9 @@
 """A model that a function makes: `module:function`, executed in a worker, and saved as a file there.
 
 The function returns a Keras model, a torch.nn.Module or an onnx.ModelProto, or a pair of one and the arrays that it
-takes. Where it has a parameter `weights` (keras.applications, torchvision.models) that is None: random weights. A
-module of PyTorch needs arrays to be traced with: those of the pair, or of its attribute `example_inputs`, or one of
-shape (1, 3, 224, 224) where it stems from torchvision or timm."""
+takes. Where it has a parameter `weights` (keras.applications, torchvision.models) that is None: random weights, and
+statistics of batch normalisation that go with them. A module of PyTorch needs arrays to be traced with: those of the
+pair, or of its attribute `example_inputs`, or one of shape (1, 3, 224, 224) where it stems from torchvision or timm."""
 
 from __future__ import annotations
 
@@ -37,6 +37,33 @@ def example_of(made, function):
     )
 
 
+def settle_keras(model):
+    # the statistics of batch normalisation become those of a random batch: with the initial ones, scores of random
+    # weights shrink layer by layer until rounding decides between classes
+    layers = [layer for layer in model._flatten_layers() if type(layer).__name__ == "BatchNormalization"]
+    momenta = [layer.momentum for layer in layers]
+    for layer in layers:
+        layer.momentum = 0.0
+    if layers:
+        batch = [np.random.normal(size=[d or 4 for d in x.shape]).astype("float32") for x in model.inputs]
+        model(batch if len(batch) > 1 else batch[0], training=True)
+    for layer, momentum in zip(layers, momenta):
+        layer.momentum = momentum
+
+
+def settle_torch(module, examples):
+    layers = [layer for layer in module.modules() if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)]
+    momenta = [layer.momentum for layer in layers]
+    for layer in layers:
+        layer.momentum = 1.0
+    if layers:
+        with torch.no_grad():
+            module.train()(*[torch.cat([torch.randn_like(x) for _ in range(4)]) for x in examples])
+    for layer, momentum in zip(layers, momenta):
+        layer.momentum = momentum
+    module.eval()
+
+
 def seed(name):
     if name in sys.modules and name == "torch":
         sys.modules[name].manual_seed(SEED)
@@ -59,6 +86,8 @@ def load(parameters):
         if "keras.Model" in kinds:
             if WEIGHTS:
                 made.load_weights(WEIGHTS)
+            elif weights:
+                settle_keras(made)
             path = STEM + ".keras"
             made.save(path)
         elif "torch.Module" in kinds:
@@ -68,6 +97,8 @@ def load(parameters):
                 made.load_state_dict(torch.load(WEIGHTS, map_location="cpu", weights_only=True))
             made.eval()
             examples = example_of(made, function) if given is None else tuple(map(torch.as_tensor, given))
+            if weights and not WEIGHTS:
+                settle_torch(made, examples)
             path = STEM + ".pt2"
             torch.export.save(torch.export.export(made, examples), path)
         elif "onnx.ModelProto" in kinds:

@@ -10,7 +10,7 @@ from itertools import count
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from harness.models.results import AXES, HIGHER, REFERENCE, Results, Row, groups, worst
+from harness.models.results import AXES, HIGHER, REFERENCE, Results, Row, groups, incomplete, worst
 from harness.strategies.strategy import TEMPLATES
 from oracles.agreement import Failure
 
@@ -83,8 +83,15 @@ def _shade(measure: str, value: float | None) -> float | None:
     return 0.0 if value == 0 else min(1.0, max(0.05, (math.log10(min(value, 1e3)) + 9) / 9))
 
 
-def _map(names: Sequence[str], titles: Sequence[str], values: dict[str, list[list[float | None]]], name: str) -> str:
-    """Squares of all measures that have values, one shown at a time."""
+def _map(
+    names: Sequence[str],
+    titles: Sequence[str],
+    values: dict[str, list[list[float | None]]],
+    name: str,
+    stars: Sequence[Sequence[bool]] | None = None,
+) -> str:
+    """Squares of all measures that have values, one shown at a time. stars: cells of which not all results are there."""
+    stars = stars or [[False] * len(names) for _ in names]
     shown = {m: v for m, v in values.items() if any(cell is not None for row in v for cell in row)} or values
     worded = len(names) <= WORDED
     data = []
@@ -96,7 +103,10 @@ def _map(names: Sequence[str], titles: Sequence[str], values: dict[str, list[lis
         data.append(
             go.Heatmap(
                 z=[[_shade(measure, v) for v in row] for row in grid], x=list(titles), y=[escape(n) for n in names],
-                text=[["×" if v is None else "" if math.isnan(v) else short(v, 2) for v in row] for row in grid],
+                text=[
+                    ["×" if v is None else "" if math.isnan(v) else short(v, 2) + "*" * s for v, s in zip(*row, strict=True)]
+                    for row in zip(grid, stars, strict=True)
+                ],
                 texttemplate="%{text}" if worded else "", textfont={"size": 11}, customdata=hover,
                 hovertemplate="%{customdata}<extra></extra>", zmin=0, zmax=MISSING, colorscale=[list(s) for s in SCALE],
                 xgap=2, ygap=2, showscale=False, visible=place == 0, hoverongaps=False,
@@ -108,7 +118,7 @@ def _map(names: Sequence[str], titles: Sequence[str], values: dict[str, list[lis
     ]
     figure = go.Figure(data)
     figure.update_layout(
-        height=84 + 30 * len(names), width=340 + 52 * len(names), margin={"l": 8, "r": 8, "t": 64, "b": 8},
+        height=84 + 30 * len(names), width=340 + (52 if worded else 27) * len(names), margin={"l": 8, "r": 8, "t": 64, "b": 8},
         plot_bgcolor="#ffffff", font={"size": 12},
         xaxis={"side": "top", "type": "category", "tickangle": 0, "fixedrange": True, "showgrid": False},
         yaxis={"autorange": "reversed", "automargin": True, "type": "category", "fixedrange": True, "showgrid": False},
@@ -150,7 +160,8 @@ def axes(results: Results) -> list[tuple[str, str]]:
         }
         titles = _numbers(list(members))
         names = [f"{name}  {title}" for name, title in zip(members, titles, strict=True)]
-        found.append((axis, _map(names, titles, values, f"axis-{axis}")))
+        stars = [[incomplete(results, a, b) for b in members.values()] for a in members.values()]
+        found.append((axis, _map(names, titles, values, f"axis-{axis}", stars)))
     return found
 
 
@@ -196,10 +207,19 @@ def render(results: Results) -> str:
         axes=axes(results),
         times=times(results),
         short=short,
+        told=_told_once(results),
         status_of=status_of,
         slowdown=slowdown,
         plotly=get_plotlyjs(),
     )
+
+
+def _told_once(results: Results) -> list[tuple[str, str, str]]:
+    """What deviates: names of variants, the word for it, the message; those with the same message in one."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in results.deviating:
+        found.setdefault((status_of(row), row.message), []).append(row.variant.name)
+    return [(", ".join(names), status, message) for (status, message), names in found.items()]
 
 
 def _pair(results: Results, row: Row):

@@ -66,7 +66,8 @@ class Regression:
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that is shown of a model. measured: name of the output that agreement is about; pairs: each with each,
+    """Everything that is shown of a model. measured: name of the output that agreement is about; decided: share of its
+    samples whose first class noise cannot change (None: no reference, or no scores); pairs: each with each,
     the reference among them; difference: the test of all times (None: fewer than two variants were timed)."""
 
     model: ModelFile
@@ -79,6 +80,7 @@ class Results:
     rows: tuple[Row, ...]
     refusals: tuple[Refusal, ...]
     measured: str
+    decided: float | None
     pairs: Mapping[tuple[str, str], Agreement | Failure]
     regressions: tuple[Regression, ...]
     difference: Difference | None
@@ -123,9 +125,10 @@ def assemble(
         allowed = np.concatenate([np.atleast_1d(e.values[place].error) for e in reference.expected])
     regressions, level = _regressions(runs, seed)
     timed = {run.variant.name: run.seconds for run in runs if len(run.seconds) == rounds and rounds > 1}
+    decided = None if allowed is None else _decided(whole[REFERENCE], allowed)
     return Results(
         model, seed, tuple(inputs), tuple(outputs), len(runs[0].outcomes), reference.how, reference.doubt,
-        tuple(_row(run, reference.expected, runs[0], seed, level) for run in runs), tuple(refusals), title,
+        tuple(_row(run, reference.expected, runs[0], seed, level) for run in runs), tuple(refusals), title, decided,
         agreement.table(whole, allowed), tuple(regressions),
         timing.difference(timed) if len(timed) > 1 else None, rounds, versions,
     )  # fmt: skip
@@ -140,6 +143,16 @@ def _measured(runs: Sequence[Run], expected: tuple[Expected, ...] | None, output
     scores = [i for i, a in enumerate(arrays) if a.ndim == 2 and a.shape[1] > 1 and a.dtype.kind == "f"]
     place = scores[0] if scores else 0
     return place, outputs[place].name if place < len(outputs) else f"output {place}"
+
+
+def _decided(value: np.ndarray | None, allowed: np.ndarray) -> float | None:
+    """Share of rows whose greatest score is farther from the second than both may err; None for what is no scores."""
+    if value is None or value.ndim != 2 or value.shape[1] < 2 or value.dtype.kind != "f":
+        return None
+    order = np.argsort(-value, axis=1, kind="stable")[:, :2]
+    scores, errors = np.take_along_axis(value, order, axis=1), np.take_along_axis(allowed, order, axis=1)
+    with np.errstate(all="ignore"):
+        return float(np.mean(scores[:, 0] - scores[:, 1] > errors.sum(axis=1)))
 
 
 def _joined(run: Run, place: int) -> np.ndarray | None:
@@ -225,23 +238,26 @@ def groups(results: Results, axis: str) -> dict[str, list[str]]:
 
 
 def worst(results: Results, first: Sequence[str], second: Sequence[str], measure: str) -> float | None:
-    """The worst value of a measure between two groups of variants, a variant and itself apart; None where a result is
-    missing or has no such measure, NaN where there are no two variants."""
-    found = []
+    """The worst value of a measure between two groups of variants, a variant and itself apart, of those that have
+    results and this measure; None where none do, NaN where there are no two variants."""
+    found, lost = [], False
     for one in first:
         for other in second:
             if one == other:
                 continue
             pair = results.pairs[one, other]
-            if isinstance(pair, Failure):
-                return None
-            value = getattr(pair, measure)
-            if value is None:
-                return None
-            found.append(value)
+            value = None if isinstance(pair, Failure) else getattr(pair, measure)
+            lost |= value is None
+            found += [] if value is None else [value]
     if not found:
-        return math.nan
+        return None if lost else math.nan
     return min(found) if measure in HIGHER else max(found)
+
+
+def incomplete(results: Results, first: Sequence[str], second: Sequence[str]) -> bool:
+    """Is a result missing of two groups of variants?"""
+    pairs = [results.pairs[one, other] for one in first for other in second]
+    return any(isinstance(pair, Failure) for pair in pairs)
 
 
 HIGHER = ("top1", "top5", "rbo", "kendall")

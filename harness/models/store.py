@@ -106,6 +106,7 @@ def to_json(results: Results) -> dict[str, Any]:
         "headline": results.headline,
         "reference": {"how": results.how, "doubt": results.doubt},
         "measured": results.measured,
+        "decided": results.decided,
         "variants": [row_json(row) for row in results.rows],
         "refusals": [asdict(one) for one in results.refusals],
         "pairs": [{"first": a, "second": b, **_pair(pair)} for (a, b), pair in results.pairs.items()],

@@ -34,7 +34,7 @@ from harness.models.inputs import (
 )  # fmt: skip
 from harness.models.measuring import Run
 from harness.models.reference import Reference
-from harness.models.results import REFERENCE, Results, assemble, groups, worst
+from harness.models.results import REFERENCE, Results, assemble, groups, incomplete, worst
 from harness.models.variants import ModelFile, Refusal, Variant
 from harness.pool import Pool
 from oracles import noise
@@ -230,6 +230,9 @@ def test_a_missing_result_is_a_failure_everywhere() -> None:
     name = row.variant.name
     assert all(isinstance(results.pairs[name, other], Failure) for other in groups(results, "device")["cpu"])
     assert worst(results, [name], ["ort-all (torch-onnx)"], "top1") is None
+    assert worst(results, ["torch-exported"], [name, "ort-all (torch-onnx)"], "top1") == 1
+    assert incomplete(results, ["torch-exported"], [name, "ort-all (torch-onnx)"])
+    assert not incomplete(results, ["torch-exported"], ["ort-all (torch-onnx)"])
 
 
 def test_a_variant_that_is_optimised_more_and_slower_is_a_finding_of_its_own() -> None:
