@@ -14,12 +14,11 @@ from oracles.compare import Expected
 
 RUNS = 8
 FACTOR = 8.0
-"""By Student's t of 8 degrees of freedom a normal error of the same size is outside with a probability of 4e-5 without
-what NEIGHBOURS adds; the noise model has each kernel sum one term after the other, which real ones do not (SIMD,
-blocks), so that errors of correct runs are smaller than the noise."""
-NEIGHBOURS = 2.0
-"""Of the root mean square of the noise of the same sample and output, allowed beside: which elements eight runs happen
-to move little is chance."""
+"""Of the noise of an element, which is estimated from its own runs and from all elements of the same sample and output,
+half each (which elements eight runs happen to move little is chance): 8 standard deviations where the noise is the same
+everywhere, and for a single element that is noisier than all others 5.7 of its own, which Student's t of 8 degrees of
+freedom exceeds with a probability of 5e-4. The errors of correct runs are smaller than the noise: it has each sum made
+one term after the other, which fast kernels do not (SIMD, blocks)."""
 OWN = 4
 """Roundings of the value itself that are allowed beside."""
 CHAOS = 0.25
@@ -43,9 +42,10 @@ def _bounded(dtype: str, exact: np.ndarray, noisy: np.ndarray) -> Bounded:
     value, p = exact.astype(np.float64), PRECISION[dtype]
     axes = tuple(range(1, value.ndim)) if value.ndim > 1 else None
     with np.errstate(all="ignore"):
-        noise = np.sqrt(np.mean((noisy.astype(np.float64) - value) ** 2, axis=0))
-        typical = np.sqrt(np.mean(noise**2, axis=axes, keepdims=True, where=np.isfinite(noise)))
-        allowed = FACTOR * noise + NEIGHBOURS * np.nan_to_num(typical) + OWN * p.unit * np.abs(value) + p.tiny
+        squares = np.mean((noisy.astype(np.float64) - value) ** 2, axis=0)
+        typical = np.mean(squares, axis=axes, keepdims=True, where=np.isfinite(squares))
+        noise = np.sqrt((squares + np.nan_to_num(typical)) / 2)
+        allowed = FACTOR * noise + OWN * p.unit * np.abs(value) + p.tiny
         top = np.max(np.abs(value), axis=axes, keepdims=True, initial=0.0, where=np.isfinite(value))
         special = ~np.isfinite(value)
         settled = special & ((noisy == exact) | np.isnan(noisy) & np.isnan(exact)).all(axis=0)

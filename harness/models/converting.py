@@ -7,31 +7,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.conversions import EDGES, Edge
+from harness.conversions.matrix import convert
+from harness.conversions.route import availability
 from harness.formats import FORMATS, runners_of
-from harness.formats.opening import missing, unavailable, why_not
+from harness.formats.opening import unavailable
 from harness.globs import matching
 from harness.models.variants import ModelFile, Refusal, Variant
-from harness.pool import Job, Pool
-from harness.worker import versions_of
-from oracles.outcome import Value
+from harness.pool import Pool
 
 DEPTH = 2
 """Most edges of a path. The second and later ones lead to formats only that no shorter path reaches."""
-
-_CONVERT = """
-def load(parameters):
-    def run():
-        convert(SOURCE, TARGET)
-        return [np.zeros(1)]
-
-    return run
-"""
-
-
-def program(edge: Edge, source: Path, target: Path, trust: bool) -> str:
-    """The text that converts one file."""
-    settings = f"SOURCE = {str(source.resolve())!r}\nTARGET = {str(target.resolve())!r}\nTRUST = {trust!r}\n"
-    return f"import numpy as np\n\n{settings}INPUTS = []\nPARAMETERS = []\n{edge.convert}\n{_CONVERT}"
 
 
 def convert_all(
@@ -66,23 +51,13 @@ def convert_all(
 
 def _converted(pool: Pool, source: ModelFile, edge: Edge, folder: Path, trust: bool) -> ModelFile | Refusal:
     what = " > ".join((*source.edges, edge.name))
-    why = missing(tuple(edge.packages.items()))
-    if edge.environment:
-        why = f"it runs in the environment {edge.environment}"
+    target = folder / f"{'--'.join((*source.edges, edge.name))}{FORMATS[edge.target].suffix}"
+    why = convert(pool, edge, source.path, target, trust)
     if why:
         return Refusal(what, why)
-    target = folder / f"{'--'.join((*source.edges, edge.name))}{FORMATS[edge.target].suffix}"
-    worker = f"convert-{edge.tool.split('|')[0]}"
-    job = Job(worker, edge.modules, program(edge, source.path, target, trust), {})
-    (outcome,) = pool.run([job], confirm=False)
-    pool.fresh(worker)  # converters set options of the whole process
-    if not isinstance(outcome, Value):
-        return Refusal(what, why_not(outcome))
-    if not target.exists():
-        return Refusal(what, "it wrote no file")
-    versions = {**dict(source.versions), **versions_of([edge.tool])}
-    told = tuple((name.split("|")[0], version) for name, version in versions.items())
-    return ModelFile(target, edge.target, (*source.edges, edge.name), told)
+    version = availability(edge)[0] or "of unknown version"
+    versions = {**dict(source.versions), edge.tool.split("|")[0]: version}
+    return ModelFile(target, edge.target, (*source.edges, edge.name), tuple(versions.items()))
 
 
 def variants_of(files: Sequence[ModelFile], globs: str) -> tuple[list[Variant], list[Refusal]]:

@@ -90,7 +90,8 @@ def _map(
     name: str,
     stars: Sequence[Sequence[bool]] | None = None,
 ) -> str:
-    """Squares of all measures that have values, one shown at a time. stars: cells of which not all results are there."""
+    """Squares of all measures that have values, one shown at a time. stars: cells of which not all results are
+    there."""
     stars = stars or [[False] * len(names) for _ in names]
     shown = {m: v for m, v in values.items() if any(cell is not None for row in v for cell in row)} or values
     worded = len(names) <= WORDED
@@ -104,7 +105,7 @@ def _map(
             go.Heatmap(
                 z=[[_shade(measure, v) for v in row] for row in grid], x=list(titles), y=[escape(n) for n in names],
                 text=[
-                    ["×" if v is None else "" if math.isnan(v) else short(v, 2) + "*" * s for v, s in zip(*row, strict=True)]
+                    [_inside(v) + "*" * star for v, star in zip(*row, strict=True)]
                     for row in zip(grid, stars, strict=True)
                 ],
                 texttemplate="%{text}" if worded else "", textfont={"size": 11}, customdata=hover,
@@ -118,13 +119,18 @@ def _map(
     ]
     figure = go.Figure(data)
     figure.update_layout(
-        height=84 + 30 * len(names), width=340 + (52 if worded else 27) * len(names), margin={"l": 8, "r": 8, "t": 64, "b": 8},
-        plot_bgcolor="#ffffff", font={"size": 12},
+        height=84 + 30 * len(names), width=340 + (52 if worded else 27) * len(names), font={"size": 12},
+        margin={"l": 8, "r": 8, "t": 64, "b": 8}, plot_bgcolor="#ffffff",
         xaxis={"side": "top", "type": "category", "tickangle": 0, "fixedrange": True, "showgrid": False},
         yaxis={"autorange": "reversed", "automargin": True, "type": "category", "fixedrange": True, "showgrid": False},
         updatemenus=[{"buttons": buttons, "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "pad": {"b": 26}}],
     )  # fmt: skip
     return figure.to_html(full_html=False, include_plotlyjs=False, config=_CONFIG, div_id=name)
+
+
+def _inside(value: float | None) -> str:
+    """What stands in a cell."""
+    return "×" if value is None else "" if math.isnan(value) else short(value, 2)
 
 
 def _told(value: float | None) -> str:
