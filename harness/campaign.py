@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from generators.graph import FLOATS, Graph, GraphError, Node, TensorType
 from generators.graphs import Case
 from generators.ops import check
 from generators.ops.spec import Unsupported
-from harness import culprit, probe
+from harness import culprit, guilty_pass, probe
 from harness.backends import TARGETS, Target
 from harness.findings import Finding, Store, fingerprint
+from harness.guilty_pass import PassGuilt, Shown
 from harness.known_issues import KnownIssue
 from harness.laboratory import Examination, Laboratory
 from harness.question import Question
@@ -155,30 +156,36 @@ class Campaign:
             smallest = min(guilty, key=lambda g: size(g.case))
             case, discrepancy = smallest.case, smallest.discrepancy
         fails = self.fails(target, discrepancy)
-        name = self._fingerprint(target, case, discrepancy)
-        known = self.store.count_again(name, target.name) if guilty else None
+        first = self._finding(target, case, discrepancy)
+        known = self._duplicate(first.fingerprint, target, case, discrepancy) if guilty else None
         if known:
             return known
-        first = self._save(self._finding(target, case, discrepancy), target, case)
+        mine = self.store.get(first.fingerprint) is None
+        if mine:  # a stored one of the same name may be another pass's
+            self._save(first, target, case)
         if self.confirmations and not self._repeat(target, fails, case, 1):
             # it comes and goes: kept as it is, since nothing can tell which smaller case still fails
             return self._save(replace(first, tried=1), target, case)
         small = reduce(case, fails, self.reduction())
         discrepancy = self.verdict(target, small).discrepancy or discrepancy
         if self.unexplained(target, small, discrepancy) is None:
-            self.store.drop(first.fingerprint)
+            if mine:
+                self.store.drop(first.fingerprint)
             return None
-        name = self._fingerprint(target, small, discrepancy)
-        if name != first.fingerprint:
-            self.store.drop(first.fingerprint)
-            duplicate = self.store.count_again(name, target.name)
+        guilt = self.guilty_pass(target, small, discrepancy)
+        final = self._finding(target, small, discrepancy, guilt)
+        if final.fingerprint != first.fingerprint:
+            if mine:
+                self.store.drop(first.fingerprint)
+            duplicate = self.store.count_again(final.fingerprint, target.name)
             if duplicate:
                 return duplicate
+        self._save(final, target, small)
         votes = self._votes(small)
         twin = self._twin(target, small)
         wrong = culprit.diverging(self.lab, target, small) if len(small.graph.nodes) > 1 else small.graph.nodes
         finding = replace(
-            self._finding(target, small, discrepancy),
+            final,
             votes={name: verdict.status for name, verdict in votes.verdicts.items()},
             twin=twin,
             diverging=str(wrong[0]) if wrong else None,
@@ -195,13 +202,59 @@ class Campaign:
             count += fails(case)
         return count
 
-    def _fingerprint(self, target: Target, case: Case, discrepancy: Discrepancy) -> str:
-        said = f"{self.lab.question.name} {self.condition.text}" if self.condition else self.lab.question.name
-        return fingerprint(said, target.framework, case.graph.operators, discrepancy)
+    def guilty_pass(self, target: Target, case: Case, discrepancy: Discrepancy) -> PassGuilt | None:
+        """Which pass of the target's compiler makes the case fail, as two more runs in fresh processes confirm. None
+        where the target has none that can be left out."""
+        if not target.switches:
+            return None
+        run = self._leaving_out(target, case, discrepancy)
+        guilt = guilty_pass.find(target.switches.passes, run, self.reduction().spend)
+        for off, awaited in ((), "same"), (guilt.names, "right"):
+            if guilt.names:
+                self.lab.pool.fresh(target.framework, target.environment)
+                guilt = guilt if run(off) == awaited else PassGuilt((), "unknown, it comes and goes")
+        return guilt
 
-    def _finding(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding:
+    def fewest_left_out(self, target: Target, case: Case, like: Discrepancy) -> Target:
+        """The target with as many of its passes as it can have and still make the case fail in this way."""
+        whole, budget = target.complete(), self.reduction()
+        run = self._leaving_out(whole, case, like)
+        if not target.off or run(()) == "same":
+            return whole
+        return whole.without(guilty_pass.smallest(target.off, lambda off: budget.spend() and run(off) == "same"))
+
+    def _leaving_out(self, target: Target, case: Case, like: Discrepancy) -> Callable[[Collection[str]], Shown]:
+        """The case on the target without some of its passes: is that right, does it fail in the same way?"""
+
+        def run(off: Collection[str]) -> Shown:
+            found = self.verdict(target.without(off), case).discrepancy
+            if found is None:
+                return "right"
+            return "same" if (found.symptom, normalized(found)) == (like.symptom, normalized(like)) else "other"
+
+        return run
+
+    def _duplicate(self, name: str, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
+        """The stored finding that this is, counted once more: of this name, and by the same pass."""
+        passes = target.switches.passes if target.switches else ()
+        run = self._leaving_out(target, case, discrepancy)
+        for finding in self.store.alike(name):
+            if not set(finding.passes) <= set(passes):
+                continue  # those of another compiler of the framework
+            asked = finding.passes or (passes if finding.tried > 1 else ())
+            mends = bool(asked) and run(asked) == "right"
+            if mends == bool(finding.passes):
+                return self.store.count_again(finding.fingerprint, target.name)
+        return None
+
+    def _fingerprint(self, target: Target, case: Case, discrepancy: Discrepancy, passes: tuple[str, ...]) -> str:
+        said = f"{self.lab.question.name} {self.condition.text}" if self.condition else self.lab.question.name
+        return fingerprint(said, target.framework, case.graph.operators, discrepancy, passes)
+
+    def _finding(self, target: Target, case: Case, discrepancy: Discrepancy, guilt: PassGuilt | None = None) -> Finding:
+        passes = guilt.names if guilt else ()
         return Finding(
-            fingerprint=self._fingerprint(target, case, discrepancy),
+            fingerprint=self._fingerprint(target, case, discrepancy, passes),
             oracle=self.lab.question.name,
             symptom=discrepancy.symptom,
             message=discrepancy.message,
@@ -213,6 +266,8 @@ class Campaign:
             votes={},
             versions=probe.versions([target]),
             condition=self.condition.text if self.condition else "",
+            passes=passes,
+            guilty_pass=guilt.text if guilt else None,
         )
 
     def _save(self, finding: Finding, target: Target, case: Case) -> Finding:
@@ -230,7 +285,7 @@ class Campaign:
 
 def _versions(target: Target) -> dict[str, str]:
     """The version of the target and of those whose known issues hold for it, too, by name."""
-    return {one.name: probe.probe(one).version or "0" for one in (target, *(TARGETS[name] for name in target.kin))}
+    return {one.whole: probe.probe(one).version or "0" for one in (target, *(TARGETS[name] for name in target.kin))}
 
 
 _WIDE = {"complex64": "complex128", **dict.fromkeys(set(FLOATS) - {"float64"}, "float64")}

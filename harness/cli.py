@@ -172,6 +172,9 @@ def hunt(
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 120.0,
     threads: Annotated[int, typer.Option(min=1, help="Threads of each framework's own pool; more show races.")] = 1,
     question: Asked = FORWARD.name,
+    passes: Annotated[
+        bool, typer.Option("--passes", help="Run each case also without some of each compiler's passes.")
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where something new was found.")] = False,
     json_file: Json = None,
 ) -> None:
@@ -203,6 +206,7 @@ def hunt(
         operators=operators,
         question=question,
         favoured=favoured,
+        passes=passes,
         voters=tuple(target for target in select("*") if probe.probe(target).available),
     )
     console.print(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}", highlight=False)

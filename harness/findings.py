@@ -28,7 +28,8 @@ from oracles.verdict import normalized
 class Finding:
     """One inconsistency, as its folder's `finding.json` keeps it. nodes: of the minimised graph; votes: status
     by target; twin: status of the float64 twin on the same target (None: not run); reproduced, tried: runs in
-    fresh processes; condition: what the case shows beside."""
+    fresh processes; passes: of the compiler, those to blame; guilty_pass: the same for people (None: not asked);
+    condition: what the case shows beside."""
 
     fingerprint: str
     oracle: str
@@ -47,14 +48,19 @@ class Finding:
     count: int = 1
     path: str = ""
     condition: str = ""
+    passes: tuple[str, ...] = ()
+    guilty_pass: str | None = None
 
 
-def fingerprint(oracle: str, framework: str, operators: tuple[str, ...], discrepancy: Discrepancy) -> str:
-    """Oracle, symptom, framework, culprit operators and normalised message, e.g. value-softmax-1f3a."""
+def fingerprint(
+    oracle: str, framework: str, operators: tuple[str, ...], discrepancy: Discrepancy, passes: tuple[str, ...] = ()
+) -> str:
+    """Oracle, symptom, framework, culprit operators, normalised message and guilty passes, e.g.
+    value-tvm-softmax-1f3a or value-tvm-softmax-1f3a-FuseOps."""
     key = "\n".join([oracle, discrepancy.symptom, framework, *operators, normalized(discrepancy)])
     digest = hashlib.sha256(key.encode()).hexdigest()[:6]
     middle = "-".join(operators[:2]) + ("-etc" if len(operators) > 2 else "")
-    return f"{discrepancy.symptom}-{framework}-{middle}-{digest}"
+    return "-".join([discrepancy.symptom, framework, middle, digest, *passes])
 
 
 def failure_text(finding: Finding, case: Case) -> str:
@@ -71,6 +77,8 @@ def failure_text(finding: Finding, case: Case) -> str:
     lines = [head, finding.message, *filter(None, [finding.condition]), "votes: " + ("; ".join(votes) or "none")]
     if finding.diverging:
         lines.append(f"first diverging node: {finding.diverging}")
+    if finding.guilty_pass:
+        lines.append(f"guilty pass: {finding.guilty_pass}")
     if finding.twin:
         lines.append(f"float64 twin on {finding.target}: {finding.twin}")
     if finding.tried:
@@ -100,6 +108,12 @@ class Store:
         data = json.loads(path.read_text(encoding="utf-8"))
         values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
         return Finding(**values)
+
+    def alike(self, name: str) -> list[Finding]:
+        """Findings of this fingerprint, whatever the guilty passes."""
+        paths = sorted(self.root.glob(f"{name}*/finding.json"))
+        found = [self.get(path.parent.name) for path in paths if path.parent.name.removeprefix(name)[:1] in ("", "-")]
+        return [finding for finding in found if finding]
 
     def count_again(self, name: str, target: str) -> Finding | None:
         """Fold a duplicate into the finding with this fingerprint; None where there is none yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import queue
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ class Options:
     """What a hunt is told. budget: seconds; cases: stop after so many (None: no limit); reduction: seconds that
     one finding may take to minimise, less where the budget ends before; voters: who else is asked about a finding;
     operators: what is drawn; favoured: dtypes that graphs favour, if not the question's; question: by name, what is
-    asked of each case."""
+    asked of each case; passes: run each case also without drawn passes of each compiler."""
 
     targets: tuple[Target, ...]
     budget: float
@@ -47,6 +48,21 @@ class Options:
     operators: tuple[str, ...] = DRAWN
     question: str = FORWARD.name
     favoured: tuple[str, ...] = ()
+    passes: bool = False
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the targets are counted as."""
+        without = tuple(f"{target.name}~*" for target in self.targets if target.switches) if self.passes else ()
+        return (*dict.fromkeys(target.label for target in self.targets), *without)
+
+
+def left_out(seed: int, index: int, target: Target) -> Target:
+    """The target without passes that the case's number draws: one in half of the cases, else each with even chances."""
+    assert target.switches
+    draw, passes = random.Random(f"{seed}/{index}/{target.name}"), target.switches.passes
+    some = [name for name in passes if draw.random() < 0.5] if draw.random() < 0.5 else []
+    return target.without(some or [draw.choice(passes)])
 
 
 @dataclass
@@ -151,7 +167,7 @@ def _job(options: Options, number: int, progress: Progress) -> Tally:
         for name in options.operators
         if question.concerns(name) and any(operators_for(target, (name,)) for target in targets)
     ]
-    tally = Tally(statuses={target.name: Counter() for target in targets})
+    tally = Tally(statuses={label: Counter() for label in options.labels})
     deadline = time.monotonic() + options.budget
     quota = None if options.cases is None else len(range(number, options.cases, options.jobs))
     with Pool(options.limits) as pool:
@@ -172,6 +188,8 @@ def _job(options: Options, number: int, progress: Progress) -> Tally:
         try:
             while not done():
                 chosen = [t for t in targets if index % max(1, t.stride // least) == 0]
+                if options.passes:
+                    chosen += [left_out(options.seed, index, target) for target in chosen if target.switches]
                 try:
                     drawn = seeded_case(options.seed, index, options.max_nodes, operators, style)
                     _examine(campaign, question.prepare(drawn), chosen, tally)
@@ -193,7 +211,7 @@ def _examine(campaign: Campaign, case: Case, targets: Sequence[Target], tally: T
     tally.cases += 1
     for target in targets:
         verdict = examination.verdicts[target.name]
-        tally.statuses[target.name][verdict.status] += 1
+        tally.statuses[target.label][verdict.status] += 1
         tally.elements += verdict.elements
         tally.undetermined += verdict.undetermined
         if verdict.discrepancy:
@@ -204,7 +222,7 @@ def _pursue(campaign: Campaign, target: Target, case: Case, discrepancy: Discrep
     rest = campaign.unexplained(target, case, discrepancy)
     if rest is None:
         return
-    finding = campaign.investigate(target, *rest)
+    finding = campaign.investigate(campaign.fewest_left_out(target, *rest) if target.off else target, *rest)
     if finding is None:
         return
     tally.findings[finding.fingerprint] = finding
@@ -214,7 +232,7 @@ def _pursue(campaign: Campaign, target: Target, case: Case, discrepancy: Discrep
 def to_json(options: Options, tally: Tally, seconds: float) -> dict:
     """The report of a hunt: what `hunt --json` writes."""
     # interrupted early, a hunt has no figures of some targets yet
-    statuses = {target.name: tally.statuses.get(target.name, Counter()) for target in options.targets}
+    statuses = {label: tally.statuses.get(label, Counter()) for label in options.labels}
     return {
         "question": options.question,
         "seed": options.seed,

@@ -74,13 +74,14 @@ class Laboratory:
                 target = runs[index][0]
                 why = self.question.refusal(target, outcome) or target.declined(outcome)
             results[index] = Unsupported(why) if why else outcome
-            self.seconds[f"run:{runs[index][0].name}"] += outcome.cpu
+            self.seconds[f"run:{runs[index][0].whole}"] += outcome.cpu
         return [results[i] for i in range(len(runs))]
 
     def examine(self, case: Case, targets: Sequence[Target]) -> Examination:
         """A drawn case on all targets: judged and counted."""
         examination = self.judge(case, targets)
-        self.coverage[self.question.name].add(case.graph, examination.expected, examination.verdicts)
+        labelled = {target.label: examination.verdicts[target.name] for target in targets}
+        self.coverage[self.question.name].add(case.graph, examination.expected, labelled)
         return examination
 
     def judge(self, case: Case, targets: Sequence[Target], confirm: bool = True) -> Examination:

@@ -44,9 +44,9 @@ def hunt_table(options: Options, tally: Tally, seconds: float) -> Group:
     for status in STATUSES:
         heading = _HEADINGS.get(status, status)
         table.add_column(heading, justify="right", style=_STYLES.get(status, "red"), no_wrap=True)
-    for target in options.targets:
-        counts = tally.statuses.get(target.name, {})
-        table.add_row(target.name, *(str(counts.get(status, 0) or "·") for status in STATUSES))
+    for label in options.labels:
+        counts = tally.statuses.get(label, {})
+        table.add_row(label, *(str(counts.get(status, 0) or "·") for status in STATUSES))
     rate = tally.cases / seconds if seconds else 0.0
     total = max(1, tally.elements)
     lines = [

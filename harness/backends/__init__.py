@@ -14,13 +14,20 @@ TARGETS: dict[str, Target] = {target.name: target for file in _FILES for target 
 
 
 def select(patterns: str) -> list[Target]:
-    """Targets whose names match one of the comma-separated globs, in order; those that are to be `asked` for by name
-    are not among what `*` chooses. Raises ValueError for a glob that matches nothing."""
-    chosen = matching(patterns, TARGETS, "target")
-    named = [glob for glob in map(str.strip, patterns.split(",")) if glob != "*"]
-    return [
-        TARGETS[name] for name in chosen if not TARGETS[name].asked or any(fnmatchcase(name, glob) for glob in named)
+    """Targets whose names match one of the comma-separated globs, in order, then those without passes that are named
+    after a ~ (tvm-O3~FuseOps); those that are to be `asked` for by name are not among what `*` chooses. Raises
+    ValueError for a glob that matches nothing, and for a pass that is not there."""
+    listed = [glob.strip() for glob in patterns.split(",")]
+    whole = [glob for glob in listed if "~" not in glob]
+    chosen = matching(",".join(whole), TARGETS, "target") if whole else ()
+    named = [glob for glob in whole if glob != "*"]
+    found = [name for name in chosen if not TARGETS[name].asked or any(fnmatchcase(name, glob) for glob in named)]
+    without = [
+        TARGETS[name].without(off)
+        for glob, *off in (glob.split("~") for glob in listed if "~" in glob)
+        for name in matching(glob, TARGETS, "target")
     ]
+    return [*(TARGETS[name] for name in found), *without]
 
 
 __all__ = ["TARGETS", "Level", "Target", "select"]

@@ -3,7 +3,7 @@ CUDA."""
 
 from __future__ import annotations
 
-from harness.backends import hessians, mapping, tangents
+from harness.backends import hessians, mapping, passes, tangents
 from harness.backends.gradients import JAX_EAGER, JAX_JIT
 from harness.backends.rules import XLA_FAST, XLA_FASTEST
 from harness.backends.target import Level, Target
@@ -106,6 +106,7 @@ TARGETS = (
         stride=2,
         symbolic=_SYMBOLIC.format(compile=_EXPORT, call=_EXPORTED),
         gradient=JAX_JIT,
+        switches=passes.XLA,
         modes={"jvp": tangents.JAX_JIT, "vmap": mapping.JAX_JIT, "hessian": hessians.JAX_JIT},
     ),
     *(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from generators.ops.spec import Unsupported
+from harness.backends import passes
 from harness.backends.protos import PROTO
 from harness.backends.target import Level, Target
 from harness.dialects import ONNX
@@ -81,6 +82,7 @@ TARGETS = tuple(
         refuses=REFUSES,
         record="onnxruntime",
         symbolic=symbolic,
+        switches=passes.onnxruntime(i) if i else None,
         gradient=Unsupported("this package of ONNX Runtime does inference only"),
     )
     for i, (name, level) in enumerate(LEVELS.items())

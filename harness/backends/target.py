@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from generators.graph import COMPONENT, Graph, TensorType
 from generators.ops.spec import Unsupported
 from harness.backends import refusals
+from harness.backends.passes import Switches
 from harness.dialects.base import Dialect
 from oracles.arithmetic import Arithmetic
 from oracles.outcome import Rejected
@@ -49,7 +50,9 @@ class Target:
     rules:     of its arithmetic, where they allow more than the ordinary ones (`rules.py`)
     environment: whose interpreter runs it, by name (`harness/environments.py`; empty: the one that runs Dissent)
     asked:     only globs other than `*` choose it: too slow, or not understood well enough, for every run
-    kin:       names of targets whose known issues hold here, too: it has a part in common with them"""
+    kin:       names of targets whose known issues hold here, too: it has a part in common with them
+    switches:  passes of its compiler that a program can leave out (None: there are none)
+    off:       those that its programs do leave out"""
 
     name: str
     framework: str
@@ -70,11 +73,37 @@ class Target:
     environment: str = ""
     asked: bool = False
     kin: tuple[str, ...] = ()
+    switches: Switches | None = None
+    off: tuple[str, ...] = ()
 
     def elsewhere(self, environment: str) -> Target:
         """The same in another environment, by the name TARGET@ENVIRONMENT; a compiler of its own."""
         level = replace(self.level, compiler=f"{self.level.compiler}@{environment}")
         return replace(self, name=f"{self.name}@{environment}", environment=environment, level=level)
+
+    def without(self, off: Collection[str]) -> Target:
+        """The same target without these passes, too. Its name says so: tvm-O3~FuseOps~FuseTIR. Raises ValueError for
+        a pass that it has not."""
+        known = self.switches.passes if self.switches else ()
+        unknown = [name for name in off if name not in known]
+        if unknown:
+            raise ValueError(f"{self.name} has no pass {unknown[0]!r} that can be left out; known: {', '.join(known)}")
+        gone = tuple(name for name in known if name in off or name in self.off)
+        return replace(self, name="~".join((self.whole, *gone)), off=gone)
+
+    def complete(self) -> Target:
+        """The same target with all its passes."""
+        return replace(self, name=self.whole, off=())
+
+    @property
+    def whole(self) -> str:
+        """The name of the target with all its passes."""
+        return self.name.split("~")[0]
+
+    @property
+    def label(self) -> str:
+        """What it is counted as: tvm-O3, or tvm-O3~* for whatever tvm-O3 leaves out."""
+        return f"{self.whole}~*" if self.off else self.name
 
     def unsupported(self, graph: Graph) -> str | None:
         """Why this target cannot run the graph, or None. Every reason was written down by somebody."""
@@ -125,7 +154,11 @@ class Target:
             f"PARAMETERS = {types_text((leaf.name, leaf.type) for leaf in leaves.parameters)}",
             f"OUTPUTS = {[(t.dtype, t.shape) for t in outputs]!r}",
         ]
-        return "\n".join(header) + "\n\n\n" + self.dialect.source(graph, load)
+        return self.switched("\n".join(header) + "\n\n\n" + self.dialect.source(graph, load))
+
+    def switched(self, text: str) -> str:
+        """The text of a program, without the passes that this target leaves out."""
+        return self.switches.without(text, self.off) if self.switches and self.off else text
 
     def spoken(self, graph: Graph, load: str, further: Sequence[TensorType] = ()) -> tuple[str, str]:
         """The import lines, and `load` as it has to read where numpy does not know a dtype of the graph, or a further

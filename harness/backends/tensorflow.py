@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.backends import hessians, mapping, tangents
+from harness.backends import hessians, mapping, passes, tangents
 from harness.backends.gradients import TENSORFLOW_EAGER, tensorflow_function
 from harness.backends.target import Level, Target
 from harness.dialects import TENSORFLOW
@@ -126,6 +126,7 @@ TARGETS = (
         symbolic=_SYMBOLIC.format(options="autograph=False"),
         gradient=tensorflow_function("(autograph=False)"),
         modes=_modes("(autograph=False)"),
+        switches=passes.GRAPPLER,
     ),
     Target(
         "tf-xla",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from generators.graph import FLOATS
 from generators.ops.spec import Unsupported
-from harness.backends import hessians, mapping, tangents
+from harness.backends import hessians, mapping, passes, tangents
 from harness.backends.gradients import TORCH_EAGER, torch_compiled
 from harness.backends.rules import INDUCTOR_FAST, TF32_REFUSES, TORCH_TF32
 from harness.backends.target import Level, Target
@@ -212,6 +212,7 @@ TARGETS = (
         symbolic=_SYMBOLIC.format(compiled=_torch_compile("inductor", dynamic=True), to=""),
         gradient=torch_compiled(_torch_compile("inductor")),
         modes=_modes("inductor"),
+        switches=passes.INDUCTOR,
     ),
     Target(
         "torch-inductor-fast",

@@ -3,7 +3,7 @@ approximated functions, and on CUDA by its default pipeline."""
 
 from __future__ import annotations
 
-from harness.backends import gradients
+from harness.backends import gradients, passes
 from harness.backends.rules import TVM_FAST, TVM_FAST_REFUSES
 from harness.backends.target import Level, Target
 from harness.backends.text import before
@@ -132,6 +132,7 @@ TARGETS = (
             stride=4,
             symbolic=symbolic,
             gradient=gradients.tvm(load),
+            switches=passes.tvm(before),
         )
         for level, before in _BEFORE.items()
         for load, symbolic in (_loads(level, before),)

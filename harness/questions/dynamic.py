@@ -75,7 +75,7 @@ def program(target: Target, graph: Graph) -> str:
         f"PARAMETERS = {types_text((i.name, i.type) for i in first.parameters)}",
         f"OUTPUTS = {outputs!r}",
     ]
-    return "\n".join(header) + "\n\n\n" + target.dialect.source(first, load)
+    return target.switched("\n".join(header) + "\n\n\n" + target.dialect.source(first, load))
 
 
 def unsupported(target: Target, graph: Graph) -> str | None:
