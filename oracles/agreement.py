@@ -152,8 +152,7 @@ def kendall(first: np.ndarray, second: np.ndarray) -> float | None:
     wide = [np.where(np.isnan(x), -np.inf, x.astype(np.float64)) for x in (first, second)]
     if any(np.all(x == x[0]) for x in wide):
         return None
-    tau, _ = stats.kendalltau(*wide)  # pyright: ignore[reportGeneralTypeIssues]
-    return float(tau)
+    return float(stats.kendalltau(*wide)[0])  # pyright: ignore[reportArgumentType] (scipy's tuple of floats)
 
 
 def normalised(scores: np.ndarray) -> bool:

@@ -211,7 +211,9 @@ THRESHOLDS: tuple[OpSpec, ...] = (
     ),
     _activation(
         "celu", _celu, {"alpha": one_of(1.0, 0.5, 2.0, 4.0)}, "torch.nn.functional.celu({0}, alpha={alpha})",
-        "tf.where({0} > 0, {0}, {alpha} * tf.math.expm1({0} / {alpha}))", "jax.nn.celu({0}, alpha={alpha})",
+        # the branch that is not taken must not overflow: its gradient is multiplied by 0
+        "tf.where({0} > 0, {0}, {alpha} * tf.math.expm1(tf.where({0} > 0, tf.zeros_like({0}), {0}) / {alpha}))",
+        "jax.nn.celu({0}, alpha={alpha})",
         "celu(bb, {0}, {alpha}, {dtype})", _celu_onnx, result=positive(same_as(0), "alpha"),
     ),
     _activation(

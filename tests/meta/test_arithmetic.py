@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from examples import chain_case
 from planted import planted
+from small_graphs import chain_case
 
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case

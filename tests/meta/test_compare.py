@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from examples import chain_case
+from small_graphs import chain_case
 
 from generators.graph import TensorType
 from generators.ops.bounded import Bounded

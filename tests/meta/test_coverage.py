@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from examples import chain_case
+from small_graphs import chain_case
 from typer.testing import CliRunner
 
 from generators.ops.bounded import Bounded

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from examples import chain_case
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from small_graphs import chain_case
 from typer.testing import CliRunner
 
 from harness import environments, probe, reproducer

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from examples import chain_case
 from planted import FaultyDialect, planted
+from small_graphs import chain_case
 from syrupy.assertion import SnapshotAssertion
 
 from generators import caseio

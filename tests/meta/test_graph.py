@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from examples import F22, F23, chain, chain_case
 from hypothesis import given
 from hypothesis import strategies as st
+from small_graphs import F22, F23, chain, chain_case
 
 from generators import caseio, graph
 from generators.graph import Graph, GraphError, Leaf, Node, TensorType

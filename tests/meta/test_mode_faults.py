@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from asked import drawn
-from examples import chain_case
 from mode_faults import MODES
+from small_graphs import chain_case
 
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, Style, seeded_case

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from examples import chain_case
 from planted import planted
+from small_graphs import chain_case
 
 from harness import probe
 from harness.backends import TARGETS, select

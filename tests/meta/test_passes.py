@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from examples import chain_case
 from pass_faults import FAULTS, PassFault, cases_with
+from small_graphs import chain_case
 from syrupy.assertion import SnapshotAssertion
 
 from generators import caseio
@@ -124,7 +124,9 @@ def test_passes_of_tvm_are_there(lab: Laboratory) -> None:
     """Each name is one that TVM tells an instrument of."""
     target, case = TARGETS["tvm-O3"], chain_case()
     assert target.switches
-    seen = told(lab, target.framework, target.modules, named_by_instrument(target.program(case.graph)), case.arrays)
+    seen = told(
+        lab, target.framework, target.modules, named_by_instrument(target.program(case.graph)), dict(case.arrays)
+    )
     assert set(target.switches.passes) - {passes.LLVM} <= set(seen.split())
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from asked import drawn
-from examples import chain_case
 from question_faults import ASKED
+from small_graphs import chain_case
 
 from generators.graph import FLOATS, Graph, Leaf, Node, TensorType
 from generators.graphs import Case

@@ -90,7 +90,7 @@ def test_a_guilty_element_remains(case: Case) -> None:
 
 
 def test_the_budget_is_kept() -> None:
-    from examples import chain_case
+    from small_graphs import chain_case
 
     runs = 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,7 +46,7 @@ onnxruntime.InferenceSession = Session
 
 
 @pytest.fixture
-def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Environments `wrong` and `worse`, with the present packages and the shim in front of them."""
     pins = 'packages = ["ml_dtypes==0.6.0", "numpy==2.4.6"]\n'
     (tmp_path / "environments.toml").write_text(f"[wrong]\n{pins}[worse]\n{pins}")
