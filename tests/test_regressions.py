@@ -4,13 +4,12 @@ no longer fails is news: a strict expected failure that passes fails the test.""
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from harness import known_issues
+from harness import environments, known_issues
 from harness.cli import KNOWN_ISSUES
 from harness.known_issues import KnownIssue
 from harness.pool import environment
@@ -30,8 +29,9 @@ class StillWrong(AssertionError):
 def test_reproducer(issue: KnownIssue, tmp_path: Path) -> None:
     if not issue.here:
         pytest.skip(f"{issue.id}: shows itself on processors with {issue.cpu} only")
+    elsewhere = {target.environment for target in known_issues.targets_of(issue)}
     result = subprocess.run(
-        [sys.executable, str(FOLDER / issue.id / "reproducer.py")],
+        [environments.interpreter(max(elsewhere, default="")), str(FOLDER / issue.id / "reproducer.py")],
         capture_output=True,
         text=True,
         timeout=300,

@@ -47,7 +47,7 @@ TARGETS = tuple(
     Target(
         f"iree-O{level}",
         "iree",
-        ("onnx", "iree.compiler", "iree.runtime"),
+        ("onnx", "iree", "iree.compiler", "iree.runtime"),
         ONNX,
         _LOAD.replace("LEVEL", f"O{level}"),
         {"iree-base-compiler": "3.13", "iree-base-runtime": "3.13", "onnx": "1.17"},

@@ -44,7 +44,7 @@ TARGETS = tuple(
     Target(
         name,
         "litert",
-        ("tensorflow", "ai_edge_litert.interpreter"),
+        ("tensorflow", "ai_edge_litert", "ai_edge_litert.interpreter"),
         TENSORFLOW,
         _LOAD.replace("RESOLVER", kernels),
         {"ai-edge-litert": "2.3", "tensorflow-cpu|tensorflow": "2.16"},

@@ -31,6 +31,11 @@ REFUSES = {
 """OpenVINO's documentation, "CPU Device", "Supported Model Precision": what is not f32, bf16, f16 or i32 is converted,
 or for quantised operations only; with the inference precision f32, f16 and bf16 are converted, too."""
 
+_DECLINES = {
+    "Unsupported padding mode": "the importer of ONNX does not know this mode of Pad",
+    "No conversion rule found for operations": "the importer of ONNX does not know this operator",
+}
+
 TARGETS = (
     Target(
         "openvino",
@@ -41,7 +46,7 @@ TARGETS = (
         {"openvino": "2026.4", "onnx": "1.17"},
         Level("openvino", 0),
         refuses=REFUSES,
-        declines={"Unsupported padding mode": "the importer of ONNX does not know this mode of Pad"},
+        declines=_DECLINES,
         gradient=Unsupported("OpenVINO does inference only"),
         asked=True,
     ),
