@@ -11,18 +11,21 @@ def convert(source, target):
     model = keras.saving.load_model(source, compile=False, safe_mode=not TRUST)
     zeros = [keras.ops.zeros([dim or 1 for dim in one.shape], one.dtype) for one in model.inputs]
     model(zeros if len(zeros) > 1 else zeros[0])  # an exporter wants a model that was called
-    model.export(target, format={format!r}, verbose=False)
+    model.export(target, format={format!r}, verbose=False{more})
 """
 
 _MODULES = ("tensorflow", "keras")
 _PACKAGES = {"keras": "3.11", "tensorflow-cpu|tensorflow": "2.16"}
 
+_INFINITIES = ", canonicalizing_inf_as_min_max_float=False"
+"""Else the converter to TFLite replaces them on purpose."""
+
 EDGES = tuple(
-    Edge(name, "keras", target, _MODULES, {**_PACKAGES, **more}, _EXPORT.format(format=format_))
-    for name, target, format_, more in (
-        ("keras-savedmodel", "savedmodel", "tf_saved_model", {}),
-        ("keras-onnx", "onnx", "onnx", {"tf2onnx": "1.16"}),
-        ("keras-openvino", "openvino", "openvino", {"openvino": "2025.0"}),
-        ("keras-litert", "tflite", "litert", {}),
+    Edge(name, "keras", target, _MODULES, {**_PACKAGES, **more}, _EXPORT.format(format=format_, more=said))
+    for name, target, format_, more, said in (
+        ("keras-savedmodel", "savedmodel", "tf_saved_model", {}, ""),
+        ("keras-onnx", "onnx", "onnx", {"tf2onnx": "1.16"}, ""),
+        ("keras-openvino", "openvino", "openvino", {"openvino": "2025.0"}, ""),
+        ("keras-litert", "tflite", "litert", {}, _INFINITIES),
     )
 )

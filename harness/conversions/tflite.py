@@ -10,7 +10,9 @@ def convert(source, target):
 
     import tensorflow as tf
 
-    Path(target).write_bytes(tf.lite.TFLiteConverter.from_saved_model(source).convert())
+    converter = tf.lite.TFLiteConverter.from_saved_model(source)
+    converter.canonicalizing_inf_as_min_max_float = False  # else infinities are replaced on purpose
+    Path(target).write_bytes(converter.convert())
 """
 
 _KERAS = """
@@ -21,7 +23,9 @@ def convert(source, target):
     import tensorflow as tf
 
     model = keras.saving.load_model(source, compile=False, safe_mode=not TRUST)
-    Path(target).write_bytes(tf.lite.TFLiteConverter.from_keras_model(model).convert())
+    converter = tf.lite.TFLiteConverter.from_keras_model(model)
+    converter.canonicalizing_inf_as_min_max_float = False  # else infinities are replaced on purpose
+    Path(target).write_bytes(converter.convert())
 """
 
 _SELECT = (

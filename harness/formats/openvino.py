@@ -45,7 +45,18 @@ def check(path: Path) -> str | None:
 
 FORMAT = Format("openvino", ".xml", (".xml",), check)
 
-NARROWS = {"float64": "float32", "int64": "int32", "uint64": "int32", "uint32": "int32"}
-"""What OpenVINO's CPU plugin computes in a narrower dtype (its page on supported inference data types)."""
+NARROWS = {"float64": "float32", **dict.fromkeys(("int64", "uint64", "uint32"), "int32")}
+"""What its CPU plugin computes in a narrower dtype (OpenVINO's documentation, "CPU Device")."""
 
-RUNNERS = (Runner("openvino", "openvino", "openvino", ("openvino",), {"openvino": "2025.0"}, _OPEN, narrows=NARROWS),)
+RUNNERS = (
+    Runner(
+        "openvino",
+        "openvino",
+        "openvino",
+        ("openvino",),
+        {"openvino": "2025.0"},
+        _OPEN,
+        narrows=NARROWS,
+        kin=("openvino",),
+    ),
+)

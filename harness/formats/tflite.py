@@ -53,6 +53,12 @@ _TF_LITE = swapped(
     ),
 )
 
+_KIN = {
+    "BUILTIN": "litert-xnnpack",
+    "BUILTIN_WITHOUT_DEFAULT_DELEGATES": "litert-builtin",
+    "BUILTIN_REF": "litert-reference",
+}
+
 FORMAT = Format("tflite", ".tflite", (".tflite",), begins(b"TFL3", at=4))
 
 RUNNERS = tuple(
@@ -64,6 +70,7 @@ RUNNERS = tuple(
         packages,
         swapped(text, ("Type.BUILTIN", f"Type.{kernels}")),
         reference=kernels == "BUILTIN_REF",
+        kin=(_KIN[kernels],),
     )
     for name, framework, modules, packages, text in (
         ("litert", "litert", ("ai_edge_litert.interpreter",), {"ai-edge-litert": "2.0"}, _OPEN),
