@@ -19,12 +19,18 @@ def convert(source, target):
     openvino.save_model(openvino.convert_model(torch.export.load(source)), target, compress_to_fp16=False)
 """
 
+_SAYS = (
+    (r"No conversion rule found for operations: ([^\n]+)", "no rule for {}"),
+    (r"does not support ([^\n]{1,120})", "it does not support {}"),
+)
 _PACKAGES = {"openvino": "2025.0"}
 
 EDGES = (
     *(
-        Edge(f"openvino-{format_}", format_, "openvino", ("openvino",), _PACKAGES, _CONVERT)
+        Edge(f"openvino-{format_}", format_, "openvino", ("openvino",), _PACKAGES, _CONVERT, refuses=_SAYS)
         for format_ in ("onnx", "savedmodel", "tflite")
     ),
-    Edge("openvino-pt2", "pt2", "openvino", ("openvino", "torch"), {**_PACKAGES, "torch": "2.9"}, _TORCH),
+    Edge(
+        "openvino-pt2", "pt2", "openvino", ("openvino", "torch"), {**_PACKAGES, "torch": "2.9"}, _TORCH, refuses=_SAYS
+    ),
 )
