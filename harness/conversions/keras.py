@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.conversions import openvino, tf2onnx, tflite
 from harness.conversions.edge import Edge
 
 _EXPORT = """
@@ -21,11 +22,19 @@ _INFINITIES = ", canonicalizing_inf_as_min_max_float=False"
 """Else the converter to TFLite replaces them on purpose."""
 
 EDGES = tuple(
-    Edge(name, "keras", target, _MODULES, {**_PACKAGES, **more}, _EXPORT.format(format=format_, more=said))
-    for name, target, format_, more, said in (
-        ("keras-savedmodel", "savedmodel", "tf_saved_model", {}, ""),
-        ("keras-onnx", "onnx", "onnx", {"tf2onnx": "1.16"}, ""),
-        ("keras-openvino", "openvino", "openvino", {"openvino": "2025.0"}, ""),
-        ("keras-litert", "tflite", "litert", {}, _INFINITIES),
+    Edge(
+        name,
+        "keras",
+        target,
+        _MODULES,
+        {**_PACKAGES, **more},
+        _EXPORT.format(format=format_, more=said),
+        refuses=refuses,
+    )
+    for name, target, format_, more, said, refuses in (
+        ("keras-savedmodel", "savedmodel", "tf_saved_model", {}, "", ()),
+        ("keras-onnx", "onnx", "onnx", {"tf2onnx": "1.16"}, "", tf2onnx.LEFT),
+        ("keras-openvino", "openvino", "openvino", {"openvino": "2025.0"}, "", openvino.SAYS),
+        ("keras-litert", "tflite", "litert", {}, _INFINITIES, tflite.SELECT),
     )
 )

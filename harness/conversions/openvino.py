@@ -19,7 +19,7 @@ def convert(source, target):
     openvino.save_model(openvino.convert_model(torch.export.load(source)), target, compress_to_fp16=False)
 """
 
-_SAYS = (
+SAYS = (
     (r"No conversion rule found for operations: ([^\n]+)", "no rule for {}"),
     (r"does not support ([^\n]{1,120})", "it does not support {}"),
 )
@@ -27,10 +27,8 @@ _PACKAGES = {"openvino": "2025.0"}
 
 EDGES = (
     *(
-        Edge(f"openvino-{format_}", format_, "openvino", ("openvino",), _PACKAGES, _CONVERT, refuses=_SAYS)
+        Edge(f"openvino-{format_}", format_, "openvino", ("openvino",), _PACKAGES, _CONVERT, refuses=SAYS)
         for format_ in ("onnx", "savedmodel", "tflite")
     ),
-    Edge(
-        "openvino-pt2", "pt2", "openvino", ("openvino", "torch"), {**_PACKAGES, "torch": "2.9"}, _TORCH, refuses=_SAYS
-    ),
+    Edge("openvino-pt2", "pt2", "openvino", ("openvino", "torch"), {**_PACKAGES, "torch": "2.9"}, _TORCH, refuses=SAYS),
 )

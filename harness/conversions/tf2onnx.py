@@ -31,12 +31,12 @@ def convert(source, target):
 """
 
 _MODULES = ("tensorflow", "tf2onnx")
-_LEFT = ((r"INVALID_GRAPH .* No Op registered for (\w+)", "{} is left as it is"),)
+LEFT = ((r"INVALID_GRAPH .* No Op registered for (\w+)", "{} is left as it is"),)
 """It logs that it has no rule for an operator, and copies it."""
 _PACKAGES = {"tf2onnx": "1.16", "tensorflow-cpu|tensorflow": "2.16", "onnx": "1.17"}
 
 EDGES = (
-    Edge("tf2onnx", "savedmodel", "onnx", _MODULES, _PACKAGES, _SAVED_MODEL, refuses=_LEFT),
-    Edge("tf2onnx-tflite", "tflite", "onnx", _MODULES, _PACKAGES, _TFLITE, refuses=_LEFT),
-    Edge("tf2onnx-keras", "keras", "onnx", _MODULES, _PACKAGES, _KERAS, refuses=_LEFT),
+    Edge("tf2onnx", "savedmodel", "onnx", _MODULES, _PACKAGES, _SAVED_MODEL, refuses=LEFT),
+    Edge("tf2onnx-tflite", "tflite", "onnx", _MODULES, _PACKAGES, _TFLITE, refuses=LEFT),
+    Edge("tf2onnx-keras", "keras", "onnx", _MODULES, _PACKAGES, _KERAS, refuses=LEFT),
 )

@@ -28,14 +28,14 @@ def convert(source, target):
     Path(target).write_bytes(converter.convert())
 """
 
-_SELECT = (
+SELECT = (
     ("(?s)ERROR_NEEDS_FLEX_OPS.*?TF Select ops: ([^\n]+)", "{}: only with TensorFlow's own kernels (TF Select)"),
     ("ERROR_NEEDS_FLEX_OPS", "an operator needs TensorFlow's own kernels (TF Select)"),
 )
 _PACKAGES = {"tensorflow-cpu|tensorflow": "2.16"}
 
 EDGES = (
-    Edge("tflite", "savedmodel", "tflite", ("tensorflow",), _PACKAGES, _SAVED_MODEL, refuses=_SELECT),
+    Edge("tflite", "savedmodel", "tflite", ("tensorflow",), _PACKAGES, _SAVED_MODEL, refuses=SELECT),
     Edge(
         "tflite-keras",
         "keras",
@@ -43,6 +43,6 @@ EDGES = (
         ("tensorflow", "keras"),
         {**_PACKAGES, "keras": "3.0"},
         _KERAS,
-        refuses=_SELECT,
+        refuses=SELECT,
     ),
 )

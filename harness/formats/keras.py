@@ -9,6 +9,8 @@ from harness.formats.format import Format, Runner
 
 WRITE = """
 def write(parameters, path):
+    if () in [shape for _, shape in INPUTS.values()]:
+        raise ValueError("a functional model takes batches, no scalars")
     given = [keras.Input(batch_shape=shape, dtype=dtype, name=name) for name, (dtype, shape) in INPUTS.items()]
     bound = [keras.ops.convert_to_tensor(parameters[name]) for name in PARAMETERS]
     outputs = model(*given, *bound)
@@ -47,7 +49,7 @@ FORMAT = Format(
     (".keras",),
     check,
     writers={"keras": WRITE},
-    refuses=(("ValueError: a functional model", "an output or the whole graph depends on no input"),),
+    refuses=(("ValueError: a functional model", "an input is a scalar, or an output depends on no input"),),
 )
 
 RUNNERS = (
