@@ -169,12 +169,12 @@ def _entry(path: Path, entry: Mapping) -> KnownIssue:
 
 
 def targets_of(issue: KnownIssue) -> list[Target]:
-    """The targets that an entry names, where they are available here and of a version that it names; none where it is
-    of other processors."""
+    """The targets that an entry names, where they are available here and of a version that it names; those that are to
+    be asked for only where it names no others; none where it is of other processors."""
     named = [t for t in TARGETS.values() if issue.here and issue.names(t.name)]
     if issue.here and not named:  # of conversions: the shortest route is enough
         named = [target_of(next(filter(issue.names, listed())))]
-    found = [(target, probe(target)) for target in named]
+    found = [(target, probe(target)) for target in [t for t in named if not t.asked] or named]
     return [target for target, here in found if here.available and issue.applies_to(here.version or "0")]
 
 

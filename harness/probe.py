@@ -13,7 +13,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from harness import environments
+from harness import environments, machine
 from harness.backends import TARGETS, Target
 
 
@@ -33,6 +33,8 @@ def probe(target: Target) -> Availability:
     """Look at the installed distributions; nothing is imported."""
     found, reason = installed(target.packages, target.environment)
     packages = list(target.packages)
+    if reason is None and target.cpu and not machine.has(target.cpu):
+        reason = f"this processor has no {target.cpu}"
     if reason is None and target.device == "cuda":
         built = found[packages[0]] or ""
         reason = None if gpus() else "no CUDA device (nvidia-smi lists none)"

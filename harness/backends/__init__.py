@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from harness.backends import iree, jax, litert, onnxruntime, openvino, tensorflow, torch, tvm
+from harness.backends import iree, jax, litert, onnxruntime, openvino, tensorflow, torch, tvm, tvm_variants
 from harness.backends.target import Level, Target
 from harness.globs import matching
 
-_FILES = (torch, tensorflow, jax, onnxruntime, tvm, litert, openvino, iree)
-_FILES = (torch, tensorflow, jax, onnxruntime, tvm, litert, openvino, iree)
+_FILES = (torch, tensorflow, jax, onnxruntime, tvm, tvm_variants, litert, openvino, iree)
 TARGETS: dict[str, Target] = {target.name: target for file in _FILES for target in file.TARGETS}
 
 

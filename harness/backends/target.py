@@ -42,6 +42,7 @@ class Target:
     declines:  regular expressions of "class: message" of exceptions in which it says that it does not implement
                something -> why: counted as unsupported, not found wrong
     device:    "cpu", or "cuda" for what needs a GPU
+    cpu:       a feature that the processor has to have (as in /proc/cpuinfo; empty: none)
     symbolic:  source of `def compile_once(parameters)`, which compiles `model` with symbolic dimensions and returns
                a function from a size and input arrays to a list of output arrays (empty: there is no such way). It
                may use ARGUMENTS, RESULTS, PARAMETERS and SIZES of the program (`harness/questions/dynamic.py`)
@@ -66,6 +67,7 @@ class Target:
     record: str = ""
     declines: Mapping[str, str] = field(default_factory=dict)
     device: str = "cpu"
+    cpu: str = ""
     symbolic: str = ""
     gradient: str | Unsupported = _UNWRITTEN
     modes: Mapping[str, str] = field(default_factory=dict)

@@ -12,11 +12,11 @@ from harness.dialects import RELAX
 REFUSES: dict[tuple[str, str], str] = {}
 """(operator, dtype) that the dialect can say and TVM has no kernel for."""
 
-_MODULES = ("tvm", "tvm.relax")
-_PACKAGES = {"apache-tvm": "0.25"}
+MODULES = ("tvm", "tvm.relax")
+PACKAGES = {"apache-tvm": "0.25"}
 
 # Passes before the lowering that every level shares.
-_BEFORE = {
+BEFORE = {
     0: "relax.transform.LegalizeOps()",
     1: """relax.transform.CanonicalizeBindings(),
         relax.transform.EliminateCommonSubexpr(),
@@ -109,7 +109,7 @@ def compile_once(parameters):
 """
 
 
-def _loads(level: int, before: str) -> tuple[str, str]:
+def loads(level: int, before: str) -> tuple[str, str]:
     """The texts of load and compile_once at a level."""
     static = _BUILD.format(level=level, before=before, inputs="INPUTS", shape="shape")
     dims = "[n if dim == 'n' else dim for dim in shape]"
@@ -122,10 +122,10 @@ TARGETS = (
         Target(
             f"tvm-O{level}",
             "tvm",
-            _MODULES,
+            MODULES,
             RELAX,
             load,
-            _PACKAGES,
+            PACKAGES,
             Level("tvm", level),
             refuses=REFUSES,
             record="tvm",
@@ -134,16 +134,16 @@ TARGETS = (
             gradient=gradients.tvm(load),
             switches=passes.tvm(before),
         )
-        for level, before in _BEFORE.items()
-        for load, symbolic in (_loads(level, before),)
+        for level, before in BEFORE.items()
+        for load, symbolic in (loads(level, before),)
     ),
     Target(
         "tvm-fast",
         "tvm",
-        _MODULES,
+        MODULES,
         RELAX,
-        _loads(2, f"relax.transform.FastMathTransform(),\n        {_BEFORE[2]}")[0],
-        _PACKAGES,
+        loads(2, f"relax.transform.FastMathTransform(),\n        {BEFORE[2]}")[0],
+        PACKAGES,
         Level("tvm-fast", 0),
         refuses={**REFUSES, **TVM_FAST_REFUSES},
         record="tvm",
@@ -153,10 +153,10 @@ TARGETS = (
     Target(
         "tvm-cuda",
         "tvm-cuda",
-        _MODULES,
+        MODULES,
         RELAX,
         _CUDA,
-        {**_PACKAGES, "cuda-bindings": "12"},  # nvrtc, which compiles the kernels
+        {**PACKAGES, "cuda-bindings": "12"},  # nvrtc, which compiles the kernels
         Level("tvm-cuda", 0),
         refuses=REFUSES,
         record="tvm",

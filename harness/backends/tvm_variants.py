@@ -1,0 +1,134 @@
+"""TVM at its highest level for other processors and vectors, through C, with schedules and layouts, as compiled code in
+place of bytecode, and on a device behind TVM's RPC. For globs that name them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from generators.ops.spec import Unsupported
+from harness.backends import passes
+from harness.backends.target import Level, Target
+from harness.backends.text import swapped
+from harness.backends.tvm import BEFORE, loads
+from harness.backends.tvm import TARGETS as LEVELS
+
+_HIGHEST = next(target for target in LEVELS if target.name == "tvm-O3")
+_LLVM = '{"kind": "llvm", "opt-level": 3}'
+
+
+def _variant(name: str, *changes: tuple[str, str], before: str = BEFORE[3], cpu: str = "") -> Target:
+    """A compiler of its own: tvm-O3 with these passes before the lowering, and with changes in its text."""
+    load, symbolic = (swapped(text, *changes) for text in loads(3, before))
+    return replace(
+        _HIGHEST,
+        name=name,
+        load=load,
+        symbolic=symbolic,
+        level=Level(name, 0),
+        stride=16,
+        cpu=cpu,
+        asked=True,
+        gradient=Unsupported("gradients are asked of tvm-O0 to tvm-O3"),
+        switches=passes.tvm(before),
+    )
+
+
+def _llvm(options: str) -> tuple[str, str]:
+    return _LLVM, f'{{"kind": "llvm", "opt-level": 3, {options}}}'
+
+
+_COMPILE = "tvm.compile(bb.get(), target, relax_pipeline=tvm.transform.Sequential(passes))"
+_COMPILED = (
+    _COMPILE,
+    'relax.build(bb.get(), target, relax_pipeline=tvm.transform.Sequential(passes), exec_mode="compiled")',
+)
+
+_LAYOUT = BEFORE[3].replace(
+    "relax.transform.LegalizeOps()",
+    'relax.transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "HWIO"]}),\n        relax.transform.LegalizeOps()',
+)
+_DLIGHT = BEFORE[3].replace(
+    "relax.transform.FuseTIR()",
+    "relax.transform.FuseTIR(),\n        dlight.ApplyDefaultSchedule(dlight.cpu.GEMV(), dlight.cpu.Reduction())",
+)
+
+_IMPORTED = "    target = tvm.", "    from tvm.s_tir import dlight\n\n    target = tvm."
+
+_MACHINE = "    machine = relax.VirtualMachine(executable, tvm.cpu())\n"
+_DEVICE = '''
+import json
+import os
+import tempfile
+
+from tvm import rpc
+
+
+def device():
+    """A session with the device that DISSENT_TVM_DEVICE names, as HOST:PORT/KEY of a tracker, else with a server
+    process on this machine. All programs of this process share it."""
+    if "kept" not in vars(rpc):
+        named = os.environ.get("DISSENT_TVM_DEVICE", "")
+        try:
+            if named:
+                address, key = named.split("/")
+                host, port = address.split(":")
+                rpc.kept = rpc.connect_tracker(host, int(port)).request(key, session_timeout=3600), None
+            else:
+                from tvm.rpc.server import Server
+
+                server = Server(host="127.0.0.1", port=9190, port_end=9990, silent=True)
+                rpc.kept = rpc.connect("127.0.0.1", server.port), server
+        except Exception as error:
+            raise ImportError(f"no device behind DISSENT_TVM_DEVICE={named!r} (HOST:PORT/KEY): {error}") from error
+    return rpc.kept[0]
+
+
+def load(parameters):{build}
+    remote = device()
+    with tempfile.TemporaryDirectory() as folder:
+        executable.export_library(f"{folder}/model.tar")
+        remote.upload(f"{folder}/model.tar")
+    there = remote.cpu()
+    machine = relax.VirtualMachine(remote.load_module("model.tar"), there)
+
+    def run(*inputs):
+        try:
+            machine.set_input("main", *[tvm.runtime.tensor(x, there) for x in inputs])
+            machine.invoke_stateful("main")
+            return [output.numpy() for output in machine.get_outputs("main")]
+        except BaseException:
+            del rpc.kept  # it may have died: the next program connects anew
+            raise
+
+    return run
+'''
+
+
+def _remote() -> Target:
+    """What DISSENT_TVM_TARGET says, as JSON, is what is compiled for."""
+    load = loads(3, BEFORE[3])[0]
+    build = swapped(load[load.index("\n    bb =") : load.index("\n    def run")], (_MACHINE, ""))
+    build = swapped(build, (_LLVM, f"json.loads(os.environ.get('DISSENT_TVM_TARGET', {_LLVM!r}))"))
+    text = swapped(_DEVICE, ("{build}", build.rstrip()))
+    return replace(
+        _variant("tvm-O3-rpc"),
+        load=text,
+        symbolic="",
+        framework="tvm-rpc",
+        modules=(*_HIGHEST.modules, "tvm.rpc"),
+    )
+
+
+TARGETS = (
+    _variant("tvm-O3-avx2", _llvm('"mcpu": "x86-64-v3"'), cpu="avx2"),
+    _variant("tvm-O3-avx512", _llvm('"mcpu": "x86-64-v4", "vector-width": 512'), cpu="avx512f"),
+    _variant("tvm-O3-vectors", _llvm('"vector-width": 256')),
+    *(_variant(f"tvm-O3-llvm{level}", (_LLVM, f'{{"kind": "llvm", "opt-level": {level}}}')) for level in (0, 1, 2)),
+    _variant("tvm-O3-c", (f"tvm.target.Target({_LLVM})", 'tvm.target.Target("c")')),
+    _variant("tvm-O3-compiled", _COMPILED),
+    _variant("tvm-O3-layout", before=_LAYOUT),
+    _variant(
+        "tvm-O3-dlight", ("    target = tvm.", "    from tvm.s_tir import dlight\n\n    target = tvm."), before=_DLIGHT
+    ),
+    _remote(),
+)
