@@ -52,8 +52,6 @@ _DLIGHT = BEFORE[3].replace(
     "relax.transform.FuseTIR(),\n        dlight.ApplyDefaultSchedule(dlight.cpu.GEMV(), dlight.cpu.Reduction())",
 )
 
-_IMPORTED = "    target = tvm.", "    from tvm.s_tir import dlight\n\n    target = tvm."
-
 _MACHINE = "    machine = relax.VirtualMachine(executable, tvm.cpu())\n"
 _DEVICE = '''
 import json

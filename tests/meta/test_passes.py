@@ -22,12 +22,14 @@ from harness.campaign import Campaign
 from harness.findings import Finding, Store, failure_text
 from harness.guilty_pass import Shown, find
 from harness.laboratory import Laboratory
-from harness.pool import Job, Limits, Pool
+from harness.pool import Job, Limits, Pool, ProgramError
+from harness.probe import probe
 from harness.reduce import Budget
 from oracles.outcome import Value
 
 ROOT = Path(__file__).parents[2]
 TEN = tuple("abcdefghij")
+NIGHTLY = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +108,7 @@ def test_targets_without_passes_by_name() -> None:
 
 
 SWITCHED = tuple(
-    pytest.param(name, marks=pytest.mark.nightly) if target.stride > 4 else name
+    pytest.param(name, marks=NIGHTLY) if target.stride > 4 else name
     for name, target in TARGETS.items()
     if target.switches
 )
@@ -225,6 +227,28 @@ def onnxruntime_folder() -> str:
     assert spec is not None
     assert spec.submodule_search_locations
     return f"{spec.submodule_search_locations[0]}/capi"
+
+
+FEW = ("tvm-O3-avx2", "tvm-O3-c")
+VARIANTS = [target.name for target in select("tvm-O3-*") if probe(target).available]
+
+
+@pytest.mark.parametrize("name", [name if name in FEW else pytest.param(name, marks=NIGHTLY) for name in VARIANTS])
+def test_other_settings_of_tvm_are_right(name: str, lab: Laboratory) -> None:
+    assert lab.judge(chain_case(), [TARGETS[name]]).verdicts[name].status in ("agree", "within_bound_only")
+
+
+def test_they_run_only_where_asked_for() -> None:
+    assert not set(VARIANTS) & {target.name for target in select("*")}
+    assert "tvm-O3-c" in {target.name for target in select("tvm-*")}
+
+
+def test_a_device_that_cannot_be_reached_is_no_finding(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISSENT_TVM_DEVICE", "nowhere")
+    lab.pool.fresh("tvm-rpc")
+    with pytest.raises(ProgramError, match="no device behind DISSENT_TVM_DEVICE='nowhere'"):
+        lab.judge(chain_case(), [TARGETS["tvm-O3-rpc"]])
+    lab.pool.fresh("tvm-rpc")
 
 
 CAUSES = {
