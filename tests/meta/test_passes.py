@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from pass_faults import FAULTS, PassFault, cases_with
+from planted import planted
 from small_graphs import chain_case
 from syrupy.assertion import SnapshotAssertion
 
@@ -234,8 +235,10 @@ VARIANTS = [target.name for target in select("tvm-O3-*") if probe(target).availa
 
 
 @pytest.mark.parametrize("name", [name if name in FEW else pytest.param(name, marks=NIGHTLY) for name in VARIANTS])
-def test_other_settings_of_tvm_are_right(name: str, lab: Laboratory) -> None:
-    assert lab.judge(chain_case(), [TARGETS[name]]).verdicts[name].status in ("agree", "within_bound_only")
+def test_other_settings_of_tvm_right_and_wrong(name: str, lab: Laboratory) -> None:
+    wrong = planted("neg", "relax.op.abs({right})", of=name)
+    found = lab.judge(chain_case(), [TARGETS[name], wrong]).verdicts
+    assert (found[name].status, found["planted"].status) == ("agree", "mismatch")
 
 
 def test_they_run_only_where_asked_for() -> None:
