@@ -19,7 +19,7 @@ from harness.formats import FORMATS, RUNNERS, Format, Runner, runners_of
 LONGEST = 3
 """So many edges a drawn route has at most."""
 
-_STEPS = '''
+ORDERED = '''
 def ordered(ports, names):
     """The names in the order in which the model has what they name: by name, as most tools leave it; where names are
     lost, by the number that TensorFlow gives in their place; else as they are, since other tools keep the order."""
@@ -34,8 +34,10 @@ def ordered(ports, names):
     matches = [re.fullmatch(numbered, name) or re.fullmatch(numbered, port[0]) for name, port in zip(found, ports)]
     numbers = [int(next(filter(None, match.groups()), 0)) if match else -1 for match in matches]
     return [names[i] for i in numbers] if sorted(numbers) == list(range(len(names))) else names
+'''
+"""How the inputs and outputs of a converted model are told apart."""
 
-
+_STEPS = """
 def load(parameters):
     import os
     import shutil
@@ -67,7 +69,7 @@ def load(parameters):
         return [results[given.index(name)] for name in wanted] if given else results  # too few or too many
 
     return run
-'''
+"""
 """What follows `write`, `convert_1`, … and `open_model` in the program of a route."""
 
 _KIN = {"keras": "tf-graph", "torch": "torch-export", "tensorflow": "tf-graph", "jax": "jax-jit", "onnx": "ort-disable"}
@@ -126,6 +128,7 @@ def _text(route: Route) -> str:
         *(swapped(edge.convert, ("def convert(", f"def convert_{i}(")) for i, edge in enumerate(route.edges, 1)),
         route.runner.open,
         f"FILES = {files!r}\nSTEPS = [{steps}]",
+        ORDERED,
         _STEPS,
     ]
     return "\n\n\n".join(part.strip("\n") for part in parts)

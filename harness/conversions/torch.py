@@ -22,7 +22,7 @@ def convert(source, target):
     import torch
 
     program = torch.export.load(source)
-    module = program.module()
+    module = program.module().requires_grad_(False)  # a weight that has a gradient is no constant
 
     class Traced(torch.nn.Module):  # not a submodule: what torch.export returns refuses the mode that is set for all
         def forward(self, *inputs):

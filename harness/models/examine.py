@@ -67,7 +67,9 @@ def examine(options: Options, progress: Callable[[str], None] = lambda told: Non
         derived = reference.derive(
             pool, (given.path, given.format), _onnx(files), told.outputs, sets, options.seed, options.trust
         )
-        runs = measure(pool, variants, sets, options.rounds, options.seed, options.warm_up, options.trust, progress)
+        runs = measure(
+            pool, variants, told, sets, options.rounds, options.seed, options.warm_up, options.trust, progress
+        )
     results = assemble(
         given, told.inputs, told.outputs, derived, runs, [*refusals, *absent], options.seed, options.rounds,
         versions(variants),

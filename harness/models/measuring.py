@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.formats.opening import program
+from harness.conversions.route import ORDERED
+from harness.formats.opening import Signature, program
 from harness.models.inputs import Sets
 from harness.models.variants import Variant
 from harness.pool import Job, Pool
@@ -25,15 +26,19 @@ def load(parameters):
 
     kept = sys.modules.setdefault("opened_models", types.ModuleType("opened_models")).__dict__
     if KEY not in kept:
-        kept[KEY] = open_model(PATH)[2]
-    call = kept[KEY]
+        kept[KEY] = open_model(PATH)
+    inputs, outputs, call = kept[KEY]
+    taken = ordered(inputs, INPUTS)
+    given = ordered(outputs, OUTPUTS) if len(outputs) == len(OUTPUTS) else None  # too few or too many are told as such
 
     def run(*inputs):
+        arrays = [dict(zip(INPUTS, inputs))[name] for name in taken]
         for _ in range(WARM_UP):
-            call(*inputs)
+            call(*arrays)
         started = time.perf_counter()
-        outputs = call(*inputs)
-        return [np.array(time.perf_counter() - started), *outputs]
+        results = call(*arrays)
+        seconds = np.array(time.perf_counter() - started)
+        return [seconds, *([results[given.index(name)] for name in OUTPUTS] if given else results)]
 
     return run
 """
@@ -56,18 +61,21 @@ class Run:
         return all(isinstance(outcome, Value) for outcome in self.outcomes)
 
 
-def job_of(variant: Variant, arrays: Sequence[np.ndarray], warm_up: int, trust: bool) -> Job:
-    """One call of a variant. The first array that comes back is the time that it took."""
-    names = [f"x{place}" for place in range(len(arrays))]
+def job_of(variant: Variant, ports: Signature, arrays: Sequence[np.ndarray], warm_up: int, trust: bool) -> Job:
+    """One call of a variant. ports: of the model as it was given, in whose order arrays are and results come back; the
+    first array that comes back is the time that it took."""
     runner, path = variant.runner, variant.file.path
+    names, outputs = ([port.name for port in side] for side in (ports.inputs, ports.outputs))
     opened = program(runner, path, names, trust).rpartition("\ndef load(")[0]
-    settings = f"KEY = {runner.name + ' ' + str(path)!r}\nWARM_UP = {warm_up}\n"
-    return Job(runner.framework, runner.modules, f"{opened}{settings}{_LOAD}", dict(zip(names, arrays, strict=True)))
+    settings = f"OUTPUTS = {outputs!r}\nKEY = {runner.name + ' ' + str(path)!r}\nWARM_UP = {warm_up}\n"
+    text = f"{opened}{settings}{ORDERED}\n{_LOAD}"
+    return Job(runner.framework, runner.modules, text, dict(zip(names, arrays, strict=True)))
 
 
 def measure(
     pool: Pool,
     variants: Sequence[Variant],
+    ports: Signature,
     sets: Sets,
     rounds: int,
     seed: int,
@@ -80,14 +88,14 @@ def measure(
     for run in runs:
         progress(run.variant.name)
         for arrays in sets:
-            (outcome,) = pool.run([job_of(run.variant, arrays, 0, trust)])
+            (outcome,) = pool.run([job_of(run.variant, ports, arrays, 0, trust)])
             run.outcomes.append(Value(outcome.outputs[1:], outcome.cpu) if isinstance(outcome, Value) else outcome)
     draw = random.Random(seed)
     for number in range(rounds):
         timed = [run for run in runs if run.complete and run.stopped is None]
         for run in draw.sample(timed, len(timed)):
             progress(f"round {number + 1} of {rounds}: {run.variant.name}")
-            (outcome,) = pool.run([job_of(run.variant, sets[0], warm_up, trust)])
+            (outcome,) = pool.run([job_of(run.variant, ports, sets[0], warm_up, trust)])
             if isinstance(outcome, Value):
                 run.seconds.append(float(outcome.outputs[0]))
                 run.repeats.append(outcome.outputs[1:])

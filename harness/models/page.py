@@ -33,6 +33,7 @@ SCALE = ((0.0, "#f3f7fb"), (0.28, "#fdd49e"), (0.56, "#e34a33"), (0.8, "#7f0000"
 """Of how far two are from agreeing, 0 to 1, by MISSING, which is what a missing result is drawn as."""
 WORDED = 15
 """Most variants of which a heat map has its numbers in the cells; of more they show under the pointer."""
+_TICKS = [part * 10**power for power in range(-4, 5) for part in (1, 2, 5)]
 _CONFIG = {"displaylogo": False, "displayModeBar": False}
 
 
@@ -194,7 +195,8 @@ def times(results: Results) -> str:
         font={"size": 12},
         xaxis={
             "type": "log", "title": f"median time / that of {escape(results.rows[0].variant.name)}",
-            "gridcolor": "#e3e3e3", "automargin": True, "fixedrange": True, "dtick": "D2", "tickangle": 0,
+            "gridcolor": "#e3e3e3", "automargin": True, "fixedrange": True, "tickvals": _TICKS, "tickangle": 0,
+            "ticktext": [f"{tick:g}" for tick in _TICKS],
         },
         yaxis={"autorange": "reversed", "automargin": True, "dtick": 1, "fixedrange": True, "gridcolor": "#f2f2f2"},
     )  # fmt: skip

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from harness.formats import RUNNERS
-from harness.formats.opening import Port
+from harness.formats.opening import Port, Signature
 from harness.models import onnx_noise_helpers as noisy
 from harness.models.inputs import drawn
 from harness.models.measuring import measure
@@ -59,7 +59,7 @@ def verdicts(pool: Pool, network: str, faults: list[str], folder: Path) -> tuple
         files[fault] = folder / f"{network} {fault}.onnx"
         onnx.save(model, files[fault])
     variants = [Variant(ModelFile(path, "onnx"), RUNNERS.get(name, RUNNERS["ort-all"])) for name, path in files.items()]
-    runs = measure(pool, variants, sets, 0, 0)
+    runs = measure(pool, variants, Signature(tuple(inputs), tuple(outputs)), sets, 0, 0)
     return reference, {
         name: judge(reference.expected[0], run.outcomes[0]) for name, run in zip(files, runs, strict=True)
     }
