@@ -271,15 +271,17 @@ class Campaign:
         )
 
     def _save(self, finding: Finding, target: Target, case: Case) -> Finding:
-        return self.store.save(finding, self.lab.question, target, case)
+        outcome = self.lab.outcomes([(target, case)], confirm=False)[0] if self.lab.question.observe else None
+        return self.store.save(finding, self.lab.question, target, case, outcome)
 
     def _votes(self, case: Case) -> Examination:
         """The case on every target of the campaign."""
         return self.lab.judge(case, self.targets, confirm=False)
 
     def _twin(self, target: Target, case: Case) -> str | None:
-        """The status of the same case in float64 on the same target; None where it has nothing narrower."""
-        twin = float64_twin(case)
+        """The status of the same case in float64 on the same target; None where it has nothing narrower, or
+        what runs is quantised."""
+        twin = None if self.lab.question.observe else float64_twin(case)
         return self.verdict(target, twin).status if twin else None
 
 

@@ -23,14 +23,13 @@ from harness import coverage as covered
 from harness import hunt as hunting
 from harness.backends import Target, select
 from harness.cells import dtypes_of, involved, representatives
-from harness.conversions.route import listed, target_of
 from harness.conversions_cli import conversions
 from harness.dialects import DIALECTS
 from harness.environments_cli import env
-from harness.globs import matching
 from harness.laboratory import Laboratory
 from harness.model_cli import model
 from harness.pool import HarnessError, Limits, Pool
+from harness.quantise_cli import quantise
 from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
 from harness.study_cli import study
@@ -59,18 +58,26 @@ app.command()(train)
 app.command()(versions)
 app.command()(conversions)
 app.command()(model)
+app.command()(quantise)
 app.add_typer(study, name="study")
 app.add_typer(env, name="env")
 
 
-def usable(patterns: str) -> list[Target]:
-    """Targets (or routes of conversions, whose names have a /) that match and are available; those that are off are
-    named with the reason."""
+def voters_of(question: Question) -> list[Target]:
+    """Who is asked about a finding: all that a question can be asked of, or where each has to be named, all that run
+    graphs."""
+    return select("*", question.targets) or select("*")
+
+
+def usable(patterns: str, question: Question = FORWARD) -> list[Target]:
+    """Targets of a question that match and are available; those that are off are named with the reason."""
     try:
-        routes = "/" in patterns
-        chosen = [target_of(name) for name in matching(patterns, listed(), "route")] if routes else select(patterns)
+        chosen = select(patterns, question.targets)
     except ValueError as error:
         raise fail(str(error)) from error
+    if not chosen:
+        example = next(iter(question.targets))
+        raise fail(f"targets of the question {question.name!r} have to be named: {example}, say, or globs of such")
     on = []
     for target in chosen:
         status = probe.probe(target)
@@ -179,8 +186,7 @@ def hunt(
     json_file: Json = None,
 ) -> None:
     """Draw random graphs, run them on every target, judge, minimise and keep what disagrees."""
-    asked(question)
-    chosen = usable(target_globs)
+    chosen = usable(target_globs, asked(question))
     try:
         duration = seconds_of(budget)
         issues = known_issues.load(issues_file)
@@ -207,7 +213,7 @@ def hunt(
         question=question,
         favoured=favoured,
         passes=passes,
-        voters=tuple(target for target in select("*") if probe.probe(target).available),
+        voters=tuple(t for t in voters_of(QUESTIONS[question]) if probe.probe(t).available),
     )
     console.print(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}", highlight=False)
     started = time.monotonic()
@@ -250,7 +256,7 @@ def replay(
 ) -> None:
     """Run a stored case again on all targets and judge it."""
     asking = asked(question)
-    chosen = usable(target_globs)
+    chosen = usable(target_globs, asking)
     case = load_case(file)
     try:
         with Pool() as pool:

@@ -12,7 +12,7 @@ from generators.graphs import Case
 from generators.ops.bounded import Bounded, leaf
 from harness.backends import Target
 from harness.laboratory import Laboratory
-from oracles import arithmetic, forward, reference, verdict
+from oracles import arithmetic, forward, reference
 from oracles.compare import compare
 from oracles.discrepancy import Discrepancy
 from oracles.outcome import Value
@@ -89,7 +89,7 @@ def _guilty(
     outcomes = lab.outcomes([(target, one) for one in alone])
     guilty = []
     for node, one, outcome in zip(nodes, alone, outcomes, strict=True):
-        discrepancy = verdict.judge(lab.question.expected(target, one), outcome).discrepancy
+        discrepancy = lab.question.judge(target, lab.question.expected(target, one), outcome).discrepancy
         if discrepancy:
             guilty.append(Guilt(node, one, discrepancy))
     return guilty

@@ -21,6 +21,7 @@ from harness.backends import Target
 from harness.files import locked, replace_text
 from harness.question import Question, exhibit
 from oracles.discrepancy import SYMPTOMS, Discrepancy
+from oracles.outcome import Outcome
 from oracles.verdict import normalized
 
 
@@ -131,10 +132,13 @@ class Store:
         with self._locked():
             shutil.rmtree(self.root / name, ignore_errors=True)
 
-    def save(self, finding: Finding, question: Question, target: Target, case: Case) -> Finding:
-        """Write (or rewrite) the folder of a finding of `target`. Returns it with its path and the count kept."""
+    def save(
+        self, finding: Finding, question: Question, target: Target, case: Case, outcome: Outcome | None = None
+    ) -> Finding:
+        """Write (or rewrite) the folder of a finding of `target`. Returns it with its path and the count kept.
+        outcome: of a run, for a question that judges by it."""
         folder = self.root / finding.fingerprint
-        shown = exhibit(question, target, case)
+        shown = exhibit(question, target, case, outcome)
         with self._locked():
             old = self.get(finding.fingerprint)
             finding = replace(finding, path=str(folder))

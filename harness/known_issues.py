@@ -18,13 +18,13 @@ from generators.graph import TensorType
 from generators.graphs import Case
 from generators.ops import OPS
 from harness import machine, reproducer
-from harness.backends import TARGETS, Target
-from harness.conversions.route import listed, target_of
+from harness.backends import Target
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.probe import probe
 from harness.question import FORWARD, exhibit
 from harness.questions import QUESTIONS
+from harness.questions.conversion import CONVERSION
 from oracles.discrepancy import SYMPTOMS, Discrepancy
 
 _KEYS = {
@@ -143,14 +143,14 @@ def _entry(path: Path, entry: Mapping) -> KnownIssue:
     for symptom in entry["symptoms"]:
         if symptom not in SYMPTOMS:
             raise KnownIssueError(f"{where}: unknown symptom {symptom!r}")
-    for glob in entry["targets"]:
-        if not any(fnmatchcase(name, glob) for name in (listed() if "/" in glob else TARGETS)):
-            raise KnownIssueError(f"{where}: no target matches {glob!r}")
     for glob in entry["operators"]:
         if not any(fnmatchcase(name, glob) for name in OPS):
             raise KnownIssueError(f"{where}: no operator matches {glob!r}")
     if entry.get("oracle", FORWARD.name) not in QUESTIONS:
         raise KnownIssueError(f"{where}: unknown oracle {entry['oracle']!r}; there are {', '.join(QUESTIONS)}")
+    for glob in entry["targets"]:
+        if not any(fnmatchcase(name, glob) for name in QUESTIONS[entry.get("oracle", FORWARD.name)].targets):
+            raise KnownIssueError(f"{where}: no target matches {glob!r}")
     try:
         SpecifierSet(entry.get("versions", ""))
     except InvalidSpecifier as error:
@@ -171,10 +171,11 @@ def _entry(path: Path, entry: Mapping) -> KnownIssue:
 def targets_of(issue: KnownIssue) -> list[Target]:
     """The targets that an entry names, where they are available here and of a version that it names; those that are to
     be asked for only where it names no others; none where it is of other processors."""
-    named = [t for t in TARGETS.values() if issue.here and issue.names(t.name)]
-    if issue.here and not named:  # of conversions: the shortest route is enough
-        named = [target_of(next(filter(issue.names, listed())))]
-    found = [(target, probe(target)) for target in [t for t in named if not t.asked] or named]
+    named = [t for t in QUESTIONS[issue.oracle].targets.values() if issue.here and issue.names(t.name)]
+    prompt = [target for target in named if not target.asked]
+    if issue.oracle == CONVERSION.name:  # the shortest route is enough
+        named = named[:1]
+    found = [(target, probe(target)) for target in prompt or named]
     return [target for target, here in found if here.available and issue.applies_to(here.version or "0")]
 
 
@@ -223,7 +224,9 @@ def write_reproducers(lab: Laboratory, issues: Sequence[KnownIssue], cases: Path
             if found:
                 own.mkdir(parents=True, exist_ok=True)
                 title = f"{issue.id}: {SYMPTOMS[found.symptom].__name__} of {target.name}"
-                shown = exhibit(QUESTIONS[issue.oracle], target, case)
+                question = QUESTIONS[issue.oracle]
+                outcome = Laboratory(lab.pool, question).outcomes([(target, case)])[0] if question.observe else None
+                shown = exhibit(question, target, case, outcome)
                 # alone, it imports the framework in that time, too
                 seconds = issue.seconds + 30 if issue.seconds else lab.pool.limits.seconds
                 reproducer.write(own, shown, found.symptom, title, seconds)

@@ -14,7 +14,7 @@ from harness.backends import Target
 from harness.coverage import Coverage
 from harness.pool import Job, Pool
 from harness.question import FORWARD, Question
-from oracles import levels, verdict
+from oracles import levels
 from oracles.compare import Expected
 from oracles.outcome import Outcome, Rejected, Unsupported, Value
 from oracles.verdict import Verdict
@@ -92,7 +92,7 @@ class Laboratory:
         answers = self.outcomes([(target, case) for target in targets], confirm)
         outcomes = {target.name: answer for target, answer in zip(targets, answers, strict=True)}
         with self.clock("judge"):
-            verdicts = {t.name: verdict.judge(self._of(t, case, expected), outcomes[t.name]) for t in targets}
+            verdicts = {t.name: self.question.judge(t, self._of(t, case, expected), outcomes[t.name]) for t in targets}
             for high, low in level_pairs(targets, outcomes):
                 if (verdicts[high.name].status, verdicts[low.name].status) != ("agree", "agree"):
                     continue  # a wrong one is reported as such, and may be of another shape

@@ -3,19 +3,22 @@ the reproducer works on any question; `harness/questions/` gathers them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from generators.graph import Graph
 from generators.graphs import PLAIN, Case, Style
 from generators.inputs import Arrays
 from generators.ops import DRAWN, STEPPED_OPS
 from harness import probe
-from harness.backends import Target
+from harness.backends import TARGETS, Target
+from harness.backends.target import types_listed
+from harness.backends.text import swapped
 from oracles import arithmetic, forward
 from oracles.arithmetic import Arithmetic
 from oracles.compare import Expected
-from oracles.outcome import Rejected
+from oracles.outcome import Outcome, Rejected, Value
+from oracles.verdict import Observation, Verdict, judge
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,10 @@ class Question:
     ran:         the graph that runs in place of a drawn one: the same names, other dtypes
     resizes:     are there runs at other sizes than the graph's, 0 among them?
     untried:     operators that it draws only where asked for: what it allows them is not derived, or not tried
-    ruled:       `expect` of a target whose arithmetic has rules of its own; without it such targets are not asked"""
+    ruled:       `expect` of a target whose arithmetic has rules of its own; without it such targets are not asked
+    observe:     for programs that return what they computed on the way: each step judged given the observed one
+                 before it. Which outputs there are is known only then, so that the program says OUTPUTS = []
+    targets:     what can be asked, by name"""
 
     name: str
     expect: Callable[[Case], Expected]
@@ -51,10 +57,18 @@ class Question:
     resizes: bool = False
     untried: frozenset[str] = frozenset()
     ruled: Callable[[Case, Arithmetic], Expected] | None = None
+    observe: Callable[[Target, Value], Observation] | None = None
+    targets: Mapping[str, Target] = field(default_factory=lambda: TARGETS, hash=False)
 
     def expected(self, target: Target, case: Case) -> Expected:
         """What a run of the case on this target is judged against."""
         return self.ruled(case, target.rules) if target.rules and self.ruled else self.expect(case)
+
+    def judge(self, target: Target, expected: Expected, outcome: Outcome) -> Verdict:
+        """What is made of an outcome."""
+        if self.observe and isinstance(outcome, Value):
+            return self.observe(target, outcome).verdict
+        return judge(expected, outcome)
 
     def why_not(self, target: Target, graph: Graph) -> str | None:
         """Why a target is not asked, or None."""
@@ -80,22 +94,31 @@ class Question:
 @dataclass(frozen=True)
 class Exhibit:
     """All that a person needs to run a case again: the text that ran and its modules, what it was given, what a
-    correct run returns, and with which versions it ran."""
+    correct run returns, and with which versions it ran. observed: is that known for one run only, whose outputs may be
+    others in another version?"""
 
     program: str
     modules: tuple[str, ...]
     arrays: Arrays
     expected: Expected
     versions: str
+    observed: bool = False
 
 
-def exhibit(question: Question, target: Target, case: Case) -> Exhibit:
-    """The case as this question has it run on the target."""
+def exhibit(question: Question, target: Target, case: Case, outcome: Outcome | None = None) -> Exhibit:
+    """The case as this question has it run on the target. outcome: of a run, for a question that judges by it."""
     program = question.program(target, case.graph)
     versions = ", ".join(f"{name} {version}" for name, version in probe.versions([target]).items())
     if target.environment:
         versions += f" (environment {target.environment})"
-    return Exhibit(program, target.modules, question.arrays(case), question.expected(target, case), versions)
+    arrays = question.arrays(case)
+    if not question.observe:
+        return Exhibit(program, target.modules, arrays, question.expected(target, case), versions)
+    expected = Expected((), (), ())
+    if isinstance(outcome, Value):
+        expected = question.observe(target, outcome).expected
+        program = swapped(program, ("OUTPUTS = []", f"OUTPUTS = {types_listed(expected.types)}"))
+    return Exhibit(program, target.modules, arrays, expected, versions, observed=True)
 
 
 FORWARD = Question(forward.NAME, forward.expect, traces=True, ruled=arithmetic.expect)

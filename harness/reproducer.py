@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.backends.text import swapped
 from harness.question import Exhibit
 from oracles.discrepancy import SYMPTOMS
 
@@ -115,6 +116,18 @@ if __name__ == "__main__":
 """
 
 
+_COUNT = """        print(f"reproduced: {len(outputs)} outputs instead of {len(OUTPUTS)}")
+        return 1
+"""
+_ANOTHER = """        if SYMPTOM == "rejected":
+            print("not reproduced")
+            return 0
+        print(f"not available: the model has {len(outputs)} values here, not {len(OUTPUTS)}")
+        return 77
+"""
+"""In place of it, where what a program returns is known for one run only."""
+
+
 def write(
     folder: Path,
     shown: Exhibit,
@@ -150,7 +163,8 @@ def write(
             'ALLOWED = [DATA[f"ALLOWED_{i}"] for i in range(len(OUTPUTS))]',
         ]
     text = PROLOGUE.format(title=title, versions=shown.versions, modules=list(shown.modules))
-    text += shown.program + _DATA.format(data="\n".join(lines)) + WRONG + _MAIN
+    main = swapped(_MAIN, (_COUNT, _ANOTHER)) if shown.observed else _MAIN
+    text += shown.program + _DATA.format(data="\n".join(lines)) + WRONG + main
     path = folder / "reproducer.py"
     path.write_text(text, encoding="utf-8")
     return path

@@ -26,6 +26,14 @@ class Verdict:
     undetermined: int = 0
 
 
+@dataclass(frozen=True)
+class Observation:
+    """The judgement of a run that shows what it computed on the way, and what its outputs should have been."""
+
+    verdict: Verdict
+    expected: Expected
+
+
 def judge(expected: Expected, outcome: Outcome) -> Verdict:
     """One outcome. Whatever is not a value that agrees, or an unsupported that was written down, is a
     discrepancy: a missing result is a failure."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
 from harness.backends import iree, jax, litert, onnxruntime, openvino, tensorflow, torch, tvm, tvm_variants
@@ -12,21 +13,21 @@ _FILES = (torch, tensorflow, jax, onnxruntime, tvm, tvm_variants, litert, openvi
 TARGETS: dict[str, Target] = {target.name: target for file in _FILES for target in file.TARGETS}
 
 
-def select(patterns: str) -> list[Target]:
+def select(patterns: str, among: Mapping[str, Target] = TARGETS) -> list[Target]:
     """Targets whose names match one of the comma-separated globs, in order, then those without passes that are named
     after a ~ (tvm-O3~FuseOps); those that are to be `asked` for by name are not among what `*` chooses. Raises
     ValueError for a glob that matches nothing, and for a pass that is not there."""
     listed = [glob.strip() for glob in patterns.split(",")]
     whole = [glob for glob in listed if "~" not in glob]
-    chosen = matching(",".join(whole), TARGETS, "target") if whole else ()
+    chosen = matching(",".join(whole), among, "target") if whole else ()
     named = [glob for glob in whole if glob != "*"]
-    found = [name for name in chosen if not TARGETS[name].asked or any(fnmatchcase(name, glob) for glob in named)]
+    found = [name for name in chosen if not among[name].asked or any(fnmatchcase(name, glob) for glob in named)]
     without = [
-        TARGETS[name].without(off)
+        among[name].without(off)
         for glob, *off in (glob.split("~") for glob in listed if "~" in glob)
-        for name in matching(glob, TARGETS, "target")
+        for name in matching(glob, among, "target")
     ]
-    return [*(TARGETS[name] for name in found), *without]
+    return [*(among[name] for name in found), *without]
 
 
 __all__ = ["TARGETS", "Level", "Target", "select"]

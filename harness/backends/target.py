@@ -154,7 +154,7 @@ class Target:
             "# name: (dtype, shape), in the order that the model takes them",
             f"INPUTS = {types_text(inputs.items())}",
             f"PARAMETERS = {types_text((leaf.name, leaf.type) for leaf in leaves.parameters)}",
-            f"OUTPUTS = {[(t.dtype, t.shape) for t in outputs]!r}",
+            f"OUTPUTS = {types_listed(outputs)}",
         ]
         return self.switched("\n".join(header) + "\n\n\n" + self.dialect.source(graph, load))
 
@@ -174,6 +174,11 @@ class Target:
             for plain, said in self.dialect.bfloat16.items():
                 load = load.replace(plain, said)
         return imports, load
+
+
+def types_listed(types: Iterable[TensorType]) -> str:
+    """Types in order, as Python source."""
+    return repr([(t.dtype, t.shape) for t in types])
 
 
 def types_text(pairs: Iterable[tuple[str, TensorType]]) -> str:

@@ -173,6 +173,7 @@ def target_of(name: str) -> Target:
             for dtype, narrow in route.runner.narrows.items()
         },
         environment=next((edge.environment for edge in route.edges if edge.environment), ""),
+        asked=True,
         kin=(_KIN[dialect], *route.runner.kin),
     )
 
@@ -212,6 +213,11 @@ def routes(longest: int = LONGEST) -> Iterator[Route]:
 def listed() -> tuple[str, ...]:
     """Names of all routes that a person may ask for: with every runner of the last file; the shorter ones first."""
     return tuple(name for route in routes() for name in (route.name, *(other.name for other in route.others)))
+
+
+def all_routes() -> dict[str, Target]:
+    """Every route that a person may ask for, by name."""
+    return {name: target_of(name) for name in listed()}
 
 
 def shortest(edge: Edge) -> Route | None:

@@ -12,6 +12,7 @@ from harness.questions.jvp import JVP
 from harness.questions.layouts import LAYOUTS
 from harness.questions.metamorphic import METAMORPHIC
 from harness.questions.policy import POLICY
+from harness.questions.quantisers import QUANTISERS
 from harness.questions.quantized import QUANTIZED
 from harness.questions.repeat import REPEAT
 from harness.questions.vmap import VMAP
@@ -32,6 +33,7 @@ QUESTIONS: dict[str, Question] = {
         POLICY,
         QUANTIZED,
         CONVERSION,
+        QUANTISERS,
     )
 }
 """By the name that findings and known issues carry, and that `--question` takes."""

@@ -7,7 +7,7 @@ import re
 
 from generators.graphs import WIDE
 from harness.backends import Target
-from harness.conversions.route import route_of
+from harness.conversions.route import all_routes, route_of
 from harness.question import FORWARD, Question
 from oracles import forward
 from oracles.outcome import Rejected
@@ -47,4 +47,5 @@ CONVERSION = Question(
     inherits=(FORWARD.name,),
     traces=True,
     style=WIDE,
+    targets=all_routes(),
 )

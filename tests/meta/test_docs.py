@@ -44,6 +44,7 @@ def test_every_file_of_the_rooms_is_explained() -> None:
         ROOT / "harness/backends": {"target"},
         ROOT / "harness/formats": {"format", "opening", "archive"},
         ROOT / "harness/conversions": {"edge", "route", "passages", "matrix"},
+        ROOT / "harness/quantisers": {"quantiser", "cases"},
     }
     for room in ("generators", "oracles", "harness"):
         for path in (ROOT / room).rglob("*.py"):

@@ -1,0 +1,123 @@
+"""Drawn graphs through quantisers: what came of them, counted by path."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from generators.graphs import Case, seeded_case
+from harness.campaign import Campaign, operators_for
+from harness.findings import Finding
+from harness.quantisers import Quantiser
+from harness.questions.quantisers import QUANTISERS, judged
+from oracles import quantised_model, verdict
+from oracles.compare import Expected
+from oracles.outcome import Unsupported, Value
+from oracles.quantised_model import Judgement
+
+NOTHING = Expected((), (), ())
+"""What is expected of a run that returned nothing."""
+
+
+@dataclass
+class Row:
+    """Figures of one path. cases: drawn; agreed: of those that ran; wrong: cases with a discrepancy that nothing known
+    explains; excused: with a known one; refused: cases by the documented reason; tensors: judged, exact, near, real
+    and checked (`Judgement`); skipped: tensors by the operator that is not recomputed; losses: of cases whose
+    inputs do not saturate"""
+
+    cases: int = 0
+    agreed: int = 0
+    undetermined: int = 0
+    wrong: int = 0
+    excused: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    tensors: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    losses: list[Mapping[str, float | None]] = field(default_factory=list)
+
+    def add(self, judgement: Judgement) -> None:
+        """Count what an oracle made of one run."""
+        for key in ("judged", "exact", "near", "real", "checked", "elements", "undetermined"):
+            self.tensors[key] += getattr(judgement, key)
+        self.skipped += judgement.skipped
+        if judgement.loss:
+            self.losses.append(judgement.loss)
+
+    def typical(self, key: str) -> float | None:
+        """The median of a figure of accuracy over the cases that have it."""
+        found = [loss[key] for loss in self.losses if loss.get(key) is not None]
+        return median(found) if found else None  # type: ignore[type-var]
+
+    def to_json(self) -> dict:
+        return {
+            **{key: getattr(self, key) for key in ("cases", "agreed", "undetermined", "wrong", "excused")},
+            "tensors": dict(self.tensors),
+            "refused": dict(self.refused.most_common()),
+            "not_judged": dict(self.skipped.most_common()),
+            "loss": {key: self.typical(key) for key in ("max_error", "mean_error", "sqnr_db", "top1")},
+        }
+
+
+@dataclass
+class Tally:
+    """All rows by path, and findings by fingerprint."""
+
+    rows: dict[str, Row] = field(default_factory=lambda: defaultdict(Row))
+    findings: dict[str, Finding] = field(default_factory=dict)
+
+
+def drawn(seed: int, index: int, paths: Sequence[Quantiser], max_nodes: int) -> Case:
+    """Case number `index`: of operators that one of the paths can express, in the roles of a trained model."""
+    operators = [name for name in QUANTISERS.drawn if any(operators_for(path, (name,)) for path in paths)]
+    return QUANTISERS.prepare(seeded_case(seed, index, max_nodes, operators, QUANTISERS.style))
+
+
+def turns(paths: Sequence[Quantiser]) -> list[Quantiser]:
+    """Who is asked, case by case, over and over: each path, or slow ones once in `stride` rounds."""
+    rounds = max(path.stride for path in paths)
+    return [path for number in range(rounds) for path in paths if number % path.stride == 0]
+
+
+def examine(
+    campaign: Campaign, paths: Sequence[Quantiser], seed: int, cases: int | None, max_nodes: int
+) -> Iterator[Tally]:
+    """Case after case, each on one of the paths; the figures so far after each. cases: how many (None: no end)."""
+    tally = Tally(rows=defaultdict(Row, {path.name: Row() for path in paths}))
+    listed = turns(paths)
+    for index in range(cases) if cases else itertools.count():
+        try:
+            _one(campaign, listed[index % len(listed)], drawn(seed, index, paths, max_nodes), tally)
+        except Exception as error:  # a bug of ours: it has to be found again
+            error.add_note(f"case {index} of seed {seed}")
+            raise
+        yield tally
+
+
+def _one(campaign: Campaign, path: Quantiser, case: Case, tally: Tally) -> None:
+    """One case on one path: count what came of it, and see to a discrepancy."""
+    row = tally.rows[path.name]
+    (outcome,) = campaign.lab.outcomes([(path, case)])
+    row.cases += 1
+    if isinstance(outcome, Unsupported):
+        row.refused[outcome.why] += 1
+        return
+    if isinstance(outcome, Value):
+        judgement = judged(path, outcome)
+        row.add(judgement)
+        found = quantised_model.verdict(judgement)
+    else:
+        found = verdict.judge(NOTHING, outcome)
+    if found.discrepancy is None:
+        row.agreed += found.status == "agree"
+        row.undetermined += found.status == "undetermined"
+        return
+    rest = campaign.unexplained(path, case, found.discrepancy)
+    finding = campaign.investigate(path, *rest) if rest else None
+    row.wrong += finding is not None
+    row.excused += finding is None
+    if finding:
+        tally.findings[finding.fingerprint] = finding

@@ -1,0 +1,41 @@
+"""A quantiser: how a drawn graph is quantised by a framework's own tool, and who judges the model that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from zlib import crc32
+
+from generators.graph import Graph
+from harness.backends.target import Target
+from oracles.quantised_model import Judgement, Record
+
+
+def _nobody(record: Record) -> Judgement:
+    raise NotImplementedError("a quantiser without a judge")
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiser(Target):
+    """A target whose `load` calibrates, quantises and runs, and returns what the helper function `recorded` makes of
+    the quantised model and all its values. It may use INPUTS, PARAMETERS, RESULTS (the types of the graph's outputs)
+    and SHARE (how much of the inputs is in the samples to calibrate on: below 1 some values saturate).
+
+    judge:    recomputes what the record says, without the framework
+    refusals: what of an exception (a regular expression) says that it is a documented limit -> which
+    allows:   what the judge accepts beside one right level, and for what reason"""
+
+    judge: Callable[[Record], Judgement] = _nobody
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    allows: str = ""
+
+    def program(self, graph: Graph) -> str:
+        """The text that quantises and runs. What it returns depends on the model, so that OUTPUTS is empty."""
+        results = [(graph.types[name].dtype, graph.types[name].shape) for name in graph.outputs]
+        load = f"RESULTS = {results!r}\nSHARE = {share(graph)}\n\n\n" + self.load.strip()
+        return self.text(graph, load, {}, [])
+
+
+def share(graph: Graph) -> float:
+    """For a quarter of the graphs the samples have half of the inputs' range."""
+    return 0.5 if crc32(str(graph).encode()) % 4 == 0 else 1.0

@@ -1,0 +1,55 @@
+"""Does a model that a framework's own quantiser wrote compute what its integers say?"""
+
+from __future__ import annotations
+
+import re
+
+from generators.graph import Graph
+from harness.backends import Target
+from harness.quantisers import QUANTISERS as PATHS
+from harness.quantisers import Quantiser
+from harness.quantisers.cases import STYLE, concerns, prepare
+from harness.question import Question
+from oracles import forward, quantised_model
+from oracles.outcome import Rejected, Value
+from oracles.verdict import Observation
+
+
+def judged(target: Target, outcome: Value) -> quantised_model.Judgement:
+    """What the path's oracle makes of a run."""
+    assert isinstance(target, Quantiser), f"{target.name} is no quantiser"
+    return target.judge(quantised_model.read(outcome.outputs))
+
+
+def observe(target: Target, outcome: Value) -> Observation:
+    """The same as a verdict, with what the outputs should have been."""
+    found = judged(target, outcome)
+    return Observation(quantised_model.verdict(found), quantised_model.expected(found, outcome.outputs))
+
+
+def unsupported(target: Target, graph: Graph) -> str | None:
+    """A quantiser needs numbers to calibrate on."""
+    if any(type_.size == 0 for type_ in graph.types.values()):
+        return "an empty tensor has no range"
+    return target.unsupported(graph)
+
+
+def refusal(target: Target, outcome: Rejected) -> str | None:
+    """Why an exception of the quantiser is one that it documents, or None."""
+    assert isinstance(target, Quantiser), f"{target.name} is no quantiser"
+    text = f"{outcome.kind}: {outcome.message}"
+    return next((why for pattern, why in target.refusals.items() if re.search(pattern, text)), None)
+
+
+QUANTISERS = Question(
+    "quantisers",
+    forward.expect,
+    program=lambda target, graph: target.program(graph),
+    unsupported=unsupported,
+    prepare=prepare,
+    refusal=refusal,
+    style=STYLE,
+    concerns=concerns,
+    observe=observe,
+    targets=PATHS,
+)

@@ -1,0 +1,334 @@
+"""What TFLite's quantised operators owe, by its specification of 8-bit quantisation
+(https://ai.google.dev/edge/litert/models/quantization_spec) and the arithmetic of its reference kernels: integers are
+rescaled by multipliers of 31 bits (MultiplyByQuantizedMultiplier), of 15 bits where accumulators have 64, and rounded
+to the nearest, half up or away from zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from generators.ops.bounded import Bounded
+from oracles.integers import LIMITS, UNIT, Levels, along, away, dequantised, known, quantised, settled
+from oracles.quantised_model import NotRecomputed, Operation, Real, Values
+from oracles.real import accumulated, applied, exactly, fixed, number, whole
+
+Array = np.ndarray
+_NONE, _RELU, _RELU1, _RELU6 = range(4)
+
+
+@dataclass(frozen=True)
+class Quantisation:
+    """Scales and zero points of a tensor, along an axis where there are several."""
+
+    scale: Array
+    zero: Array
+    axis: int
+
+    def spread(self, rank: int) -> tuple[Array, Array]:
+        """Both in a shape that goes with a tensor's."""
+        return along(self.scale, rank, self.axis), along(self.zero, rank, self.axis)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A node with what is known of its tensors. given: how each operand is quantised (None: it is not); made: the same
+    of the result; seen: the result as observed, for its shape and dtype; fast: may kernels scale real numbers as they
+    like (built-in ones multiply by reciprocals, and scale the zero point apart)?"""
+
+    node: Operation
+    operands: Sequence[Real | None]
+    given: Sequence[Quantisation | None]
+    made: Quantisation | None
+    seen: Array
+    fast: bool
+
+    def levels(self, place: int) -> tuple[Array, Array, Array]:
+        """An operand as whole numbers without their zero point, with its scale and its zero point."""
+        array, how = fixed(whole(self.operands[place])), self.given[place]
+        if how is None:
+            raise NotRecomputed(f"{self.node.op} of integers without a scale")
+        scale, zero = how.spread(array.ndim)
+        return array - zero, scale, zero
+
+    def result(self) -> tuple[float, float, str]:
+        """Scale, zero point and dtype of the result."""
+        if self.made is None or self.made.scale.size != 1:
+            raise NotRecomputed(f"{self.node.op} to real numbers")
+        return float(self.made.scale[0]), float(self.made.zero[0]), str(self.seen.dtype)
+
+    def limits(self) -> tuple[float, float]:
+        """What levels the fused activation leaves."""
+        scale, zero, dtype = self.result()
+        least, most = LIMITS[dtype]
+        kind = self.node.attrs.get("fusedActivationFunction", _NONE)
+        low, high = {_NONE: (None, None), _RELU: (0, None), _RELU1: (-1, 1), _RELU6: (0, 6)}[kind]
+        least = least if low is None else max(least, zero + float(away(np.asarray(low / scale))))
+        return least, most if high is None else min(most, zero + float(away(np.asarray(high / scale))))
+
+    def settle(self, position: Array, slack: Array | float) -> Levels:
+        """Levels of the result at these positions."""
+        _, zero, dtype = self.result()
+        return settled(position, np.asarray(slack), np.asarray(zero), dtype, away, self.limits())
+
+
+def computer(tensors: Mapping[str, Quantisation], fast: bool) -> Callable:
+    """What a node returns (`quantised_model.Compute`), by how tensors are quantised."""
+
+    def compute(node: Operation, operands: Sequence[Real | None], index: int, seen: Values) -> Real:
+        if node.op not in OPERATORS:
+            raise NotRecomputed(node.op)
+        name = node.results[index]
+        call = Call(node, operands, [tensors.get(o) for o in node.operands], tensors.get(name), seen[name], fast)
+        return OPERATORS[node.op](call)
+
+    return compute
+
+
+def _fixed_point(call: Call, accumulator: Array, factor: Array) -> Levels:
+    """A sum rescaled by a multiplier of fixed point."""
+    position = accumulator * factor
+    wide = call.seen.dtype == np.int16
+    slack = np.abs(position) * (2.0**-15 if wide else 2.0**-29) + np.minimum(0.5, np.abs(factor))
+    return call.settle(position, slack)
+
+
+def _product(call: Call, total: Array, weight_scale: Array) -> Real:
+    """What convolutions and products share: a bias of scale s_x s_w, and the result's scale."""
+    scale, _, _ = call.result()
+    _, x_scale, _ = call.levels(0)
+    if len(call.operands) > 2 and call.operands[2] is not None:
+        total = total + fixed(whole(call.operands[2]))
+    return _fixed_point(call, total, x_scale * weight_scale / scale)
+
+
+def _padding(call: Call, sizes: Sequence[int], kernel: Sequence[int], stride: list[int], rate: list[int]) -> list[int]:
+    """In front and behind of SAME (0) or VALID padding."""
+    front, behind = [], []
+    for size, k, s, r in zip(sizes, kernel, stride, rate, strict=True):
+        total = max((-(-size // s) - 1) * s + (k - 1) * r + 1 - size, 0) if call.node.attrs["padding"] == 0 else 0
+        front.append(total // 2)
+        behind.append(total - total // 2)
+    return [*front, *behind]
+
+
+def _window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> dict:
+    attrs = call.node.attrs
+    stride = [attrs["strideH"], attrs["strideW"]]
+    rate = [attrs.get("dilationHFactor", 1), attrs.get("dilationWFactor", 1)]
+    return {"stride": stride, "dilation": rate, "padding": _padding(call, sizes, kernel, stride, rate)}
+
+
+def _channels_first(array: Array) -> Array:
+    return np.moveaxis(array, -1, 1)
+
+
+def _conv(call: Call) -> Real:
+    x, w = _channels_first(call.levels(0)[0]), _channels_first(call.levels(1)[0])
+    attrs = {**_window(call, x.shape[2:], w.shape[2:]), "groups": x.shape[1] // w.shape[1]}
+    total = np.moveaxis(accumulated("conv2d", x, w, attrs), 1, -1)
+    return _product(call, total, np.reshape(call.levels(1)[1], -1))
+
+
+def _depthwise(call: Call) -> Real:
+    x, w = _channels_first(call.levels(0)[0]), np.moveaxis(call.levels(1)[0], (3, 0), (0, 1))
+    attrs = {**_window(call, x.shape[2:], w.shape[2:]), "groups": x.shape[1]}
+    total = np.moveaxis(accumulated("conv2d", x, w, attrs), 1, -1)
+    return _product(call, total, np.reshape(call.levels(1)[1], -1))
+
+
+def _fully_connected(call: Call) -> Real:
+    x, w = call.levels(0)[0], call.levels(1)[0]
+    total = accumulated("matmul", x.reshape(-1, w.shape[1]), np.ascontiguousarray(w.T))
+    found = _product(call, total, np.reshape(call.levels(1)[1], -1))
+    return found.map(lambda v: v.reshape(call.seen.shape))
+
+
+def _batch_matmul(call: Call) -> Real:
+    x, w = call.levels(0)[0], call.levels(1)[0]
+    x = np.swapaxes(x, -1, -2) if call.node.attrs.get("adjX") else x
+    w = np.swapaxes(w, -1, -2) if call.node.attrs.get("adjY") else w
+    return _product(call, accumulated("matmul", x, w), call.levels(1)[1])
+
+
+def _added(sign: int) -> Callable[[Call], Real]:
+    """Both operands are shifted left by 20 bits (15 for 16 bits), and rescaled to twice the greater scale first."""
+
+    def compute(call: Call) -> Real:
+        (a, s, _), (b, t, _), (scale, _, dtype) = call.levels(0), call.levels(1), call.result()
+        step = 2 * np.maximum(s, t) / scale * 2.0 ** -(15 if dtype == "int16" else 20)
+        position = (a * s + sign * b * t) / scale
+        slack = 2 * step + (np.abs(a) * s + np.abs(b) * t) / scale * 2.0**-28
+        return call.settle(position, slack)
+
+    return compute
+
+
+def _multiplied(call: Call) -> Real:
+    (a, s, _), (b, t, _), (scale, _, _) = call.levels(0), call.levels(1), call.result()
+    position = a * b * (s * t / scale)
+    return call.settle(position, np.abs(position) * 2.0**-29 + np.minimum(0.5, s * t / scale))
+
+
+def _function(name: str, quantum: float = 0.0) -> Callable[[Call], Real]:
+    """A function of real numbers between dequantising and quantising. quantum: what fixed point may lose."""
+
+    def compute(call: Call) -> Real:
+        if isinstance(call.operands[0], Bounded):
+            raise NotRecomputed(f"{call.node.op} of real numbers")
+        if call.seen.dtype == np.int16:
+            raise NotRecomputed(f"{call.node.op} of 16 bits")
+        (x, s, _), (scale, _, _) = call.levels(0), call.result()
+        attrs = {"axis": -1} if name == "softmax" else {}
+        value = x * s
+        real = applied(name, (Bounded(value, 2.0**-22 * np.abs(value), "float32"),), attrs)
+        return call.settle(real.value / scale, real.error / scale + quantum + 2.0**-22 * np.abs(real.value / scale))
+
+    return compute
+
+
+def _leaky_relu(call: Call) -> Real:
+    (x, s, _), (scale, _, _) = call.levels(0), call.result()
+    factor = s / scale * np.where(x < 0, float(np.float32(call.node.attrs["alpha"])), 1.0)
+    return _fixed_point(call, x, factor)
+
+
+def _pool(name: str) -> Callable[[Call], Real]:
+    """Of levels as they are: the greatest; or the mean, rounded to the nearest, half away from zero. Padding is no
+    part of a window."""
+
+    def compute(call: Call) -> Real:
+        x, attrs = fixed(whole(call.operands[0])), call.node.attrs
+        kernel = [attrs["filterHeight"], attrs["filterWidth"]]
+        how = {**_window(call, x.shape[1:3], kernel), "kernel": kernel}
+        n = len(kernel)
+        front, behind = np.array(how["padding"][:n]), np.array(how["padding"][n:])
+        if (front != behind).any():
+            raise NotRecomputed(f"{call.node.op} with padding that differs")
+        how["padding"] = front.tolist()
+        if name == "avg_pool2d":
+            how.pop("dilation")
+            how["count_include_pad"] = False
+        value = np.moveaxis(applied(name, (exactly(_channels_first(x)),), how).value, 1, -1)
+        return settled(value, np.zeros(()), np.zeros(()), str(call.seen.dtype), away, call.limits())
+
+    return compute
+
+
+def _mean(call: Call) -> Real:
+    (x, s, _), (scale, _, _) = call.levels(0), call.result()
+    axes = tuple(int(a) % x.ndim for a in np.reshape(fixed(call.operands[1]), -1))
+    factor = s / scale
+    position = x.mean(axes).reshape(call.seen.shape) * factor
+    return call.settle(position, 2.0**-14 * np.abs(position) + 0.5)
+
+
+def _quantize(call: Call) -> Real:
+    """Of real numbers: a quotient of float32, rounded half away from zero; of levels: rescaled."""
+    scale, zero, dtype = call.result()
+    x = call.operands[0]
+    if isinstance(x, Bounded):
+        return quantised(x, np.asarray(scale), np.asarray(zero), dtype, away, reciprocal=call.fast)
+    levels, s, _ = call.levels(0)
+    return _fixed_point(call, levels, s / scale)
+
+
+def _dequantize(call: Call) -> Bounded:
+    x = call.operands[0]
+    if isinstance(x, Bounded):  # float16
+        return Bounded(x.value, np.zeros(x.value.shape), "float32")
+    how = call.given[0]
+    if how is None:
+        raise NotRecomputed("DEQUANTIZE without a scale")
+    q, (scale, zero) = whole(x), how.spread(whole(x).low.ndim)
+    found = dequantised(q, scale, zero)
+    return replace(found, error=3 * UNIT * (np.abs(q.middle) + np.abs(zero)) * scale) if call.fast else found
+
+
+def _same_levels(call: Call) -> Real:
+    """The operand, whose levels mean the same in the result."""
+    x, a, b = call.operands[0], call.given[0], call.made
+    if x is None or (a is None) != (b is None):
+        raise NotRecomputed(f"{call.node.op} that quantises")
+    if a and b and not (np.array_equal(a.scale, b.scale) and np.array_equal(a.zero, b.zero)):
+        raise NotRecomputed(f"{call.node.op} between two scales")
+    return x
+
+
+def _moved(layout: Callable[[Call, Array], Array]) -> Callable[[Call], Real]:
+    return lambda call: _same_levels(call).map(lambda v: layout(call, v))
+
+
+def _padded(call: Call) -> Real:
+    x, pads = _same_levels(call), fixed(call.operands[1]).astype(int)
+    filled = call.made.zero[0] if call.made else 0.0
+    if len(call.operands) > 2:
+        filled = fixed(call.operands[2]).reshape(())
+    if isinstance(x, Levels):
+        return x.map(lambda v: np.pad(v, pads, constant_values=filled))
+    return Bounded(np.pad(x.value, pads, constant_values=filled), np.pad(x.error, pads), x.dtype)
+
+
+def _sliced(call: Call, v: Array) -> Array:
+    begin, size = (fixed(o).astype(int) for o in call.operands[1:3])
+    return v[tuple(slice(b, None if n < 0 else b + n) for b, n in zip(begin, size, strict=True))]
+
+
+def _transposed(call: Call, v: Array) -> Array:
+    return np.transpose(v, fixed(call.operands[1]).astype(int))
+
+
+def _joined(call: Call) -> Real:
+    parts = [whole(o) for o in call.operands]
+    for how in call.given:
+        if how is None or call.made is None or how.scale[0] != call.made.scale[0] or how.zero[0] != call.made.zero[0]:
+            raise NotRecomputed("CONCATENATION of several scales")
+    axis = call.node.attrs["axis"]
+    return known(np.concatenate([fixed(p) for p in parts], axis).astype(call.seen.dtype))
+
+
+def _relu(call: Call) -> Real:
+    (x, s, _), (scale, zero, dtype) = call.levels(0), call.result()
+    least, most = LIMITS[dtype]
+    low, high = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0)}[call.node.op]
+    least = max(least, zero + float(away(np.asarray(low / scale))))
+    most = min(most, zero + float(away(np.asarray(high / scale)))) if np.isfinite(high) else most
+    slack = np.abs(x * s / scale) * 2.0**-15 + np.minimum(0.5, s / scale)
+    return settled(x * s / scale, slack, np.asarray(zero), dtype, away, (least, most))
+
+
+def _number_only(name: str) -> Callable[[Call], Real]:
+    return lambda call: applied(name, [number(o) for o in call.operands])
+
+
+OPERATORS: dict[str, Callable[[Call], Real]] = {
+    "CONV_2D": _conv,
+    "DEPTHWISE_CONV_2D": _depthwise,
+    "FULLY_CONNECTED": _fully_connected,
+    "BATCH_MATMUL": _batch_matmul,
+    "ADD": _added(1),
+    "SUB": _added(-1),
+    "MUL": _multiplied,
+    "LOGISTIC": _function("sigmoid"),
+    "TANH": _function("tanh"),
+    "SOFTMAX": _function("softmax", 1.0),
+    "HARD_SWISH": _function("hard_swish", 1.0),
+    "LEAKY_RELU": _leaky_relu,
+    "MAX_POOL_2D": _pool("max_pool2d"),
+    "AVERAGE_POOL_2D": _pool("avg_pool2d"),
+    "MEAN": _mean,
+    "RELU": _relu,
+    "RELU6": _relu,
+    "QUANTIZE": _quantize,
+    "DEQUANTIZE": _dequantize,
+    "CONCATENATION": _joined,
+    "RESHAPE": _moved(lambda call, v: v.reshape(call.seen.shape)),
+    "SQUEEZE": _moved(lambda call, v: v.reshape(call.seen.shape)),
+    "EXPAND_DIMS": _moved(lambda call, v: v.reshape(call.seen.shape)),
+    "TRANSPOSE": _moved(_transposed),
+    "SLICE": _moved(_sliced),
+    "PAD": _padded,
+    "PADV2": _padded,
+}

@@ -1,0 +1,35 @@
+"""Do models that frameworks' own quantisers write compute what their integers say?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness import known_issues, probe
+from harness.campaign import Campaign
+from harness.cli import KNOWN_ISSUES
+from harness.findings import Store
+from harness.laboratory import Laboratory
+from harness.pool import Pool
+from harness.quantisation import Tally, examine
+from harness.quantisers import QUANTISERS
+from harness.questions.quantisers import QUANTISERS as QUESTION
+
+FRAMEWORKS = sorted({path.framework for path in QUANTISERS.values()})
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_quantisers(framework: str, pool: Pool, tmp_path: Path) -> None:
+    """Drawn graphs through every path of a framework. Kernels differ from processor to processor, so that this is a
+    hunt, and no gate."""
+    paths = [p for p in QUANTISERS.values() if p.framework == framework and probe.probe(p).available]
+    if not paths:
+        pytest.skip(f"{framework} is not available")
+    campaign = Campaign(Laboratory(pool, QUESTION), paths, Store(tmp_path), known_issues.load(KNOWN_ISSUES))
+    tally = Tally()
+    for latest in examine(campaign, paths, 0, 40 * len(paths), 8):
+        tally = latest
+    assert all(row.tensors["judged"] for row in tally.rows.values())
+    assert not tally.findings, "\n".join(finding.message for finding in tally.findings.values())
