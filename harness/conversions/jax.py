@@ -55,8 +55,11 @@ def convert(source, target):
         called = jax2tf.call_tf(lambda *values: function(**dict(zip(names, values))), has_side_effects=False)
         return called(*arrays.values())
 
-    specs = {
-        name: jax.ShapeDtypeStruct(spec.shape.as_list(), spec.dtype.as_numpy_dtype) for name, spec in inputs.items()
+    specs = {  # a dimension that varies is 1: what is exported has no symbol for it
+        name: jax.ShapeDtypeStruct(
+            [1 if dim is None else dim for dim in spec.shape.as_list()], spec.dtype.as_numpy_dtype
+        )
+        for name, spec in inputs.items()
     }
     exported = export.export(jax.jit(apply), platforms=["cpu"])(**specs)
     Path(target).write_bytes(exported.serialize())

@@ -40,6 +40,6 @@ EDGES = (
         {"onnx2torch": "1.5", "onnx": "1.17", "torch": "2.9"},
         _CONVERT,
         environment="onnx2torch",
-        refuses=((r"NotImplementedError: Converter is not implemented \(OperationDescription\((.*?)\)\)", "no {}"),),
+        refuses=((r"Converter is not implemented .*operation_type='(\w+)', version=(\d+)", "no {} of version {}"),),
     ),
 )
