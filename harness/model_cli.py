@@ -46,6 +46,7 @@ def model(
     runs: Annotated[int, typer.Option(min=0, help="Timed rounds; intervals need 5 at least.")] = 10,
     warm_up: Annotated[int, typer.Option(min=0, help="Calls before each timed one.")] = 1,
     iterations: Annotated[int, typer.Option(min=1, help="Sets of inputs that are drawn.")] = 4,
+    layers: Annotated[bool, typer.Option("--layers", help="Errors by layer also where nothing deviates.")] = False,
     input_shapes: Annotated[
         list[str] | None, typer.Option(metavar="NAME:[1,3,224,224]", help="Where the signature leaves sizes open.")
     ] = None,
@@ -70,8 +71,8 @@ def model(
     try:
         options = Options(
             path, folder, inputs, preprocess, target_globs, depth if conversions else 0, edges, runs, warm_up,
-            iterations, shapes_of(input_shapes or ()), span_of(val_range) if val_range else None, weights, seed, trust,
-            replace(LIMITS, seconds=timeout, threads=threads),
+            iterations, layers, shapes_of(input_shapes or ()), span_of(val_range) if val_range else None, weights,
+            seed, trust, replace(LIMITS, seconds=timeout, threads=threads),
         )  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
@@ -107,6 +108,8 @@ def show(results: Results) -> None:
     print_wide(table)
     for row in results.deviating:
         console.print(f"{row.variant.name}: {row.status}: {row.message}", markup=False, highlight=False, soft_wrap=True)
+    for one in results.layers:
+        console.print(f"{one.variant}: {page.blamed(one)}", markup=False, highlight=False, soft_wrap=True)
     for regression in results.regressions:
         console.print(f"slower by {regression.kind}: {regression}", style="yellow", markup=False, highlight=False)
     print_counts("refused: {count}", (f"{one.what}: {one.why}" for one in results.refusals))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from harness.formats import runners_of
 from harness.formats.opening import FormatError, recognise, signature, unavailable
 from harness.models import factories, inputs, reference
 from harness.models.converting import convert_all, variants_of
 from harness.models.inputs import PREPROCESSING, Sets
+from harness.models.localising import Layers, can, layers_of
 from harness.models.measuring import Run, measure
 from harness.models.results import Results, assemble
 from harness.models.variants import ModelFile, Variant
@@ -38,6 +41,7 @@ class Options:
     rounds: int = 0
     warm_up: int = 1
     iterations: int = 1
+    layers: bool = False
     shapes: Mapping[str, Sequence[int]] | None = None
     span: tuple[float, float] | None = None
     weights: Path | None = None
@@ -70,11 +74,34 @@ def examine(options: Options, progress: Callable[[str], None] = lambda told: Non
         runs = measure(
             pool, variants, told, sets, options.rounds, options.seed, options.warm_up, options.trust, progress
         )
-    results = assemble(
-        given, told.inputs, told.outputs, derived, runs, [*refusals, *absent], options.seed, options.rounds,
-        versions(variants),
-    )  # fmt: skip
+        results = assemble(
+            given, told.inputs, told.outputs, derived, runs, [*refusals, *absent], options.seed, options.rounds,
+            versions(variants),
+        )  # fmt: skip
+        results = replace(results, layers=_layers(pool, options, results, _onnx(files), sets[0], progress))
     return results, runs, sets
+
+
+def _layers(
+    pool: Pool,
+    options: Options,
+    results: Results,
+    right: tuple[Path, str] | None,
+    arrays: Sequence[np.ndarray],
+    progress: Callable[[str], None],
+) -> tuple[Layers, ...]:
+    """Errors by layer of the variants that deviate and that can be looked at; where `options.layers` says so and none
+    does, of the first one."""
+    rows = [row for row in results.rows if can(row.variant)]
+    chosen = [row.variant for row in rows if row.status == "mismatch"]
+    if options.layers and not chosen:
+        chosen = [row.variant for row in rows if row.status == "agree"][:1]
+    found = []
+    if right:
+        for variant in chosen:
+            progress(f"layers of {variant.name}")
+            found.append(layers_of(pool, right[0], variant, arrays))
+    return tuple(found)
 
 
 def _given(pool: Pool, options: Options) -> tuple[ModelFile, Sequence]:

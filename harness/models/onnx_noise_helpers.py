@@ -223,6 +223,10 @@ def _amplitude(node, kind, inputs, y, context):
         below = np.abs(x - x.max(axis=axis, keepdims=True))
         parts = below + 6 + np.sqrt(x.shape[axis])
         return parts * np.abs(y) if kind == "Softmax" else parts + np.abs(y)
+    if kind in ("Sigmoid", "HardSigmoid"):  # as (1 + tanh(x / 2)) / 2, what is far below 1 loses its digits
+        return ROUNDINGS[kind] * np.abs(y) + 2
+    if kind in ("Gelu", "Swish", "HardSwish", "Mish", "Softplus", "Elu", "Selu"):  # the same of x
+        return ROUNDINGS[kind] * np.abs(y) + 2 * np.minimum(np.abs(x), 1 + np.abs(y))
     return ROUNDINGS.get(kind, 1) * np.abs(y)
 
 
@@ -274,6 +278,80 @@ def monte_carlo(model, inputs, runs, seed):
     for name in evaluator.output_names:
         results += [np.asarray(states[0][name]), np.stack([state[name] for state in states[1:]])]
     return [*results, np.array(narrow)]
+
+
+LAYER = 8.0
+"""Standard deviations of a node's own noise that it may err by, given its inputs."""
+
+
+def all_values(model):
+    """The model with the result of every node as a further output, where that is a tensor."""
+    model = shape_inference.infer_shapes(model)
+    known = {item.name for item in model.graph.output}
+    types = {item.name: item for item in model.graph.value_info}
+    for name in [name for node in model.graph.node for name in node.output]:
+        if name and name not in known and (name not in types or types[name].type.HasField("tensor_type")):
+            model.graph.output.append(types.get(name) or onnx.ValueInfoProto(name=name))
+    return model
+
+
+def layer_errors(model, inputs, seen):
+    """What each node of the model adds and shows, in its order: (name, operator, output), (added, excess, shown).
+    added: the greatest error of the output that a run gave, beside a float64 evaluation of the node on the inputs that
+    the run gave it, by the output's greatest value; excess: the same by what rounding may do there; shown: beside an
+    evaluation of everything before it. NaN: not judged, since the run does not show it. seen: the run's values by
+    name; constants are the model's own."""
+    units, evaluator = units_of(model), ReferenceEvaluator(widened(model))
+    wide = [array.astype(np.float64) if _floating(array) else array for array in inputs]
+    clean = {"": None, **dict(zip(evaluator.input_names, wide)), **evaluator.rt_inits_}
+    given = dict(clean)
+    last, told, figures = last_uses(evaluator), [], []
+    for place, node in enumerate(evaluator.rt_nodes_):
+        outputs = evaluated(node, [clean[name] for name in node.input], clean)
+        judged = [name for name in node.output if name in seen]
+        known = all(name in given for name in node.input)
+        worst = (np.nan, np.nan, np.nan)
+        if judged and known:
+            arguments = [given[name] for name in node.input]
+            right = evaluated(node, arguments, given)
+            sizes = amplitudes(node, arguments, right, given)
+            found = [
+                _errs(seen[name], y, size * units.get(name, 2.0**-24), exact)
+                for name, y, size, exact in zip(node.output, right, sizes, outputs)
+                if name in seen
+            ]
+            worst = max(found, key=lambda one: one[1])
+        told.append((node.onnx_node.name, node.op_type, (judged or [*node.output])[0]))
+        figures.append(worst)
+        clean.update(zip(node.output, outputs))
+        for name, y in zip(node.output, outputs):
+            if name in seen:
+                given[name] = seen[name].astype(np.float64) if _floating(seen[name]) else seen[name]
+            elif not isinstance(y, np.ndarray) or node.op_type == "Constant":
+                given[name] = y
+        for name in last.get(place, ()):
+            clean.pop(name, None)
+            given.pop(name, None)
+    return told, np.array(figures, np.float64).reshape(-1, 3)
+
+
+def _errs(got, right, noise, clean):
+    if got.shape != right.shape:
+        return np.inf, np.inf, np.inf
+    if not _floating(right):
+        return (np.inf, np.inf, np.inf) if (got != right).any() else (0.0, 0.0, 0.0)
+    got, u = got.astype(np.float64), 2.0**-24
+    with np.errstate(all="ignore"):
+        top = np.max(np.abs(right), initial=1e-300, where=np.isfinite(right))
+        allowed = LAYER * noise / np.sqrt(3) + 4 * u * np.abs(right) + np.finfo(np.float32).tiny
+
+        def apart(other):
+            same = (got == other) | (np.isnan(got) & np.isnan(other))
+            return np.where(same, 0.0, np.nan_to_num(np.abs(got - other), nan=np.inf))
+
+        error = apart(right)
+        excess = np.max(np.where(error == 0, 0.0, error / allowed), initial=0.0)
+        return np.max(error, initial=0.0) / top, excess, np.max(apart(clean), initial=0.0) / top
 
 
 def last_uses(evaluator):

@@ -10,6 +10,7 @@ from itertools import count
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from harness.models.localising import Layers
 from harness.models.results import AXES, HIGHER, REFERENCE, Results, Row, groups, incomplete, worst
 from harness.strategies.strategy import TEMPLATES
 from oracles.agreement import Failure
@@ -205,6 +206,56 @@ def times(results: Results) -> str:
     )
 
 
+def blamed(layers: Layers) -> str:
+    """What the layers of a variant tell, in one sentence."""
+    if layers.why:
+        return f"its layers could not be compared: {layers.why}"
+    culprit = layers.culprit
+    judged = sum(layer.judged for layer in layers.errors)
+    if culprit is None:
+        return f"none of {judged} layers adds more error than a correct one may, given its inputs"
+    where = f"{culprit.name or culprit.output} ({culprit.op}, {culprit.index + 1} of {len(layers.errors)})"
+    return f"the error begins at {where}: {short(culprit.excess)} times what it may add, given its inputs"
+
+
+def errors_by_layer(results: Results) -> list[tuple[Layers, str]]:
+    """For each variant whose layers were looked at, what each layer adds and what it shows."""
+    found = []
+    for number, layers in enumerate(results.layers):
+        judged = [layer for layer in layers.errors if layer.judged]
+        figure = go.Figure()
+        for name, colour, attribute in (("shown", "#bdbdbd", "shown"), ("added, given its inputs", "#2166ac", "added")):
+            values = [getattr(layer, attribute) for layer in judged]
+            figure.add_scatter(
+                x=[layer.index + 1 for layer in judged], y=[v if 0 < v < math.inf else None for v in values], name=name,
+                mode="markers", marker={"size": 6, "color": colour},
+                text=[escape(f"{layer.name or layer.output} ({layer.op})") for layer in judged],
+                hovertemplate="%{text}<br>%{y:.2e}<extra></extra>",
+            )  # fmt: skip
+        wrong = [layer for layer in judged if layer.wrong]
+        figure.add_scatter(
+            x=[layer.index + 1 for layer in wrong],
+            y=[layer.added if layer.added < math.inf else None for layer in wrong],
+            name="more than it may add", mode="markers", marker={"size": 11, "color": "#b2182b", "symbol": "x"},
+            text=[escape(f"{layer.name or layer.output} ({layer.op})") for layer in wrong],
+            hovertemplate="%{text}<br>%{y:.2e}<extra></extra>",
+        )  # fmt: skip
+        figure.update_layout(
+            height=320, margin={"l": 8, "r": 24, "t": 40, "b": 48}, plot_bgcolor="#ffffff", font={"size": 12},
+            legend={"orientation": "h", "y": 1, "yanchor": "bottom"},
+            xaxis={"title": "layer", "gridcolor": "#f2f2f2", "fixedrange": True, "automargin": True},
+            yaxis={
+                "type": "log", "title": "greatest error / greatest value", "gridcolor": "#e3e3e3", "fixedrange": True,
+                "automargin": True, "exponentformat": "power", "dtick": 1,
+            },
+        )  # fmt: skip
+        config = _CONFIG | {"responsive": True}
+        name = f"layers-{number}"
+        shown = figure.to_html(full_html=False, include_plotlyjs=False, config=config, div_id=name) if judged else ""
+        found.append((layers, shown))
+    return found
+
+
 def render(results: Results) -> str:
     """The whole page."""
     return TEMPLATES.get_template("model.html.j2").render(
@@ -214,6 +265,8 @@ def render(results: Results) -> str:
         everything=everything(results),
         axes=axes(results),
         times=times(results),
+        layers=errors_by_layer(results),
+        blamed=blamed,
         short=short,
         told=_told_once(results),
         status_of=status_of,

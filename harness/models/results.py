@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
 
 from harness.formats.opening import Port, why_not
+from harness.models.localising import Layers
 from harness.models.measuring import Run
 from harness.models.reference import Reference
 from harness.models.variants import ModelFile, Refusal, Variant
@@ -44,7 +45,7 @@ class Row:
     @property
     def deviates(self) -> bool:
         """Is something wrong? A result that is missing is."""
-        return self.status not in ("agree", "undetermined", "not judged")
+        return self.status not in ("agree", "undetermined", "not judged", "unsupported")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class Regression:
 class Results:
     """Everything that is shown of a model. measured: name of the output that agreement is about; decided: share of its
     samples whose first class noise cannot change (None: no reference, or no scores); pairs: each with each,
-    the reference among them; difference: the test of all times (None: fewer than two variants were timed)."""
+    the reference among them; layers: of variants whose layers were looked at; difference: the test of all times (None:
+    fewer than two variants were timed)."""
 
     model: ModelFile
     seed: int
@@ -82,6 +84,7 @@ class Results:
     measured: str
     decided: float | None
     pairs: Mapping[tuple[str, str], Agreement | Failure]
+    layers: tuple[Layers, ...] = field(default=(), kw_only=True)
     regressions: tuple[Regression, ...]
     difference: Difference | None
     rounds: int

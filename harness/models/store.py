@@ -110,6 +110,14 @@ def to_json(results: Results) -> dict[str, Any]:
         "variants": [row_json(row) for row in results.rows],
         "refusals": [asdict(one) for one in results.refusals],
         "pairs": [{"first": a, "second": b, **_pair(pair)} for (a, b), pair in results.pairs.items()],
+        "layers": [
+            {
+                "variant": one.variant,
+                "why": one.why,
+                "errors": [{k: _plain(v) for k, v in asdict(e).items()} for e in one.errors],
+            }
+            for one in results.layers
+        ],
         "regressions": [
             {"kind": r.kind, "slower": r.slower.name, "faster": r.faster.name, **asdict(r.ratio)}
             for r in results.regressions

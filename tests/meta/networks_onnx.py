@@ -95,29 +95,34 @@ def _nodes(model: onnx.ModelProto, *kinds: str) -> list[onnx.NodeProto]:
     return [node for node in model.graph.node if node.op_type in kinds]
 
 
-def larger_epsilon(model: onnx.ModelProto) -> None:
+def larger_epsilon(model: onnx.ModelProto) -> str:
     """Of the last batch normalisation: 1e-3 in place of 1e-5."""
-    _nodes(model, "BatchNormalization")[-1].attribute.append(helper.make_attribute("epsilon", 1e-3))
+    node = _nodes(model, "BatchNormalization")[-1]
+    node.attribute.append(helper.make_attribute("epsilon", 1e-3))
+    return node.output[0]
 
 
-def moved_padding(model: onnx.ModelProto) -> None:
+def moved_padding(model: onnx.ModelProto) -> str:
     """Of the first convolution that has some: all of it after the image in place of around it."""
     node = next(n for n in _nodes(model, "Conv") if any(a.name == "pads" for a in n.attribute))
     pads = next(a for a in node.attribute if a.name == "pads")
     pads.ints[:] = [0, 0, *(2 * p for p in pads.ints[2:])]
+    return node.output[0]
 
 
-def wrong_sign(model: onnx.ModelProto) -> None:
+def wrong_sign(model: onnx.ModelProto) -> str:
     """Of one weight of the last product, of a typical size."""
-    name = _nodes(model, "Gemm", "MatMul", "Conv")[-1].input[1]
+    node = _nodes(model, "Gemm", "MatMul", "Conv")[-1]
+    name = node.input[1]
     tensor = next(t for t in model.graph.initializer if t.name == name)
     array = numpy_helper.to_array(tensor).copy()
     place = np.argsort(np.abs(array), axis=None)[array.size // 2]
     array.flat[place] *= -1
     tensor.CopyFrom(numpy_helper.from_array(array, name))
+    return node.output[0]
 
 
-def wrong_mean(model: onnx.ModelProto) -> None:
+def wrong_mean(model: onnx.ModelProto) -> str:
     """The last mean is of one element less: off by a factor."""
     node = _nodes(model, "ReduceMean", "GlobalAveragePool")[-1]
     scale = numpy_helper.from_array(np.array(1 + 1e-4, np.float32), "scale")
@@ -126,12 +131,13 @@ def wrong_mean(model: onnx.ModelProto) -> None:
     node.output[0] = f"{node.output[0]}_mean"
     place = list(model.graph.node).index(node)
     model.graph.node.insert(place + 1, last)
+    return last.output[0]
 
 
-FAULTS: dict[str, tuple[Callable[[onnx.ModelProto], None], tuple[str, ...]]] = {
+FAULTS: dict[str, tuple[Callable[[onnx.ModelProto], str], tuple[str, ...]]] = {
     "larger epsilon": (larger_epsilon, ("residual", "separable")),
     "moved padding": (moved_padding, ("residual", "separable")),
     "wrong sign": (wrong_sign, ("residual", "separable", "attention")),
     "wrong mean": (wrong_mean, ("residual", "separable", "attention")),
 }
-"""What is done to a network, and to which ones it can be."""
+"""What is done to a network (which returns the value that is wrong then), and to which ones it can be."""

