@@ -6,6 +6,7 @@ variants have run since, and one that is."""
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from harness.formats.opening import Signature, program
 from harness.models.inputs import Sets
 from harness.models.variants import Variant
 from harness.pool import Job, Pool
-from oracles.outcome import Outcome, Value
+from oracles.outcome import Outcome, Rejected, Unsupported, Value
 
 _LOAD = """
 def load(parameters):
@@ -72,6 +73,18 @@ def job_of(variant: Variant, ports: Signature, arrays: Sequence[np.ndarray], war
     return Job(runner.framework, runner.modules, text, dict(zip(names, arrays, strict=True)))
 
 
+def _told(variant: Variant, outcome: Outcome) -> Outcome:
+    """Without the time; an exception by which the runner says what it documents not to have is no fault."""
+    if isinstance(outcome, Value):
+        return Value(outcome.outputs[1:], outcome.cpu)
+    if isinstance(outcome, Rejected):
+        for pattern, why in variant.runner.refuses:
+            match = re.search(pattern, f"{outcome.kind}: {outcome.message}")
+            if match:
+                return Unsupported(why.format(*match.groups()))
+    return outcome
+
+
 def measure(
     pool: Pool,
     variants: Sequence[Variant],
@@ -89,7 +102,7 @@ def measure(
         progress(run.variant.name)
         for arrays in sets:
             (outcome,) = pool.run([job_of(run.variant, ports, arrays, 0, trust)])
-            run.outcomes.append(Value(outcome.outputs[1:], outcome.cpu) if isinstance(outcome, Value) else outcome)
+            run.outcomes.append(_told(run.variant, outcome))
     draw = random.Random(seed)
     for number in range(rounds):
         timed = [run for run in runs if run.complete and run.stopped is None]

@@ -17,7 +17,7 @@ from harness.models.variants import ModelFile, Refusal, Variant
 from oracles import agreement, timing, verdict
 from oracles.agreement import Agreement, Failure
 from oracles.compare import Expected
-from oracles.outcome import Value
+from oracles.outcome import Unsupported, Value
 from oracles.sharding import excess
 from oracles.timing import Difference, Ratio
 from oracles.verdict import Verdict
@@ -127,11 +127,13 @@ def assemble(
         whole = {REFERENCE: np.concatenate([np.atleast_1d(e.values[place].value) for e in reference.expected]), **whole}
         allowed = np.concatenate([np.atleast_1d(e.values[place].error) for e in reference.expected])
     regressions, level = _regressions(runs, seed)
+    rows = tuple(_row(run, reference.expected, runs[0], seed, level) for run in runs)
+    unsupported = [Refusal(row.variant.name, row.message) for row in rows if row.status == "unsupported"]
     timed = {run.variant.name: run.seconds for run in runs if len(run.seconds) == rounds and rounds > 1}
     decided = None if allowed is None else _decided(whole[REFERENCE], allowed)
     return Results(
         model, seed, tuple(inputs), tuple(outputs), len(runs[0].outcomes), reference.how, reference.doubt,
-        tuple(_row(run, reference.expected, runs[0], seed, level) for run in runs), tuple(refusals), title, decided,
+        rows, (*refusals, *unsupported), title, decided,
         agreement.table(whole, allowed), tuple(regressions),
         timing.difference(timed) if len(timed) > 1 else None, rounds, versions,
     )  # fmt: skip
@@ -182,6 +184,9 @@ def _row(run: Run, expected: tuple[Expected, ...] | None, base: Run, seed: int, 
     elif not run.complete:
         first = next(o for o in run.outcomes if not isinstance(o, Value))
         row = replace(row, status=type(first).__name__.lower(), message=why_not(first))
+    refused = [outcome.why for outcome in run.outcomes if isinstance(outcome, Unsupported)]
+    if refused and not (row.deviates and expected):
+        row = replace(row, status="unsupported", message=refused[0])
     if run.stopped is not None:
         told = f"in a repeated run: {why_not(run.stopped)}"
         row = replace(row, status=type(run.stopped).__name__.lower(), message=told)

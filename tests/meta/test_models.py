@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,6 +33,7 @@ from harness.models.inputs import (
     shapes_of,
     span_of,
 )  # fmt: skip
+from harness.models.localising import Layer, Layers
 from harness.models.measuring import Run
 from harness.models.reference import Reference
 from harness.models.results import REFERENCE, Results, assemble, groups, incomplete, worst
@@ -39,7 +41,7 @@ from harness.models.variants import ModelFile, Refusal, Variant
 from harness.pool import Pool
 from oracles import noise
 from oracles.agreement import Agreement, Failure
-from oracles.outcome import Rejected, Value
+from oracles.outcome import Rejected, Unsupported, Value
 
 RNG = np.random.default_rng(11)
 IMAGES = Port("x", "float32", (None, 3, 4, 5))
@@ -235,6 +237,17 @@ def test_a_missing_result_is_a_failure_everywhere() -> None:
     assert not incomplete(results, ["torch-exported"], ["ort-all (torch-onnx)"])
 
 
+def test_a_documented_refusal_is_no_deviation_and_no_agreement() -> None:
+    results = results_of()
+    exact = Reference(None, "no reference")
+    runs = [Run(row.variant, [Value((np.ones((4, 10), np.float32),))]) for row in results.rows]
+    runs[1] = Run(runs[1].variant, [Unsupported("no FusedConv")])
+    found = assemble(GIVEN, [IMAGES], OUTPUTS, exact, runs, [], 0, 0, {})
+    assert (found.rows[1].status, found.rows[1].deviates) == ("unsupported", False)
+    assert found.refusals == (Refusal("ort-all (torch-onnx)", "no FusedConv"),)
+    assert isinstance(found.pairs["torch-exported", "ort-all (torch-onnx)"], Failure)
+
+
 def test_a_variant_that_is_optimised_more_and_slower_is_a_finding_of_its_own() -> None:
     results = results_of()
     assert not results.deviating
@@ -285,6 +298,21 @@ def test_the_page_says_what_there_is(snapshot: SnapshotAssertion) -> None:
     words = re.sub(r"\n\s*\n+", "\n", re.sub(r"<[^>]+>", " ", plain))
     assert "no &lt;b&gt;such&lt;/b&gt; operator" in words
     assert "\n".join(line.strip() for line in words.splitlines() if line.strip())[:900] == snapshot
+
+
+def test_the_layer_at_fault_is_named() -> None:
+    layers = (Layer(0, "a", "Relu", "v0", 0.0, 0.0, 0.0), Layer(1, "b", "Conv", "v1", 1e-3, 62.0, 2e-3))
+    unseen = Layer(2, "c", "Add", "v2", math.nan, math.nan, math.nan)
+    told = "the error begins at b (Conv, 2 of 3): 62 times what it may add, given its inputs"
+    assert page.blamed(Layers("ort-all", (*layers, unseen))) == told
+    assert page.blamed(Layers("ort-all", layers[:1])).startswith("none of 1 layers adds more error")
+    assert page.blamed(Layers("ort-all", why="no names")) == "its layers could not be compared: no names"
+    text = page.render(
+        replace(results_of(), layers=(Layers("ort-all", (*layers, unseen)), Layers("x", why="no names")))
+    )
+    assert told in text
+    assert "layers-0" in text
+    assert "layers-1" not in text
 
 
 def test_more_variants_than_a_map_has_room_for_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
