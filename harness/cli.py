@@ -21,7 +21,7 @@ from generators.ops.spec import OpSpec, Unsupported
 from harness import census, known_issues, probe
 from harness import coverage as covered
 from harness import hunt as hunting
-from harness.backends import Target, select
+from harness.backends import TARGETS, Target, select
 from harness.cells import dtypes_of, involved, representatives
 from harness.conversions_cli import conversions
 from harness.dialects import DIALECTS
@@ -96,7 +96,8 @@ def targets(json_file: Json = None) -> None:
     table = Table("target", "framework", "version", "status")
     statuses = probe.probe_all()
     for status in statuses:
-        state = "[green]on[/]" if status.available else f"[yellow]off: {status.reason}[/]"
+        asked_for = ", if named" if TARGETS[status.name].asked else ""
+        state = f"[green]on[/]{asked_for}" if status.available else f"[yellow]off: {status.reason}[/]"
         table.add_row(status.name, status.framework, status.version or "-", state)
     console.print(table)
     keys = ("name", "framework", "version", "available", "reason")
