@@ -30,6 +30,7 @@ def convert(source, target):
 
 SELECT = (
     ("(?s)ERROR_NEEDS_FLEX_OPS.*?TF Select ops: ([^\n]+)", "{}: only with TensorFlow's own kernels (TF Select)"),
+    ("ERROR_NEEDS_CUSTOM_OPS", "TFLite has no such operator"),
     ("ERROR_NEEDS_FLEX_OPS", "an operator needs TensorFlow's own kernels (TF Select)"),
 )
 _PACKAGES = {"tensorflow-cpu|tensorflow": "2.16"}

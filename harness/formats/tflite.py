@@ -71,6 +71,9 @@ RUNNERS = tuple(
         swapped(text, ("Type.BUILTIN", f"Type.{kernels}")),
         reference=kernels == "BUILTIN_REF",
         kin=(_KIN[kernels],),
+        refuses=(
+            ("Select TensorFlow op.s., included in the given model", "it needs TensorFlow's kernels (TF Select)"),
+        ),
     )
     for name, framework, modules, packages, text in (
         ("litert", "litert", ("ai_edge_litert.interpreter",), {"ai-edge-litert": "2.0"}, _OPEN),
