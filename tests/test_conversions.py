@@ -10,7 +10,7 @@ from harness.conversions.route import shortest, target_of
 from harness.questions.conversion import CONVERSION
 from harness.trial import Trial
 
-CHEAP = ("onnx-version", "ort-optimised", "openvino-onnx")
+CHEAP = ("onnx-version", "ort-optimised")
 """Milliseconds a graph."""
 
 

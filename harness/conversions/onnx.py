@@ -26,7 +26,17 @@ def convert(source, target):
     onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 """
 
+_ABSENT = ((r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),)
+
 EDGES = (
     Edge("onnx-version", "onnx", "onnx", ("onnx",), {"onnx": "1.17"}, _VERSION),
-    Edge("ort-optimised", "onnx", "onnx", ("onnxruntime",), {"onnxruntime|onnxruntime-gpu": "1.20"}, _OPTIMISED),
+    Edge(
+        "ort-optimised",
+        "onnx",
+        "onnx",
+        ("onnxruntime",),
+        {"onnxruntime|onnxruntime-gpu": "1.20"},
+        _OPTIMISED,
+        refuses=_ABSENT,
+    ),
 )
