@@ -104,7 +104,8 @@ def replay_lines(examination: Examination) -> Iterator[str]:
     """The graph, then one line a target."""
     yield escape(str(examination.case.graph))
     yield ""
+    width = max(16, *map(len, examination.verdicts)) + 2
     for name, verdict in examination.verdicts.items():
         style = _STYLES.get(verdict.status, "red")
         detail = f"  {escape(verdict.discrepancy.message)}" if verdict.discrepancy else ""
-        yield f"{name:17} [{style}]{verdict.status}[/]{detail}"
+        yield f"{name:{width}}[{style}]{verdict.status}[/]{detail}"
