@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import signal
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -56,6 +58,7 @@ def quantise(
     seed = random.SystemRandom().randrange(2**31) if seed is None else seed
     console.print(f"quantising in {len(paths)} ways, seed {seed}", highlight=False)
     tally, failure, code = Tally(), None, 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started = time.monotonic()
     with Pool(Limits(seconds=timeout)) as pool, Live(console=console, transient=True, refresh_per_second=2) as live:
         store = Store(findings, timeout)
@@ -116,10 +119,10 @@ def table_of(tally: Tally) -> Table:
     """One line a path."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("path", no_wrap=True)
-    headings = ("cases", "agree", "known", "wrong", "refused", "tensors", "one level", "either of 2", "real", "numbers",
-                "not judged", "SQNR dB", "top-1")  # fmt: skip
+    headings = ("cases", "agree", "known", "wrong", "refused", "tensors", "exact", "at ties", "real", "numbers",
+                "skipped", "SQNR dB", "top-1")  # fmt: skip
     for heading in headings:
-        style = "red" if heading == "wrong" else "dim" if heading in ("refused", "not judged") else None
+        style = "red" if heading == "wrong" else "dim" if heading in ("refused", "skipped") else None
         table.add_column(heading, justify="right", style=style, no_wrap=True)
     for name, row in tally.rows.items():
         figures = (row.cases, row.agreed, row.excused, row.wrong, row.refused.total())

@@ -91,3 +91,5 @@ SYMPTOMS: dict[str, type[Inconsistency]] = {
         LevelMismatch,
     )
 }
+SILENT = ("rejected", "crash", "timeout")
+"""Symptoms of a run that returned nothing."""

@@ -76,7 +76,7 @@ def _quantiser(name: str, template: str, **values: str) -> Quantiser:
 
 
 def _static(form: str, activations: str, weights: str, channels: bool, symmetric: bool) -> Quantiser:
-    name = f"ort-{form.lower()}-{activations}{weights}" + "-channels" * channels + "-symmetric" * symmetric
+    name = f"ort-{form.lower()}-{activations}{weights}" + "-channels" * channels
     return _quantiser(
         name, _STATIC, format=form, channels=str(channels), activations=_KINDS[activations],
         weights=_KINDS[weights], symmetric=str(symmetric), dynamic="False",

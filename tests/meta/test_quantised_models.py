@@ -45,7 +45,7 @@ def product() -> Case:
 
 
 CASE = product()
-PATHS = ("ort-qdq-u8s8-channels", "ort-qdq-s16s8", "ort-qoperator-s8s8-symmetric", "ort-dynamic-u8", "tflite-int8")
+PATHS = ("ort-qdq-u8s8-channels", "ort-qdq-s16s8", "ort-qoperator-s8s8", "ort-dynamic-u8", "tflite-int8")
 
 
 @pytest.fixture(scope="module")
