@@ -246,7 +246,7 @@ def errors_by_layer(results: Results) -> list[tuple[Layers, str]]:
             xaxis={"title": "layer", "gridcolor": "#f2f2f2", "fixedrange": True, "automargin": True},
             yaxis={
                 "type": "log", "title": "greatest error / greatest value", "gridcolor": "#e3e3e3", "fixedrange": True,
-                "automargin": True, "exponentformat": "power", "dtick": 1,
+                "automargin": True, "tickformat": ".0e",
             },
         )  # fmt: skip
         config = _CONFIG | {"responsive": True}
