@@ -103,7 +103,11 @@ class Results:
         wrong = self.deviating
         if wrong:
             return f"{len(wrong)} of {len(self.rows)} variants deviate."
-        return f"All {len(self.rows)} variants return what a correct evaluation may return."
+        missing = sum(row.status == "unsupported" for row in self.rows)
+        those = (
+            f"All {len(self.rows) - missing} variants return" if len(self.rows) - missing > 1 else "The variant returns"
+        )
+        return f"{those} what a correct evaluation may return."
 
 
 def assemble(
