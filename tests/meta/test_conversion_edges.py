@@ -22,7 +22,7 @@ from harness.campaign import Campaign
 from harness.conversions import EDGES, Edge, matrix, passages
 from harness.conversions.matrix import Converted, Refused, convert_all
 from harness.conversions.passages import OUTCOMES, Passage, csv_of, rows_of, travel
-from harness.conversions.route import _STEPS, Route, drawn, route_of, routes, shortest, target_of
+from harness.conversions.route import ORDERED, Route, drawn, route_of, routes, shortest, target_of
 from harness.findings import Store
 from harness.formats import FORMATS, RUNNERS, runners_of
 from harness.formats.opening import FormatError, Port, Signature, program, recognise, signature
@@ -294,8 +294,8 @@ def test_drawn_paths_depend_on_the_seed_alone() -> None:
     assert {name.count("/") for name in names[0]} == {2, 3, 4}
 
 
-ORDERED: dict = {}
-exec(_STEPS.split("\n\ndef load(")[0], ORDERED)  # what every route's program carries
+MATCHING: dict = {}
+exec(ORDERED, MATCHING)  # what every route's program carries
 
 
 @pytest.mark.parametrize(
@@ -314,12 +314,12 @@ exec(_STEPS.split("\n\ndef load(")[0], ORDERED)  # what every route's program ca
 def test_what_a_model_takes_and_returns_is_matched_by_name_number_or_place(
     found: list[str], names: list[str], order: list[str]
 ) -> None:
-    assert ORDERED["ordered"]([(name, "float32", []) for name in found], names) == order
+    assert MATCHING["ordered"]([(name, "float32", []) for name in found], names) == order
 
 
 def test_another_number_of_outputs_is_an_error() -> None:
     with pytest.raises(ValueError, match="the model has a, b in place of out0"):
-        ORDERED["ordered"]([("a", "", []), ("b", "", [])], ["out0"])
+        MATCHING["ordered"]([("a", "", []), ("b", "", [])], ["out0"])
 
 
 # ---- all formats of one file --------------------------------------------------------------------------------
