@@ -47,7 +47,7 @@ def network(rng):
 
 
 def broken(nodes, constants, fault, rng):
-    """Makes one node wrong in place; its name."""
+    """Makes one node wrong in place; the name of its result."""
     kinds = {
         "operator": ("MaxPool", "AveragePool"),
         "weight": ("Conv",),
@@ -70,7 +70,7 @@ def broken(nodes, constants, fault, rng):
         node.input[1] = "wrong"
     else:
         node.op_type = {"Relu": "Elu", "Sigmoid": "HardSigmoid", "Tanh": "Softsign", "LeakyRelu": "Elu"}[node.op_type]
-    return node.name
+    return node.output[0]
 
 
 def write(path, nodes, constants, result):
@@ -91,7 +91,7 @@ def load(parameters):
         write(f"{FOLDER}/right.onnx", nodes, constants, result)
         name = broken(nodes, constants, FAULT, rng)
         write(f"{FOLDER}/wrong.onnx", nodes, constants, result)
-        return [np.frombuffer(name.encode(), "uint8")]
+        return [np.frombuffer(name.encode(), "uint8")]  # of its result
 
     return run
 '''
