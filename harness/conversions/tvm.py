@@ -66,6 +66,7 @@ EDGES = tuple(
         ("tvm", "tvm.relax", module),
         {**_PACKAGES, **more},
         _COMPILE.format(imported=text.strip("\n")),
+        refuses=((r"Unsupported function types (\[.*?\])", "no {}"),),
     )
     for format_, module, more, text in (
         ("onnx", "onnx", {"onnx": "1.17"}, _ONNX),
