@@ -93,7 +93,8 @@ def test_commands_and_options_exist() -> None:
     rows = dict(re.findall(r"^\| `(\w+)[^`]*` \| (.*) \|$", README, re.MULTILINE))
     del rows["dev"], rows["ci"], rows["nightly"]
     assert set(rows) == set(commands)
-    asked = [parameter for name in ("hunt", "cells", "train", "conversions") for parameter in commands[name].params]
+    names = ("hunt", "cells", "train", "conversions", "quantise")
+    asked = [parameter for name in names for parameter in commands[name].params]
     options = {option for parameter in asked for option in parameter.opts}
     section = README.split("## The command line")[1].split("The same search")[0]
     named = set(re.findall(r"`(--[a-z][\w-]+)", section)) - {"--help"}
