@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.conversions import EDGES, Edge
-from harness.conversions.matrix import convert
+from harness.conversions.files import convert
 from harness.conversions.route import availability
 from harness.formats import FORMATS, runners_of
 from harness.formats.opening import unavailable

@@ -19,14 +19,15 @@ from generators.graphs import Case
 from generators.ops import check
 from harness import cli
 from harness.campaign import Campaign
-from harness.conversions import EDGES, Edge, matrix, passages
-from harness.conversions.matrix import Converted, Refused, convert_all
+from harness.conversions import EDGES, Edge, passages
 from harness.conversions.passages import OUTCOMES, Passage, csv_of, rows_of, travel
 from harness.conversions.route import ORDERED, Route, drawn, route_of, routes, shortest, target_of
 from harness.findings import Store
 from harness.formats import FORMATS, RUNNERS, runners_of
 from harness.formats.opening import FormatError, Port, Signature, program, recognise, signature
 from harness.laboratory import Laboratory
+from harness.models.converting import convert_all
+from harness.models.variants import ModelFile
 from harness.pool import Job, Limits, Pool
 from harness.questions.conversion import CONVERSION
 from oracles.outcome import Value
@@ -322,7 +323,7 @@ def test_another_number_of_outputs_is_an_error() -> None:
         MATCHING["ordered"]([("a", "", []), ("b", "", [])], ["out0"])
 
 
-# ---- all formats of one file --------------------------------------------------------------------------------
+# ---- all files made of one -----------------------------------------------------------------------------------
 
 
 def test_a_file_in_every_format(quick: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,12 +345,18 @@ def test_a_file_in_every_format(quick: Pool, tmp_path: Path, monkeypatch: pytest
     )
     path = tmp_path / "model.onnx"
     path.write_bytes(b"a model")
-    found = convert_all(quick, path, tmp_path)
-    assert found["onnx"] == Converted(path, ())
-    assert found["tflite"] == Converted(tmp_path / "model-tflite.tflite", ("first", "second"))
-    assert found["keras"] == Refused({"third": "NotImplementedError: no"})
-    assert str(found["pt2"]) == "off: no-such-tool is not installed"
-    assert matrix.Converted(tmp_path / "model-stablehlo.stablehlo", ("first",)) == found["stablehlo"]
+    files, refusals = convert_all(quick, ModelFile(path, "onnx"), tmp_path, depth=3)
+    assert [(one.format, one.edges) for one in files] == [
+        ("onnx", ()),
+        ("stablehlo", ("first",)),
+        ("tflite", ("first", "second")),
+    ]
+    assert all(one.path.read_bytes() == b"a model" for one in files)
+    assert {one.what: one.why for one in refusals} == {
+        "refuses": "KeyError: 'shape'",
+        "off": "no-such-tool is not installed",
+        "first > second > third": "NotImplementedError: no",
+    }
 
 
 # ---- the command --------------------------------------------------------------------------------------------

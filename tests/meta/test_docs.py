@@ -43,7 +43,7 @@ def test_every_file_of_the_rooms_is_explained() -> None:
         ROOT / "generators/ops": {"spec", "slots", "bounded"},
         ROOT / "harness/backends": {"target"},
         ROOT / "harness/formats": {"format", "opening", "archive"},
-        ROOT / "harness/conversions": {"edge", "route", "passages", "matrix"},
+        ROOT / "harness/conversions": {"edge", "route", "passages", "files"},
         ROOT / "harness/quantisers": {"quantiser", "cases"},
     }
     for room in ("generators", "oracles", "harness"):
