@@ -73,6 +73,19 @@ def along(parameter: Array, rank: int, axis: int) -> Array:
     return parameter.reshape([-1 if i == axis % rank else 1 for i in range(rank)])
 
 
+@dataclass(frozen=True)
+class Quantisation:
+    """Scales and zero points of a tensor, along an axis where there are several."""
+
+    scale: Array
+    zero: Array
+    axis: int
+
+    def spread(self, rank: int) -> tuple[Array, Array]:
+        """Both in a shape that goes with a tensor's."""
+        return along(self.scale, rank, self.axis), along(self.zero, rank, self.axis)
+
+
 def settled(
     position: Array, slack: Array, zero_point: Array, dtype: str, rounding: Rounding = np.rint,
     limits: tuple[float, float] | None = None,

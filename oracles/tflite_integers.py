@@ -11,25 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from generators.ops.bounded import Bounded
-from oracles.integers import LIMITS, UNIT, Levels, along, away, dequantised, known, quantised, settled
+from oracles.integers import LIMITS, UNIT, Levels, Quantisation, away, dequantised, known, quantised, settled
 from oracles.quantised_model import NotRecomputed, Operation, Real, Values
 from oracles.real import accumulated, applied, exactly, fixed, number, whole
 
 Array = np.ndarray
 _NONE, _RELU, _RELU1, _RELU6 = range(4)
-
-
-@dataclass(frozen=True)
-class Quantisation:
-    """Scales and zero points of a tensor, along an axis where there are several."""
-
-    scale: Array
-    zero: Array
-    axis: int
-
-    def spread(self, rank: int) -> tuple[Array, Array]:
-        """Both in a shape that goes with a tensor's."""
-        return along(self.scale, rank, self.axis), along(self.zero, rank, self.axis)
 
 
 @dataclass(frozen=True)

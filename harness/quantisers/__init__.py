@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harness.quantisers import onnxruntime, tensorflow
+from harness.quantisers import onnxruntime, tensorflow, torch
 from harness.quantisers.quantiser import Quantiser
 
 QUANTISERS: dict[str, Quantiser] = {
-    quantiser.name: quantiser for module in (onnxruntime, tensorflow) for quantiser in module.QUANTISERS
+    quantiser.name: quantiser for module in (onnxruntime, tensorflow, torch) for quantiser in module.QUANTISERS
 }
 """By name, e.g. ort-qdq-u8s8-channels."""
 

@@ -19,7 +19,8 @@ def _nobody(record: Record) -> Judgement:
 class Quantiser(Target):
     """A target whose `load` calibrates, quantises and runs, and returns what the helper function `recorded` makes of
     the quantised model and all its values. It may use INPUTS, PARAMETERS, RESULTS (the types of the graph's outputs)
-    and SHARE (how much of the inputs is in the samples to calibrate on: below 1 some values saturate).
+    and SHARE (how much of the inputs is in the samples to calibrate on: below 1 some values saturate); %given
+    stands for the names of the inputs.
 
     judge:    recomputes what the record says, without the framework
     refusals: what of an exception (a regular expression) says that it is a documented limit -> which
@@ -32,7 +33,8 @@ class Quantiser(Target):
     def program(self, graph: Graph) -> str:
         """The text that quantises and runs. What it returns depends on the model, so that OUTPUTS is empty."""
         results = [(graph.types[name].dtype, graph.types[name].shape) for name in graph.outputs]
-        load = f"RESULTS = {results!r}\nSHARE = {share(graph)}\n\n\n" + self.load.strip()
+        spelled = self.load.replace("%given", ", ".join(leaf.name for leaf in graph.inputs)).strip()
+        load = f"RESULTS = {results!r}\nSHARE = {share(graph)}\n\n\n{spelled}"
         return self.text(graph, load, {}, [])
 
 

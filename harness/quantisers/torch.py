@@ -1,0 +1,87 @@
+"""PyTorch's quantisation of FX graphs (torch.ao.quantization) for its engines: static with the engine's default
+observers, and dynamic for linear layers."""
+
+from __future__ import annotations
+
+from generators.ops.spec import Unsupported
+from harness.backends.target import Level
+from harness.dialects import TORCH
+from harness.quantisers.quantiser import Quantiser
+from oracles import torch_quantiser
+
+_MODULES = ("torch", "torch.ao.quantization.quantize_fx")
+_PACKAGES = {"torch": "2.9"}
+
+_LOAD = """
+class Module(torch.nn.Module):
+    def __init__(self, parameters):
+        super().__init__()
+        for name, array in parameters.items():
+            self.register_parameter(name, torch.nn.Parameter(torch.from_numpy(array), requires_grad=False))
+
+    def forward(self, %given):
+        return model(%given, *[getattr(self, name) for name in PARAMETERS])
+
+
+def load(parameters):
+    import warnings
+
+    from torch.ao import quantization
+    from torch.ao.quantization import quantize_fx
+
+    module = Module(parameters).eval()
+
+    def run(*inputs):
+        torch.backends.quantized.engine = "%engine"
+        warnings.simplefilter("ignore")  # it is deprecated, and says so
+        feeds = dict(zip(INPUTS, inputs))
+        tensors = tuple(torch.from_numpy(x) for x in inputs)
+        samples = calibration(feeds, SHARE)
+        with torch.no_grad():
+            mapping = %mapping
+            prepared = quantize_fx.prepare_fx(module, mapping, tensors)
+            seen, stop = torch_watched(prepared)
+            for sample in samples:
+                prepared(*[torch.from_numpy(sample[name]) for name in INPUTS])
+            stop()
+            observers, weights = torch_observers(prepared, seen)
+            converted = quantize_fx.convert_fx(prepared)
+            recorder = Recorder(converted)
+            recorder.run(*tensors)
+            called, exact = converted(*tensors), module(*tensors)
+        ends = [node.name for node in next(iter(reversed(converted.graph.nodes))).args[0]]
+        header = {"engine": "%engine", "observers": observers, "tensors": recorder.tensors, "outputs": ends}
+        header.update(nodes={"converted": recorder.nodes}, share=SHARE)
+        groups = {"converted": recorder.values, "weights": weights}
+        groups["called"] = {str(i): output.numpy() for i, output in enumerate(called)}
+        groups["float"] = {str(i): output.numpy() for i, output in enumerate(exact)}
+        return recorded(header, groups)
+
+    return run
+"""
+
+_STATIC = "quantization.get_default_qconfig_mapping(torch.backends.quantized.engine)"
+_DYNAMIC = "quantization.QConfigMapping().set_global(quantization.default_dynamic_qconfig)"
+_ALLOWS = (
+    "levels whose position float32 cannot tell from a tie may be either of two: kernels rescale in float32; QNNPACK "
+    "adds by multipliers of 22 bits"
+)
+
+_REFUSALS = {
+    "(works on|expects a) Float Tensor|histogram_cpu.* not implemented": "only float32 is quantised",
+    "The dimension of input tensor should be larger than or equal to 2": "a dynamic linear layer takes no vector",
+}
+
+
+def _quantiser(name: str, engine: str, mapping: str) -> Quantiser:
+    load = _LOAD.replace("%engine", engine).replace("%mapping", mapping)
+    return Quantiser(
+        name, "torch", _MODULES, TORCH, load, _PACKAGES, Level(name, 0), gradient=Unsupported("a quantised model"),
+        judge=torch_quantiser.judge, refusals=_REFUSALS, allows=_ALLOWS,
+    )  # fmt: skip
+
+
+QUANTISERS = (
+    *(_quantiser(f"torch-static-{engine}", engine, _STATIC) for engine in ("x86", "fbgemm", "onednn", "qnnpack")),
+    _quantiser("torch-dynamic", "x86", _DYNAMIC),
+)
