@@ -5,63 +5,16 @@ even; the real numbers between are float32. QNNPACK holds biases as int32, and a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from generators.ops.bounded import Bounded
-from oracles.integers import LIMITS, UNIT, Levels, Quantisation, dequantised, quantised, settled
+from oracles.integers import UNIT, Levels, Quantisation, dequantised, quantised
 from oracles.quantised_model import NotRecomputed, Operation, Real, Values
 from oracles.real import accumulated, applied, exactly, fixed, number, whole
+from oracles.torch_operators import FLOATS, SHARED, Call, max_window, mean_window, same
 
 Array = np.ndarray
-
-
-@dataclass(frozen=True)
-class Call:
-    """A node with what is known of its tensors. given: how each operand is quantised (None: it is not); made: the same
-    of the result; seen: the result as observed, for its shape and dtype; qnnpack: does that engine run it?"""
-
-    node: Operation
-    operands: Sequence[Real | None]
-    given: Sequence[Quantisation | None]
-    made: Quantisation | None
-    seen: Array
-    qnnpack: bool
-
-    def levels(self, place: int = 0) -> tuple[Array, Array, Array]:
-        """An operand as whole numbers without their zero point, with its scale and its zero point."""
-        array, how = fixed(whole(self.operands[place])), self.given[place]
-        if how is None:
-            raise NotRecomputed(f"{self.node.op} of integers without a scale")
-        scale, zero = how.spread(array.ndim)
-        return array - zero, scale, zero
-
-    def terms(self, place: int = 0) -> tuple[Array, Array]:
-        """An operand as real numbers, and the size of what float32 rounds on the way: kernels compute scale * level
-        and scale * zero point apart."""
-        x, scale, zero = self.levels(place)
-        return x * scale, (np.abs(x) + 2 * np.abs(zero)) * scale
-
-    def result(self) -> tuple[float, float, str]:
-        """Scale, zero point and dtype of the result."""
-        if self.made is None or self.made.scale.size != 1:
-            raise NotRecomputed(f"{self.node.op} to real numbers")
-        return float(self.made.scale[0]), float(self.made.zero[0]), str(self.seen.dtype)
-
-    def settle(self, position: Array, slack: Array) -> Levels:
-        """Levels of the result at these positions, to which kernels may add the zero point in float32."""
-        _, zero, dtype = self.result()
-        least, most = LIMITS[dtype]
-        least = zero if self.node.op in FUSED else least
-        slack = slack + 2 * UNIT * (np.abs(position) + abs(zero))
-        return settled(position, slack, np.asarray(zero), dtype, np.rint, (least, most))
-
-    def argument(self, place: int, name: str, default: Any = None) -> Any:
-        """An argument that is no tensor, by its place or its name."""
-        args = self.node.attrs["args"]
-        return args[place] if place < len(args) else self.node.attrs.get(name, default)
 
 
 def computer(tensors: Mapping[str, Quantisation], engine: str) -> Callable:
@@ -70,7 +23,7 @@ def computer(tensors: Mapping[str, Quantisation], engine: str) -> Callable:
     def compute(node: Operation, operands: Sequence[Real | None], index: int, seen: Values) -> Real:
         name = node.results[index]
         call = Call(node, operands, [tensors.get(o) for o in node.operands], tensors.get(name), seen[name],
-                    engine == "qnnpack")  # fmt: skip
+                    engine == "qnnpack", index)  # fmt: skip
         real = name not in tensors and all(isinstance(o, Bounded) for o in operands)
         known = {**SHARED, **(FLOATS if real and not node.domain else QUANTISED)}
         if node.op not in known:
@@ -154,39 +107,9 @@ def _cat(call: Call) -> Levels:
     return call.settle(values / scale, 6 * UNIT * sizes / scale)
 
 
-def _same(call: Call) -> Real:
-    """The operand, whose levels mean the same in the result."""
-    x, a, b = call.operands[0], call.given[0], call.made
-    if x is None or (a is None) != (b is None):
-        raise NotRecomputed(f"{call.node.op} that quantises")
-    if a and b and not (np.array_equal(a.scale, b.scale) and np.array_equal(a.zero, b.zero)):
-        raise NotRecomputed(f"{call.node.op} between two scales")
-    return x
-
-
-def _reshaped(call: Call) -> Real:
-    return _same(call).map(lambda v: v.reshape(call.seen.shape))
-
-
-def _permuted(call: Call) -> Real:
-    axes = call.node.attrs["args"][1:] or [call.node.attrs["dims"]]
-    return _same(call).map(lambda v: np.transpose(v, axes[0] if isinstance(axes[0], list) else axes))
-
-
-def _item(call: Call) -> Real:
-    """One of several results, or a slice."""
-    where = call.node.attrs["args"][1]
-    if isinstance(where, int):
-        return _same(call)
-    parts = where if isinstance(where, list) else [where]
-    if not all(isinstance(part, dict) for part in parts):
-        raise NotRecomputed("getitem")
-    return _same(call).map(lambda v: v[tuple(slice(*part["slice"]) for part in parts)])
-
-
 def _clamped(low: float | None, high: float | None, call: Call) -> Levels:
     """Between levels of the bounds, which are quantised as any number is."""
-    x, (scale, zero, dtype) = whole(_same(call)), call.result()
+    x, (scale, zero, dtype) = whole(same(call)), call.result()
     least, most = x.low, x.high
 
     def level(bound: float) -> Levels:
@@ -204,30 +127,16 @@ def _clamp(call: Call) -> Levels:
     return _clamped(call.argument(1, "min"), call.argument(2, "max"), call)
 
 
-def _pair(value: Any) -> list[int]:
-    return [value, value] if isinstance(value, int) else list(value)
-
-
-def _pooled(call: Call, name: str, x: Array, further: Mapping[str, Any]) -> Array:
-    kernel = _pair(call.argument(1, "kernel_size"))
-    padding = _pair(call.argument(3, "padding", 0))
-    how = {"kernel": kernel, "stride": _pair(call.argument(2, "stride") or kernel), "padding": padding, **further}
-    return applied(name, (exactly(x),), how).value
-
-
 def _max_pool(call: Call) -> Levels:
-    x, dilation = fixed(whole(_same(call))), _pair(call.argument(4, "dilation", 1))
-    value = _pooled(call, "max_pool2d", x, {"dilation": dilation})
+    value = applied("max_pool2d", (exactly(fixed(whole(same(call)))),), max_window(call)).value
     return Levels(value, value, str(call.seen.dtype))
 
 
 def _avg_pool(call: Call) -> Levels:
     """The mean of levels; padding is the zero point."""
-    _same(call)
+    same(call)
     x, _, zero = call.levels()
-    if call.argument(4, "ceil_mode", False) or call.argument(6, "divisor_override"):
-        raise NotRecomputed("avg_pool2d of another divisor")
-    value = _pooled(call, "avg_pool2d", x, {"count_include_pad": call.argument(5, "count_include_pad", True)})
+    value = applied("avg_pool2d", (exactly(x),), mean_window(call)).value
     return call.settle(value, 8 * UNIT * (255 + np.abs(zero)) * np.ones(value.shape))
 
 
@@ -297,44 +206,18 @@ def _linear_dynamic(call: Call) -> Bounded:
     return Bounded(value, error, "float32").map(lambda v: v.reshape(call.seen.shape))
 
 
-def _real(name: str) -> Callable[[Call], Bounded]:
-    return lambda call: applied(name, [number(o) for o in call.operands])
-
-
-def _softmax(call: Call) -> Bounded:
-    return applied("softmax", (number(call.operands[0]),), {"axis": call.argument(1, "dim")})
-
-
-def _concat(call: Call) -> Bounded:
-    parts, axis = [number(o) for o in call.operands], call.argument(1, "dim", 0)
-    value, error = (np.concatenate([getattr(p, key) for p in parts], axis) for key in ("value", "error"))
-    return Bounded(value, error, parts[0].dtype)
-
-
-FUSED = ("linear_relu", "conv1d_relu", "conv2d_relu", "add_relu", "mul_relu")
-"""Operators that leave no level below the zero point."""
-
-SHARED: dict[str, Callable[[Call], Real]] = {
-    **dict.fromkeys(("reshape", "flatten", "squeeze", "unsqueeze"), _reshaped),
-    "permute": _permuted,
-    "getitem": _item,
-    "quantize_per_tensor": _quantize,
-}
-"""Of levels and of real numbers."""
-
-
 def _global_pool(call: Call) -> Levels:
     """The mean over all places, as avg_pool2d has it."""
-    size = _pair(call.argument(1, "output_size"))
-    if any(n != 1 for n in size):
+    if call.argument(1, "output_size") not in (1, [1, 1]):
         raise NotRecomputed("adaptive_avg_pool2d to more than one place")
-    _same(call)
+    same(call)
     x, _, zero = call.levels()
     value = x.mean((-2, -1)).reshape(call.seen.shape)
     return call.settle(value, 8 * UNIT * (255 + np.abs(zero)) * np.ones(value.shape))
 
 
 QUANTISED: dict[str, Callable[[Call], Real]] = {
+    "quantize_per_tensor": _quantize,
     **dict.fromkeys(("linear", "linear_relu"), _linear),
     **dict.fromkeys(("conv1d", "conv1d_relu", "conv2d", "conv2d_relu"), _conv),
     **dict.fromkeys(("add", "add_relu"), _add),
@@ -346,7 +229,6 @@ QUANTISED: dict[str, Callable[[Call], Real]] = {
     "hardtanh": _clamp,
     "clamp": _clamp,
     "max_pool2d": _max_pool,
-    "boolean_dispatch": _max_pool,
     "avg_pool2d": _avg_pool,
     "adaptive_avg_pool2d": _global_pool,
     "mean": _mean,
@@ -357,10 +239,3 @@ QUANTISED: dict[str, Callable[[Call], Real]] = {
     "dequantize": _dequantize,
     "linear_dynamic": _linear_dynamic,
 }
-
-FLOATS: dict[str, Callable[[Call], Real]] = {
-    **{name: _real(name) for name in ("add", "sub", "mul", "matmul", "relu", "sigmoid", "tanh", "relu6")},
-    **dict.fromkeys(("cat", "concat"), _concat),
-    "softmax": _softmax,
-}
-"""Operators that stay in float32."""
