@@ -173,6 +173,11 @@ def mean_window(call: Call) -> dict[str, Any]:
     return {**_window(call), "count_include_pad": call.argument(5, "count_include_pad", True)}
 
 
+def _addmm(call: Call) -> Bounded:
+    c, a, b = (number(o) for o in call.operands)
+    return applied("addmm", (a, b, c), {"alpha": call.argument(4, "alpha", 1), "beta": call.argument(3, "beta", 1)})
+
+
 def _mean(call: Call) -> Bounded:
     axes, keep = call.argument(1, "dim"), call.argument(2, "keepdim", False)
     x = number(call.operands[0])
@@ -213,7 +218,7 @@ FLOATS: dict[str, Callable[[Call], Real]] = {
     "hardswish": _with("hard_swish"),
     "leaky_relu": _with("leaky_relu", alpha=(1, "negative_slope")),
     "clamp": _with("clip", min=(1, "min"), max=(2, "max")),
-    "addmm": _with("addmm", alpha=(4, "alpha"), beta=(3, "beta")),
+    "addmm": _addmm,
     "batch_norm": _normalised,
     "pad": _padded,
     "max_pool2d": lambda call: applied("max_pool2d", (number(call.operands[0]),), max_window(call)),

@@ -68,8 +68,8 @@ _ALLOWS = (
 )
 
 _REFUSALS = {
-    "(works on|expects a) Float Tensor|histogram_cpu.* not implemented": "only float32 is quantised",
-    "The dimension of input tensor should be larger than or equal to 2": "a dynamic linear layer takes no vector",
+    "(works on|expects a) Float Tensor|(histogram|linspace)_cpu.* not implemented": "only float32 is quantised",
+    "(dimension|rank) .*should be (larger than or equal to|>=) 2": "a quantised linear layer takes no vector",
 }
 
 
