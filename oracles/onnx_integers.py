@@ -19,8 +19,15 @@ Operands = Sequence[Real | None]
 _TYPES = {1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64"}
 
 
+BLOCKED = "com.microsoft.nchwc"
+"""The domain of ONNX Runtime's convolutions and pooling of 8 or 16 channels side by side, from ORT_ENABLE_ALL on."""
+
+
 def compute(node: Operation, operands: Operands, index: int, seen: Values) -> Real:
-    """The result of one node. Raises NotRecomputed."""
+    """The result of one node. Raises NotRecomputed, for channels in blocks, too: their values lie in another order than
+    their shape says."""
+    if node.domain == BLOCKED:
+        raise NotRecomputed(f"{node.op} of channels in blocks")
     if node.op == "DynamicQuantizeLinear":
         return _dynamic(node, operands, index, seen)
     if node.op in MOVES or node.op == "Split":

@@ -21,7 +21,7 @@ from harness.quantisers import QUANTISERS
 from harness.quantisers.cases import OPERATORS, STYLE, prepare
 from harness.question import exhibit
 from harness.questions.quantisers import QUANTISERS as QUESTION
-from oracles import quantised_model
+from oracles import onnx_integers, quantised_model
 from oracles.integers import along, away, dequantised, known, quantised, rescaled, settled
 from oracles.onnx_quantiser import parameters
 from oracles.outcome import Value
@@ -229,3 +229,15 @@ def test_only_quantisers_are_asked() -> None:
         (Leaf("x", TensorType("float32", (0,))),), (Node("v", "relu", ("x",), (), TensorType("float32", (0,))),), ("v",)
     )
     assert QUESTION.why_not(QUANTISERS["ort-dynamic-u8"], empty) == "an empty tensor has no range"
+
+
+def test_channels_in_blocks_are_not_judged_by_their_shape() -> None:
+    """ONNX Runtime's NCHWc kernels keep 16 channels of a pixel side by side."""
+    values = Bounded(np.arange(32, dtype=np.float64).reshape(1, 16, 1, 2), np.zeros((1, 16, 1, 2)), "float32")
+    attrs = {"kernel_shape": [1, 1]}
+    node = quantised_model.Operation("AveragePool", onnx_integers.BLOCKED, ("x",), ("y",), attrs)
+    with pytest.raises(quantised_model.NotRecomputed, match="AveragePool of channels in blocks"):
+        onnx_integers.compute(node, [values], 0, {})
+    plain = onnx_integers.compute(replace(node, domain=""), [values], 0, {})
+    assert isinstance(plain, Bounded)
+    assert np.array_equal(plain.value, values.value)
