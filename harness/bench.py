@@ -17,7 +17,7 @@ from rich.table import Table
 
 from generators.graphs import MAX_NODES, SeededDraw, build_graph
 from harness import hunt, known_issues, probe
-from harness.backends import TARGETS
+from harness.backends import TARGETS, select
 from harness.cli import KNOWN_ISSUES
 
 console = Console(width=None if sys.stdout.isatty() else 120)
@@ -86,7 +86,7 @@ def main(
     table = Table(*headings, box=box.SIMPLE_HEAD, title="One target at a time, all on one core")
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
-    available = [name for name, target in TARGETS.items() if probe.probe(target).available]
+    available = [target.name for target in select("*") if probe.probe(target).available]
     for name in available:
         split_row(table, name, *measure([name], cases if TARGETS[name].stride == 1 else slow))
     os.sched_setaffinity(0, cores)
