@@ -19,7 +19,7 @@ from harness.laboratory import Examination, Laboratory
 from harness.question import Question
 from harness.questions import QUESTIONS
 from harness.reduce import Budget, reduce, size
-from oracles.discrepancy import SILENT, Discrepancy
+from oracles.discrepancy import Discrepancy
 from oracles.verdict import Verdict, normalized
 
 
@@ -271,8 +271,7 @@ class Campaign:
         )
 
     def _save(self, finding: Finding, target: Target, case: Case) -> Finding:
-        returned = self.lab.question.observe and finding.symptom not in SILENT
-        outcome = self.lab.outcomes([(target, case)], confirm=False)[0] if returned else None
+        outcome = self.lab.returned(target, case, finding.symptom)
         return self.store.save(finding, self.lab.question, target, case, outcome)
 
     def _votes(self, case: Case) -> Examination:

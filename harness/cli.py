@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import sys
 import time
@@ -32,8 +31,9 @@ from harness.pool import HarnessError, Limits, Pool
 from harness.quantise_cli import quantise
 from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
+from harness.record import seed_of
 from harness.study_cli import study
-from harness.terminal import Json, console, fail, named, seconds_of, write_json
+from harness.terminal import KNOWN_ISSUES, Issues, Json, console, fail, named, seconds_of, write_json
 from harness.training_cli import strategies, train
 from harness.versions_cli import versions
 from harness.view import coverage_table, hunt_table, replay_lines
@@ -46,11 +46,9 @@ app = typer.Typer(
 )
 KINDS = (*FAVOURED, *COMPLEX)
 """dtypes that `--dtypes` may name."""
-KNOWN_ISSUES = Path(__file__).parent.parent / "known_issues.toml"
 
 Targets = Annotated[str, typer.Option("--targets", metavar="GLOB", help="Comma-separated globs of target names.")]
 Asked = Annotated[str, typer.Option("--question", metavar="NAME", help=f"What is asked: {', '.join(QUESTIONS)}.")]
-Issues = Annotated[Path, typer.Option("--known-issues", metavar="FILE", help="What is known already.")]
 
 
 app.command()(strategies)
@@ -203,7 +201,7 @@ def hunt(
     options = hunting.Options(
         targets=tuple(chosen),
         budget=duration,
-        seed=random.SystemRandom().randrange(2**31) if seed is None else seed,
+        seed=seed_of(seed),
         max_nodes=max_nodes,
         findings=findings,
         issues=issues,

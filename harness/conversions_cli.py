@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import time
 from pathlib import Path
 from typing import Annotated
@@ -31,11 +30,20 @@ from harness.findings import Store
 from harness.laboratory import Laboratory
 from harness.pool import HarnessError, Limits, Pool
 from harness.questions.conversion import CONVERSION
-from harness.record import Record, RecordError, head_of
+from harness.record import Record, RecordError, seed_of
 from harness.reduce import Budget
-from harness.terminal import Json, console, fail, named, print_wide, seconds_of, write_json, write_text
-
-KNOWN_ISSUES = Path(__file__).parent.parent / "known_issues.toml"
+from harness.terminal import (
+    KNOWN_ISSUES,
+    Issues,
+    Json,
+    console,
+    fail,
+    named,
+    print_wide,
+    seconds_of,
+    write_json,
+    write_text,
+)
 
 
 def conversions(
@@ -54,9 +62,7 @@ def conversions(
     ] = None,
     reduction: Annotated[float, typer.Option(min=0, help="Seconds that one finding may take to minimise.")] = 30.0,
     confirmations: Annotated[int, typer.Option(min=0, help="Runs of each finding in fresh processes.")] = 1,
-    issues_file: Annotated[
-        Path, typer.Option("--known-issues", metavar="FILE", help="What is known already.")
-    ] = KNOWN_ISSUES,
+    issues_file: Issues = KNOWN_ISSUES,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 60.0,
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep each graph's line there, and go on with what is there.")
@@ -166,10 +172,7 @@ def _usable(edge: Edge) -> bool:
 
 def _opened(path: Path | None, seed: int | None, max_nodes: int, drawn: bool) -> Record[Passage]:
     """A file to go on with, whose seed is taken where none is given. Raises OSError and RecordError."""
-    if seed is None:
-        earlier = head_of(path) if path else None
-        seed = earlier["seed"] if earlier else random.SystemRandom().randrange(2**31)
-    return Record.opened(path, {"seed": seed, "max_nodes": max_nodes, "paths": int(drawn)}, Passage)
+    return Record.opened(path, {"seed": seed_of(seed, path), "max_nodes": max_nodes, "paths": int(drawn)}, Passage)
 
 
 def _tell(passages: list[Passage], findings: Path | None) -> None:

@@ -25,7 +25,7 @@ from harness.probe import probe
 from harness.question import FORWARD, exhibit
 from harness.questions import QUESTIONS
 from harness.questions.conversion import CONVERSION
-from oracles.discrepancy import SILENT, SYMPTOMS, Discrepancy
+from oracles.discrepancy import SYMPTOMS, Discrepancy
 
 _KEYS = {
     "id",
@@ -225,8 +225,7 @@ def write_reproducers(lab: Laboratory, issues: Sequence[KnownIssue], cases: Path
                 own.mkdir(parents=True, exist_ok=True)
                 title = f"{issue.id}: {SYMPTOMS[found.symptom].__name__} of {target.name}"
                 question = QUESTIONS[issue.oracle]
-                returned = question.observe and found.symptom not in SILENT
-                outcome = Laboratory(lab.pool, question).outcomes([(target, case)])[0] if returned else None
+                outcome = Laboratory(lab.pool, question).returned(target, case, found.symptom)
                 shown = exhibit(question, target, case, outcome)
                 # alone, it imports the framework in that time, too
                 seconds = issue.seconds + 30 if issue.seconds else lab.pool.limits.seconds

@@ -16,6 +16,7 @@ from harness.pool import Job, Pool
 from harness.question import FORWARD, Question
 from oracles import levels
 from oracles.compare import Expected
+from oracles.discrepancy import SILENT
 from oracles.outcome import Outcome, Rejected, Unsupported, Value
 from oracles.verdict import Verdict
 
@@ -76,6 +77,13 @@ class Laboratory:
             results[index] = Unsupported(why) if why else outcome
             self.seconds[f"run:{runs[index][0].whole}"] += outcome.cpu
         return [results[i] for i in range(len(runs))]
+
+    def returned(self, target: Target, case: Case, symptom: str) -> Outcome | None:
+        """What a run returns, for a question that judges by it; None for others, and where the symptom is that nothing
+        was returned."""
+        if not self.question.observe or symptom in SILENT:
+            return None
+        return self.outcomes([(target, case)], confirm=False)[0]
 
     def examine(self, case: Case, targets: Sequence[Target]) -> Examination:
         """A drawn case on all targets: judged and counted."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import sys
 import time
@@ -23,10 +22,20 @@ from harness.pool import HarnessError, Limits, Pool
 from harness.quantisation import Tally, examine
 from harness.quantisers import QUANTISERS, Quantiser
 from harness.questions.quantisers import QUANTISERS as QUESTION
+from harness.record import seed_of
 from harness.reduce import Budget
-from harness.terminal import Json, console, fail, named, print_counts, print_wide, seconds_of, write_json
-
-KNOWN_ISSUES = Path(__file__).parent.parent / "known_issues.toml"
+from harness.terminal import (
+    KNOWN_ISSUES,
+    Issues,
+    Json,
+    console,
+    fail,
+    named,
+    print_counts,
+    print_wide,
+    seconds_of,
+    write_json,
+)
 
 
 def quantise(
@@ -38,9 +47,7 @@ def quantise(
     seed: Annotated[int | None, typer.Option(help="The same seed draws the same cases.")] = None,
     max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = 8,
     findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
-    issues_file: Annotated[
-        Path, typer.Option("--known-issues", metavar="FILE", help="What is known already.")
-    ] = KNOWN_ISSUES,
+    issues_file: Issues = KNOWN_ISSUES,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one case may take.")] = 60.0,
     reduction: Annotated[float, typer.Option(min=0, help="Seconds that one finding may take to minimise.")] = 30.0,
     json_file: Json = None,
@@ -55,7 +62,7 @@ def quantise(
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {findings} for findings: {error.strerror}") from error
-    seed = random.SystemRandom().randrange(2**31) if seed is None else seed
+    seed = seed_of(seed)
     console.print(f"quantising in {len(paths)} ways, seed {seed}", highlight=False)
     tally, failure, code = Tally(), None, 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

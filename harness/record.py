@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -58,6 +59,15 @@ class Record(Generic[Line]):
 def head_of(path: Path) -> dict[str, int] | None:
     """What a file was drawn with; None where there is no such file yet. Raises OSError and RecordError."""
     return next(_lines(path), None)
+
+
+def seed_of(seed: int | None, path: Path | None = None) -> int:
+    """The seed that is asked for; else that of the file that is gone on with; else a new one. Raises OSError and
+    RecordError."""
+    if seed is not None:
+        return seed
+    earlier = head_of(path) if path else None
+    return earlier["seed"] if earlier else random.SystemRandom().randrange(2**31)
 
 
 def _lines(path: Path) -> Iterator[dict]:

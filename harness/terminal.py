@@ -18,6 +18,8 @@ from harness.globs import matching
 console = Console()
 WIDE = 140
 """Columns that wide tables need, also where they are written to a file."""
+KNOWN_ISSUES = Path(__file__).parent.parent / "known_issues.toml"
+Issues = Annotated[Path, typer.Option("--known-issues", metavar="FILE", help="What is known already.")]
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON, too.")]
 
 

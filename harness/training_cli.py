@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from generators.settings import DTYPES
 from generators.training import Training, seeded_training
 from harness.pool import HarnessError
 from harness.ranks import RankLimits, RankPools
-from harness.record import Record, RecordError, head_of
+from harness.record import Record, RecordError, seed_of
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
 from harness.strategies.known import KnownDeviationError, load
@@ -172,10 +171,7 @@ def _numbers(worlds: str) -> list[int] | None:
 
 def _opened(path: Path | None, seed: int | None, blocks: int) -> Record[Run]:
     """A file of runs to go on with, whose seed is taken where none is given. Raises OSError and RecordError."""
-    if seed is None:
-        earlier = head_of(path) if path else None
-        seed = earlier["seed"] if earlier else random.SystemRandom().randrange(2**31)
-    return Record.opened(path, {"seed": seed, "blocks": blocks}, Run)
+    return Record.opened(path, {"seed": seed_of(seed, path), "blocks": blocks}, Run)
 
 
 def _jobs(here: dict[Strategy, tuple[int, ...]], runs: int | None, cases: int | None) -> Iterator[Job]:

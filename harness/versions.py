@@ -18,7 +18,7 @@ from harness.laboratory import Laboratory
 from harness.pool import Limits, Pool
 from harness.question import FORWARD
 from harness.questions import QUESTIONS
-from oracles import levels, verdict
+from oracles import levels
 from oracles.discrepancy import Discrepancy
 from oracles.outcome import Outcome, Value
 from oracles.verdict import Verdict, normalized
@@ -179,7 +179,7 @@ def right(lab: Laboratory, target: Target) -> Callable[[Case], bool]:
 
 
 def _judge(lab: Laboratory, target: Target, case: Case, outcome: Outcome) -> Verdict:
-    return verdict.judge(lab.question.expected(target, case), outcome)
+    return lab.question.judge(target, lab.question.expected(target, case), outcome)
 
 
 def _faults(

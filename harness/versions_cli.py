@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -18,12 +17,11 @@ from harness import versions as versioned
 from harness.backends import Target, select
 from harness.environments import HERE, EnvironmentsError
 from harness.pool import HarnessError, Limits
-from harness.question import FORWARD
+from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
-from harness.terminal import Json, console, fail, named, print_wide, write_json
+from harness.record import seed_of
+from harness.terminal import KNOWN_ISSUES, Issues, Json, console, fail, named, print_wide, write_json
 from harness.versions import STATES, Options, Pair, Rows
-
-KNOWN_ISSUES = Path(__file__).parent.parent / "known_issues.toml"
 
 
 def versions(
@@ -36,7 +34,7 @@ def versions(
     operator_globs: Annotated[str, typer.Option("--operators", help="Globs of what is drawn.")] = "",
     question: Annotated[str, typer.Option(help=f"What is asked: {', '.join(QUESTIONS)}.")] = FORWARD.name,
     findings: Annotated[Path, typer.Option(help="Where regressions go.")] = Path("findings"),
-    issues_file: Annotated[Path, typer.Option("--known-issues", help="What is known already.")] = KNOWN_ISSUES,
+    issues_file: Issues = KNOWN_ISSUES,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 120.0,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where a regression was found.")] = False,
     json_file: Json = None,
@@ -44,7 +42,7 @@ def versions(
     """The same cases with two versions: what agrees, what regressed, what is fixed, what is wrong in both."""
     if question not in QUESTIONS:
         raise fail(f"no question is called {question!r}; there are {', '.join(QUESTIONS)}")
-    pairs = _pairs(old, new, target_globs)
+    pairs = _pairs(old, new, target_globs, QUESTIONS[question])
     try:
         issues = known_issues.load(issues_file)
         operators = named(operator_globs, OPS, "operator") if operator_globs else ()
@@ -53,7 +51,7 @@ def versions(
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {findings} for findings: {error.strerror}") from error
-    chosen = random.SystemRandom().randrange(2**31) if seed is None else seed
+    chosen = seed_of(seed)
     options = Options(pairs, cases, chosen, max_nodes, findings, issues, Limits(seconds=timeout), operators, question)
     for said in dict.fromkeys(pair.named for pair in pairs):
         console.print(f"{said}, {cases} cases, seed {chosen}", highlight=False)
@@ -84,12 +82,12 @@ def versions(
         raise typer.Exit(1)
 
 
-def _pairs(old: str, new: str, globs: str) -> tuple[Pair, ...]:
+def _pairs(old: str, new: str, globs: str, question: Question) -> tuple[Pair, ...]:
     """The targets that are available in both environments; those that are not are named with the reason."""
     try:
         for name in {old, new} - {HERE}:
             environments.interpreter(name)
-        pairs = [Pair(_in(target, old), _in(target, new)) for target in select(globs)]
+        pairs = [Pair(_in(target, old), _in(target, new)) for target in select(globs, question.targets)]
     except (EnvironmentsError, ValueError) as error:
         raise fail(str(error)) from error
     if old == new:

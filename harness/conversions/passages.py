@@ -22,7 +22,7 @@ from harness.dialects.keras import KERAS
 from harness.formats.opening import why_not
 from harness.laboratory import Examination
 from harness.questions.conversion import CONVERSION, step_of
-from oracles.discrepancy import Discrepancy
+from oracles.discrepancy import SILENT, Discrepancy
 from oracles.outcome import Rejected, Timeout, Unsupported
 
 OUTCOMES = ("agree", "undetermined", "refused", "source", "known", "runner", "error", "wrong")
@@ -144,7 +144,7 @@ def _blamed(
     outcome = examination.outcomes[target.name]
     converting = isinstance(outcome, Rejected) and step_of(outcome.message) == passage.edge
     right = None if converting or isinstance(outcome, Timeout) else _right(campaign, route, case)
-    kind = "runner" if right else "wrong" if found.symptom in ("value", "special", "type", "outputs") else "error"
+    kind = "runner" if right else "wrong" if found.symptom not in SILENT else "error"
     voters = [target_of(one.name) for one in (route.source, *_asked(route))]
     finding = replace(campaign, targets=(target, *voters)).investigate(target, *rest) if keep else None
     if keep and finding is None:
@@ -170,7 +170,7 @@ def _told(examination: Examination, target: Target, found: Discrepancy | None) -
     outcome = examination.outcomes[target.name]
     if isinstance(outcome, Unsupported):
         return outcome.why
-    if found and found.symptom in ("value", "special", "type", "outputs"):
+    if found and found.symptom not in SILENT:
         return f"{found.symptom}: {found.message.splitlines()[0]}"
     step = step_of(outcome.message) if isinstance(outcome, Rejected) else ""
     return f"{step}: {why_not(outcome)}" if step else why_not(outcome)

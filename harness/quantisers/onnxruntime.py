@@ -58,7 +58,7 @@ _DYNAMIC = """quantization.quantize_dynamic(given, path, per_channel=%channels, 
 
 _KINDS = {"u8": "QUInt8", "s8": "QInt8", "u16": "QUInt16", "s16": "QInt16"}
 _ALLOWS = "levels whose position float32 cannot tell from a tie may be either of two: kernels rescale in float32"
-_REFUSALS = {
+_DECLINES = {
     "No data is collected": "nothing in the model is what the quantiser calibrates",
     r"Expected \w+ to be an initializer": "dynamic quantisation of a convolution whose weight is computed",
 }
@@ -71,7 +71,7 @@ def _quantiser(name: str, template: str, **values: str) -> Quantiser:
     return Quantiser(
         name, "onnxruntime", _MODULES, ONNX, load, _PACKAGES, Level(name, 0),
         refuses=REFUSES, record="onnxruntime", gradient=Unsupported("a quantised model"), judge=onnx_quantiser.judge,
-        refusals=_REFUSALS, allows=_ALLOWS,
+        declines=_DECLINES, allows=_ALLOWS,
     )  # fmt: skip
 
 

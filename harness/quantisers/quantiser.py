@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from zlib import crc32
 
 from generators.graph import Graph
-from harness.backends.target import Target
+from harness.backends.target import Target, types_listed
 from oracles.quantised_model import Judgement, Record
 
 
@@ -22,19 +22,17 @@ class Quantiser(Target):
     and SHARE (how much of the inputs is in the samples to calibrate on: below 1 some values saturate); %given
     stands for the names of the inputs.
 
-    judge:    recomputes what the record says, without the framework
-    refusals: what of an exception (a regular expression) says that it is a documented limit -> which
-    allows:   what the judge accepts beside one right level, and for what reason"""
+    judge:  recomputes what the record says, without the framework
+    allows: what the judge accepts beside one right level, and for what reason"""
 
     judge: Callable[[Record], Judgement] = _nobody
-    refusals: Mapping[str, str] = field(default_factory=dict)
     allows: str = ""
 
     def program(self, graph: Graph) -> str:
         """The text that quantises and runs. What it returns depends on the model, so that OUTPUTS is empty."""
-        results = [(graph.types[name].dtype, graph.types[name].shape) for name in graph.outputs]
         spelled = self.load.replace("%given", ", ".join(leaf.name for leaf in graph.inputs)).strip()
-        load = f"RESULTS = {results!r}\nSHARE = {share(graph)}\n\n\n{spelled}"
+        results = types_listed(graph.types[name] for name in graph.outputs)
+        load = f"RESULTS = {results}\nSHARE = {share(graph)}\n\n\n{spelled}"
         return self.text(graph, load, {}, [])
 
 

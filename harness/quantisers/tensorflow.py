@@ -56,7 +56,7 @@ _ALLOWS = (
     "what fixed-point multipliers lose: 2^-29 of a level's position (2^-15 of it for 16 bits), and half a unit before "
     "the last shift; mean, softmax and hard_swish, which compute in fixed point throughout, up to one quantum"
 )
-_REFUSALS = {
+_DECLINES = {
     "is neither a custom op nor a flex op": "TFLite has no such operator for these types",
     "Quantization to 16x8-bit not yet supported": "an operator that is not quantised to 16 bits",
     "doesn't support|not supported for op|only supports": "an operator that is not quantised so",
@@ -66,7 +66,7 @@ QUANTISERS = tuple(
     Quantiser(
         name, "tensorflow", ("tensorflow",), TENSORFLOW, _LOAD.replace("%options", options),
         {"tensorflow-cpu|tensorflow": "2.18"}, Level(name, 0), stride=2, record="tensorflow",
-        gradient=Unsupported("a quantised model"), judge=tflite_quantiser.judge, refusals=_REFUSALS, allows=_ALLOWS,
+        gradient=Unsupported("a quantised model"), judge=tflite_quantiser.judge, declines=_DECLINES, allows=_ALLOWS,
     )
     for name, options in _OPTIONS.items()
 )  # fmt: skip

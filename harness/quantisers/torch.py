@@ -67,7 +67,7 @@ _ALLOWS = (
     "adds by multipliers of 22 bits"
 )
 
-_REFUSALS = {
+_DECLINES = {
     "(works on|expects a) Float Tensor|(histogram|linspace)_cpu.* not implemented": "only float32 is quantised",
     "torch.histc: max must be larger": "only float32 is quantised",  # said of int64 near its ends
     "(dimension|rank) .*should be (larger than or equal to|>=) 2": "a quantised linear layer takes no vector",
@@ -78,7 +78,7 @@ def _quantiser(name: str, engine: str, mapping: str) -> Quantiser:
     load = _LOAD.replace("%engine", engine).replace("%mapping", mapping)
     return Quantiser(
         name, "torch", _MODULES, TORCH, load, _PACKAGES, Level(name, 0), gradient=Unsupported("a quantised model"),
-        judge=torch_quantiser.judge, refusals=_REFUSALS, allows=_ALLOWS,
+        judge=torch_quantiser.judge, declines=_DECLINES, allows=_ALLOWS,
     )  # fmt: skip
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from generators.graph import Graph
 from harness.backends import Target
 from harness.quantisers import QUANTISERS as PATHS
@@ -11,7 +9,7 @@ from harness.quantisers import Quantiser
 from harness.quantisers.cases import STYLE, concerns, prepare
 from harness.question import Question
 from oracles import forward, quantised_model
-from oracles.outcome import Rejected, Value
+from oracles.outcome import Value
 from oracles.verdict import Observation
 
 
@@ -34,20 +32,12 @@ def unsupported(target: Target, graph: Graph) -> str | None:
     return target.unsupported(graph)
 
 
-def refusal(target: Target, outcome: Rejected) -> str | None:
-    """Why an exception of the quantiser is one that it documents, or None."""
-    assert isinstance(target, Quantiser), f"{target.name} is no quantiser"
-    text = f"{outcome.kind}: {outcome.message}"
-    return next((why for pattern, why in target.refusals.items() if re.search(pattern, text)), None)
-
-
 QUANTISERS = Question(
     "quantisers",
     forward.expect,
     program=lambda target, graph: target.program(graph),
     unsupported=unsupported,
     prepare=prepare,
-    refusal=refusal,
     style=STYLE,
     concerns=concerns,
     observe=observe,
