@@ -19,6 +19,7 @@ from generators.graphs import MAX_NODES, SeededDraw, build_graph
 from harness import hunt, known_issues, probe
 from harness.backends import TARGETS, select
 from harness.cli import KNOWN_ISSUES
+from harness.question import FORWARD
 
 console = Console(width=None if sys.stdout.isatty() else 120)
 
@@ -39,6 +40,7 @@ def measure(targets: list[str], cases: int) -> tuple[hunt.Tally, float, float]:
             0,
             MAX_NODES,
             Path(folder),
+            FORWARD.drawn,
             known_issues.load(KNOWN_ISSUES),
             cases=cases,
         )

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from generators.graphs import Case, seeded_case
-from generators.ops import DRAWN
 from harness import coverage, probe
 from harness.backends import Target
 from harness.campaign import Campaign, operators_for
@@ -39,13 +38,13 @@ class Options:
     seed: int
     max_nodes: int
     findings: Path
+    operators: tuple[str, ...]
     issues: tuple[KnownIssue, ...] = ()
     limits: Limits = field(default_factory=Limits)
     cases: int | None = None
     jobs: int = 1
     reduction: float = 60.0
     voters: tuple[Target, ...] = ()
-    operators: tuple[str, ...] = DRAWN
     question: str = FORWARD.name
     favoured: tuple[str, ...] = ()
     passes: bool = False
