@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from generators.graphs import Case, seeded_case
+from generators.ops import DRAWN
 from harness import hunt, known_issues
 from harness.backends import TARGETS, Level, Target
 from harness.cli import KNOWN_ISSUES
@@ -70,7 +71,7 @@ def test_a_hunt_survives_crashes_hangs_and_memory_hogs(tmp_path: Path, scratch: 
         replace(issue, targets=names) for issue in known_issues.load(KNOWN_ISSUES) if issue.names("ort-disable")
     )
     limits = Limits(seconds=2.0, memory=2 << 30)
-    options = hunt.Options(targets, 200.0, 1, 3, tmp_path / "findings", known, limits, cases=12, reduction=0.5)
+    options = hunt.Options(targets, 200.0, 1, 3, tmp_path / "findings", DRAWN, known, limits, cases=12, reduction=0.5)
     before = workers()  # of other tests
     started = time.monotonic()
     tally = hunt.run(options, lambda tally: None)
@@ -130,7 +131,7 @@ def test_same_seed_same_cases(tmp_path: Path) -> None:
 
 
 def test_a_hunt_that_ends_before_its_first_case_has_a_report(tmp_path: Path) -> None:
-    options = hunt.Options((TARGETS["ort-all"],), 1.0, 1, 3, tmp_path)
+    options = hunt.Options((TARGETS["ort-all"],), 1.0, 1, 3, tmp_path, DRAWN)
     assert hunt.to_json(options, hunt.Tally(), 0.5)["targets"] == {"ort-all": dict.fromkeys(STATUSES, 0)}
 
 
@@ -141,7 +142,7 @@ def test_a_bug_of_ours_names_the_case(tmp_path: Path, monkeypatch: pytest.Monkey
         return seeded_case(seed, index, 2)
 
     monkeypatch.setattr(hunt, "seeded_case", drawn)
-    options = hunt.Options((TARGETS["ort-disable"],), 60.0, 7, 2, tmp_path, cases=10)
+    options = hunt.Options((TARGETS["ort-disable"],), 60.0, 7, 2, tmp_path, DRAWN, cases=10)
     with pytest.raises(ValueError, match="no such shape") as error:
         hunt.run(options, lambda tally: None)
     assert error.value.__notes__ == ["case 3 of seed 7"]

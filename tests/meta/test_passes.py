@@ -16,6 +16,7 @@ from small_graphs import chain_case
 from syrupy.assertion import SnapshotAssertion
 
 from generators import caseio
+from generators.ops import DRAWN
 from harness import hunt, known_issues
 from harness.backends import TARGETS, passes, select
 from harness.backends.passes import Switches
@@ -349,7 +350,7 @@ def test_a_hunt_without_drawn_passes(tmp_path: Path) -> None:
     assert drawn == [hunt.left_out(5, index, target).off for index in range(40)]
     assert {1} < {len(off) for off in drawn}
     assert len(set(drawn)) > 30
-    options = hunt.Options((target,), 60.0, 5, 3, tmp_path, cases=4, passes=True)
+    options = hunt.Options((target,), 60.0, 5, 3, tmp_path, DRAWN, cases=4, passes=True)
     tally = hunt.run(options, lambda tally: None)
     assert {label: sum(counts.values()) for label, counts in tally.statuses.items()} == {"ort-all": 4, "ort-all~*": 4}
 
