@@ -150,7 +150,8 @@ def examined(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     try:
         if given or nightly:
             return examine(Options(given or DIGITS, out, depth=DEPTH, iterations=4))[0]
-        return examine(Options(DIGITS, out, depth=1, edges="torch-onnx"))[0]
+        few = "torch-exported,ort-*,onnx-reference"
+        return examine(Options(DIGITS, out, targets=few, depth=1, edges="torch-onnx"))[0]
     except FormatError as error:
         raise pytest.UsageError(str(error)) from error
 

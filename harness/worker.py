@@ -133,9 +133,9 @@ def versions_of(packages: list[str]) -> dict[str, str]:
 
 
 def _after_program() -> None:
-    """Forget compiled code of the last program where the framework keeps it for ever."""
+    """Forget compiled code of the last program where the framework keeps it for ever, and nothing needs it again."""
     dynamo = sys.modules.get("torch._dynamo")
-    if dynamo is not None:
+    if dynamo is not None and "opened_models" not in sys.modules:
         dynamo.reset()
 
 

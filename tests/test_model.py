@@ -19,5 +19,7 @@ def test_runner(examined: Results, runner: str) -> None:
     rows = [row for row in examined.rows if row.variant.runner.name == runner]
     if not rows:
         why = next((one.why for one in examined.refusals if one.what == runner), "")
-        pytest.skip(f"{runner}: " + (why or f"no conversion made a file that it takes of {examined.model.format}"))
+        pytest.skip(
+            f"{runner}: " + (why or f"it was not asked, or has no file to run that was made of {examined.model.format}")
+        )
     assert not [f"{row.variant.name} {row.status}: {row.message}" for row in rows if row.deviates]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from harness.formats import keras, onnx, openvino, pickled, pt2, relax, savedmodel, stablehlo, tflite
+from harness.formats import keras, onnx, openvino, pickled, pt2, relax, savedmodel, stablehlo, tflite, tvm
 from harness.formats.format import Format, Runner
 
 _MODULES = (savedmodel, tflite, onnx, pt2, openvino, stablehlo, keras, relax, pickled)
 
 FORMATS: dict[str, Format] = {module.FORMAT.name: module.FORMAT for module in _MODULES}
-RUNNERS: dict[str, Runner] = {runner.name: runner for module in _MODULES for runner in module.RUNNERS}
+RUNNERS: dict[str, Runner] = {runner.name: runner for module in (*_MODULES, tvm) for runner in module.RUNNERS}
 
 
-def runners_of(format_: str) -> list[Runner]:
-    """Those that take files of a format, the usual one first."""
-    return [runner for runner in RUNNERS.values() if runner.format == format_]
+def runners_of(format_: str, slow: bool = False) -> list[Runner]:
+    """Those that take files of a format, the usual one first. slow: also those that compile for long."""
+    return [runner for runner in RUNNERS.values() if runner.format == format_ and (slow or not runner.slow)]
 
 
 __all__ = ["FORMATS", "RUNNERS", "Format", "Runner", "runners_of"]

@@ -42,6 +42,10 @@ class Runner:
     narrows:    dtype -> the dtype that it is computed in instead, where the runner documents that
     reference:  is it the plain implementation that the format's authors keep beside the fast one?
     kin:        names of targets that run graphs by the same kernels: their known issues hold here, too
+    level:      how much it optimises, beside other runners of the same library and format: one of a higher level that
+                is slower than one of a lower level is a finding
+    slow:       it compiles for seconds or minutes when it opens a file: it runs models that are given (of several files
+                of its format the one that the fewest conversions made), and no drawn graphs
     refuses:    (regular expression of "class: message", why): what it says of what it has no kernel for"""
 
     name: str
@@ -53,6 +57,8 @@ class Runner:
     narrows: Mapping[str, str] = field(default_factory=dict)
     reference: bool = False
     kin: tuple[str, ...] = ()
+    level: int = 0
+    slow: bool = False
     refuses: tuple[tuple[str, str], ...] = ()
 
 

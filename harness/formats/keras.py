@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.backends.text import swapped
 from harness.formats.archive import member
 from harness.formats.format import Format, Runner
 
@@ -30,8 +31,11 @@ def open_model(path):
 
     inputs, outputs = ports(model.inputs), ports(model.outputs)
 
+    def apply(*arrays):
+        return model(list(arrays) if len(arrays) > 1 else arrays[0], training=False)
+
     def call(*arrays):
-        returned = model(list(arrays) if len(arrays) > 1 else arrays[0], training=False)
+        returned = apply(*arrays)
         return [keras.ops.convert_to_numpy(output) for output in keras.tree.flatten(returned)]
 
     return inputs, outputs, call
@@ -52,13 +56,53 @@ FORMAT = Format(
     refuses=(("ValueError: a functional model", "an input is a scalar, or an output depends on no input"),),
 )
 
-RUNNERS = (
-    Runner(
-        "keras",
-        "keras",
-        "tensorflow",
-        ("tensorflow", "keras"),
-        {"keras": "3.0", "tensorflow-cpu|tensorflow": "2.16"},
+_TENSORFLOW = {"keras": "3.0", "tensorflow-cpu|tensorflow": "2.16"}
+
+
+def _function(options: str) -> str:
+    """The model as one tf.function."""
+    compiled = f"""
+    import tensorflow as tf
+
+    function = tf.function(apply, {options})
+
+    def call(*arrays):
+        returned = function(*[tf.constant(array) for array in arrays])
+"""
+    return swapped(_OPEN, ("\n    def call(*arrays):\n        returned = apply(*arrays)\n", compiled))
+
+
+def _backend(name: str) -> str:
+    """Keras reads which back end it has when it is imported."""
+    return swapped(
         _OPEN,
+        ("    import keras\n", f'    import os\n\n    os.environ["KERAS_BACKEND"] = "{name}"\n    import keras\n'),
+    )
+
+
+RUNNERS = (
+    Runner("keras", "keras", "tensorflow", ("tensorflow", "keras"), _TENSORFLOW, _OPEN),
+    *(
+        Runner(
+            f"keras-{name}",
+            "keras",
+            "tensorflow",
+            ("tensorflow", "keras"),
+            _TENSORFLOW,
+            _function(options),
+            level=level,
+            slow=True,
+        )
+        for level, name, options in (
+            (1, "function", "autograph=False"),
+            (2, "xla", "autograph=False, jit_compile=True"),
+        )
+    ),
+    *(
+        # a worker of its own, and no import of Keras before the back end is named
+        Runner(
+            f"{name}-keras", "keras", f"keras-{name}", (name,), {"keras": "3.0", name: least}, _backend(name), slow=True
+        )
+        for name, least in (("jax", "0.5"), ("torch", "2.9"))
     ),
 )

@@ -92,6 +92,7 @@ RUNNERS = (
             _PACKAGES,
             swapped(_ORT, ("ORT_DISABLE_ALL", level)),
             kin=(name,),
+            level=list(LEVELS).index(name),
             refuses=((r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),),
         )
         for name, level in reversed(LEVELS.items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.backends.text import swapped
 from harness.formats.archive import member
 from harness.formats.format import Format, Runner
 
@@ -71,4 +72,24 @@ def check(path: Path) -> str | None:
 
 FORMAT = Format("pt2", ".pt2", (".pt2",), check, writers={"torch": WRITE})
 
-RUNNERS = (Runner("torch-exported", "pt2", "torch", ("torch",), {"torch": "2.9"}, _OPEN),)
+_PACKAGES = {"torch": "2.9"}
+
+RUNNERS = (
+    Runner("torch-exported", "pt2", "torch", ("torch",), _PACKAGES, _OPEN),
+    *(
+        Runner(
+            f"torch-{backend.replace('_', '-')}",
+            "pt2",
+            "torch",
+            ("torch",),
+            _PACKAGES,
+            swapped(
+                _OPEN,
+                ("program.module()\n", f'torch.compile(program.module(), backend="{backend}", fullgraph=True)\n'),
+            ),
+            level=level,
+            slow=True,
+        )
+        for level, backend in ((1, "aot_eager"), (2, "inductor"))
+    ),
+)

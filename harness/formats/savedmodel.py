@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.backends.text import swapped
 from harness.formats.format import Format, Runner
 
 WRITE = """
@@ -56,6 +57,27 @@ def check(path: Path) -> str | None:
 
 FORMAT = Format("savedmodel", "", (), check, writers={"tensorflow": WRITE})
 
+_PLAIN = swapped(
+    _OPEN,
+    (
+        "    loaded = ",
+        '    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})\n    loaded = ',
+    ),
+)
+_XLA = swapped(
+    _OPEN,
+    (
+        "    def call(",
+        "    def apply(**given):\n        return function(**given)\n\n"
+        "    compiled = tf.function(apply, autograph=False, jit_compile=True)\n\n    def call(",
+    ),
+    ("returned = function(", "returned = compiled("),
+)
+_PACKAGES = {"tensorflow-cpu|tensorflow": "2.16"}
+
 RUNNERS = (
-    Runner("tf-savedmodel", "savedmodel", "tensorflow", ("tensorflow",), {"tensorflow-cpu|tensorflow": "2.16"}, _OPEN),
+    Runner("tf-savedmodel", "savedmodel", "tensorflow", ("tensorflow",), _PACKAGES, _OPEN, level=1),
+    # without Grappler, which is set for a whole process
+    Runner("tf-plain-savedmodel", "savedmodel", "tensorflow-plain", ("tensorflow",), _PACKAGES, _PLAIN, slow=True),
+    Runner("tf-xla-savedmodel", "savedmodel", "tensorflow", ("tensorflow",), _PACKAGES, _XLA, level=2, slow=True),
 )

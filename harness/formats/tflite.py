@@ -71,6 +71,7 @@ RUNNERS = tuple(
         swapped(text, ("Type.BUILTIN", f"Type.{kernels}")),
         reference=kernels == "BUILTIN_REF",
         kin=(_KIN[kernels],),
+        level=list(_KIN)[::-1].index(kernels),
         refuses=(
             ("Select TensorFlow op.s., included in the given model", "it needs TensorFlow's kernels (TF Select)"),
         ),

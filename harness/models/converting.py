@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.conversions import EDGES, Edge
 from harness.conversions.files import convert
 from harness.conversions.route import availability
-from harness.formats import FORMATS, runners_of
+from harness.formats import FORMATS, RUNNERS, runners_of
 from harness.formats.opening import unavailable
 from harness.globs import matching
 from harness.models.variants import ModelFile, Refusal, Variant
@@ -61,12 +61,13 @@ def _converted(pool: Pool, source: ModelFile, edge: Edge, folder: Path, trust: b
 
 
 def variants_of(files: Sequence[ModelFile], globs: str) -> tuple[list[Variant], list[Refusal]]:
-    """All runners of all files whose names match, and those that are not available. Raises ValueError for a glob that
-    matches no runner."""
-    names = set(matching(globs, [runner.name for f in FORMATS for runner in runners_of(f)], "runner"))
+    """All runners of all files whose names match, and those that are not available; the slow ones of the first file of
+    a format only. Raises ValueError for a glob that matches no runner."""
+    names = set(matching(globs, RUNNERS, "runner"))
     variants, refusals = [], {}
     for file in files:
-        for runner in runners_of(file.format):
+        first = next(other for other in files if other.format == file.format) is file
+        for runner in runners_of(file.format, slow=first):
             if runner.name not in names:
                 continue
             why = unavailable(runner)

@@ -220,14 +220,16 @@ def _ratio(expected: Expected, outputs: Sequence[np.ndarray]) -> float:
 
 
 def _regressions(runs: Sequence[Run], seed: int) -> tuple[list[Regression], float]:
-    """Variants that are slower than one that is optimised less (runners of a library stand with the usual one first) or
-    that the same runner runs after another conversion. All intervals together hold with the level of one."""
+    """Variants that are slower than one that is optimised less or that the same runner runs after another conversion.
+    All intervals together hold with the level of one."""
     timed = [run for run in runs if len(run.seconds) >= timing.LEAST and run.stopped is None]
     chosen = []
     for one, other in combinations(timed, 2):
         a, b = one.variant, other.variant
-        if a.family == b.family and not b.runner.reference:
-            chosen.append(("optimisation", one, other))
+        if a.family == b.family and a.runner.level != b.runner.level:
+            more, less = (one, other) if a.runner.level > b.runner.level else (other, one)
+            if not less.variant.runner.reference:
+                chosen.append(("optimisation", more, less))
         elif a.runner.name == b.runner.name:
             chosen += [("conversion", one, other), ("conversion", other, one)]
     level = 1 - (1 - timing.LEVEL) / max(1, len(chosen) + len(timed) - 1)

@@ -60,11 +60,11 @@ class Variant:
 
     @property
     def optimisation(self) -> str:
-        """What its runner adds to that word, where there are several of them for the format."""
+        """What its runner adds to that word and the format's name, where there are several of them for the format."""
         others = [r for r in RUNNERS.values() if r.format == self.file.format and r.name != self.runner.name]
         if not any(other.name.split("-")[0] == self.library for other in others):
             return "default"
-        return self.runner.name.partition("-")[2] or "default"
+        return self.runner.name.removesuffix(f"-{self.file.format}").partition("-")[2] or "default"
 
     @property
     def family(self) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Small ONNX networks, and the same with one layer that is wrong."""
+"""Small ONNX networks, three fixed ones and any number of drawn ones, and the same with one layer that is wrong."""
 
 from __future__ import annotations
 
@@ -84,6 +84,21 @@ def attention() -> onnx.ModelProto:
     return g.model((2, 12, 32), g("Gemm", x, g.weight(32, 10), g.weight(10)))
 
 
+def blocks(seed: int) -> onnx.ModelProto:
+    """Blocks of convolutions, normalisation, activations, sums and pools, which the seed draws; softmax at the end."""
+    g = _Builder(seed)
+    x = g("Conv", "x", g.weight(4, 3, 3, 3), pads=[1, 1, 1, 1])
+    for block in range(3):
+        y = g.norm(g("Conv", x, g.weight(4, 4, 3, 3), g.weight(4), pads=[1, 1, 1, 1]), 4)
+        x = g("Add", g(g.rng.choice(list(OTHERS)), y), x)
+        if block < 2:
+            x = g(g.rng.choice(["MaxPool", "AveragePool"]), x, kernel_shape=[2, 2], strides=[2, 2])
+    x = g("Flatten", g("GlobalAveragePool", x))
+    return g.model((1, 3, 16, 16), g("Softmax", g("Gemm", x, g.weight(4, 10), g.weight(10))))
+
+
+OTHERS = {"Relu": "Elu", "Sigmoid": "HardSigmoid", "Tanh": "Softsign", "LeakyRelu": "Elu"}
+"""Activations, and what is put in their place where one is to be wrong."""
 NETWORKS: dict[str, Callable[[], onnx.ModelProto]] = {
     "residual": residual,
     "separable": separable,
@@ -134,10 +149,49 @@ def wrong_mean(model: onnx.ModelProto) -> str:
     return last.output[0]
 
 
+def other_pool(model: onnx.ModelProto) -> str:
+    """The last pool takes means in place of maxima, or the other way round."""
+    node = _nodes(model, "MaxPool", "AveragePool")[-1]
+    node.op_type = "AveragePool" if node.op_type == "MaxPool" else "MaxPool"
+    return node.output[0]
+
+
+def other_activation(model: onnx.ModelProto) -> str:
+    """The first activation is one that is like it."""
+    node = _nodes(model, *OTHERS)[0]
+    node.op_type = OTHERS[node.op_type]
+    return node.output[0]
+
+
+def _other_weight(model: onnx.ModelProto, node: onnx.NodeProto, change: Callable[[np.ndarray], np.ndarray]) -> str:
+    tensor = next(t for t in model.graph.initializer if t.name == node.input[1])
+    tensor.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(change(numpy_helper.to_array(tensor))), tensor.name))
+    return node.output[0]
+
+
+def nudged_weight(model: onnx.ModelProto) -> str:
+    """One weight of the second convolution is off by a hundredth."""
+    nudge = np.float32(0.01)
+    return _other_weight(
+        model, _nodes(model, "Conv")[1], lambda w: w + nudge * (np.arange(w.size) == 5).reshape(w.shape)
+    )
+
+
+def swapped_channels(model: onnx.ModelProto) -> str:
+    """The weights of the last convolution have their channels of inputs and outputs swapped."""
+    return _other_weight(model, _nodes(model, "Conv")[-1], lambda w: w.transpose(1, 0, 2, 3))
+
+
+DRAWN = "blocks"
+"""In FAULTS: of the drawn networks."""
 FAULTS: dict[str, tuple[Callable[[onnx.ModelProto], str], tuple[str, ...]]] = {
-    "larger epsilon": (larger_epsilon, ("residual", "separable")),
-    "moved padding": (moved_padding, ("residual", "separable")),
-    "wrong sign": (wrong_sign, ("residual", "separable", "attention")),
-    "wrong mean": (wrong_mean, ("residual", "separable", "attention")),
+    "larger epsilon": (larger_epsilon, ("residual", "separable", DRAWN)),
+    "moved padding": (moved_padding, ("residual", "separable", DRAWN)),
+    "wrong sign": (wrong_sign, ("residual", "separable", "attention", DRAWN)),
+    "wrong mean": (wrong_mean, ("residual", "separable", "attention", DRAWN)),
+    "other pool": (other_pool, (DRAWN,)),
+    "other activation": (other_activation, (DRAWN,)),
+    "nudged weight": (nudged_weight, (DRAWN,)),
+    "swapped channels": (swapped_channels, (DRAWN,)),
 }
 """What is done to a network (which returns the value that is wrong then), and to which ones it can be."""

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
-from onnx_networks import FAULTS, WRITE
+from networks_onnx import DRAWN, FAULTS, blocks
 
 from harness.formats import RUNNERS
 from harness.models.localising import Layers, layers_of
 from harness.models.variants import ModelFile, Variant
-from harness.pool import Job, Pool
-from oracles.outcome import Value
+from harness.pool import Pool
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +22,16 @@ def workers() -> Iterator[Pool]:
         yield pool
 
 
-def planted(pool: Pool, folder: Path, seed: int) -> str:
+PLANTS = [plant for plant, networks in FAULTS.values() if DRAWN in networks]
+
+
+def planted(folder: Path, seed: int) -> str:
     """Writes a network, and the same with a wrong node; the node's result."""
-    header = f"SEED, FOLDER, FAULT = {seed}, {str(folder)!r}, {FAULTS[seed % len(FAULTS)]!r}\n"
-    outcome = pool.run([Job("onnxruntime", ("onnx", "onnxruntime"), header + WRITE, {})])[0]
-    assert isinstance(outcome, Value), outcome
-    return outcome.outputs[0].tobytes().decode()
+    model = blocks(seed)
+    onnx.save(model, folder / "right.onnx")
+    guilty = PLANTS[seed % len(PLANTS)](model)
+    onnx.save(model, folder / "wrong.onnx")
+    return guilty
 
 
 def errors(pool: Pool, folder: Path, which: str, seed: int) -> Layers:
@@ -43,7 +47,7 @@ def errors(pool: Pool, folder: Path, which: str, seed: int) -> Layers:
 def test_the_wrong_layer_is_named_in_19_of_20(workers: Pool, tmp_path: Path) -> None:
     named = []
     for seed in range(20):
-        guilty = planted(workers, tmp_path, seed)
+        guilty = planted(tmp_path, seed)
         found = errors(workers, tmp_path, "wrong", seed)
         named.append([layer.output for layer in found.errors if layer.wrong] == [guilty])
     assert sum(named) >= 19, named
@@ -52,14 +56,14 @@ def test_the_wrong_layer_is_named_in_19_of_20(workers: Pool, tmp_path: Path) -> 
 def test_no_layer_of_a_right_network_is_named(workers: Pool, tmp_path: Path) -> None:
     """Whatever ONNX Runtime's optimisations do to it."""
     for seed in range(5):
-        planted(workers, tmp_path, seed)
+        planted(tmp_path, seed)
         found = errors(workers, tmp_path, "right", seed)
         assert found.culprit is None
         assert 0 < max(layer.excess for layer in found.errors) <= 1  # something was compared
 
 
 def test_the_one_that_shows_error_is_not_the_one_that_adds_it(workers: Pool, tmp_path: Path) -> None:
-    guilty = planted(workers, tmp_path, 0)
+    guilty = planted(tmp_path, 0)
     found = errors(workers, tmp_path, "wrong", 0)
     assert found.culprit
     assert found.culprit.output == guilty

@@ -207,7 +207,7 @@ def test_right_runs_agree() -> None:
         "torch": ["torch-exported"],
         "ort": ["ort-all (torch-onnx)", "ort-basic (torch-onnx)", "ort-disable (torch-onnx)"],
     }
-    assert list(groups(results, "optimisation")) == ["default", "all", "basic", "disable"]
+    assert list(groups(results, "optimisation")) == ["exported", "all", "basic", "disable"]
     assert list(groups(results, "device")) == ["cpu"]
     assert worst(results, ["torch-exported"], ["ort-all (torch-onnx)", "ort-basic (torch-onnx)"], "top1") == 1
 
@@ -277,7 +277,7 @@ def test_files_lie_by_optimisation_device_and_library(tmp_path: Path) -> None:
     kept = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert "basic/cpu/ort/ort-basic_torch-onnx.error.txt" in kept
     assert "all/cpu/ort/ort-all_torch-onnx.npz" in kept
-    assert "default/cpu/torch/torch-exported_as_given.json" in kept
+    assert "exported/cpu/torch/torch-exported_as_given.json" in kept
     assert not any("error" in name for name in kept if "basic" not in name)
     assert "no kernel" in (tmp_path / "basic/cpu/ort/ort-basic_torch-onnx.error.txt").read_text()
     told = json.loads((tmp_path / "results.json").read_text())
