@@ -3,6 +3,8 @@ the reproducer works on any question; `harness/questions/` gathers them."""
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -93,9 +95,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """All that a person needs to run a case again: the text that ran and its modules, what it was given, what a
-    correct run returns, and with which versions it ran. observed: is that known for one run only, whose outputs may be
-    others in another version?"""
+    """All that a person needs to run a case again: the text that ran and the modules that it needs, what it was given,
+    what a correct run returns, and with which versions it ran. observed: is that known for one run only, whose outputs
+    may be others in another version?"""
 
     program: str
     modules: tuple[str, ...]
@@ -112,13 +114,20 @@ def exhibit(question: Question, target: Target, case: Case, outcome: Outcome | N
     if target.environment:
         versions += f" (environment {target.environment})"
     arrays = question.arrays(case)
+    modules = tuple(dict.fromkeys((*target.modules, *_imported(program))))
     if not question.observe:
-        return Exhibit(program, target.modules, arrays, question.expected(target, case), versions)
+        return Exhibit(program, modules, arrays, question.expected(target, case), versions)
     expected = Expected((), (), ())
     if isinstance(outcome, Value):
         expected = question.observe(target, outcome).expected
         program = swapped(program, ("OUTPUTS = []", f"OUTPUTS = {types_listed(expected.types)}"))
-    return Exhibit(program, target.modules, arrays, expected, versions, observed=True)
+    return Exhibit(program, modules, arrays, expected, versions, observed=True)
+
+
+def _imported(program: str) -> list[str]:
+    """What the text imports at its top beside numpy: all that a worker does not import for it."""
+    named = re.findall(r"^(?:import|from) (\w+)", program, re.MULTILINE)
+    return [name for name in named if name not in sys.stdlib_module_names and name != "numpy"]
 
 
 FORWARD = Question(forward.NAME, forward.expect, traces=True, ruled=arithmetic.expect)

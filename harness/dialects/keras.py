@@ -1,5 +1,5 @@
-"""Keras 3: functional models of `keras.ops`, as far as a file of them can be written. Its spellings stand here, since
-graphs are only written as files with it, and run by other means."""
+"""Keras 3: models of `keras.ops`, as far as a file of them can be written. Its spellings stand here, since it has
+targets only for globs that name them."""
 
 from __future__ import annotations
 

@@ -14,8 +14,15 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from oracles.outcome import Rejected
 
-FAULTS = {"onnx": 'g.op("Abs", {right})', "tensorflow": "tf.abs({right})"}
+FAULTS = {
+    "onnx": 'g.op("Abs", {right})',
+    "tensorflow": "tf.abs({right})",
+    "keras": "keras.ops.abs({right})",
+    "torch": "torch.abs({right})",
+}
 ASKED = [target.name for target in TARGETS.values() if target.asked and target.dialect.name in FAULTS]
+SLOW = ("keras-tensorflow", "keras-jax")
+"""Whose imports cost more than the rest."""
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +31,9 @@ def lab() -> Iterator[Laboratory]:
         yield Laboratory(pool)
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly) if name in SLOW else name for name in ASKED]
+)
 def test_right_and_wrong(name: str, lab: Laboratory) -> None:
     target = TARGETS[name]
     status = probe.probe(target)
