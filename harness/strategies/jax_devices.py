@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.strategies.jax_program import MODULES
-from harness.strategies.strategy import WORLDS, Reason, Strategy, even_parts, first_reason, refuses
+from harness.strategies.strategy import WORLDS, Reason, Strategy, anything, even_parts
 
 _MESH = '''
 def placed(value, *axes):
@@ -44,25 +44,28 @@ def feed(arrays):
     return [placed(array) for array in arrays]
 '''
 _SHARE = '''
-def gradient(p, trained, x, y, coefficient):
-    """The loss of these samples, and its gradients by what is trained: of each device's share, then added up."""
+def gradient(p, trained, b, x, y, coefficient):
+    """The loss of these samples with the running statistics after them, and its gradients by what is trained: of each
+    device's share, then added up. Devices have statistics of their own; the running ones are those of the first."""
 
-    def local(p, trained, x, y, coefficient):
-        found = jax.value_and_grad(lambda t: criterion({**p, **t}, x, y, coefficient))(trained)
-        return jax.lax.psum(found, "d")
+    def local(p, trained, b, x, y, coefficient):
+        own = lambda t: criterion({**p, **t}, b, x, y, coefficient)
+        (loss, after), found = jax.value_and_grad(own, has_aux=True)(trained)
+        loss, found = jax.lax.psum((loss, found), "d")
+        return (loss, jax.tree.map(lambda value: jax.lax.all_gather(value, "d")[0], after)), found
 '''
 _BY_HAND = f"""{_SHARE}
     mesh = Mesh(np.array(jax.devices()), ("d",))
-    shares = (P(), P(), P("d"), P("d"), P("d"))
+    shares = (P(), P(), P(), P("d"), P("d"), P("d"))
     return jax.shard_map(local, mesh=mesh, in_specs=shares, out_specs=P(), check_vma=False)(
-        p, trained, x, y, coefficient
+        p, trained, b, x, y, coefficient
     )
 """
 
 _MAPPED = f"""{_SHARE}
     count = len(jax.devices())
     shares = [a.reshape(count, len(a) // count, *a.shape[1:]) for a in (x, y, coefficient)]
-    found = jax.pmap(local, "d", in_axes=(None, None, 0, 0, 0))(p, trained, *shares)
+    found = jax.pmap(local, "d", in_axes=(None, None, None, 0, 0, 0))(p, trained, b, *shares)
     return jax.tree.map(lambda copies: copies[0], found)
 """
 _ONE_BY_ONE = '''
@@ -71,13 +74,12 @@ def compile_step(world):
     return step
 '''
 
-_UNWRITTEN = refuses("batch_norm", "batch normalisation is not written for JAX")
-_EVEN = first_reason(even_parts("JAX spreads arrays evenly only"), _UNWRITTEN)
+_EVEN = even_parts("JAX spreads arrays evenly only")
 
 
-def _jax(name: str, pieces: Mapping[str, str], unsupported: Reason = _EVEN) -> Strategy:
+def _jax(name: str, pieces: Mapping[str, str], unsupported: Reason = _EVEN, shards: bool = False) -> Strategy:
     return Strategy(
-        name, "jax", MODULES, WORLDS, {"placed": _MESH, **pieces}, shards=False, one_process=True,
+        name, "jax", MODULES, WORLDS, {"placed": _MESH, **pieces}, shards=shards, one_process=True,
         unsupported=unsupported,
     )  # fmt: skip
 
@@ -85,8 +87,8 @@ def _jax(name: str, pieces: Mapping[str, str], unsupported: Reason = _EVEN) -> S
 STRATEGIES = (
     _jax("jax-data", {"spread": _COPIES, "feed": _SAMPLES}),
     _jax("jax-fsdp", {"spread": _SHARDS, "feed": _SAMPLES}),
-    _jax("jax-tensor", {"spread": _COLUMNS, "feed": _EVERYWHERE}, _UNWRITTEN),
+    _jax("jax-tensor", {"spread": _COLUMNS, "feed": _EVERYWHERE}, anything),
     _jax("jax-tensor-data", {"spread": _COLUMNS, "feed": _SAMPLES}),
-    _jax("jax-shard-map", {"spread": _COPIES, "feed": _SAMPLES, "gradient": _BY_HAND}),
-    _jax("jax-pmap", {"gradient": _MAPPED, "compile_step": _ONE_BY_ONE}),
+    _jax("jax-shard-map", {"spread": _COPIES, "feed": _SAMPLES, "gradient": _BY_HAND}, shards=True),
+    _jax("jax-pmap", {"gradient": _MAPPED, "compile_step": _ONE_BY_ONE}, shards=True),
 )

@@ -82,10 +82,18 @@ def adam(p, g, s, rate):
     scale = jnp.sqrt(second) / jnp.sqrt(1 - 0.999**n) + OPTIONS["eps"]
     return p - rate / (1 - 0.9**n) * first / scale, kept
 """
-_GRADIENT = '''
-def gradient(p, trained, x, y, coefficient{more}):
-    """The loss of these samples, and its gradients by what is trained."""
-    return jax.value_and_grad(lambda t: criterion({{**p, **t}}, x, y, coefficient{more}))(trained)
+_SHARED = '''
+def gradient(p, trained, b, x, y, coefficient, *noise):
+    """The loss of these samples with the running statistics after them, and its gradients by what is trained. Each of
+    {shards} shares has statistics of its own; the running ones are those of the first."""
+    found = []
+    for number, rows in enumerate(np.array_split(np.arange(len(x)), {shards})):
+        mine = slice(rows[0], rows[-1] + 1)
+        given = [*noise[:1], *(next_key(key, number) for key in noise[1:])]
+        part = lambda t: criterion({{**p, **t}}, b, x[mine], y[mine], coefficient[mine], *given)
+        found.append(jax.value_and_grad(part, has_aux=True)(trained))
+    ((_, after), _), *_ = found
+    return (sum(loss for (loss, _), _ in found), after), jax.tree.map(lambda *g: sum(g), *(g for _, g in found))
 '''
 ALONE: Mapping[str, str] = {
     "spread": '''
@@ -98,7 +106,11 @@ def feed(arrays):
     """Where the samples are."""
     return [jnp.asarray(array) for array in arrays]
 ''',
-    "gradient": _GRADIENT.format(more=""),
+    "gradient": '''
+def gradient(p, trained, b, x, y, coefficient, *noise):
+    """The loss of these samples with the running statistics after them, and its gradients by what is trained."""
+    return jax.value_and_grad(lambda t: criterion({**p, **t}, b, x, y, coefficient, *noise), has_aux=True)(trained)
+''',
     "compile_step": """
 def compile_step(world):
     return jax.jit(step)
@@ -114,7 +126,6 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     if settings.optimizer not in ("adam", "adamw"):
         del pieces["adam"]
     if noise:
-        pieces["gradient"] = _GRADIENT.format(more=", unit, key")
         del pieces["compile_step"]
     return TEMPLATES.get_template("train_jax.py.j2").render(
         settings=settings,
@@ -123,7 +134,9 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         options=dict(settings.options),
         forward=forward(network, bool(noise)),
         kinds=network.kinds,
-        loss=LOSSES[settings.loss],
+        loss=loss_of(training, noise),
+        surprisal=bool(noise) and settings.loss == "cross_entropy",
+        statistics=statistics_of(network),
         optimizer=OPTIMIZERS[settings.optimizer],
         pieces=[text.strip("\n") for text in pieces.values()],
         noise=noise,
@@ -131,8 +144,22 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
 
 
 def alone(shards: int, sent: bool = False) -> Strategy:
-    """One device."""
-    return Strategy("jax-alone", "jax", MODULES, (1,), {})
+    """One device. Batch statistics are those of so many shares of each batch, and running statistics those of the
+    first share, as devices have them."""
+    pieces = {"gradient": _SHARED.format(shards=shards)} if shards > 1 else {}
+    return Strategy("jax-alone", "jax", MODULES, (1,), pieces)
+
+
+def loss_of(training: Training, noise: Noise | None) -> str:
+    """The samples' losses, as source text."""
+    surprisal = noise and training.settings.loss == "cross_entropy"
+    return "surprisal(outputs, y, unit, key)" if surprisal else LOSSES[training.settings.loss]
+
+
+def statistics_of(network: Network) -> dict[str, int]:
+    """The running statistics of batch normalisation by name, and how many numbers each has."""
+    normed = {layer.name: layer.shape[0] for layer in network.layers if layer.kind == "batch_norm"}
+    return {f"{name}.{key}": size for name, size in normed.items() for key in ("mean", "variance")}
 
 
 def forward(network: Network, noise: bool) -> list[str]:
@@ -160,6 +187,9 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]], noise: str)
         case "layer_norm":
             centred = f"({x} - {x}.mean(-1, keepdims=True))"
             return f"{centred} / jnp.sqrt({x}.var(-1, keepdims=True) + 1e-5) * {weight} + {bias}"
+        case "batch_norm":
+            place = "" if len(layer.shape) == 1 else "[:, None, None]"
+            return f'normalised(b, "{own}", {x}, training{noise}) * {weight}{place} + {bias}{place}'
         case "embedding":
             return f"{weight}[{x}]"
         case "flatten":

@@ -104,6 +104,11 @@ MISSING: Mapping[str, tuple[Reason, ...]] = {"torch": (refuses("lamb", "PyTorch 
 """What a whole framework does not have."""
 
 
+def anything(training: Training, world: int) -> str | None:
+    """It refuses nothing."""
+    return None
+
+
 def even_parts(why: str) -> Reason:
     """A reason where the ranks can't share some part of a batch evenly."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from generators.training import Training
-from harness.strategies.strategy import WORLDS, Reason, Strategy
+from harness.strategies.strategy import WORLDS, Reason, Strategy, anything
 from harness.strategies.tensorflow_program import MODULES
 
 FEED = '''
@@ -81,11 +81,6 @@ def _parts_of_rows(training: Training, world: int) -> str | None:
     if training.settings.accumulate > 1 and "embedding" in training.traits:
         return "TensorFlow does not add IndexedSlices"
     return empty_shares(training, world)
-
-
-def anything(training: Training, world: int) -> str | None:
-    """It refuses nothing."""
-    return None
 
 
 def one_process(

@@ -172,6 +172,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     """The text that the process runs: it defines `train(rank, world, arrays)`. noise: of the reference."""
     network, settings = training.network, training.settings
     normed = {layer.name: network.shapes[layer.inputs[0]] for layer in network.layers if layer.kind == "batch_norm"}
+    surprisal = bool(noise) and settings.loss == "cross_entropy"
     step = _CLIPPED if settings.clip else _STEP
     pieces = {**ALONE, "step_of": step, **strategy.pieces}
     if settings.clip:
@@ -187,7 +188,8 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         optimizer=_optimizer(training),
         forward=forward(network, bool(noise)),
         kinds=network.kinds,
-        loss=LOSSES[settings.loss],
+        loss="surprisal(outputs, y)" if surprisal else LOSSES[settings.loss],
+        surprisal=surprisal,
         keras_loss=KERAS_LOSSES[settings.loss],
         norms={name: (None, *shape) for name, shape in normed.items()},
         pieces=[text.strip("\n") for text in pieces.values()],

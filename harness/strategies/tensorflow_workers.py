@@ -3,8 +3,8 @@ ParameterServerStrategy, whose servers are threads of one process and keep each 
 
 from __future__ import annotations
 
-from harness.strategies.strategy import Reason, Strategy, refuses
-from harness.strategies.tensorflow_mirrored import FEED, SYNCHRONISED, anything, empty_shares
+from harness.strategies.strategy import Reason, Strategy, anything, refuses
+from harness.strategies.tensorflow_mirrored import FEED, SYNCHRONISED, empty_shares
 from harness.strategies.tensorflow_program import MODULES
 
 # A server takes a number, not an open socket, so between choosing and serving the port is anybody's. From 32768

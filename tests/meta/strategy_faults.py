@@ -192,6 +192,10 @@ FAULTS = (
         "some = coefficient * (jax.lax.axis_index('d') > 0)\n"
         "        found = jax.value_and_grad(lambda t: criterion({**p, **t}, x, y, some))(trained)",
     ),
+    StrategyFault(
+        "running statistics are the last device's", "jax-shard-map", "gradient", 'all_gather(value, "d")[0]',
+        'all_gather(value, "d")[-1]', "batch_norm",
+    ),
     # replicas and workers of TensorFlow
     StrategyFault(
         "replicas average", "tf-mirrored-reduction", "update", "apply(gradients,",

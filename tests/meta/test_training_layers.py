@@ -4,6 +4,7 @@ of them are the same function. Networks lose them one by one, and keep what they
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -94,10 +95,11 @@ def test_frameworks_agree_on_every_layer(training: Training, pools: RankPools) -
                 np.testing.assert_allclose(formula[name], module[name], 1e-11, 1e-13, err_msg=f"{framework}: {name}")
 
 
-@pytest.mark.parametrize("framework", ["torch", "tensorflow"])
-def test_normalisation_that_rounds_within_is_the_same_function(framework: str, pools: RankPools) -> None:
-    """Running statistics, too."""
-    module, formula = returned(pools, NORMS, framework), returned(pools, NORMS, framework, Noise(0, 0.0))
+@pytest.mark.parametrize("framework", ["torch", "tensorflow", "jax"])
+def test_what_rounds_within_is_the_same_function(framework: str, pools: RankPools) -> None:
+    """Normalisation, with its running statistics, and cross entropy."""
+    training = replace(NORMS, settings=replace(SETTINGS, loss="cross_entropy"))
+    module, formula = returned(pools, training, framework), returned(pools, training, framework, Noise(0, 0.0))
     assert any(name.startswith("buffer.") for name in module)
     for name in module:
         np.testing.assert_allclose(formula[name], module[name], 1e-11, 1e-13, err_msg=name)
