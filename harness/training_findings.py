@@ -117,7 +117,7 @@ def _save(
         message=judgement.discrepancy.message,
         twin=_twin(gym, training, strategy, world),
         layers=training.network.kinds,
-        versions=versions_of(["numpy", strategy.package]),
+        versions=versions_of(["numpy", *strategy.packages]),
         path=str(own),
     )
     expected = gym.expected(training, strategy, world)

@@ -33,9 +33,8 @@ def available(strategy: Strategy) -> str | None:
     """Why a strategy cannot be used here, or None. Nothing is imported."""
     if strategy.off:
         return strategy.off
-    if not versions_of([strategy.package]):
-        return f"{strategy.modules[0]} is not installed"
-    return None
+    missing = [package.split("|")[-1] for package in strategy.packages if not versions_of([package])]
+    return f"{', '.join(missing)} is not installed" if missing else None
 
 
 def suited(training: Training, strategy: Strategy, world: int) -> Training:

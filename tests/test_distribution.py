@@ -20,6 +20,8 @@ from harness.trainings import Gym, Judgement, available, suited
 from oracles.discrepancy import SYMPTOMS
 
 KNOWN = load()
+COSTLY = {"tensorflow": (2, 16, 2), "jax": (2, 16, 2), "keras": (1, 32, 1)}
+"""Frameworks that take seconds for a run: the least number of runs, of how many examples one, and blocks of layers."""
 
 
 @pytest.fixture(scope="session")
@@ -45,8 +47,8 @@ def test_strategy(name: str, gym: Gym, pytestconfig: pytest.Config) -> None:
             last.append((training, world, judgement))
             raise SYMPTOMS[judgement.discrepancy.symptom](judgement.discrepancy.message)
 
-    # reduction is the reducer's work: ranks are slow, and a run of TensorFlow takes seconds
-    least, part, blocks = (2, 16, 2) if strategy.framework == "tensorflow" else (3, 4, 4)
+    # reduction is the reducer's work: ranks are slow, and what compiles takes seconds for a run
+    least, part, blocks = COSTLY.get(strategy.framework, (3, 4, 4))
     examples = max(least, settings().max_examples // part)
     limited = settings(phases=(Phase.explicit, Phase.generate), max_examples=examples)
     try:

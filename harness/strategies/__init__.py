@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from harness.strategies import (
     jax_devices,
+    jax_resumed,
+    keras_devices,
     tensorflow_keras,
+    tensorflow_meshes,
     tensorflow_mirrored,
+    tensorflow_resumed,
     tensorflow_workers,
     torch_averaged,
     torch_data,
@@ -22,8 +26,12 @@ _FILES = (
     torch_pipeline,
     torch_resumed,
     jax_devices,
+    jax_resumed,
+    keras_devices,
     tensorflow_mirrored,
     tensorflow_keras,
+    tensorflow_resumed,
+    tensorflow_meshes,
     tensorflow_workers,
 )
 STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for file in _FILES for strategy in file.STRATEGIES}

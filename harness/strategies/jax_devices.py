@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from harness.strategies.jax_program import MODULES
 from harness.strategies.strategy import WORLDS, Reason, Strategy, anything, even_parts
 
-_MESH = '''
+MESH = '''
 def placed(value, *axes):
     """The array on all devices, these axes spread where they are even."""
     mesh = Mesh(np.array(jax.devices()), ("d",))
@@ -74,12 +74,12 @@ def compile_step(world):
     return step
 '''
 
-_EVEN = even_parts("JAX spreads arrays evenly only")
+EVEN = even_parts("JAX spreads arrays evenly only")
 
 
-def _jax(name: str, pieces: Mapping[str, str], unsupported: Reason = _EVEN, shards: bool = False) -> Strategy:
+def _jax(name: str, pieces: Mapping[str, str], unsupported: Reason = EVEN, shards: bool = False) -> Strategy:
     return Strategy(
-        name, "jax", MODULES, WORLDS, {"placed": _MESH, **pieces}, shards=shards, one_process=True,
+        name, "jax", MODULES, WORLDS, {"placed": MESH, **pieces}, shards=shards, one_process=True,
         unsupported=unsupported,
     )  # fmt: skip
 

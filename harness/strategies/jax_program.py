@@ -128,6 +128,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     if noise:
         del pieces["compile_step"]
     return TEMPLATES.get_template("train_jax.py.j2").render(
+        imports=strategy.imports,
         settings=settings,
         batches=list(settings.batches),
         frozen=list(network.frozen),
@@ -139,6 +140,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         statistics=statistics_of(network),
         optimizer=OPTIMIZERS[settings.optimizer],
         pieces=[text.strip("\n") for text in pieces.values()],
+        resumed="resumed" in pieces,
         noise=noise,
     )
 

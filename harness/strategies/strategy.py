@@ -64,9 +64,10 @@ class Strategy:
     unsupported: Reason = field(default=lambda training, world: None)
 
     @property
-    def package(self) -> str:
-        """The distribution that must be installed; "a|b" means either."""
-        return {"tensorflow": "tensorflow-cpu|tensorflow"}.get(self.modules[0], self.modules[0])
+    def packages(self) -> tuple[str, ...]:
+        """The distributions that must be installed; "a|b" means either."""
+        several = {"tensorflow": ("tensorflow-cpu|tensorflow", "keras"), "keras": ("jax", "keras")}
+        return several.get(self.framework, self.modules[:1])
 
     def refusal(self, training: Training, world: int) -> str | None:
         """Why it cannot run a training run on so many ranks: its framework's reason, or its own."""
@@ -81,10 +82,12 @@ class Strategy:
         if self.framework == "tensorflow":
             devices = {"VIRTUAL_DEVICES": str(world if self.one_process else 1)}
             return devices | ({"ONLY": self.name, "TF_NUM_INTEROP_THREADS": "8"} if self.apart else {})
-        if self.framework != "jax":
+        if self.framework not in ("jax", "keras"):
             return {}
+        # Keras' processes are its own: its distribution is the whole process'
+        own = {"KERAS_BACKEND": "jax"} if self.framework == "keras" else {}
         # a device of its own for each, and none for the threads of one operation
-        return {"XLA_FLAGS": f"--xla_force_host_platform_device_count={world} --xla_cpu_multi_thread_eigen=false"}
+        return own | {"XLA_FLAGS": f"--xla_force_host_platform_device_count={world} --xla_cpu_multi_thread_eigen=false"}
 
 
 def columns_of_samples(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:

@@ -185,7 +185,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         settings=settings,
         batches=list(settings.batches),
         frozen=list(network.frozen),
-        optimizer=_optimizer(training),
+        optimizer=optimizer_of(training),
         forward=forward(network, bool(noise)),
         kinds=network.kinds,
         loss="surprisal(outputs, y)" if surprisal else LOSSES[settings.loss],
@@ -193,6 +193,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         keras_loss=KERAS_LOSSES[settings.loss],
         norms={name: (None, *shape) for name, shape in normed.items()},
         pieces=[text.strip("\n") for text in pieces.values()],
+        resumed="resumed" in pieces,
         noise=noise,
     )
 
@@ -252,7 +253,7 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
             return ACTIVATIONS[kind].format(x)
 
 
-def _optimizer(training: Training) -> str:
+def optimizer_of(training: Training) -> str:
     """Class and options. A decay of 0 is none: Keras' AdamW wants a number."""
     flags = {"nesterov", "amsgrad"}
     options = {NAMES.get(k, k): bool(v) if k in flags else v for k, v in training.settings.options}

@@ -47,10 +47,12 @@ def addresses_of(rank, world):
 
 
 def strategy_of(rank, world):
-    """One object for the whole life of the process: collectives are set up once, before the first operation."""
+    """One object for the whole life of the process: collectives are set up once, before the first operation. The
+    workers are those of TF_CONFIG where somebody has set it, else they meet on this machine."""
     if not hasattr(tf.distribute, "kept"):
-        cluster = {"cluster": {"worker": addresses_of(rank, world)}, "task": {"type": "worker", "index": rank}}
-        os.environ["TF_CONFIG"] = json.dumps(cluster)
+        if "TF_CONFIG" not in os.environ:
+            cluster = {"cluster": {"worker": addresses_of(rank, world)}, "task": {"type": "worker", "index": rank}}
+            os.environ["TF_CONFIG"] = json.dumps(cluster)
         tf.distribute.kept = tf.distribute.MultiWorkerMirroredStrategy()
     return tf.distribute.kept
 '''

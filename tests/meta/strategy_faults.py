@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from harness.strategies import STRATEGIES, Strategy, jax_program, tensorflow_program, torch_program
+from harness.strategies import STRATEGIES, Strategy, jax_program, keras_program, tensorflow_program, torch_program
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class StrategyFault:
     def planted(self) -> Strategy:
         """The strategy with the fault."""
         sound = STRATEGIES[self.strategy]
-        printers = {"torch": torch_program, "jax": jax_program, "tensorflow": tensorflow_program}
-        alone = printers[sound.framework].ALONE
+        named = {"torch": torch_program, "jax": jax_program, "keras": keras_program, "tensorflow": tensorflow_program}
+        alone = named[sound.framework].ALONE
         pieces: Mapping[str, str] = {**alone, **sound.pieces}
         assert self.old in pieces[self.piece], f"{self.name}: the text to change is not there"
         wrong = {**sound.pieces, self.piece: pieces[self.piece].replace(self.old, self.new)}
@@ -266,6 +266,31 @@ FAULTS = (
     StrategyFault(
         "parameters are not resumed", "torch-resume-fully-shard-alone", "resumed", "checkpoint.load(own,",
         'checkpoint.load({"optimizer": own["optimizer"]},',
+    ),
+    StrategyFault(
+        "the optimiser begins anew in JAX", "jax-resume-data-fsdp", "resumed",
+        "{name: spread(state) for name, state in states.items()}", "{}", "adam",
+    ),
+    StrategyFault(
+        "the optimiser begins anew in TensorFlow", "tf-resume-mirrored-one-device", "resumed",
+        ", optimizer=subject.optimizer)", ")", "adam",
+    ),
+    # meshes
+    StrategyFault(
+        "the mesh keeps the parameters that it began with", "tf-dtensor-data", "compile_step",
+        "subject.spread[name].assign(weight(variable))", "pass",
+    ),
+    StrategyFault(
+        "the mesh has the first samples twice", "tf-dtensor-data", "feed", "[rows]",
+        "[rows // 2 * 2]",
+    ),
+    StrategyFault(
+        "some samples count nothing", "keras-model", "feed", "for array in arrays]",
+        "for array in (*arrays[:2], arrays[2] * (np.arange(len(arrays[2])) > 0))]",
+    ),
+    StrategyFault(
+        "Keras on JAX averages the loss", "keras-fit-data", "compile_model", "    subject.compile",
+        "    LOSS.reduction = 'sum_over_batch_size'\n    subject.compile",
     ),
     # layers of several parameters, masks, optimisers
     *(

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import random
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -127,6 +132,46 @@ def test_fault_is_made_small(fault: StrategyFault, gym: Gym, tmp_path: Path) -> 
     repaired = script.with_name("repaired.py")
     repaired.write_text(script.read_text(encoding="utf-8").replace(piece, sound), encoding="utf-8")
     assert exit_status(repaired) == 0
+
+
+@pytest.mark.nightly
+def test_workers_can_be_started_with_tf_config(gym: Gym, tmp_path: Path) -> None:
+    """A printed program, one process a worker, as a person starts them on machines of a cluster: right without a fault
+    and wrong with one."""
+    fault = next(fault for fault in FAULTS if fault.strategy == "tf-multi-worker-sync-norm")
+    found = sight(gym, fault)
+    assert found is not None
+    training, _, judgement = found
+    investigate(gym, tmp_path, training, fault.planted(), 2, judgement, Budget(0, 0))
+    (script,) = tmp_path.glob("*/reproducer.py")
+    assert with_tf_config(script) == [1, 1]
+    sound = script.with_name("sound.py")
+    sound.write_text(script.read_text(encoding="utf-8").replace(fault.new, fault.old), encoding="utf-8")
+    assert with_tf_config(sound) == [0, 0]
+
+
+def with_tf_config(script: Path) -> list[int]:
+    """The exit statuses of two workers on the loopback interface."""
+    workers = [f"127.0.0.1:{port}" for port in free_ports(2)]
+    started = []
+    for index in range(2):
+        config = json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}})
+        started.append(subprocess.Popen([sys.executable, str(script)], env={**os.environ, "TF_CONFIG": config}))
+    try:
+        return [process.wait(200) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+
+
+def free_ports(count: int) -> list[int]:
+    """So many that nothing holds now, below those of outgoing connections."""
+    draw, found = random.Random(os.getpid()), set[int]()
+    while len(found) < count:
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", draw.randrange(10000, 32768)))
+            found.add(one.getsockname()[1])
+    return sorted(found)
 
 
 def exit_status(script: Path) -> int:
