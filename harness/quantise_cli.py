@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import time
@@ -43,7 +44,9 @@ def quantise(
     cases: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many cases, each on one path in turn.")
     ] = None,
-    budget: Annotated[str, typer.Option(help="How long: 90s, 5m, 1h.")] = "5m",
+    budget: Annotated[
+        str | None, typer.Option(help="How long: 90s, 5m, 1h. 5m where --cases does not say how much.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed draws the same cases.")] = None,
     max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = 8,
     findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
@@ -55,7 +58,7 @@ def quantise(
     """Quantise drawn graphs by each framework's own tools, and recompute what the quantised models say."""
     paths, off = usable(named(path_globs, QUANTISERS, "way of quantising"))
     try:
-        duration = seconds_of(budget)
+        duration = seconds_of(budget) if budget else math.inf if cases else seconds_of("5m")
         issues = known_issues.load(issues_file)
         findings.mkdir(parents=True, exist_ok=True)
     except (typer.BadParameter, known_issues.KnownIssueError) as error:
