@@ -12,6 +12,7 @@ import numpy as np
 from generators.ops import OPS
 from generators.ops.bounded import Bounded
 from generators.ops.spec import Call
+from oracles import matrix_noise
 
 Array = np.ndarray
 
@@ -111,6 +112,10 @@ def adjoint_noise(
             found = g + np.exp(result.value) * np.sum(g, axis, keepdims=True) * (1 + y)
     elif op in _NORMS and position < 2:
         found = _normalization(op, operands, call, g, position)
+    elif op in matrix_noise.OPERATORS:
+        found = matrix_noise.backwards(op, operands, position, result, call, g)
+    elif op == "grid_sample" and position == 1:
+        found = np.moveaxis(np.einsum("nk,ncij->nkij", *_between_pixels(operands, g)), 1, -1)
     return SUMS_OF_ONE * np.nan_to_num(found, nan=np.inf, posinf=np.inf).ravel()
 
 
@@ -144,7 +149,20 @@ def tangent_noise(
         found = _through_standardised(op, operands, call, t) * _scale(op, operands)
     elif op in _NORMS and position == 1:
         found = _cancelled(op, operands, call) * _by_channel(op, operands, t)
+    elif op in matrix_noise.OPERATORS:
+        found = matrix_noise.forwards(op, operands, position, result, call, t)
+    elif op == "grid_sample" and position == 1:
+        halves, sizes = _between_pixels(operands, np.ones(result.value.shape))
+        found = np.einsum("nk,nijk,ncij->ncij", halves, t, sizes)
     return SUMS_OF_ONE * np.nan_to_num(found, nan=np.inf, posinf=np.inf).ravel()
+
+
+def _between_pixels(operands: Sequence[Bounded], times: Array) -> tuple[Array, Array]:
+    """The derivative by a place is half the side times a difference of pixels: half the sides by sample, and the
+    greatest pixel of each channel times something of the result's shape."""
+    x = np.where(np.isfinite(operands[0].value), np.abs(operands[0].value), 0.0)
+    halves = np.broadcast_to(np.array([x.shape[3], x.shape[2]]) / 2, (x.shape[0], 2))
+    return halves, 2 * np.max(x, (2, 3), keepdims=True) * times
 
 
 _PER_CHANNEL = ("instance_norm", "group_norm")

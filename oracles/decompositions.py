@@ -38,6 +38,13 @@ class Steps:
         self.types[name] = TensorType(dtype, ())
         return name
 
+    def array(self, values: np.ndarray) -> str:
+        """A constant array."""
+        name = f"{self.prefix}_c{len(self.constants)}"
+        self.constants[name] = values
+        self.types[name] = TensorType(str(values.dtype), values.shape)
+        return name
+
     def slice(self, operand: str, axis: int, start: int, stop: int) -> str:
         """Places start to stop of one axis."""
         shape = self.types[operand].shape
@@ -233,6 +240,9 @@ def rewritten(case: Case, rules: Mapping[str, Rule]) -> Case | None:
         places[node.name] = result
     if not places:
         return None
-    leaves = (*case.graph.leaves, *(Leaf(n, TensorType(str(a.dtype), ()), "parameter") for n, a in constants.items()))
+    leaves = (
+        *case.graph.leaves,
+        *(Leaf(n, TensorType(str(a.dtype), a.shape), "parameter") for n, a in constants.items()),
+    )
     outputs = tuple(places.get(name, name) for name in case.graph.outputs)
     return Case(Graph(leaves, tuple(nodes), outputs), {**case.arrays, **constants})

@@ -22,6 +22,7 @@ from oracles.differences import steps_of
 from oracles.estimates import Estimate, add, nothing, products
 from oracles.local import Measured, measured
 from oracles.slopes import Slopes
+from oracles.stepwise import stepwise
 
 NAME = "gradient"
 Array = np.ndarray
@@ -76,14 +77,24 @@ def live_values(graph: Graph, but: Container[tuple[str, int]] = ()) -> set[str]:
     return live
 
 
+def reached(graph: Graph, leaves: frozenset[str]) -> set[str]:
+    """Floating values that depend on these leaves through floating values, and the leaves."""
+    found = set(leaves)
+    for node in graph.nodes:
+        if node.type.dtype in FLOATS and not found.isdisjoint(node.operands):
+            found.add(node.name)
+    return found
+
+
 def expect(case: Case) -> Expected:
     """The gradients by all leaves that are sought; nothing where there are none, which no target is asked for."""
     graph = case.graph
     leaves = sought(graph)
     if not leaves:
         return Expected((), (), ())
-    exact = reference.evaluate(graph, case.arrays)
-    found = accumulate(graph, exact, weights(graph), measured(graph, exact))
+    steps = stepwise(case)
+    exact = reference.evaluate(steps.graph, steps.arrays)
+    found = accumulate(steps.graph, exact, weights(steps.graph), measured(steps.graph, exact), names_of(leaves))
     values = tuple(final(found[leaf.name], leaf) for leaf in leaves)
     return Expected(tuple(f"d_{leaf.name}" for leaf in leaves), tuple(leaf.type for leaf in leaves), values)
 
@@ -99,13 +110,19 @@ def final(adjoint: Estimate, leaf: Leaf) -> Bounded:
     return Bounded(value.reshape(leaf.type.shape), error.reshape(leaf.type.shape), leaf.type.dtype)
 
 
+def names_of(leaves: Sequence[Leaf]) -> frozenset[str]:
+    """The names of leaves."""
+    return frozenset(leaf.name for leaf in leaves)
+
+
 def accumulate(
-    graph: Graph, values: Mapping[str, Bounded], seeds: Mapping[str, Array], local: Measured
+    graph: Graph, values: Mapping[str, Bounded], seeds: Mapping[str, Array], local: Measured, leaves: frozenset[str]
 ) -> dict[str, Estimate]:
-    """Estimates of all values that count, from the outputs back to the leaves."""
-    live = live_values(graph)
+    """Estimates of all values that count, from the outputs back to these leaves."""
+    live = live_values(graph) & reached(graph, leaves)
     adjoints = {name: nothing(graph.types[name].size) for name in live}
-    for name, seed in seeds.items():
+    for name in seeds.keys() & live:
+        seed = seeds[name]
         adjoints[name].value += seed.astype(np.float64).ravel()
     with np.errstate(all="ignore"):
         for index in reversed(range(len(graph.nodes))):
@@ -113,7 +130,7 @@ def accumulate(
             if node.name not in live or node.type.size == 0:
                 continue
             operands, call = [values[name] for name in node.operands], call_of(graph, index)
-            loose = unsure(operands)
+            loose = unsure(operands, node.op)
             for position, name in enumerate(node.operands):
                 if name not in live:
                     continue
@@ -153,10 +170,17 @@ def entries(
     return doubt, lost | _out_of_range(local, x, result, p.largest)
 
 
-def unsure(operands: Sequence[Bounded]) -> bool:
+_BILINEAR = (
+    *("add", "linear", "matmul", "mean", "mul", "repeat", "reshape", "slice", "stack", "sub", "sum", "swapaxes"),
+    "unsqueeze",
+)
+
+
+def unsure(operands: Sequence[Bounded], op: str) -> bool:
     """Is a choice among the operands undetermined, or do they hold subnormal numbers? A back end may take these for
-    zeros, and so for ties of zeros."""
-    return any(not o.floating and o.undetermined.any() for o in operands) or any(map(_flushed, operands))
+    zeros, and so for ties of zeros; sums and products have none, and what is flushed stands in the bounds."""
+    lost = any(not o.floating and o.undetermined.any() for o in operands)
+    return lost or (op not in _BILINEAR and any(map(_flushed, operands)))
 
 
 def pulled(

@@ -24,6 +24,7 @@ from oracles.estimates import Estimate, add, nothing, products
 from oracles.gradient import FORMULA, OWN
 from oracles.local import measured
 from oracles.slopes import ALLOWANCE, SHIFTS, function_of, off, slopes
+from oracles.stepwise import stepwise
 
 NAME = "hessian"
 NODES = 4
@@ -74,7 +75,9 @@ def expect(case: Case) -> Expected:
     leaves = gradient.sought(graph)
     if not leaves:
         return Expected((), (), ())
-    found = accumulate(graph, reference.evaluate(graph, case.arrays), gradient.weights(graph), jvp.tangents(graph))
+    steps = stepwise(case)
+    exact = reference.evaluate(steps.graph, steps.arrays)
+    found = accumulate(steps.graph, exact, gradient.weights(steps.graph), jvp.tangents(graph))
     values = tuple(gradient.final(found[leaf.name], leaf) for leaf in leaves)
     return Expected(tuple(f"h_{leaf.name}" for leaf in leaves), tuple(leaf.type for leaf in leaves), values)
 
@@ -84,7 +87,8 @@ def accumulate(
 ) -> dict[str, Estimate]:
     """c_x = sum J' c_y + (d/de J)' g_y over all uses y of x: derivatives along the tangents of all adjoints."""
     local = measured(graph, values)
-    pushed, pulled = jvp.accumulate(graph, values, seeds, local), gradient.accumulate(graph, values, weights, local)
+    pushed = jvp.accumulate(graph, values, seeds, local)
+    pulled = gradient.accumulate(graph, values, weights, local, frozenset(seeds))
     found = {name: nothing(adjoint.value.size) for name, adjoint in pulled.items()}
     with np.errstate(all="ignore"):
         for index in reversed(range(len(graph.nodes))):
@@ -104,7 +108,7 @@ def accumulate(
                     found[name].error[:] = np.inf
                 elif node.op not in curvature.LINEAR and any(t is not None for t in tangents):
                     add(found[name], _bent(f, tangents, pulled[node.name], *use), unit)
-                if gradient.unsure(operands):
+                if gradient.unsure(operands, node.op):
                     found[name].error[:] = np.inf
     return found
 

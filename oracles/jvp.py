@@ -19,9 +19,10 @@ from oracles import backward, reference
 from oracles.compare import Expected
 from oracles.differences import Function, along, steps_of
 from oracles.estimates import Estimate, add, nothing, products
-from oracles.gradient import entries, numbers, sought, unsure
+from oracles.gradient import entries, names_of, numbers, reached, sought, unsure
 from oracles.local import Measured, measured
 from oracles.slopes import Slopes, function_of
+from oracles.stepwise import stepwise
 
 NAME = "jvp"
 Array = np.ndarray
@@ -44,30 +45,24 @@ def given(case: Case) -> Arrays:
 
 def moved(graph: Graph) -> tuple[int, ...]:
     """Numbers of the floating outputs that depend on a leaf with a tangent through floating values."""
-    reached = _reached(graph)
-    return tuple(i for i, name in enumerate(graph.outputs) if name in reached)
-
-
-def _reached(graph: Graph) -> set[str]:
-    reached = {leaf.name for leaf in sought(graph)}
-    for node in graph.nodes:
-        if node.type.dtype in PRECISION and not reached.isdisjoint(node.operands):
-            reached.add(node.name)
-    return reached
+    found = reached(graph, names_of(sought(graph)))
+    return tuple(i for i, name in enumerate(graph.outputs) if name in found)
 
 
 def expect(case: Case) -> Expected:
     """The tangents of all outputs that move; nothing where there are none, which no target is asked for."""
     graph = case.graph
-    wanted = [graph.outputs[i] for i in moved(graph)]
+    places = moved(graph)
+    wanted = [graph.outputs[i] for i in places]
     if not wanted:
         return Expected((), (), ())
-    exact = reference.evaluate(graph, case.arrays)
-    found = accumulate(graph, exact, tangents(graph), measured(graph, exact))
+    steps = stepwise(case)
+    exact = reference.evaluate(steps.graph, steps.arrays)
+    found = accumulate(steps.graph, exact, tangents(graph), measured(steps.graph, exact))
     types = tuple(graph.types[name] for name in wanted)
     values = []
-    for name, type_ in zip(wanted, types, strict=True):
-        tangent, p = found[name], PRECISION[type_.dtype]
+    for i, type_ in zip(places, types, strict=True):
+        tangent, p = found[steps.graph.outputs[i]], PRECISION[type_.dtype]
         with np.errstate(all="ignore"):
             loose = ~np.isfinite(tangent.value) | ~(np.abs(tangent.value) + tangent.error <= p.largest / 4)
             value = np.where(loose, 0.0, tangent.value).reshape(type_.shape)
@@ -81,10 +76,10 @@ def accumulate(
 ) -> dict[str, Estimate]:
     """Estimates of all values that move, from the leaves to the outputs."""
     found = {name: Estimate(seed.astype(np.float64).ravel(), np.zeros(seed.size)) for name, seed in seeds.items()}
-    reached = _reached(graph)
+    moving = reached(graph, frozenset(seeds))
     with np.errstate(all="ignore"):
         for index, node in enumerate(graph.nodes):
-            if node.name not in reached:
+            if node.name not in moving:
                 continue
             operands, result, call = [values[name] for name in node.operands], values[node.name], call_of(graph, index)
             total = nothing(node.type.size)
@@ -95,17 +90,17 @@ def accumulate(
                         share = _share(local(index, position), found[name], operands, position, result, node.op, call)
                         share.error[_contradicted(f, operands, position, found[name], share)] = np.inf
                         add(total, share, PRECISION[node.type.dtype].unit)
-                total.error[_lost(operands, result)] = np.inf
+                total.error[_lost(operands, result, node.op)] = np.inf
             found[node.name] = total
     return found
 
 
-def _lost(operands: Sequence[Bounded], result: Bounded) -> Array:
+def _lost(operands: Sequence[Bounded], result: Bounded, op: str) -> Array:
     """Results whose tangent is not determined: where a choice is open, a number is not finite, or one that is not
     meets zero on its way, which may be anywhere."""
     lost = result.undetermined.ravel() | ~np.isfinite(result.value.ravel())
     wild = any(o.floating and not np.isfinite(o.value).all() for o in operands)
-    return lost | (unsure(operands) or wild)
+    return lost | (unsure(operands, op) or wild)
 
 
 def _contradicted(f: Function, operands: Sequence[Bounded], position: int, tangent: Estimate, share: Estimate) -> Array:

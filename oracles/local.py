@@ -8,6 +8,7 @@ from functools import cache
 from generators.graph import Graph
 from generators.ops import OPS, call_of
 from generators.ops.bounded import Bounded
+from oracles.matrix_noise import shift
 from oracles.slopes import Slopes, function_of, slopes
 
 Measured = Callable[[int, int], Slopes]
@@ -21,7 +22,8 @@ def measured(graph: Graph, values: Mapping[str, Bounded]) -> Measured:
     def local(index: int, position: int) -> Slopes:
         node = graph.nodes[index]
         operands = [values[name] for name in node.operands]
-        f = function_of(OPS[node.op], operands, call_of(graph, index))
-        return slopes(f, operands, position, values[node.name])
+        call = call_of(graph, index)
+        f = function_of(OPS[node.op], operands, call)
+        return slopes(f, operands, position, values[node.name], shift(node.op, operands, call))
 
     return local

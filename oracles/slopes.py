@@ -74,17 +74,19 @@ def off(x: Bounded) -> Array:
         return np.where(x.undetermined, 0.0, x.error) + 2 * PRECISION[x.dtype].unit * size
 
 
-def slopes(f: Function, operands: Sequence[Bounded], position: int, result: Bounded) -> Slopes:
-    """The derivative of f by the operand at `position`."""
+def slopes(
+    f: Function, operands: Sequence[Bounded], position: int, result: Bounded, shift: Array | float = 0.0
+) -> Slopes:
+    """The derivative of f by the operand at `position`. shift: how far operand 0 is moved beside what it is off by."""
     values = [o.value for o in operands]
     base = f(values)
     if not operands[position].value.size:
         empty, none = np.zeros(0), np.zeros(0, int)
         return Slopes(none, none, empty, empty, empty, empty, np.zeros(base.size, bool), _none)
     with np.errstate(all="ignore"):
-        found = _single(f, operands, position, result, base)
+        found = _single(f, operands, position, result, base, shift)
         if found is None:
-            found = _dense(f, operands, position, base)
+            found = _dense(f, operands, position, base, shift)
         lost = result.undetermined.ravel() | ~np.isfinite(result.value.ravel())
         return replace(found, error=np.where(lost[found.rows], np.inf, found.error))
 
@@ -92,7 +94,9 @@ def slopes(f: Function, operands: Sequence[Bounded], position: int, result: Boun
 # ---- each result moved by one element of the operand: elementwise functions, layouts, choices ----
 
 
-def _single(f: Function, operands: Sequence[Bounded], position: int, result: Bounded, base: Array) -> Slopes | None:
+def _single(
+    f: Function, operands: Sequence[Bounded], position: int, result: Bounded, base: Array, shift: Array | float
+) -> Slopes | None:
     """All elements are moved at once, three times: together, each by an amount that tells its number, and at random
     as a check. None where some result is moved by several elements."""
     x = operands[position]
@@ -183,7 +187,7 @@ def _single(f: Function, operands: Sequence[Bounded], position: int, result: Bou
         behind[position] = at[position] - steps
         return (f(ahead) - f(behind))[rows] / (2 * steps.ravel()[columns])
 
-    moved = _moved(lambda at: slope(at, h / 2), operands)
+    moved = _moved(lambda at: slope(at, h / 2), operands, shift)
     return Slopes(rows, columns, value, error, moved, floor, np.zeros(base.size, bool), slope)
 
 
@@ -196,7 +200,7 @@ def _per_column(count: int, columns: Array, values: Array) -> Array:
 # ---- results moved by several elements -----------------------------------------------------------
 
 
-def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array) -> Slopes:
+def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array, shift: Array | float) -> Slopes:
     """Each element moved alone; then elements that move no result in common are moved together."""
     x = operands[position]
     values = [o.value for o in operands]
@@ -239,7 +243,9 @@ def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array)
     feeding, unclear = fed(f, operands, position, known)
     if rows.size == 0:
         empty = np.zeros(0)
-        return _with_unknown(Slopes(rows, columns, empty, empty, empty, floor, unclear, _none), feeding)
+        still = Slopes(rows, columns, empty, empty, empty, floor, unclear, _none)
+        tied, unknown = _ties(f, values, position, h, base, still)
+        return _with_unknown(replace(still, open=unclear | unknown), feeding | tied)
     for t in (0.5, 0.25):
         up, down = grouped(values, t * h)
         halves.append(((up - down) / (2 * t))[group_of[columns], rows])
@@ -251,9 +257,31 @@ def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array)
         up, down = grouped(at, steps)
         return (up - down)[group_of[columns], rows] / (2 * steps.ravel()[columns])
 
-    moved = _moved(lambda at: slope(at, h / 2), operands)
+    moved = _moved(lambda at: slope(at, h / 2), operands, shift)
     sloped = Slopes(rows, columns, found.value / step, found.error / step, moved, floor, unclear, slope)
-    return _with_unknown(sloped, feeding)
+    tied, unknown = _ties(f, values, position, h, base, sloped)
+    return _with_unknown(replace(sloped, open=unclear | unknown), feeding | tied)
+
+
+def _ties(
+    f: Function, values: Sequence[Array], position: int, h: Array, base: Array, found: Slopes
+) -> tuple[Array, Array]:
+    """Results that move where all elements move, otherwise than these do one by one: that in the middle of three equal
+    ones. As (element, result) where the result is equal to elements; of the others it cannot be told who moves them."""
+    x = values[position]
+    step = (
+        h
+        * np.random.default_rng(x.size).uniform(0.5, 1.0, x.shape)
+        * np.where(np.arange(x.size) % 3, 1, -1).reshape(x.shape)
+    )
+    seen, sizes = along(f, values, position, step, base), np.abs(step.ravel())
+    told = np.bincount(found.rows, found.value * step.ravel()[found.columns], base.size)
+    error = np.bincount(found.rows, found.error * sizes[found.columns], base.size) + found.floor @ sizes
+    error += 1e-6 * np.bincount(found.rows, np.abs(found.value) * sizes[found.columns], base.size)
+    other = np.isfinite(base) & np.isfinite(seen.error) & (np.abs(seen.value - told) > error + 4 * seen.error)
+    tied = (x.ravel()[:, None] == base) & other
+    tied &= np.count_nonzero(tied, axis=0) > 1
+    return tied, other & ~tied.any(axis=0)
 
 
 def _with_unknown(found: Slopes, fed: Array) -> Slopes:
@@ -287,6 +315,8 @@ def _alone(
     far = at(FAR * float(np.max(tried)))
     best: tuple[float, float, Array, Array] | None = None
     touched = far != base
+    if np.max(tried) > 1:  # what lies far out may be cut off (matrices that are tamed)
+        touched |= at(FAR * float(np.median(tried[:, j]))) != base
     for h in dict.fromkeys(tried[:, j].tolist()):
         ahead, behind = at(h), at(-h)
         touched |= (ahead != base) | (behind != base)
@@ -324,7 +354,7 @@ def _groups(touched: Array) -> list[list[int]]:
     return [members for members, _ in groups]
 
 
-def _moved(slope: Callable[[Sequence[Array]], Array], operands: Sequence[Bounded]) -> Array:
+def _moved(slope: Callable[[Sequence[Array]], Array], operands: Sequence[Bounded], shift: Array | float) -> Array:
     """How far slopes move when each operand in turn is shifted by what it may be off, with random signs."""
     values = [o.value for o in operands]
     start = slope(values)
@@ -336,7 +366,8 @@ def _moved(slope: Callable[[Sequence[Array]], Array], operands: Sequence[Bounded
         worst = np.zeros(start.shape)
         for _ in range(SHIFTS):
             shifted = list(values)
-            shifted[k] = values[k] + off(operand) * rng.choice([-1.0, 1.0], operand.value.shape)
+            most = off(operand) + (shift if k == 0 else 0.0)
+            shifted[k] = values[k] + most * rng.choice([-1.0, 1.0], operand.value.shape)
             change = np.abs(slope(shifted) - start)
             worst = np.maximum(worst, np.where(np.isfinite(start), np.where(np.isnan(change), np.inf, change), 0.0))
         total += ALLOWANCE * worst

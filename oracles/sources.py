@@ -11,6 +11,8 @@ from generators.ops.bounded import Bounded
 from oracles.differences import STEP, Function
 
 Array = np.ndarray
+HALVES = 16
+"""So many random halves of the elements are moved: two of three are in one without the third in a fourth of these."""
 FAR = 200.0
 """A long step, in steps: what it does not move does not depend on the element."""
 
@@ -36,7 +38,16 @@ def confirmed(
             return None
         told += with_it << bit
         moving &= without | with_it
-    return np.where((source < 0) & moving, told, source)
+    source = np.where((source < 0) & moving, told, source)
+    if np.unique(x.value, return_counts=True)[1].max(initial=0) > 2:
+        # of three equal ones, that in the middle moves with any two: not with those that leave its source out
+        rng = np.random.default_rng(x.value.size)
+        for _ in range(HALVES):
+            chosen = rng.integers(0, 2, x.value.shape)
+            there = f([*values[:position], x.value + step * chosen, *values[position + 1 :]])
+            if ((there != base) & np.isfinite(base) & (source >= 0) & (chosen.ravel()[source] == 0)).any():
+                return None
+    return source
 
 
 def pattern(operand: tuple[int, ...], result: tuple[int, ...], source: Array) -> Array | None:

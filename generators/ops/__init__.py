@@ -74,7 +74,18 @@ FAMILIES = (
 )
 """What hunts and campaigns draw most."""
 
-UNDERIVED = (
+UNDERIVED = (COMPLEXES, COMPLEX_TENSORS)
+"""Drawn seldom, and not by questions about derivatives: of complex numbers none are judged (docs/gradients.md)."""
+
+STEPPED = (
+    NUMERALS,
+    GRIDS,
+    FOURIER,
+    RESIZE,
+    WRITES,
+    SPECIAL,
+    BAGS,
+    PATCHES,
     NORMS,
     SYSTEMS,
     SPECTRA,
@@ -85,14 +96,9 @@ UNDERIVED = (
     MARGIN_LOSSES,
     LIKELIHOODS,
     STANDARDS,
-    COMPLEXES,
-    COMPLEX_TENSORS,
+    *UNDERIVED,
     ARRAYS,
 )
-"""Drawn seldom, and not by questions about derivatives: formulas of several steps, of which it is not derived what
-cancels on the way back (docs/gradients.md), or whose slopes take too long to measure."""
-
-STEPPED = (NUMERALS, GRIDS, FOURIER, RESIZE, WRITES, SPECIAL, BAGS, PATCHES, *UNDERIVED)
 """Drawn seldom, too. What they lose between their steps is derived for ordinary roundings only: arithmetic that
 reassociates is not asked of graphs with them."""
 

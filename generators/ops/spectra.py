@@ -28,7 +28,7 @@ Array = np.ndarray
 _NONE = unsupported("it has no orthogonal decompositions")
 
 
-def _iterated(a: Bounded) -> Array:
+def iterated(a: Bounded) -> Array:
     """How far, in the Frobenius norm, a matrix is from that whose singular values or eigenvalues an iterative method
     returns: its own errors, and c u |A| with c = 6 k (m + n), k the longer side, for the m + n reflections of the
     reduction to two diagonals (lemma 19.3), and as much again for the iteration (two sweeps a value, of rotations of
@@ -49,7 +49,7 @@ def _singular(args: Sequence[Bounded], call: Call) -> Bounded:
     """Weyl: no singular value moves by more than the norm of what is added."""
     a = formed(args[0], form_of(call.attrs))
     value = np.linalg.svd(a.value, compute_uv=False)
-    return rounded(value, np.broadcast_to(_iterated(a)[..., None], value.shape), a.dtype)
+    return rounded(value, np.broadcast_to(iterated(a)[..., None], value.shape), a.dtype)
 
 
 singular_values = OpSpec(
@@ -71,7 +71,7 @@ def _eigenvalues(args: Sequence[Bounded], call: Call) -> Bounded:
     a = formed(args[0], form_of(call.attrs))
     total = add(a, turned(a))
     value = np.linalg.eigvalsh(total.value)
-    return rounded(value, np.broadcast_to(_iterated(total)[..., None], value.shape), a.dtype)
+    return rounded(value, np.broadcast_to(iterated(total)[..., None], value.shape), a.dtype)
 
 
 eigenvalues = OpSpec(
@@ -127,7 +127,7 @@ def _pinv(args: Sequence[Bounded], call: Call) -> Bounded:
     p = PRECISION[a.dtype]
     value = np.linalg.pinv(a.value)
     most = 1 / np.linalg.svd(a.value, compute_uv=False)[..., -1]
-    moved = _iterated(a)
+    moved = iterated(a)
     relative = moved * most
     orthogonal = 2 * moved / np.maximum(norms(a.value, (-2, -1)), 1) + 4 * SIDE * (p.unit + U64)
     with np.errstate(all="ignore"):

@@ -122,7 +122,7 @@ inverse = OpSpec(
 # ---- triangular systems -------------------------------------------------------------------------------
 
 
-def _triangle(x: Bounded, call: Call) -> Bounded:
+def triangle(x: Bounded, call: Call) -> Bounded:
     """The triangle that is read: tamed, with ones on the diagonal, or LIMIT + 1 added there."""
     t, n = tamed(x), x.value.shape[-1]
     eye = np.eye(n, dtype=bool)
@@ -151,7 +151,7 @@ def _triangular(args: Sequence[Bounded], call: Call) -> Bounded:
     """Theorem 8.5: (T + D) x' = b with |D| <= gamma_n |T|; by way of inverted blocks, section 14.2: off by
     gamma |T^-1| |T| |T^-1| |b|, which covers both. With M = |T^-1| (gamma |T| + E), (I - M) |x' - x| <= M y + |T^-1| e,
     where y = |T^-1| |b|."""
-    t, b = _triangle(args[0], call), args[1]
+    t, b = triangle(args[0], call), args[1]
     p, n = PRECISION[t.dtype], t.value.shape[-1]
     with np.errstate(all="ignore"):
         plain = np.isfinite(b.value) & np.isfinite(b.error)

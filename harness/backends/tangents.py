@@ -108,6 +108,8 @@ _REFUSALS: Patterns = (
         "(Differentiation|JVP|Forward-mode differentiation) rule for .* not implemented",
         "no rule of forward mode",
     ),
+    ("tensorflow", "Input is not invertible", "its derivative of determinants is by way of tf.linalg.inv"),
+    ("torch", "The derivative of linalg.qr depends on Q", "what it says of QR without Q"),
 )
 """What a framework says that it cannot push forward."""
 

@@ -13,6 +13,8 @@ from oracles import gradient
 
 _REFUSALS: Patterns = (
     ("torch", "is not differentiable with respect to argument", "what it says of weights and targets"),
+    ("tensorflow", "Input is not invertible", "its derivative of determinants is by way of tf.linalg.inv"),
+    ("torch", "The derivative of linalg.qr depends on Q", "what it says of QR without Q"),
 )
 
 

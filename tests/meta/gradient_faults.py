@@ -70,3 +70,36 @@ GRADIENT_FAULTS = (
     _fault("stale scale", "rms_norm", "second(lambda r, g, *t: r * 2)", 2),
     _fault("last tile dropped", "avg_pool2d", "first(lambda r, g, x: tile_lost(r))"),
 )  # fmt: skip
+
+_UNMASKED = (
+    "torch.softmax(q @ k.mT * (q.shape[-1] ** -0.5 if {scale} is None else {scale}), -1).mT @ g "
+    "if q.shape[1] == k.shape[1] else right[2]"
+)
+
+SELDOM_FAULTS = (
+    _fault("factor 2", "matrix_norm", "scaled(2.0)"),
+    _fault("power of the norm left out", "vector_norm", "scaled(0.5)"),
+    _fault("not transposed", "solve", "second(lambda r, g, a, b: torch.linalg.solve_ex(formed(a, {form}), g)"
+           ".result)", 2),
+    _fault("transposed", "inverse", "first(lambda r, g, x: r.mT.contiguous())"),
+    _fault("transposed", "det", "first(lambda r, g, x: r.mT.contiguous())"),
+    _fault("not symmetrised", "cholesky", "first(lambda r, g, x: torch.tril(r))"),
+    _fault("sign", "singular_values", "scaled(-1.0)"),
+    _fault("statistics taken for constants", "batch_norm_training", "first(lambda r, g, x, s, b: g * s.reshape(-1, "
+           "*[1] * (x.dim() - 2)) * torch.rsqrt(x.var([0, *range(2, x.dim())], correction=0, keepdim=True) + "
+           "{epsilon}))", 3),
+    _fault("error of 1e-3 in one element", "layer_norm_plain", "first(lambda r, g, x: one_nudged(r))"),
+    _fault("neighbours left out", "local_response_norm", "first(lambda r, g, x: g * {right} / x)"),
+    _fault("mask left out", "attention_masked",
+           f"lambda right, g, q, k, v, m: [*right[:2], {_UNMASKED}]", 4),
+    _fault("bias stopped", "attention_biased", "lambda right, g, *t: [*right[:3], right[3] * 0]", 4),
+    _fault("forget gate stopped", "lstm_cell", "lambda right, g, x, h, c, w, *t: [*right[:3], torch.cat([p * (i != 1) "
+           "for i, p in enumerate(right[3].chunk(4))]), *right[4:]]", 7),
+    _fault("state stopped", "gru", "second(lambda r, *t: r * 0)", 6),
+    _fault("operands swapped", "cosine_embedding", "lambda right, g, *t: right[::-1]", 3),
+    _fault("1 - x left out", "binary_cross_entropy", "first(lambda r, g, x, t: r * (1 - x))", 2),
+    _fault("half left out", "gaussian_nll", "lambda right, g, *t: [*right[:2], right[2] * 2]", 3),
+    _fault("sign", "pairwise_distance", "second(lambda r, *t: -r)", 2),
+    _fault("deviation taken for a constant", "corrcoef", "first(lambda r, g, x: r + g.mean())"),
+)  # fmt: skip
+"""Of operators that are drawn seldom: planted in cases of the operator alone."""

@@ -7,9 +7,12 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from gradient_faults import GRADIENT_FAULTS, Fault
+from gradient_faults import GRADIENT_FAULTS, SELDOM_FAULTS, Fault
+from planted import planted
 from sensitivity import catch, exit_statuses, repaired, sight
 
+from generators.graphs import SMOOTH, SeededDraw, build_case
+from harness.backends import TARGETS
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.profiles import nightly
@@ -27,6 +30,18 @@ def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Pa
     asked = GRADIENT_FAULTS if nightly() else GRADIENT_FAULTS[::2]
     missed = [f"{f.operator}: {f.name}" for f in asked if sight(f, lab, tmp_path, SEED) is None]
     assert len(missed) <= 0.05 * len(asked), missed
+
+
+@pytest.mark.parametrize("fault", SELDOM_FAULTS, ids=lambda fault: f"{fault.operator}: {fault.name}")
+def test_faults_of_operators_of_several_steps_are_found(fault: Fault, pool: Pool) -> None:
+    """Within 30 cases of the operator alone, in the first of which PyTorch itself is right."""
+    lab, wrong, right = Laboratory(pool, GRADIENT), planted(fault.operator, fault.text), TARGETS["torch-eager"]
+    for number in range(30):
+        case = build_case(SeededDraw(f"{SEED}/{fault.operator}/{number}"), 1, (fault.operator,), SMOOTH)
+        if lab.judge(case, [wrong], confirm=False).verdicts[wrong.name].status == "mismatch":
+            assert lab.judge(case, [right], confirm=False).verdicts[right.name].status == "agree"
+            return
+    raise AssertionError(f"{fault} was not found")
 
 
 def _hand_over(faults: tuple[Fault, ...], pool: Pool, folder: Path) -> None:

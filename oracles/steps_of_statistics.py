@@ -1,0 +1,83 @@
+"""Norms, covariances and distances in steps."""
+
+from __future__ import annotations
+
+from generators.graph import Node
+from oracles.decompositions import Rule, Steps
+from oracles.steps_of_losses import distance
+from oracles.terms import Term, number, terms, whole
+
+_ROWS_OR_COLUMNS = {"1": (-2, "max"), "-1": (-2, "min"), "inf": (-1, "max"), "-inf": (-1, "min")}
+
+
+def _vector_norm(s: Steps, node: Node) -> str:
+    (x,), p = terms(s, node), float(str(node.attributes["ord"]))
+    over = {"axes": node.attributes["axes"], "keepdims": node.attributes["keepdims"]}
+    if p == float("-inf"):
+        return x.op("abs").op("min", **over).name
+    return x.op("abs").op("pow", p).op("sum", **over).op("pow", 1 / p).name
+
+
+def _matrix_norm(s: Steps, node: Node) -> str:
+    (x,), order, keep = terms(s, node), str(node.attributes["ord"]), bool(node.attributes["keepdims"])
+    if order == "fro":
+        return (x * x).sum(-2, -1, keepdims=keep).sqrt().name
+    axis, taken = _ROWS_OR_COLUMNS[order]
+    sums = x.op("abs").sum(axis, keepdims=True)
+    found = sums.op(taken, axes=(-3 - axis,), keepdims=True)
+    return found.name if keep else found.reshape(*x.shape[:-2]).name
+
+
+def _spectral_norm(s: Steps, node: Node) -> str:
+    (x,) = terms(s, node)
+    values = x.op("singular_values", form=node.attributes["form"])
+    last = len(values.shape) - 1
+    if node.attributes["ord"] == "nuc":
+        return values.sum(last).name
+    return values.at(last, 0 if node.attributes["ord"] == "2" else values.shape[-1] - 1).name
+
+
+def _deviations(x: Term) -> Term:
+    return x - x.mean(1, keepdims=True)
+
+
+def _cov(s: Steps, node: Node) -> str:
+    (x,) = terms(s, node)
+    d = _deviations(x)
+    return (d @ d.turned() / (x.shape[1] - whole(node, "correction"))).name
+
+
+def _corrcoef(s: Steps, node: Node) -> str:
+    (x,) = terms(s, node)
+    d = _deviations(x)
+    size = (d * d).sum(1, keepdims=True).sqrt()
+    return (d @ d.turned() / size / size.turned()).name
+
+
+def _cdist(s: Steps, node: Node) -> str:
+    x, y = terms(s, node)
+    rank = len(x.shape)
+    x, y = x.op("unsqueeze", axis=rank - 1), y.op("unsqueeze", axis=rank - 2)
+    return distance(x, y, number(node, "p")).name
+
+
+def _matrix_power(s: Steps, node: Node) -> str | None:
+    """Products, one after the other."""
+    (x,), k = terms(s, node), whole(node, "k")
+    if k < 2:
+        return None
+    found = x
+    for _ in range(k - 1):
+        found = found @ x
+    return found.name
+
+
+STATISTICS: dict[str, Rule] = {
+    "vector_norm": _vector_norm,
+    "matrix_norm": _matrix_norm,
+    "spectral_norm": _spectral_norm,
+    "cov": _cov,
+    "corrcoef": _corrcoef,
+    "cdist": _cdist,
+    "matrix_power": _matrix_power,
+}

@@ -1,0 +1,147 @@
+"""Derivatives of operators of several steps: the steps mean the same, what cancels between them and inside formulas of
+matrices is allowed for and no more, ties are seen, and what raised false alarms passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from generators.graph import Graph, Leaf, Node, TensorType
+from generators.graphs import SMOOTH, Case, SeededDraw, build_case
+from generators.ops import OPS, check
+from generators.ops.bounded import Bounded
+from harness.backends import TARGETS
+from harness.laboratory import Laboratory
+from harness.pool import Pool
+from harness.questions.gradient import GRADIENT
+from harness.questions.jvp import JVP
+from oracles import curvature, forward, gradient, metamorphic
+from oracles.stepwise import RULES, stepwise
+
+
+def one(op: str, *arrays: np.ndarray, same: bool = False, **attrs) -> Case:
+    """A case of one node. same: the first operand stands in the second place, too."""
+    domains = (None, (0, 1), (0, 4)) if op == "bce_pos_weight" else (None,) * len(arrays)
+    leaves = tuple(
+        Leaf(f"x{i}", TensorType(str(a.dtype), a.shape), domain=domain)
+        for i, (a, domain) in enumerate(zip(arrays, domains, strict=True))
+    )
+    names = [leaf.name for leaf in leaves]
+    operands = (names[0], *names) if same else tuple(names)
+    types = {leaf.name: leaf.type for leaf in leaves}
+    result = OPS[op].result(tuple(types[name] for name in operands), attrs)
+    node = Node("v0", op, tuple(operands), tuple(attrs.items()), result)
+    return Case(check(Graph(leaves, (node,), ("v0",))), dict(zip(names, arrays, strict=True)))
+
+
+def expected(case: Case, number: int = 0) -> Bounded:
+    return gradient.expect(case).values[number]
+
+
+def weight(case: Case) -> np.ndarray:
+    return gradient.weights(case.graph)["v0"].astype(np.float64)
+
+
+def drawn(operator: str, number: int) -> Case:
+    return build_case(SeededDraw(f"steps/{operator}/{number}"), 1, (operator,), SMOOTH)
+
+
+@pytest.mark.parametrize("operator", RULES)
+def test_steps_mean_the_same(operator: str) -> None:
+    compared = 0
+    for number in range(5):
+        case = drawn(operator, number)
+        other = stepwise(case)
+        first, second = forward.expect(case).values, forward.expect(other).values
+        assert all(map(metamorphic.agree, first, second)), case.graph
+        compared += sum(int((~a.undetermined & ~b.undetermined).sum()) for a, b in zip(first, second, strict=True))
+    assert compared
+
+
+def test_what_has_no_rule_stays() -> None:
+    case = one("exp", np.ones(2, np.float32))
+    assert stepwise(case) is case
+
+
+def test_the_middle_of_three_equal_numbers_is_undetermined() -> None:
+    """None of them moves it alone; a framework picks one."""
+    x = np.array([[2, 1, 2, 2, 3], [6, 1, 4, 5, 3]], np.float32)
+    case = one("quantile", x, axis=1, q=0.5, method="linear")
+    found = expected(case)
+    assert found.undetermined.tolist() == [[True, False, True, True, False], [False] * 5]
+    assert np.allclose(found.value[1], [0, 0, weight(case)[1], 0, 0], atol=1e-12)
+
+
+def test_so_are_equal_eigenvalues_beside_what_is_cut_off() -> None:
+    x = np.array([[1e-30, 1e30, 0], [0, 0, 0], [0, 0, 0]], np.float32)
+    assert expected(one("eigenvalues", x, form="shifted")).undetermined[np.eye(3, dtype=bool)].all()
+
+
+@pytest.mark.parametrize("op", ["inverse", "det"])
+def test_conditions_of_matrices_are_allowed_for_and_no_more(op: str) -> None:
+    """float32 and a condition of some tens: the formula of Giles in float32 keeps the bound, its transpose does
+    not, and the bound is below a hundredth of the greatest element."""
+    a = np.array([[1.0, 2.0, 0.5], [1.5, 3.5, 1.0], [0.25, 1.0, 3.0]], np.float32)
+    case = one(op, a, form="tamed") if op == "inverse" else one(op, a)
+    found, w, y = expected(case), weight(case).astype(np.float32), np.linalg.inv(a)
+    got = -(y.T @ w @ y.T) if op == "inverse" else w * np.linalg.det(a) * y.T
+    assert np.all(np.abs(got - found.value) <= found.error)
+    assert not np.all(np.abs(got.T - found.value) <= found.error)
+    assert np.max(found.error) < 1e-2 * np.max(np.abs(found.value))
+
+
+def test_singular_matrices_are_undetermined() -> None:
+    assert expected(one("inverse", np.ones((2, 2), np.float32), form="tamed")).undetermined.all()
+
+
+def test_cosine_of_a_vector_and_itself() -> None:
+    """The derivative is zero, by terms that cancel: it is known up to a few of their roundings."""
+    x = np.array([[0.3, -1.7, 0.9]], np.float32)
+    case = one("cosine_embedding", x, np.ones(1, bool), same=True, margin=0.0, reduction="none")
+    found = expected(case)
+    assert np.all(np.abs(found.value) <= 1e-9)
+    assert np.all((found.error > 2.0**-24) & (found.error < 2.0**-15))
+
+
+def test_weighted_cross_entropy_at_a_logit_of_zero() -> None:
+    x, t, w = (np.array([v], np.float32) for v in (0.0, 0.25, 3.0))
+    case = one("bce_pos_weight", x, t, w, reduction="none")
+    found = expected(case)
+    assert abs(found.value[0] - weight(case)[0] * (0.75 / 2 - 3 * 0.25 / 2)) <= found.error[0] < 1e-4
+
+
+def test_attention_with_weights_that_vanish() -> None:
+    """Of scores 0, 60 and -60: two weights are nearly nothing, one is hidden; their derivatives are known."""
+    q = np.ones((1, 1, 1, 1), np.float32)
+    k, v = (np.array(a, np.float32).reshape(1, 1, -1, 1) for a in ([0, 60, -60, 5], [1, 2, 3, 4]))
+    case = one("attention_masked", q, k, v, np.array([[True, True, True, False]]), scale=1.0)
+    found = expected(case, 2)
+    right = weight(case).ravel() * [np.exp(-60), 1, np.exp(-120), 0]
+    assert np.all(np.abs(found.value.ravel() - right) <= found.error.ravel())
+    assert np.all(found.error < 1e-4)
+
+
+def test_a_row_that_attends_to_nothing_is_undetermined() -> None:
+    x = np.ones((1, 1, 2, 1), np.float32)
+    case = one("attention_masked", x, x, x, np.array([[True, True], [False, False]]), scale=1.0)
+    assert expected(case, 2).undetermined.all()
+
+
+ONCE_ALARMING = ("spectral_norm", "cosine_embedding", "attention_masked", "triplet_margin", "gaussian_nll", "lstm")
+
+
+@pytest.mark.parametrize("question", [GRADIENT, JVP], ids=lambda question: question.name)
+def test_correct_derivatives_are_accepted(question, pool: Pool) -> None:
+    lab, target, agreed = Laboratory(pool, question), TARGETS["torch-eager"], 0
+    for operator in ONCE_ALARMING:
+        for number in range(4):
+            case = drawn(operator, number)
+            status = lab.judge(case, [target], confirm=False).verdicts[target.name].status
+            assert status in ("agree", "undetermined", "unsupported"), case.graph
+            agreed += status == "agree"
+    assert agreed >= 10
+
+
+def test_second_derivatives_are_asked_of_none_of_them() -> None:
+    """What cancels in formulas of second derivatives is written for whole operators only."""
+    assert not curvature.OPERATORS & RULES.keys()
