@@ -9,7 +9,9 @@ from generators.ops.spec import Draw
 
 LOSSES = ("mse", "smooth_l1", "cross_entropy")
 REDUCTIONS = ("mean", "sum")
-DTYPES = ("float32", "float64")
+FLOATS = ("float32", "float64")
+DTYPES = (*FLOATS, "mixed")
+"""mixed: parameters, optimiser and loss in float32, layers in bfloat16 where a strategy's policy has it so."""
 OPTIMIZERS: Mapping[str, Mapping[str, tuple[float, ...]]] = {
     "sgd": {"lr": (0.125, 0.5, 2.0), "momentum": (0.0, 0.875), "weight_decay": (0.0, 0.0625), "nesterov": (0.0, 1.0)},
     "adam": {"lr": (0.03125, 0.125), "eps": (1e-3, 1e-8), "weight_decay": (0.0, 0.0625), "amsgrad": (0.0, 1.0)},
@@ -86,6 +88,11 @@ class Settings:
         )
 
     @property
+    def stored(self) -> str:
+        """The dtype of data, parameters, optimiser and loss."""
+        return "float32" if self.dtype == "mixed" else self.dtype
+
+    @property
     def batches_of_an_epoch(self) -> tuple[tuple[int, int], ...]:
         """First sample and the one after the last, of each batch."""
         return tuple((i, min(i + self.batch, self.samples)) for i in range(0, self.samples, self.batch))
@@ -125,5 +132,5 @@ def draw_settings(d: Draw) -> Settings:
         decay=d.choice((1.0, 1.0, 0.5)),
         optimizer=name,
         options=tuple(options.items()),
-        dtype=d.choice(("float32", "float32", "float32", "float64")),
+        dtype=d.choice(("float32", "float32", "float32", "float64", "mixed")),
     )

@@ -85,7 +85,7 @@ def arrays_of(training: Training) -> dict[str, np.ndarray]:
     def rng(name: str) -> np.random.Generator:
         return np.random.default_rng([training.seed, zlib.crc32(name.encode())])
 
-    n, dtype = settings.samples, settings.dtype
+    n, dtype = settings.samples, settings.stored
     if network.vocabulary:
         x = rng("x").integers(0, network.vocabulary, (n, *network.shape))
     else:

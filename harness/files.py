@@ -6,6 +6,7 @@ import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 
 @contextmanager
@@ -15,6 +16,18 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def sole(path: Path) -> IO[str]:
+    """A lock beside a file that one process at a time goes on with: until it is closed, or the process ends. Raises
+    OSError, and BlockingIOError at once where another one has it."""
+    lock = path.with_name(f".{path.name}.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise
+    return lock
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from harness.files import replace_text
+from harness.files import replace_text, sole
 
 Line = TypeVar("Line")
 
@@ -26,14 +27,21 @@ class Record(Generic[Line]):
     path: Path | None
     head: dict[str, int]
     runs: list[Line] = field(default_factory=list)
+    close: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
+    """Let another one have the file; the end of the process does, too."""
 
     @classmethod
     def opened(cls, path: Path | None, head: dict[str, int], kind: type[Line]) -> Record[Line]:
         """Go on with a file, or begin one. A last line that was cut short is dropped. Raises OSError, and RecordError
-        where something else was drawn for it."""
+        where something else was drawn for it, or another process is writing to it."""
         record = cls(path, head)
         if path is None:
             return record
+        if path.parent.is_dir() and (path.is_file() or not path.exists()):
+            try:
+                record.close = weakref.finalize(record, sole(path).close)
+            except BlockingIOError as error:
+                raise RecordError(f"{path}: another process is writing to it") from error
         lines = list(_lines(path))
         if not lines:
             replace_text(path, json.dumps(head) + "\n")

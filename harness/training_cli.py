@@ -7,7 +7,6 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 
 from generators.settings import DTYPES
-from generators.training import Training, seeded_training
+from generators.training import seeded_training
 from harness.pool import HarnessError
 from harness.ranks import RankLimits, RankPools
 from harness.record import Record, RecordError, seed_of
@@ -36,7 +35,7 @@ from harness.training_table import (
     run_of,
     table_of,
 )
-from harness.trainings import Gym, available, suited
+from harness.trainings import Gym, available, in_dtype, suited
 
 Globs = Annotated[str, typer.Option("--strategies", metavar="GLOB", help="Comma-separated globs of strategies.")]
 
@@ -73,6 +72,9 @@ def train(
     worlds: Annotated[
         str, typer.Option(help="Numbers of ranks, where a strategy takes them; all: all that it takes.")
     ] = "2,3,4",
+    dtypes: Annotated[
+        str | None, typer.Option(metavar="GLOB", help=f"Of {', '.join(DTYPES)}. As drawn, or with --runs all of them.")
+    ] = None,
     blocks: Annotated[int, typer.Option(min=0, help="Most blocks of layers of a drawn network.")] = 4,
     findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one run may take.")] = 60.0,
@@ -86,6 +88,7 @@ def train(
     if runs and cases:
         raise fail("--cases is of drawn runs, --runs of cells: give one of them")
     names = named(strategy_globs, STRATEGIES, "strategy")
+    chosen: tuple[str, ...] = named(dtypes, DTYPES, "dtype") if dtypes else DTYPES if runs else ()
     try:
         duration = seconds_of(budget) if budget else math.inf if runs or cases else seconds_of("5m")
         known, numbers = load(), _numbers(worlds)
@@ -96,7 +99,7 @@ def train(
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
     here, off = _usable([STRATEGIES[name] for name in names], numbers)
-    seed, cells = kept.head["seed"], cells_of(here) if runs else []
+    seed, cells = kept.head["seed"], cells_of(here, chosen) if runs else []
     extent = f"{runs} runs a cell, {len(cells)} cells" if runs else f"{cases} cases" if cases else budget or "5m"
     console.print(f"training under {len(here)} strategies: {extent}, seed {seed}", highlight=False)
     if kept.runs:
@@ -110,14 +113,13 @@ def train(
     with RankPools(RankLimits(seconds=timeout)) as pools, Live(console=console, transient=True) as live:
         gym = Gym(pools, known)
         try:
-            for number, strategy, world, dtype in _jobs(here, runs, cases):
+            for number, strategy, world, dtype in _jobs(here, runs, cases, chosen):
                 if time.monotonic() - started >= duration:
                     break
-                training = in_dtype(seeded_training(seed, number, blocks), dtype)
-                cell = Cell(strategy.name, world, training.settings.dtype)
+                run = suited(in_dtype(seeded_training(seed, number, blocks), dtype), strategy, world)
+                cell = Cell(strategy.name, world, run.settings.dtype)
                 if (cell, number) in done:
                     continue
-                run = suited(training, strategy, world)
                 judgement = gym.examine(run, strategy, world)
                 excused.update(judgement.excused)
                 if judgement.discrepancy:
@@ -174,19 +176,17 @@ def _opened(path: Path | None, seed: int | None, blocks: int) -> Record[Run]:
     return Record.opened(path, {"seed": seed_of(seed, path), "blocks": blocks}, Run)
 
 
-def _jobs(here: dict[Strategy, tuple[int, ...]], runs: int | None, cases: int | None) -> Iterator[Job]:
-    """One run after the other on all strategies: with `runs` on each number of ranks and in both dtypes, else on one
-    number of ranks, which takes turns, in the dtype that is drawn."""
+def _jobs(
+    here: dict[Strategy, tuple[int, ...]], runs: int | None, cases: int | None, chosen: tuple[str, ...]
+) -> Iterator[Job]:
+    """One run after the other on all strategies: with `runs` on each number of ranks and in each chosen dtype that it
+    takes, else on one number of ranks, which takes turns, in the dtype that is drawn, or in the chosen ones in turn."""
     for number in range(runs) if runs else range(cases) if cases else itertools.count():
         for strategy, worlds in here.items():
             for world in worlds if runs else [worlds[number % len(worlds)]]:
-                for dtype in DTYPES if runs else [None]:
+                turn = [chosen[number % len(chosen)]] if chosen else [None]
+                for dtype in [dtype for dtype in strategy.dtypes if dtype in chosen] if runs else turn:
                     yield number, strategy, world, dtype
-
-
-def in_dtype(training: Training, dtype: str | None) -> Training:
-    """The run in another precision; as it is without one."""
-    return replace(training, settings=replace(training.settings, dtype=dtype)) if dtype else training
 
 
 def _usable(

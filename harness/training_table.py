@@ -7,7 +7,7 @@ import csv
 import io
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field
 from itertools import product
 
@@ -117,10 +117,10 @@ class Row:
         return self.cpu / self.ran if self.ran else None
 
 
-def cells_of(strategies: dict[Strategy, tuple[int, ...]]) -> list[Cell]:
-    """Every strategy on each of its numbers of ranks in each dtype."""
-    named = ((strategy.name, world) for strategy, worlds in strategies.items() for world in worlds)
-    return [Cell(name, world, dtype) for (name, world), dtype in product(named, DTYPES)]
+def cells_of(strategies: dict[Strategy, tuple[int, ...]], dtypes: Collection[str] = DTYPES) -> list[Cell]:
+    """Every strategy on each of its numbers of ranks in each of these dtypes that it takes."""
+    every = ((one, *where) for one, worlds in strategies.items() for where in product(worlds, one.dtypes))
+    return [Cell(one.name, world, dtype) for one, world, dtype in every if dtype in dtypes]
 
 
 def rows_of(runs: Iterable[Run], cells: Iterable[Cell] = ()) -> dict[Cell, Row]:

@@ -37,8 +37,14 @@ def available(strategy: Strategy) -> str | None:
     return f"{', '.join(missing)} is not installed" if missing else None
 
 
+def in_dtype(training: Training, dtype: str | None) -> Training:
+    """The run in another precision; as it is without one."""
+    return replace(training, settings=replace(training.settings, dtype=dtype)) if dtype else training
+
+
 def suited(training: Training, strategy: Strategy, world: int) -> Training:
-    """The run, or what is left of it that the strategy supports; itself where nothing is."""
+    """The run, or what is left of it that the strategy supports, in a dtype that it takes; itself where nothing is."""
+    training = in_dtype(training, None if training.settings.dtype in strategy.dtypes else strategy.dtypes[0])
     if strategy.refusal(training, world) is None:
         return training
     plain = plainer(training, 2 * world)
@@ -73,18 +79,29 @@ class Gym:
     pools: RankPools
     known: Sequence[KnownDeviation] = ()
     arrays: Callable[[Training], Arrays] = arrays_of
-    _references: dict[tuple[Training, str, int, float], tuple[Expected, Arrays]] = field(default_factory=dict)
+    _references: dict[tuple[Training, str, int, float, str], tuple[Expected, Arrays]] = field(default_factory=dict)
 
-    def reference(self, training: Training, framework: str, shards: int, lossy: float = 0.0) -> Expected:
+    def reference(
+        self, training: Training, framework: str, shards: int, lossy: float = 0.0, own: Strategy | None = None
+    ) -> Expected:
         """What a run must give; see oracles/sharding.py. shards: of each batch, whose statistics batch normalisation
-        uses. lossy: the relative error with which gradients travel. Raises NoResult."""
-        key = (training, framework, shards, lossy)
+        uses. lossy: the relative error with which gradients travel. own: the strategy, where its reference is another
+        than that of all. Raises NoResult."""
+        key = (training, framework, shards, lossy, own.name if own else "")
         if key not in self._references:
             if len(self._references) > 256:
                 self._references.pop(next(iter(self._references)))
-            single, arrays = alone(framework, shards), self.arrays(training)
-            noise = Noise(sharding.RUNS, PRECISION[training.settings.dtype].unit, lossy)
-            sent = alone(framework, shards, sent=lossy > 0)
+            arrays, rough = self.arrays(training), training.settings.dtype == "mixed"
+            noise = Noise(
+                sharding.ROUGH_RUNS if rough else sharding.RUNS, PRECISION[training.settings.stored].unit,
+                PRECISION["bfloat16"].unit if rough else 0.0, lossy,
+            )  # fmt: skip
+            single, sent = alone(framework, shards), alone(framework, shards, sent=lossy > 0)
+            if own and own.reference:
+                single, sent = (
+                    replace(one, policy=own.policy, pieces={**one.pieces, **own.reference(training, shards, noisy)})
+                    for one, noisy in ((single, False), (sent, True))
+                )
             outcomes = [
                 self.pools.run(one.modules, 1, program(training, one, how), arrays, one.environment(1))
                 for one, how in ((single, None), (sent, noise))
@@ -92,15 +109,15 @@ class Gym:
             once, noisy = (outcome.ranks[0] for outcome in map(_trained, outcomes))
             runs = [
                 {name.split("/", 1)[1]: array for name, array in noisy.items() if name.startswith(f"{number}/")}
-                for number in range(sharding.RUNS + 1)
+                for number in range(noise.runs + 1)
             ]
-            self._references[key] = sharding.expect(runs[0], runs[1:], once), once
+            self._references[key] = sharding.expect(runs[0], runs[1:], once, rough), once
         return self._references[key][0]
 
     def alone(self, training: Training, framework: str, shards: int) -> Arrays:
         """What one device returns in the run's own dtype. Raises NoResult."""
         self.reference(training, framework, shards)
-        return self._references[training, framework, shards, 0.0][1]
+        return self._references[training, framework, shards, 0.0, ""][1]
 
     def returned(self, training: Training, strategy: Strategy, world: int) -> Arrays:
         """What the first rank returns. Raises NoResult where the run fails."""
@@ -112,9 +129,10 @@ class Gym:
 
     def expected(self, training: Training, strategy: Strategy, world: int) -> Expected:
         """What a run under a strategy must give. Raises NoResult."""
-        apart = strategy.lossy > 0 or (strategy.shards and "batch_norm" in training.network.kinds)
+        own = strategy if strategy.reference else None
+        apart = own or strategy.lossy > 0 or (strategy.shards and "batch_norm" in training.network.kinds)
         shards = world if apart else 1
-        return self.reference(training, strategy.framework, shards, strategy.lossy)
+        return self.reference(training, strategy.framework, shards, strategy.lossy, own)
 
     def examine(self, training: Training, strategy: Strategy, world: int) -> Judgement:
         """Run it on so many ranks and judge what each of them returns. A result that is missing is a failure."""

@@ -71,7 +71,7 @@ def test_known_deviation(known: KnownDeviation, gym: Gym) -> None:
     assert named
     for strategy in named:
         world = next(w for w in strategy.worlds if w >= known.world)
-        found = blind.examine(training, strategy, world)
+        found = blind.examine(suited(training, strategy, world), strategy, world)
         assert found.discrepancy is not None, f"{strategy.name} on {world} ranks looks fixed"
         assert known.covers(found.part, found.discrepancy), (
             f"{strategy.name}: {found.part}: {found.discrepancy.message}"

@@ -13,8 +13,12 @@ from harness.strategies import (
     tensorflow_workers,
     torch_averaged,
     torch_data,
+    torch_grid,
+    torch_joined,
     torch_pipeline,
+    torch_power,
     torch_resumed,
+    torch_sequence,
     torch_sharded,
 )
 from harness.strategies.strategy import Strategy
@@ -22,8 +26,12 @@ from harness.strategies.strategy import Strategy
 _FILES = (
     torch_data,
     torch_averaged,
+    torch_joined,
+    torch_power,
     torch_sharded,
+    torch_sequence,
     torch_pipeline,
+    torch_grid,
     torch_resumed,
     jax_devices,
     jax_resumed,

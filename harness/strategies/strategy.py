@@ -9,6 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from generators.networks import INPUT, Layer, columns_of
+from generators.settings import DTYPES, FLOATS
 from generators.training import Training
 
 TEMPLATES = Environment(
@@ -26,10 +27,12 @@ Reason = Callable[[Training, int], str | None]
 @dataclass(frozen=True)
 class Noise:
     """Monte Carlo arithmetic: so many runs in float64 in which results, gradients and parameters are off by a random
-    part of this unit roundoff; what gradients lose on their way between ranks comes on top."""
+    part of this unit roundoff, or of a coarser one where layers compute in less; what gradients lose on their way
+    between ranks comes on top."""
 
     runs: int
     unit: float
+    coarse: float = 0.0
     sent: float = 0.0
 
 
@@ -47,6 +50,10 @@ class Strategy:
     apart:       its processes run no other strategy's programs
     off:         why it is never available here ("": it may be)
     lossy:       the relative error with which gradients travel by design (0: none)
+    policy:      which layers of a run in mixed precision compute in bfloat16: "autocast" (PyTorch's list), or "all", by
+                 strategies that take no other runs; "": it takes none in mixed precision
+    reference:   pieces of the run on one device that it is held against, where these are its own: of a run on so
+                 many ranks, with noise or without
     unsupported: why it cannot run a training run on so many ranks, or None; somebody wrote every reason down"""
 
     name: str
@@ -61,6 +68,8 @@ class Strategy:
     apart: bool = False
     off: str = ""
     lossy: float = 0.0
+    policy: str = ""
+    reference: Callable[[Training, int, bool], Mapping[str, str]] | None = None
     unsupported: Reason = field(default=lambda training, world: None)
 
     @property
@@ -69,8 +78,15 @@ class Strategy:
         several = {"tensorflow": ("tensorflow-cpu|tensorflow", "keras"), "keras": ("jax", "keras")}
         return several.get(self.framework, self.modules[:1])
 
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """Of the runs that it takes."""
+        return {"": FLOATS, "autocast": DTYPES, "all": ("mixed",)}[self.policy]
+
     def refusal(self, training: Training, world: int) -> str | None:
-        """Why it cannot run a training run on so many ranks: its framework's reason, or its own."""
+        """Why it cannot run a training run on so many ranks: its dtype, its framework's reason, or its own."""
+        if training.settings.dtype not in self.dtypes:
+            return f"runs in {training.settings.dtype} are not for it"
         return first_reason(*MISSING.get(self.framework, ()), self.unsupported)(training, world)
 
     def processes(self, world: int) -> int:

@@ -42,7 +42,7 @@ def _local(name: str, averager: str, imports: tuple[str, ...], worlds: tuple[int
             "gradients": _MEAN_GRADIENTS,
         },
         imports=("from torch.distributed.optim import PostLocalSGDOptimizer", *imports), factor="world",
-        unsupported=first_reason(APART, _linear_steps),
+        policy="autocast", unsupported=first_reason(APART, _linear_steps),
     )  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def _hooked(name: str, state: str, hook: str, imports: tuple[str, ...]) -> Strat
     return Strategy(
         name, "torch", MODULES, WORLDS,
         {"start": START, "distribute": distribute(lines), "module": MODULE, "summed": SUMMED},
-        imports=(DDP, *imports), factor="world", unsupported=small_shards,
+        imports=(DDP, *imports), factor="world", policy="autocast", unsupported=small_shards,
     )  # fmt: skip
 
 

@@ -73,7 +73,8 @@ def _ddp(
             "start": START, "distribute": distribute(text + after, optimizer), "module": MODULE, "summed": SUMMED,
             **(pieces or {}),
         },
-        imports=(DDP, *imports), factor="world", lossy=lossy, unsupported=first_reason(small_shards, reason),
+        imports=(DDP, *imports), factor="world", lossy=lossy, policy="autocast",
+        unsupported=first_reason(small_shards, reason),
     )  # fmt: skip
 
 
@@ -126,7 +127,7 @@ STRATEGIES = (
         {
             "start": START, "distribute": distribute("    subject = model"), "summed": SUMMED, "backward": _ALL_REDUCE,
         },
-        unsupported=APART,
+        policy="autocast", unsupported=APART,
     ),
     _ddp("torch-ddp"),
     _ddp("torch-ddp-static-graph", "static_graph=True"),

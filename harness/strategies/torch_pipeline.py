@@ -3,18 +3,20 @@ through them (torch.distributed.pipelining)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from generators.training import Training
 from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, refuses
 from harness.strategies.torch_data import START, SUMMED
 from harness.strategies.torch_program import MODULES
 
 PIPELINES = (*MODULES, "torch.distributed.pipelining", "torch.fx.passes.split_module")
-_IMPORTS = (
+IMPORTS = (
     "from torch.distributed.pipelining import PipelineStage, schedules",
     "from torch.fx.passes.split_module import split_module",
 )
 
-_STAGES = '''
+STAGES = '''
 def stages(model, count):
     """The model in so many parts, cut before layers with parameters where one value is all that goes on."""
     traced = torch.fx.symbolic_trace(model)
@@ -66,7 +68,7 @@ class Pipeline:
     def eval(self):
         self.model.eval()
 '''
-_BACKWARD = '''
+BACKWARD = '''
 def backward(subject, x, y, coefficient, last, world):
     """Adds the gradients of these samples; returns their part of the loss. last: the optimiser steps next."""
     losses = []
@@ -75,21 +77,22 @@ def backward(subject, x, y, coefficient, last, world):
     given = (x,) if 0 in subject.numbers else ()
     ends = subject.count - 1 in subject.numbers
     schedule.step(*given, target=torch.arange(len(x)) if ends else None, losses=losses if ends else None)
-    return sum(loss.detach() for loss in losses) if ends else torch.zeros((), dtype=DTYPE)
+    return sum(loss.detach() for loss in losses) / FACTOR(world) if ends else torch.zeros((), dtype=DTYPE)
 
 
 CURRENT = {}  # what the loss needs of the samples of a batch
 
 
 def criterion_of(outputs, samples):
-    return criterion(outputs, CURRENT["y"][samples], CURRENT["coefficient"][samples])
+    loss = criterion(outputs, CURRENT["y"][samples], CURRENT["coefficient"][samples])
+    return loss * FACTOR(dist.get_world_size())
 '''
 _SHARE = '''
 def share(part, rank, world):
     """All samples of a batch, which the schedule takes apart."""
     return part
 '''
-_GATHERED = '''
+GATHERED = '''
 def gathered(subject, found):
     """What the ranks found, by name: each name from the rank that owns the parameter."""
     everything = [None] * dist.get_world_size()
@@ -99,45 +102,43 @@ def gathered(subject, found):
     owners = {name: subject.owner(next(p for p in known if f"{name}.".startswith(f"{p}."))) for name in names}
     return {name: everything[owner][name] for name, owner in owners.items() if name in everything[owner]}
 '''
-_GRADIENTS = """
+GRADIENTS = """
 def gradients(subject):
     named = subject.model.named_parameters()
-    return gathered(subject, {name: p.grad.clone() for name, p in named if p.grad is not None})
+    return gathered(subject, {name: whole(p.grad).clone() for name, p in named if p.grad is not None})
 """
-_PARAMETERS = """
+PARAMETERS = """
 def parameters(subject):
-    return gathered(subject, {name: p.detach().clone() for name, p in subject.model.named_parameters()})
+    return gathered(subject, {name: whole(p.detach()).clone() for name, p in subject.model.named_parameters()})
 """
-_STATES = '''
+STATES = '''
 def states(subject, optimizer):
     """What the optimisers of all ranks keep of each parameter."""
     found = {}
     for name, parameter in subject.model.named_parameters():
         for key, value in optimizer.state.get(parameter, {}).items():
             if isinstance(value, torch.Tensor):
-                found[f"{name}.{key}"] = value
+                found[f"{name}.{key}"] = whole(value)
     return gathered(subject, found)
 '''
-_PREDICT = '''
+PREDICT = '''
 def predict(subject, x):
     """By the whole model, with the parameters of all stages."""
     current = parameters(subject)
     return torch.func.functional_call(subject.model, current, (x,))
 '''
-_MODULE = '''
+MODULE = '''
 def module(subject):
     """The model itself, with the names that it was given."""
     return subject.model
 '''
 
 
-def _fits(stages: int) -> Reason:
-    """Needs: so many stages a rank, one place less to cut at, a weight in one stage only."""
+def layers_for(stages: Callable[[int], int]) -> Reason:
+    """Needs: so many stages on so many ranks, one place less to cut at."""
 
     def unsupported(training: Training, world: int) -> str | None:
-        if len(training.network.cuts) < stages * world - 1:
-            return "fewer layers than stages"
-        return None
+        return "fewer layers than stages" if len(training.network.cuts) < stages(world) - 1 else None
 
     return unsupported
 
@@ -162,6 +163,7 @@ def _enough(stages: int) -> Reason:
 _NO_TIES = refuses("tied", "a weight that two stages share")
 _NO_CLIPPING = refuses("clipped", "clip_grad_norm_ sees the gradients of one stage only")
 _NO_STATISTICS = refuses("batch_norm", "batch statistics are those of each part of a batch")
+plain = first_reason(_NO_STATISTICS, _NO_TIES, _NO_CLIPPING)
 
 
 def _pipeline(name: str, schedule: str, v_shaped: bool = False, stages: int = 1) -> Strategy:
@@ -181,14 +183,12 @@ def _pipeline(name: str, schedule: str, v_shaped: bool = False, stages: int = 1)
     return Strategy(
         name, "torch", PIPELINES, WORLDS,
         {
-            "start": START, "stages": _STAGES, "distribute": lines, "share": _SHARE, "backward": _BACKWARD,
-            "summed": SUMMED, "gathered": _GATHERED, "gradients": _GRADIENTS, "parameters": _PARAMETERS,
-            "states": _STATES, "predict": _PREDICT, "module": _MODULE,
+            "start": START, "stages": STAGES, "distribute": lines, "share": _SHARE, "backward": BACKWARD,
+            "summed": SUMMED, "gathered": GATHERED, "gradients": GRADIENTS, "parameters": PARAMETERS,
+            "states": STATES, "predict": PREDICT, "module": MODULE,
         },
-        imports=_IMPORTS, shards=False,
-        unsupported=first_reason(
-            _NO_STATISTICS, _fits(stages), _NO_TIES, _NO_CLIPPING, _enough(stages)
-        ),
+        imports=IMPORTS, shards=False,
+        unsupported=first_reason(plain, layers_for(lambda world: stages * world), _enough(stages)),
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from generators.networks import Layer, Network
 from generators.training import Training
+from harness.strategies.mixed_precision import Rough, rough_of
 from harness.strategies.strategy import TEMPLATES, Noise, Strategy, columns_of_samples
 
 LOSSES = {
@@ -108,6 +109,8 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     """The text that every rank runs: it defines `train(rank, world, arrays)`. noise: of the reference."""
     network, settings = training.network, training.settings
     pieces = {**ALONE, **strategy.pieces}
+    mixed = settings.dtype == "mixed"
+    rough = rough_of(network, strategy.policy) if mixed else None
     return TEMPLATES.get_template("train_torch.py.j2").render(
         imports=strategy.imports,
         settings=settings,
@@ -115,7 +118,9 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         frozen=list(network.frozen),
         factor=f"lambda world: {strategy.factor}",
         definition=definition(network, bool(noise)),
-        forward=forward(network),
+        forward=forward(network, ".to(DTYPE)" if mixed else "", rough if noise else None),
+        autocast=mixed and strategy.policy == "autocast" and not noise,
+        rough=rough,
         kinds=network.kinds,
         loss="surprisal(outputs, y)" if noise and settings.loss == "cross_entropy" else LOSSES[settings.loss],
         optimizer=_optimizer(training),
@@ -135,7 +140,7 @@ def alone(shards: int, sent: bool = False) -> Strategy:
         after="\n        lose(subject.parameters(), before)" * sent,
     )
     pieces = {"backward": text} if shards > 1 or sent else {}
-    return Strategy("torch-alone", "torch", MODULES, (1,), pieces)
+    return Strategy("torch-alone", "torch", MODULES, (1,), pieces, policy="autocast")
 
 
 def definition(network: Network, noise: bool = False) -> list[str]:
@@ -181,14 +186,17 @@ def _module(layer: Layer, shapes: Mapping[str, tuple[int, ...]], place: str) -> 
             return f"torch.nn.{LAYERS[kind]}()"
 
 
-def forward(network: Network) -> list[str]:
-    """Lines of the forward pass."""
+def forward(network: Network, end: str = "", rough: Rough | None = None) -> list[str]:
+    """Lines of the forward pass. end: of its last expression; rough: where there is noise, what is in bfloat16."""
     lines = []
     for layer in network.layers:
         if layer.name in network.idle:
             continue
-        lines.append(f"{layer.name} = {_expression(layer, network.shapes)}")
-    return [*lines, f"return {network.layers[-1].name}"]
+        text = _expression(layer, network.shapes)
+        if rough and layer.kind == "add" and layer.name in rough.layers:
+            text = f"coarsely(torch.add)({', '.join(layer.inputs)})"
+        lines.append(f"{layer.name} = {text}")
+    return [*lines, f"return {network.layers[-1].name}{end}"]
 
 
 def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:

@@ -83,7 +83,8 @@ def _resumed(before: str, after: str) -> Strategy:
     }  # fmt: skip
     return Strategy(
         f"torch-resume-{before}-{after}", "torch", (*SHARDED, "torch.distributed.checkpoint"), WORLDS, pieces,
-        imports=("import shutil", *_IMPORTS), factor="world", unsupported=first_reason(APART, _IDLE, TIED),
+        imports=("import shutil", *_IMPORTS), factor="world", policy="autocast",
+        unsupported=first_reason(APART, _IDLE, TIED),
     )  # fmt: skip
 
 

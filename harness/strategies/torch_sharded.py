@@ -72,18 +72,53 @@ def states(subject, optimizer):
 
 def _fsdp(
     name: str, mode: str, mesh: str = "None", worlds: tuple[int, ...] = WORLDS, wrapped: str = "None",
-    reason: Reason = _IDLE,
+    reason: Reason = _IDLE, precision: str = "", policy: str = "autocast", lossy: float = 0.0,
 ) -> Strategy:  # fmt: skip
     text = f"""    subject = FullyShardedDataParallel(
         model, use_orig_params=True, device_id=torch.device("cpu"), sharding_strategy=ShardingStrategy.{mode},
-        device_mesh={mesh}, auto_wrap_policy={wrapped},
+        device_mesh={mesh}, auto_wrap_policy={wrapped},{precision}
     )"""
     return Strategy(
         name, "torch", SHARDED, worlds,
         {"start": START, "distribute": distribute(text), "summed": SUMMED, **_FSDP_PIECES},
-        imports=(_FSDP, _FSDP_STATE, MESH, _FSDP_WRAP), factor="world",
+        imports=(_FSDP, _FSDP_STATE, MESH, _FSDP_WRAP, *([_FSDP_MIXED] if precision else [])), factor="world",
+        policy=policy, lossy=lossy, reference=in_bfloat16 if policy == "all" else None,
         unsupported=first_reason(APART, _IDLE, reason),
     )  # fmt: skip
+
+
+# ---- mixed precision: parameters are gathered in bfloat16, and so are the results of all layers -----------
+
+_FSDP_MIXED = "from torch.distributed.fsdp import MixedPrecision"
+_FULLY_MIXED = "from torch.distributed.fsdp import MixedPrecisionPolicy"
+_IN_BFLOAT16 = {
+    "distribute": '''
+def distribute(model, rank, world):
+    return InBfloat16(model), optimizer_of(model.parameters())
+
+
+class InBfloat16(torch.nn.Module):
+    """The model with its parameters and what it is given cast to bfloat16."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        parameters = {name: parameter.bfloat16() for name, parameter in self.model.named_parameters()}
+        return torch.func.functional_call(self.model, parameters, x.bfloat16() if x.is_floating_point() else x)
+''',
+    "module": '''
+def module(subject):
+    """The model itself, with the names that it was given."""
+    return subject.model
+''',
+}
+
+
+def in_bfloat16(training: Training, world: int, noise: bool) -> Mapping[str, str]:
+    """The same on one device; where there is noise, it has the cast."""
+    return {} if noise else _IN_BFLOAT16
 
 
 # ---- fully_shard --------------------------------------------------------------------------------------
@@ -107,7 +142,7 @@ _ONCE = """    subject = fully_shard(model, mesh=init_device_mesh("cpu", {mesh})
 
 def _fully(
     name: str, lines: str = EACH, reason: Reason = TIED, mesh: str = "(world,)", worlds: tuple[int, ...] = WORLDS,
-    options: str = "", pieces: Mapping[str, str] | None = None,
+    options: str = "", pieces: Mapping[str, str] | None = None, policy: str = "autocast", lossy: float = 0.0,
 ) -> Strategy:  # fmt: skip
     return Strategy(
         name, "torch", SHARDED, worlds,
@@ -115,7 +150,8 @@ def _fully(
             "start": START, "distribute": distribute(lines.format(mesh=mesh, options=options)), "summed": SUMMED,
             "whole": WHOLE, "predict": RESHARD, **(pieces or {}),
         },
-        imports=(FULLY, TENSOR, MESH), factor="world", unsupported=first_reason(APART, reason),
+        imports=(FULLY, TENSOR, MESH, *([_FULLY_MIXED] if policy == "all" else [])), factor="world", policy=policy,
+        lossy=lossy, reference=in_bfloat16 if policy == "all" else None, unsupported=first_reason(APART, reason),
     )  # fmt: skip
 
 
@@ -124,7 +160,7 @@ def _fully(
 _PARALLEL = "from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module"
 _LAYOUTS = "from torch.distributed.tensor import Replicate"
 _LOSS = "from torch.distributed.tensor.parallel import ColwiseParallel, loss_parallel, parallelize_module"
-_TOGETHER = '''
+TOGETHER = '''
 def share(part, rank, world):
     """Every rank sees the whole batch."""
     return part
@@ -156,8 +192,8 @@ def _tensor(name: str, style: str) -> Strategy:
     subject = parallelize_module(model, mesh, plan)"""
     return Strategy(
         name, "torch", SHARDED, WORLDS,
-        {"start": START, "distribute": distribute(lines), "share": _TOGETHER, "whole": WHOLE},
-        imports=(_PARALLEL, _LAYOUTS, TENSOR, MESH), shards=False, unsupported=_linear,
+        {"start": START, "distribute": distribute(lines), "share": TOGETHER, "whole": WHOLE},
+        imports=(_PARALLEL, _LAYOUTS, TENSOR, MESH), shards=False, policy="autocast", unsupported=_linear,
     )  # fmt: skip
 
 
@@ -265,6 +301,10 @@ def _flattened(training: Training, world: int) -> str | None:
 _DTENSOR = "from torch.distributed.tensor import Shard, distribute_module, distribute_tensor"
 
 EVEN = (2, 4, 8)
+BFLOAT16 = 2.0**-8
+"""Its unit roundoff."""
+_CAST = ", mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.{})"
+_IN_FLIGHT = "\n        mixed_precision=MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.{}),"
 STRATEGIES = (
     _fsdp("torch-fsdp", "FULL_SHARD"),
     _fsdp("torch-fsdp-grad-op", "SHARD_GRAD_OP"),
@@ -274,6 +314,13 @@ STRATEGIES = (
         wrapped="CustomPolicy({part for part in model.children() if list(part.parameters())}.__contains__)",
     ),
     _fsdp("torch-fsdp-hybrid", "HYBRID_SHARD", 'init_device_mesh("cpu", (world // 2, 2))', (4, 8)),
+    _fsdp("torch-fsdp-bfloat16", "FULL_SHARD", precision=_IN_FLIGHT.format("float32"), policy="all"),
+    _fsdp(
+        "torch-fsdp-bfloat16-reduced", "FULL_SHARD", precision=_IN_FLIGHT.format("bfloat16"), policy="all",
+        lossy=BFLOAT16,
+    ),
+    _fully("torch-fully-shard-bfloat16", options=_CAST.format("float32"), policy="all"),
+    _fully("torch-fully-shard-bfloat16-reduced", options=_CAST.format("bfloat16"), policy="all", lossy=BFLOAT16),
     _fully("torch-fully-shard"),
     _fully("torch-fully-shard-once", _ONCE, APART),
     _fully("torch-fully-shard-kept", options=", reshard_after_forward=False"),
@@ -284,7 +331,7 @@ STRATEGIES = (
     Strategy(
         "torch-loss-parallel", "torch", SHARDED, WORLDS,
         {
-            "start": START, "distribute": distribute(_SPREAD_CLASSES), "share": _TOGETHER, "backward": _SPREAD_LOSS,
+            "start": START, "distribute": distribute(_SPREAD_CLASSES), "share": TOGETHER, "backward": _SPREAD_LOSS,
             "predict": _SPREAD_CLASSES_PREDICT, "whole": WHOLE,
         },
         imports=(_LOSS, _LAYOUTS, TENSOR, MESH), shards=False, unsupported=_classes,
@@ -295,13 +342,13 @@ STRATEGIES = (
             "start": START, "distribute": distribute(_GRID), "share": _PAIRS, "summed": _PAIRS_SUMMED, "whole": WHOLE,
             "predict": RESHARD,
         },
-        imports=(FULLY, _PARALLEL, _LAYOUTS, TENSOR, MESH), factor="(world // 2)",
+        imports=(FULLY, _PARALLEL, _LAYOUTS, TENSOR, MESH), factor="(world // 2)", policy="autocast",
         unsupported=first_reason(APART, _linear),
     ),
     Strategy(
         "torch-dtensor-data", "torch", SHARDED, WORLDS,
         {
-            "start": START, "distribute": distribute(_SPREAD), "share": _TOGETHER, "backward": _SPREAD_BACKWARD,
+            "start": START, "distribute": distribute(_SPREAD), "share": TOGETHER, "backward": _SPREAD_BACKWARD,
             "predict": _SPREAD_PREDICT, "whole": WHOLE,
         },
         imports=(_DTENSOR, TENSOR, MESH), shards=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -19,6 +20,8 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.exc import DatabaseError
+
+from harness.files import sole
 
 VERSION = "1"
 
@@ -86,6 +89,12 @@ class Store:
 
     def __init__(self, path: Path, about: Mapping[str, str]) -> None:
         self.path = path
+        try:
+            self._release = weakref.finalize(self, sole(path).close)
+        except BlockingIOError as error:
+            raise StoreError(f"{path}: another process is writing to it") from error
+        except OSError as error:
+            raise StoreError(f"cannot use {path}: {error.strerror}") from error
         self._engine = create_engine(f"sqlite:///{path}")
         wanted = {"version": VERSION, **about}
         try:
@@ -123,3 +132,4 @@ class Store:
     def close(self) -> None:
         """Let go of the file."""
         self._engine.dispose()
+        self._release()

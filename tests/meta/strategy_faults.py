@@ -324,6 +324,45 @@ FAULTS = (
         "LAMB is Adam", "tf-mirrored-reduction", "optimizer_of", "OPTIMIZER(**OPTIONS)",
         "(keras.optimizers.Adam if OPTIMIZER is keras.optimizers.Lamb else OPTIMIZER)(**OPTIONS)", "lamb",
     ),
+    # mixed precision, ranks that leave, matrices of low rank, pipelines of replicas, times
+    StrategyFault(
+        "parameters are kept in bfloat16", "torch-fully-shard-bfloat16", "distribute", "    mesh = init",
+        "    for parameter in model.parameters():\n        parameter.data = parameter.data.bfloat16().float()\n"
+        "    mesh = init",
+    ),
+    StrategyFault(
+        "the optimiser steps in bfloat16", "torch-ddp", "distribute", "optimizer_of(subject.parameters())",
+        "(lambda o: (o.register_step_post_hook(lambda *_: [p.data.copy_(p.data.bfloat16()) "
+        "for p in o.param_groups[0]['params']]), o)[1])(optimizer_of(subject.parameters()))", "mixed",
+    ),
+    StrategyFault(
+        "ranks that left are counted", "torch-ddp-join-left", "distribute", "initial_world_size=False",
+        "initial_world_size=True",
+    ),
+    StrategyFault(
+        "ranks that left are not counted", "torch-ddp-join", "distribute", "initial_world_size=True",
+        "initial_world_size=False",
+    ),
+    StrategyFault(
+        "what is left is not fed back", "torch-ddp-power", "distribute", "min_compression_rate",
+        "use_error_feedback=False, min_compression_rate",
+    ),
+    StrategyFault(
+        "matrices begin otherwise", "torch-ddp-power-two", "distribute", "min_compression_rate",
+        "random_seed=1, min_compression_rate",
+    ),
+    StrategyFault(
+        "replicas of a stage keep their gradients", "torch-pipeline-ddp", "distribute", 'mesh["data"].get_group()',
+        "dist.new_subgroups(1)[0]",
+    ),
+    StrategyFault(
+        "the loss of a pipeline is a mean over replicas", "torch-pipeline-fully-shard", "backward",
+        "return loss * FACTOR(dist.get_world_size())", "return loss",
+    ),
+    StrategyFault(
+        "gradients of times are added up by all ranks", "torch-sequence-rows", "distribute", "whole(result))",
+        "result.full_tensor(grad_placements=[torch.distributed.tensor.Partial()]))",
+    ),
     # layers in parts
     StrategyFault(
         "the bias is added by every rank", "torch-tensor-rows", "distribute", "    plan = ",

@@ -74,10 +74,10 @@ def test_a_row_counts_every_way_to_end() -> None:
 def test_a_cell_without_a_run_is_shown_and_left_out_of_nothing() -> None:
     cells = cells_of({STRATEGIES["torch-ddp"]: (2, 3)})
     assert [(cell.world_size, cell.dtype) for cell in cells] == [
-        (2, "float32"), (2, "float64"), (3, "float32"), (3, "float64"),
+        (2, "float32"), (2, "float64"), (2, "mixed"), (3, "float32"), (3, "float64"), (3, "mixed"),
     ]  # fmt: skip
     rows = rows_of(lines(), cells)
-    assert len(as_json(rows)) == 4
+    assert len(as_json(rows)) == 6
     assert as_json(rows)[1]["cpu_seconds_a_run"] is None
     json.dumps(as_json(rows), allow_nan=False)
 
@@ -104,10 +104,14 @@ def test_a_record_goes_on_where_it_stopped(tmp_path: Path) -> None:
         record.add(run)
     with path.open("a") as file:
         file.write('{"strategy": "torch-d')  # cut short
+    with pytest.raises(RecordError, match="another process is writing to it"):
+        Record.opened(path, HEAD, Run)
+    record.close()
     again = Record.opened(path, HEAD, Run)
     assert again.runs == lines()[:2]
     assert [(run.cell, run.number) for run in again.runs] == [(CELL, 0), (CELL, 1)]
     again.add(lines()[2])
+    again.close()
     assert Record.opened(path, HEAD, Run).runs == lines()[:3]
 
 
@@ -150,12 +154,12 @@ def test_all_cells_are_gone_through_and_not_twice(tmp_path: Path) -> None:
     first = train(*ONE, *files, cwd=tmp_path)
     assert first.returncode == 0, first.stdout + first.stderr
     data = json.loads((tmp_path / "table.json").read_text())
-    assert [(row["world_size"], row["dtype"]) for row in data["rows"]] == [(2, "float32"), (2, "float64")]
+    assert [(row["world_size"], row["dtype"]) for row in data["rows"]] == [(2, "float32"), (2, "float64"), (2, "mixed")]
     assert all(sum(row[outcome] for outcome in OUTCOMES) == 1 for row in data["rows"])
-    assert len((tmp_path / "table.csv").read_text().splitlines()) == 3
+    assert len((tmp_path / "table.csv").read_text().splitlines()) == 4
     again = train(*ONE, *files, cwd=tmp_path)
     assert again.returncode == 0
-    assert "going on with 2 runs" in again.stdout
+    assert "going on with 3 runs" in again.stdout
     assert ", 0 of all in " in again.stdout
     assert json.loads((tmp_path / "table.json").read_text())["rows"] == data["rows"]
 
