@@ -14,16 +14,20 @@ from rich.progress import Progress
 from rich.table import Table
 
 from generators.study_models import Protocol, study_arrays
+from generators.training import Training
 from harness.files import replace_text
 from harness.pool import HarnessError
 from harness.ranks import RankLimits, RankPools
+from harness.reduce import Budget
+from harness.strategies import Strategy
 from harness.strategies.known import KnownDeviationError, load
 from harness.studies.distribution import Study, run_case
 from harness.studies.report import STATES, csv_of, lines, page, state_of
 from harness.studies.settings import PRESETS
 from harness.studies.store import Result, Store, StoreError
 from harness.terminal import console, fail, print_counts, print_wide, seconds_of
-from harness.trainings import Gym
+from harness.training_findings import investigate, text_of
+from harness.trainings import Gym, Judgement
 from harness.worker import versions_of
 
 study = typer.Typer(help="Protocols of published work, run again.", no_args_is_help=True)
@@ -46,6 +50,9 @@ def distribution(
     seed: Annotated[int, typer.Option(help="The same seed draws the same models and inputs.")] = 0,
     budget: Annotated[str | None, typer.Option(help="Stop after so long, 15m say, and go on another time.")] = None,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one run may take.")] = 60.0,
+    minimise: Annotated[
+        bool, typer.Option(help="Make the first deviation of each strategy and kind small, into DIR/findings.")
+    ] = True,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where study.sqlite, inconsistencies.csv and report.html go.")
     ] = None,
@@ -76,14 +83,24 @@ def distribution(
         highlight=False,
     )
     failure, code = None, 0
+    deviations: dict[tuple[str, str, str], str] = {}
     started = time.monotonic()
     with RankPools(RankLimits(seconds=timeout)) as pools, Progress(console=console, transient=True) as progress:
         gym, task = Gym(pools, known, study_arrays), progress.add_task(preset, total=len(todo))
+
+        def keep(training: Training, strategy: Strategy, world: int, judgement: Judgement) -> None:
+            """Make the first deviation of a strategy in each kind of what it returns small, and store it."""
+            assert judgement.discrepancy is not None
+            key = strategy.name, judgement.discrepancy.symptom, judgement.part.split(".")[0]
+            if key not in deviations:
+                found = investigate(gym, folder / "findings", training, strategy, world, judgement, Budget())
+                deviations[key] = text_of(found)
+
         try:
             for case in todo:
                 if time.monotonic() - started >= duration:
                     break
-                store.add(run_case(gym, plan, case))
+                store.add(run_case(gym, plan, case, keep if minimise else None))
                 progress.advance(task)
         except KeyboardInterrupt:
             code = 130
@@ -108,6 +125,8 @@ def distribution(
         + ", ".join(f"{states[name]} {name}" for name, _, _ in STATES if states[name]),
         highlight=False,
     )
+    for text in deviations.values():
+        console.print(f"\n{text}\n", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{folder}/report.html, {folder}/inconsistencies.csv", highlight=False, soft_wrap=True)
     if failure:
         raise fail(f"{failure}; results so far are kept in {folder / 'study.sqlite'}")

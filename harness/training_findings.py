@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from generators.training import Training, arrays_of, dumps
+from generators.training import Arrays, Training, dumps
 from harness.files import locked, replace_text
 from harness.reduce import Budget
 from harness.reduce_training import reduce_training
@@ -124,7 +124,7 @@ def _save(
     with locked(folder / ".lock"):
         own.mkdir(parents=True, exist_ok=True)
         replace_text(own / "training.json", dumps(training))
-        write_reproducer(own, training, strategy, world, expected, found)
+        write_reproducer(own, training, strategy, world, expected, found, gym.arrays(training))
         report = TEMPLATES.get_template("deviation.md.j2").render(
             found=found, training=training, text=text_of(found), program=program(training, strategy)
         )
@@ -141,10 +141,10 @@ def _twin(gym: Gym, training: Training, strategy: Strategy, world: int) -> str |
 
 
 def write_reproducer(
-    folder: Path, training: Training, strategy: Strategy, world: int, expected: Expected, found: Deviation
-) -> None:
-    """`reproducer.py`, and `data.npz` where arrays are large."""
-    arrays = arrays_of(training)
+    folder: Path, training: Training, strategy: Strategy, world: int, expected: Expected, found: Deviation,
+    arrays: Arrays,
+) -> None:  # fmt: skip
+    """`reproducer.py`, and `data.npz` where arrays are large. arrays: that the run is given."""
     values = {name: bound.value for name, bound in zip(expected.names, expected.values, strict=True)}
     errors = {name: bound.error for name, bound in zip(expected.names, expected.values, strict=True)}
     groups = {"arrays": arrays, "expected": values, "allowed": errors}

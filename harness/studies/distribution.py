@@ -4,7 +4,7 @@ compared with those of one device, by D3's thresholds and by our own oracle."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from generators.study_models import Protocol, quarter_of, study_training
 from generators.training import Training
+from harness.strategies.strategy import Strategy
 from harness.studies.settings import PRESETS, Setting, strategy_of, why_not
 from harness.studies.store import Result, Store
 from harness.trainings import Arrays, Gym, Judgement, NoResult
@@ -64,7 +65,11 @@ class Study:
         return [r for r in results if r.model < self.models and r.input < self.inputs and r.setting in names]
 
 
-def run_case(gym: Gym, study: Study, case: Case) -> Result:
+Found = Callable[[Training, Strategy, int, Judgement], None]
+"""What is told of a deviation that is not known: the run, the strategy, the ranks, the judgement."""
+
+
+def run_case(gym: Gym, study: Study, case: Case, found: Found | None = None) -> Result:
     """Run one setting on one model and input. gym: its arrays are `study_arrays`."""
     model, data, setting = case
     preset = PRESETS[study.preset]()
@@ -82,6 +87,8 @@ def run_case(gym: Gym, study: Study, case: Case) -> Result:
     except NoResult as error:
         return result("failed", f"one device: {error}")
     judgement, ranks = gym.observe(training, strategy, world)
+    if found and judgement.discrepancy:
+        found(training, strategy, world, judgement)
     if not ranks:
         told = judgement.discrepancy.message if judgement.discrepancy else judgement.reason
         return result("failed", told.splitlines()[0] if told else judgement.status, judgement.cpu)
