@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from harness.backends import iree, jax, keras, litert, onnxruntime, openvino, tensorflow, torch, tvm, tvm_variants
+from harness.backends import (
+    executorch,
+    iree,
+    jax,
+    keras,
+    litert,
+    ncnn,
+    onnxruntime,
+    openvino,
+    tensorflow,
+    torch,
+    tvm,
+    tvm_variants,
+)
 from harness.backends.target import Level, Target
 from harness.globs import matching
 
-_FILES = (torch, tensorflow, jax, onnxruntime, tvm, tvm_variants, litert, openvino, iree, keras)
+_FILES = (torch, tensorflow, jax, onnxruntime, tvm, tvm_variants, litert, openvino, iree, keras, executorch, ncnn)
 TARGETS: dict[str, Target] = {target.name: target for file in _FILES for target in file.TARGETS}
 
 

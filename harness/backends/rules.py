@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from generators.ops.bounded import PRECISION
 from oracles.arithmetic import Approximation, Arithmetic
 
@@ -49,6 +51,10 @@ INDUCTOR_FAST = Arithmetic("-funsafe-math-optimizations", signed_zeros=False, re
 -fno-signed-zeros, -fno-trapping-math, -fassociative-math and -freciprocal-math (GCC's manual, "Options That Control
 Optimization"); with cpp.enable_floating_point_contract_flag also -ffp-contract=fast. NaN and infinities are honoured
 (-fno-finite-math-only, torch/_inductor/cpp_builder.py)."""
+
+NCNN_FAST = replace(XLA_FASTEST, name="-ffast-math")
+"""ncnn's releases are compiled with -Ofast and -ffast-math (src/CMakeLists.txt), which are -funsafe-math-optimizations,
+-ffinite-math-only and -fno-signed-zeros (GCC's manual, "Options That Control Optimization")."""
 
 _PRODUCTS = (
     "addmm",

@@ -1,0 +1,141 @@
+"""executorch-xnnpack-exp-nan: SpecialMismatch of executorch-xnnpack
+
+ran with python 3.11.7, numpy 2.4.6, executorch 1.4.1, torch 2.13.0+cpu (environment executorch)
+exit status: 1 reproduced, 0 not reproduced, 77 not available here
+"""
+
+import importlib.util
+import sys
+
+for module in ['torch', 'executorch.exir', 'executorch.runtime']:
+    if importlib.util.find_spec(module) is None:
+        print(f"not available: {module}")
+        sys.exit(77)
+
+# ---- the program that ran ----
+
+import numpy as np
+import torch
+
+TARGET = 'executorch-xnnpack'
+# name: (dtype, shape), in the order that the model takes them
+INPUTS = {'x1': ('float32', (5, 3))}
+PARAMETERS = {}
+OUTPUTS = [('float32', (5, 3))]
+
+
+def model(x1):
+    v6 = torch.exp(x1)
+    return (v6,)
+
+
+def load(parameters):
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.exir import to_edge_transform_and_lower
+    from executorch.runtime import Runtime
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name in PARAMETERS:
+                self.register_buffer(name, torch.from_numpy(parameters[name]))
+
+        def forward(self, *inputs):
+            return model(*inputs, *[getattr(self, name) for name in PARAMETERS])
+
+    examples = tuple(torch.zeros(shape, dtype=getattr(torch, dtype)) for dtype, shape in INPUTS.values())
+    exported = torch.export.export(Model(), examples)
+    content = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()]).to_executorch().buffer
+    program = Runtime.get().load_program(content)
+    method = program.load_method("forward")
+
+    def run(*inputs, held=(content, program)):  # the method does not own its bytes
+        return [output.numpy().copy() for output in method.execute([torch.from_numpy(x) for x in inputs])]
+
+    return run
+
+
+# ---- its inputs, and what a correct evaluation returns: value, and how far from it (inf: anything) ----
+
+from pathlib import Path
+
+from numpy import array, inf, nan
+
+SYMPTOM = 'special'  # SpecialMismatch
+SECONDS = 120.0
+ZERO_SIGNS = False  # are the signs of zeros compared?
+ARRAYS = {
+    'x1': array([[-0.47022897005081177, nan, 0.6472002267837524], [-1.4329184293746948, 1.2811990976333618, -1.4413962364196777], [-0.35238590836524963, 1.2465876340866089, -0.07270705699920654], [0.10395083576440811, -0.33111801743507385, -1.5772637128829956], [0.8107290863990784, 0.16516132652759552, 0.7361920475959778]], dtype='float32'),
+}
+EXPECTED = [
+    array([[0.62485917786391, nan, 1.9101852498082144], [0.23861153418932807, 3.6009550344735555, 0.2365971823516774], [0.7030087726555104, 3.4784529282305114, 0.929873189973503], [1.109545903598402, 0.7181204133100887, 0.20653947701161632], [2.2495475034179893, 1.179583401456317, 2.0879694686010444]], dtype='float64'),
+]
+ALLOWED = [
+    array([[2.234670561260725e-07, 0.0, 6.831354800442029e-07], [8.533413446097766e-08, 1.2878018748912773e-06, 8.461374610611544e-08], [2.5141552916478956e-07, 1.2439917077029537e-06, 3.3254856725365316e-07], [3.968045369222041e-07, 2.5681987300728195e-07, 7.386427300209507e-08], [8.045008795790764e-07, 4.218518980224247e-07, 7.467160713305806e-07]], dtype='float64'),
+]
+
+
+def wrong(output, expected, allowed, dtype, shape):
+    """What is wrong with one output, or None."""
+    if str(output.dtype) != dtype or output.shape != tuple(shape):
+        return f"{output.dtype}{output.shape} instead of {dtype}{tuple(shape)}"
+    if not shape and output.ndim == 0:
+        output, expected, allowed = output.reshape(1), expected.reshape(1), allowed.reshape(1)
+    if "complex" in dtype:  # the parts side by side: NaN and infinities in place, then the modulus of the difference
+        got, bad, distance = output, np.zeros(output.shape, bool), np.zeros(output.shape)
+        for a, b in ((output.real, expected.real), (output.imag, expected.imag)):
+            bad |= (np.isnan(a) != np.isnan(b)) | ((np.isinf(a) | np.isinf(b)) & ~np.isnan(b) & (a != b))
+            with np.errstate(all="ignore"):
+                distance = np.hypot(distance, np.where(np.isfinite(a) & np.isfinite(b), a.astype("float64") - b, 0.0))
+            if ZERO_SIGNS:
+                bad |= (a == 0) & (b == 0) & (allowed == 0) & (np.signbit(a) != np.signbit(b))
+        bad = ~np.isinf(allowed) & (bad | (distance > allowed))
+    elif "float" in dtype:
+        got = output.astype("float64")
+        with np.errstate(all="ignore"):
+            same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+            near = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) <= allowed)
+        bad = ~np.isinf(allowed) & ~same & ~near
+        if ZERO_SIGNS:
+            bad |= (allowed == 0) & (got == 0) & (expected == 0) & (np.signbit(got) != np.signbit(expected))
+    else:
+        got, bad = output, ~np.isinf(allowed) & (output != expected)
+    if not bad.any():
+        return None
+    at = tuple(int(i[0]) for i in np.nonzero(bad))
+    detail = f"expected {expected[at]}, got {got[at]}, allowed {allowed[at]:.3g}"
+    return f"{bad.sum()} of {bad.size} wrong, at {at}: {detail}"
+
+
+def main():
+    if SYMPTOM in ("crash", "timeout") and "--child" not in sys.argv:
+        import subprocess
+
+        try:
+            code = subprocess.run([sys.executable, __file__, "--child"], timeout=SECONDS).returncode
+        except subprocess.TimeoutExpired:
+            print("reproduced: no result within", SECONDS, "s")
+            return 1
+        print("the process ended with status", code)
+        return 0 if code == 0 else 77 if code == 77 else 1
+    try:
+        outputs = load({n: ARRAYS[n] for n in PARAMETERS})(*[ARRAYS[n] for n in INPUTS])
+    except Exception as error:
+        # another failure than the one looked for says nothing about it: like a framework that is not there
+        why = (str(error).splitlines() or [""])[0]
+        print(f"{'reproduced' if SYMPTOM == 'rejected' else 'not available'}: {type(error).__name__}: {why}")
+        return 1 if SYMPTOM == "rejected" else 77
+    if len(outputs) != len(OUTPUTS):
+        print(f"reproduced: {len(outputs)} outputs instead of {len(OUTPUTS)}")
+        return 1
+    failed = 0
+    for i, (dtype, shape) in enumerate(OUTPUTS):
+        problem = wrong(np.asarray(outputs[i]), EXPECTED[i], ALLOWED[i], dtype, shape)
+        print(f"output {i}: {problem or 'correct'}")
+        failed |= problem is not None
+    print("reproduced" if failed else "not reproduced")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
