@@ -65,7 +65,9 @@ class Laboratory:
                     program = self.question.program(target, case.graph)
                     if id(case) not in given:
                         given[id(case)] = self.question.arrays(case)
-                    job = Job(target.framework, target.modules, program, given[id(case)], target.environment)
+                    job = Job(
+                        target.framework, target.modules, program, given[id(case)], target.environment, target.foreign
+                    )
                     jobs.append((index, job))
         with self.clock("transfer"):
             answers = self.pool.run((job for _, job in jobs), confirm)

@@ -22,10 +22,14 @@ import numpy as np
 
 from harness import environments
 from harness.worker import read_message, write_message
-from oracles.outcome import Crash, Outcome, Rejected, Timeout, Value
+from oracles.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
 
 WORKER = Path(__file__).with_name("worker.py")
 PREFIX = "dissent-"
+
+MISSING = "not in this version: "
+"""How the reason of an `Unsupported` begins where a version has not what a program names."""
+_ABSENT = ("AttributeError", "ImportError", "ModuleNotFoundError")
 
 Key = tuple[str, str]
 """(framework, environment) of a worker."""
@@ -48,13 +52,16 @@ class Limits:
 @dataclass(frozen=True)
 class Job:
     """One program for the worker of one framework, which imports `modules` first. arrays: inputs and parameters
-    by name; environment: whose interpreter runs it (`environments.py`; empty: the one that runs Dissent)."""
+    by name; environment: whose interpreter runs it (`environments.py`; empty: the one that runs Dissent); foreign: it
+    was written for another version, so that what its text names may not be there: an `Unsupported` that says so, and
+    no fault of the text."""
 
     framework: str
     modules: tuple[str, ...]
     program: str
     arrays: Mapping[str, np.ndarray]
     environment: str = ""
+    foreign: bool = False
 
     @property
     def worker(self) -> Key:
@@ -302,6 +309,8 @@ def _outcome(header: dict, arrays: dict[str, np.ndarray], job: Job) -> Outcome:
             return Value(tuple(arrays.values()), cpu)
         case "memory":
             return Crash("out of memory", header["message"], cpu)
+        case "rejected" if header["own"] and job.foreign and header["kind"] in _ABSENT:
+            return Unsupported(f"{MISSING}{header['message'].splitlines()[0]}", cpu)
         case "rejected" if header["own"]:
             raise ProgramError(f"{header['kind']}: {header['message']}\nin this program:\n{job.program}")
         case "rejected":

@@ -3,10 +3,13 @@ the new one has and the old one has not."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import numpy as np
 
 from generators.graphs import Case, seeded_case
 from harness import culprit, probe
@@ -15,12 +18,12 @@ from harness.campaign import Campaign, Condition, operators_for
 from harness.findings import Finding, Store
 from harness.known_issues import KnownIssue
 from harness.laboratory import Laboratory
-from harness.pool import Limits, Pool
+from harness.pool import MISSING, Limits, Pool
 from harness.question import FORWARD
 from harness.questions import QUESTIONS
 from oracles import levels
 from oracles.discrepancy import Discrepancy
-from oracles.outcome import Outcome, Value
+from oracles.outcome import Outcome, Unsupported, Value
 from oracles.verdict import Verdict, normalized
 
 STATES = {
@@ -30,6 +33,7 @@ STATES = {
     "same fault": "both are wrong, in the same way",
     "another fault": "both are wrong, and not in the same way",
     "undetermined": "both agree, and the reference determines no element",
+    "missing": "one of them has not what the program names",
     "unsupported": "neither is asked: somebody wrote down why",
 }
 
@@ -127,6 +131,11 @@ def _compare(lab: Laboratory, store: Store, options: Options, case: Case, rows: 
         row = rows[pair.new.name]
         judged = (_judge(lab, pair.old, case, old), _judge(lab, pair.new, case, new))
         state = state_of(*judged)
+        lacks = {target: why for target, why in ((pair.old, lacking(old)), (pair.new, lacking(new))) if why}
+        if lacks:
+            row.blame("missing", {fault for target, why in lacks.items() for fault in _without(target, case, why)})
+            row.states["missing"] += 1
+            continue
         row.bits += state == "agree" and bits_differ(old, new)
         wrong = [judgement.discrepancy for judgement in judged]
         if any(wrong):
@@ -159,6 +168,24 @@ def state_of(old: Verdict, new: Verdict) -> str:
             return "fixed"
         case _:
             return "same fault"
+
+
+def lacking(outcome: Outcome) -> str:
+    """What a version has not, in its words; empty where it has all that the program names."""
+    return (
+        outcome.why.removeprefix(MISSING)
+        if isinstance(outcome, Unsupported) and outcome.why.startswith(MISSING)
+        else ""
+    )
+
+
+def _without(target: Target, case: Case, why: str) -> set[Fault]:
+    """The operators whose programs name what is missing; all of the case where its name is not told."""
+    named = re.search(r"(?:attribute|cannot import name|No module named) '([\w.]+)'", why)
+    nothing = dict.fromkeys(case.graph.types, np.zeros(0))
+    alone = {node.op: target.program(culprit.single(case, node, nothing).graph) for node in case.graph.nodes}
+    guilty = [op for op, text in alone.items() if named and re.search(rf"\b{re.escape(named[1])}\b", text)]
+    return {(op, f"missing in {_version(target)}", why) for op in guilty or ["+".join(case.graph.operators)]}
 
 
 def bits_differ(old: Outcome, new: Outcome) -> bool:

@@ -98,6 +98,11 @@ class Target:
         return replace(self, name=self.whole, off=())
 
     @property
+    def foreign(self) -> bool:
+        """Does it run `elsewhere`, in an environment that its programs were not written for?"""
+        return "@" in self.name
+
+    @property
     def whole(self) -> str:
         """The name of the target with all its passes."""
         return self.name.split("~")[0]

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from planted import planted as stand_in
 from typer.testing import CliRunner, Result
 
 from harness import environments
+from harness.backends import TARGETS
 from harness.cli import app
-from harness.versions import state_of
+from harness.versions import Options, Pair, run, state_of
 from oracles.discrepancy import Discrepancy
 from oracles.verdict import Verdict
 
@@ -114,6 +116,21 @@ def test_other_bits_within_the_bound_are_counted(planted: Path) -> None:
     _, found = compared(planted, environments.HERE, "wrong", "exp")
     assert found["states"]["agree"] >= found["changed_bits"] > 0
     assert found["findings"] == []
+
+
+def test_what_a_version_has_not_is_counted_by_operator_and_ends_nothing(planted: Path) -> None:
+    """The program of neg names a function that the old version has not; the others run."""
+    old = stand_in("neg", "(helper.newer, {right})[1]", of="ort-disable").elsewhere("wrong")
+    pair = Pair(old, TARGETS["ort-disable"])
+    rows = run(Options((pair,), 6, 1, 3, planted / "findings", operators=("abs", "neg")), lambda rows, count: None)
+    row = rows["ort-disable"]
+    assert row.states["agree"] > 0
+    assert row.states["missing"] > 0
+    assert row.states.total() == 6
+    assert {state: set(faults) for state, faults in row.faults.items()} == {
+        "missing": {"neg missing in 99.9 (environment wrong)"}
+    }
+    assert not row.findings
 
 
 def test_states() -> None:
