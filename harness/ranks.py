@@ -11,7 +11,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from typing import IO
 
 import numpy as np
 
+from harness import environments
 from harness.pool import PREFIX, HarnessError, ProgramError, Unavailable, environment, last_words
 from harness.worker import read_message, write_message
 from oracles.outcome import Crash, Rejected, Timeout
@@ -51,7 +51,7 @@ class Trained:
     cpu: float = 0.0
 
 
-_Key = tuple[tuple[str, ...], int, tuple[tuple[str, str], ...]]
+_Key = tuple[str, tuple[str, ...], int, tuple[tuple[str, str], ...]]
 Together = Trained | Rejected | Crash | Timeout
 """What came of one program. The message of a failure names the rank that failed first."""
 
@@ -59,14 +59,18 @@ Together = Trained | Rejected | Crash | Timeout
 class _Zygote:
     """The process that forks ranks of one framework."""
 
-    def __init__(self, modules: tuple[str, ...], folder: Path, limits: RankLimits) -> None:
+    def __init__(self, modules: tuple[str, ...], folder: Path, limits: RankLimits, home: str) -> None:
+        try:
+            python = environments.interpreter(home)
+        except environments.EnvironmentsError as error:
+            raise Unavailable(f"{modules[0]}: {error}") from error
         self.log = (folder / "zygote.log").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, str(ZYGOTE), "--modules", *modules],
+            [python, str(ZYGOTE), "--modules", *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
-            env=environment(folder, 1) | {"GLOO_SOCKET_IFNAME": "lo"},
+            env=environment(folder, 1, home) | {"GLOO_SOCKET_IFNAME": "lo"},
             cwd=folder,
             start_new_session=True,
         )
@@ -161,7 +165,7 @@ class RankPools:
 
     def __post_init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-        self._zygotes: dict[tuple[str, ...], _Zygote] = {}
+        self._zygotes: dict[tuple[str, tuple[str, ...]], _Zygote] = {}
         self._groups: dict[_Key, _Group] = {}
 
     def __enter__(self) -> RankPools:
@@ -189,33 +193,27 @@ class RankPools:
         program: str,
         arrays: Mapping[str, np.ndarray],
         variables: Mapping[str, str] | None = None,
+        home: str = "",
     ) -> Together:
-        """Run one program on `world` ranks that have imported the modules. variables: of the ranks' environment. Ranks
-        that could not meet since a port was taken meet once more, elsewhere. Raises Unavailable and ProgramError."""
-        variables = variables or {}
-        outcome = self._run(modules, world, program, arrays, variables)
+        """Run one program on `world` ranks that have imported the modules. variables: of the ranks' environment; home:
+        whose interpreter runs them (`environments.py`; empty: the one that runs Dissent). Ranks that could not meet
+        since a port was taken meet once more, elsewhere. Raises Unavailable and ProgramError."""
+        key = (home, modules, world, tuple(sorted((variables or {}).items())))
+        outcome = self._run(key, program, arrays)
         if isinstance(outcome, Rejected) and any(words in outcome.message for words in PORT_TAKEN):
-            outcome = self._run(modules, world, program, arrays, variables)
+            outcome = self._run(key, program, arrays)
         return outcome
 
-    def _run(
-        self,
-        modules: tuple[str, ...],
-        world: int,
-        program: str,
-        arrays: Mapping[str, np.ndarray],
-        variables: Mapping[str, str],
-    ) -> Together:
-        key = (modules, world, tuple(sorted(variables.items())))
+    def _run(self, key: _Key, program: str, arrays: Mapping[str, np.ndarray]) -> Together:
         group = self._groups.get(key)
         if group is None or group.served >= self.limits.jobs:
             self._drop(key)
-            group = self._groups[key] = self._start(modules, world, variables)
+            group = self._groups[key] = self._start(key)
         path = self._folder / "program_ranks.py"
         path.write_text(program, encoding="utf-8")
         group.served += 1
         try:
-            outcome = self._together(group, modules, path, arrays)
+            outcome = self._together(group, self._zygotes[key[:2]], path, arrays)
         except BaseException:
             self._drop(key)
             raise
@@ -228,10 +226,11 @@ class RankPools:
         if group:
             group.kill()
 
-    def _start(self, modules: tuple[str, ...], world: int, variables: Mapping[str, str]) -> _Group:
-        if modules not in self._zygotes:
-            self._zygotes[modules] = _Zygote(modules, self._folder, self.limits)
-        zygote = self._zygotes[modules]
+    def _start(self, key: _Key) -> _Group:
+        home, modules, world, variables = key
+        if (home, modules) not in self._zygotes:
+            self._zygotes[home, modules] = _Zygote(modules, self._folder, self.limits, home)
+        zygote = self._zygotes[home, modules]
         self.started += 1
         name = self._folder / f"group{self.started}"
         ranks: dict[int, _Rank] = {}
@@ -244,7 +243,7 @@ class RankPools:
                 meeting = {"RENDEZVOUS": f"file://{name}.meet"}
                 log = f"{name}.{rank}.log"
                 order = {"socket": f"{name}.sock", "rank": rank, "world": world, "log": log}
-                zygote.fork({**order, "environment": {**spot, **meeting, **variables}})
+                zygote.fork({**order, "environment": {**spot, **meeting, **dict(variables)}})
             for _ in range(world):
                 try:
                     connection, _ = listener.accept()
@@ -257,11 +256,8 @@ class RankPools:
                 ranks[rank] = _Rank(rank, header["pid"], replies, requests, Path(f"{name}.{rank}.log"))
         return _Group([ranks[rank] for rank in range(world)])
 
-    def _together(
-        self, group: _Group, modules: tuple[str, ...], path: Path, arrays: Mapping[str, np.ndarray]
-    ) -> Together:
+    def _together(self, group: _Group, zygote: _Zygote, path: Path, arrays: Mapping[str, np.ndarray]) -> Together:
         """Give all ranks the program and wait for all, or for the first that fails and a little longer."""
-        zygote = self._zygotes[modules]
         for rank in group.ranks:
             with contextlib.suppress(BrokenPipeError):  # a dead rank shows when its reply is read
                 write_message(rank.requests, {"program": str(path)}, dict(arrays))

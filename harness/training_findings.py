@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from generators.training import Arrays, Training, dumps
+from harness.environments import versions_of
 from harness.files import locked, replace_text
 from harness.reduce import Budget
 from harness.reduce_training import reduce_training
@@ -20,7 +21,6 @@ from harness.strategies import Strategy
 from harness.strategies.programs import program
 from harness.strategies.strategy import TEMPLATES
 from harness.trainings import Gym, Judgement
-from harness.worker import versions_of
 from oracles.compare import Expected
 from oracles.discrepancy import SYMPTOMS
 from oracles.verdict import normalized
@@ -117,7 +117,7 @@ def _save(
         message=judgement.discrepancy.message,
         twin=_twin(gym, training, strategy, world),
         layers=training.network.kinds,
-        versions=versions_of(["numpy", *strategy.packages]),
+        versions=versions_of(["numpy", *strategy.packages], strategy.home),
         path=str(own),
     )
     expected = gym.expected(training, strategy, world)
@@ -164,6 +164,7 @@ def write_reproducer(
         wrong=WRONG,
     )
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    versions += f" (environment {strategy.home})" if strategy.home else ""
     head = PROLOGUE.format(title=text_of(found).splitlines()[0], versions=versions, modules=[strategy.modules[0]])
     text = head + program(training, strategy) + check
     replace_text(folder / "reproducer.py", text)

@@ -9,12 +9,12 @@ import numpy as np
 
 from generators.ops.bounded import PRECISION
 from generators.training import Training, arrays_of, plainer
+from harness import environments
 from harness.ranks import RankPools, Together, Trained
 from harness.strategies import Strategy
 from harness.strategies.known import KnownDeviation
 from harness.strategies.programs import alone, program
 from harness.strategies.strategy import Noise
-from harness.worker import versions_of
 from oracles import sharding
 from oracles.compare import Expected
 from oracles.discrepancy import Discrepancy
@@ -33,7 +33,12 @@ def available(strategy: Strategy) -> str | None:
     """Why a strategy cannot be used here, or None. Nothing is imported."""
     if strategy.off:
         return strategy.off
-    missing = [package.split("|")[-1] for package in strategy.packages if not versions_of([package])]
+    try:
+        environments.interpreter(strategy.home)
+    except environments.EnvironmentsError as error:
+        return str(error)
+    have = environments.versions_of(strategy.packages, strategy.home)
+    missing = [package.split("|")[-1] for package in strategy.packages if package not in have]
     return f"{', '.join(missing)} is not installed" if missing else None
 
 
@@ -125,7 +130,8 @@ class Gym:
 
     def _run(self, training: Training, strategy: Strategy, world: int) -> Together:
         text, given = program(training, strategy), self.arrays(training)
-        return self.pools.run(strategy.modules, strategy.processes(world), text, given, strategy.environment(world))
+        ranks, variables = strategy.processes(world), strategy.environment(world)
+        return self.pools.run(strategy.modules, ranks, text, given, variables, strategy.home)
 
     def expected(self, training: Training, strategy: Strategy, world: int) -> Expected:
         """What a run under a strategy must give. Raises NoResult."""

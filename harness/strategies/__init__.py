@@ -20,6 +20,7 @@ from harness.strategies import (
     torch_resumed,
     torch_sequence,
     torch_sharded,
+    torch_tables,
 )
 from harness.strategies.strategy import Strategy
 
@@ -33,6 +34,7 @@ _FILES = (
     torch_pipeline,
     torch_grid,
     torch_resumed,
+    torch_tables,
     jax_devices,
     jax_resumed,
     keras_devices,

@@ -49,6 +49,7 @@ class Strategy:
     one_process: one process drives all devices, and returns what every rank would
     apart:       its processes run no other strategy's programs
     off:         why it is never available here ("": it may be)
+    home:        the environment of environments.toml that its processes run in ("": the one that Dissent runs in)
     lossy:       the relative error with which gradients travel by design (0: none)
     policy:      which layers of a run in mixed precision compute in bfloat16: "autocast" (PyTorch's list), or "all", by
                  strategies that take no other runs; "": it takes none in mixed precision
@@ -67,6 +68,7 @@ class Strategy:
     one_process: bool = False
     apart: bool = False
     off: str = ""
+    home: str = ""
     lossy: float = 0.0
     policy: str = ""
     reference: Callable[[Training, int, bool], Mapping[str, str]] | None = None

@@ -176,6 +176,10 @@ FAULTS = (
         "gradients of the last part are not synchronised", "torch-fully-shard-no-sync", "backward",
         "set_requires_gradient_sync(last)", "set_requires_gradient_sync(False)",
     ),
+    StrategyFault(
+        "ranks have shards of other tables", "torchrec-rows", "tables", "            if own:",
+        "            if own and not rank:", "embedding_bag",
+    ),
     # devices of one process
     StrategyFault(
         "mapped devices average", "jax-pmap", "gradient", 'jax.lax.psum(found, "d")', 'jax.lax.pmean(found, "d")'
