@@ -36,8 +36,10 @@ _FUNCTIONS = (
     *("relu_squared", "softsign", "square", "tan"),
 )
 _PRODUCTS = (
-    *("addcmul", "addmm", "baddbmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "dot"),
+    *("addcmul", "addmm", "baddbmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"),
     *(
+        "conv_transpose3d",
+        "dot",
         "einsum",
         "lerp",
         "linear",
