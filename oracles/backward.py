@@ -43,6 +43,8 @@ def at_a_break(op: str, x: Bounded, call: Call) -> Array:
     for name in _BREAKS.get(op, ()):
         if call.attrs.get(name) is not None:
             found |= np.abs(x.value.ravel()) == abs(call.number(name))
+    if op == "frac":  # integers, among them all numbers so large that no step in float64 shows a slope
+        found |= x.value.ravel() == np.rint(x.value.ravel())
     return found
 
 

@@ -207,7 +207,7 @@ def pulled(
             bound[:] = np.inf
     if local.open.any() or beside_infinity(operands, position, result).all():
         bound[:] = np.inf
-    bound = np.where(np.isfinite(x.value.ravel()), bound, np.inf)
+    bound = np.where(np.isfinite(x.value.ravel()) & ~backward.at_a_break(op, x, call), bound, np.inf)
     return Estimate(found.value, bound)
 
 

@@ -130,5 +130,8 @@ def _share(
     bound = found.bound
     bound += backward.tangent_noise(op, operands, position, result, call, np.abs(tangent.value)) * unit
     bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
+    ends = backward.at_a_break(op, operands[position], call)
+    if ends.size == bound.size:  # elementwise, as all operators that have such ends
+        bound = np.where(ends, np.inf, bound)
     bound += np.sum(np.where(local.floor > 0, local.floor * (np.abs(tangent.value) + tangent.error), 0.0))
     return Estimate(found.value, np.where(local.open, np.inf, bound))

@@ -15,7 +15,7 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
-from oracles import curvature, forward, gradient, metamorphic
+from oracles import curvature, forward, gradient, jvp, metamorphic
 from oracles.stepwise import RULES, stepwise
 
 
@@ -70,6 +70,12 @@ def test_the_middle_of_three_equal_numbers_is_undetermined() -> None:
     found = expected(case)
     assert found.undetermined.tolist() == [[True, False, True, True, False], [False] * 5]
     assert np.allclose(found.value[1], [0, 0, weight(case)[1], 0, 0], atol=1e-12)
+
+
+def test_numbers_without_a_fraction_are_at_a_jump_however_large() -> None:
+    x = np.array([1e30, 0.5, 3.0], np.float32)
+    assert expected(one("frac", x)).undetermined.tolist() == [True, False, True]
+    assert jvp.expect(one("frac", x)).values[0].undetermined.tolist() == [True, False, True]
 
 
 def test_so_are_equal_eigenvalues_beside_what_is_cut_off() -> None:
