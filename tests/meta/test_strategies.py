@@ -36,7 +36,7 @@ from harness.ranks import RankPools
 from harness.reduce import Budget
 from harness.reduce_training import candidates, reduce_training
 from harness.strategies import STRATEGIES
-from harness.strategies.known import KnownDeviation, KnownDeviationError, load
+from harness.strategies.known import FILE, KnownDeviation, KnownDeviationError, load
 from harness.strategies.strategy import Strategy
 from harness.training_findings import investigate, text_of
 from harness.trainings import Gym, Judgement, available, suited
@@ -309,3 +309,14 @@ def test_a_known_deviation_concerns_runs_with_all_of_its_traits_and_one_of_other
         ("torch-ddp", {"embedding", "adam"}, False),
     ):
         assert known.concerns(strategy, frozenset(traits)) is concerned
+
+
+def test_names_that_a_known_deviation_is_about_are_excused(gym: Gym) -> None:
+    """What is returned beside what one device returns: the gradient of a frozen parameter."""
+    (known,) = (known for known in gym.known if known.id == "torch-sequence-frozen")
+    training = loads((FILE.parent / known.case).read_text(encoding="utf-8"))
+    strategy = STRATEGIES["torch-sequence-rows"]
+    assert gym.examine(training, strategy, 2).excused == (known.id,)
+    found = Gym(gym.pools).examine(training, strategy, 2)
+    assert found.discrepancy is not None
+    assert "with gradient.l1.bias" in found.discrepancy.message

@@ -6,6 +6,8 @@ import csv
 import errno
 import io
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,14 +24,17 @@ from generators.training import Training, valid
 from harness import cli, study_cli
 from harness.profiles import nightly
 from harness.ranks import RankPools
+from harness.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.programs import alone
-from harness.studies.distribution import Study, run_case
+from harness.studies.distribution import Found, Study, run_case
 from harness.studies.report import STATES, clusters, csv_of, inconsistencies, page, state_of
 from harness.studies.settings import BASE, PRESETS, why_not
 from harness.studies.store import Result, Store, StoreError
-from harness.trainings import Gym
+from harness.training_findings import Deviation, investigate
+from harness.trainings import Gym, Judgement
 from oracles import d3
+from oracles.discrepancy import Discrepancy
 
 PROTOCOL = Protocol(seed=0, batch=8, image=6, freeze="parameter")
 STUDY = Study("d3-pytorch", 2, 1, PROTOCOL)
@@ -362,3 +367,36 @@ def test_a_rank_that_dies_is_no_result(gym: Gym, monkeypatch: pytest.MonkeyPatch
     (first, _) = results_of(gym, STUDY, "torch-ddp-2")
     assert (first.outcome, state_of(first)) == ("failed", "no result")
     assert "exit 3" in first.reason
+
+
+def test_the_first_deviation_of_a_kind_is_made_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of many, and none where nobody asks for it."""
+    training, kept = study_training(PROTOCOL, 0, 0), []
+    wrong = Judgement("mismatch", Discrepancy("value", "wrong by 1"), "loss.0")
+
+    def deviating(gym: Gym, study: Study, case: tuple, found: Found | None = None) -> Result:
+        if found:
+            found(training, STRATEGIES["torch-ddp"], 2, wrong)
+        return Counted()(gym, study, case)
+
+    def small(gym: Gym, folder: Path, *_: object) -> Deviation:
+        kept.append(folder)
+        return Deviation("f", "value", "torch-ddp", 2, "loss.0", "wrong by 1", None, (), {}, "somewhere")
+
+    monkeypatch.setattr(study_cli, "run_case", deviating)
+    monkeypatch.setattr(study_cli, "investigate", small)
+    done = study("--preset", "d3-pytorch", "--models", "1", "--out", str(tmp_path / "a"))
+    assert kept == [tmp_path / "a" / "findings"]
+    assert "ValueMismatch  loss.0   torch-ddp on 2 ranks vs one device\nwrong by 1" in done.stdout
+    none = study("--preset", "d3-pytorch", "--models", "1", "--no-minimise", "--out", str(tmp_path / "b"))
+    assert (none.exit_code, len(kept)) == (0, 1)
+
+
+@pytest.mark.nightly
+@pytest.mark.distributed
+def test_what_is_made_small_runs_on_the_arrays_of_the_study(gym: Gym, tmp_path: Path) -> None:
+    fault = next(fault for fault in FAULTS if fault.name == "all ranks see the first share")
+    training, strategy = study_training(PROTOCOL, 0, 0), fault.planted()
+    found = investigate(gym, tmp_path, training, strategy, 2, gym.examine(training, strategy, 2), Budget(60, 60))
+    script = Path(found.path) / "reproducer.py"
+    assert subprocess.run([sys.executable, str(script)], capture_output=True, timeout=200).returncode == 1
