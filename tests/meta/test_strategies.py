@@ -70,7 +70,7 @@ OTHERWISE += ("torch-pipeline-interleaved-zb", "torch-pipeline-zbv", "torch-pipe
 """What compiles the same steps otherwise than one device does, or has two stages on one rank, to which batches go in
 parts, whose gradients are added up: right, but not to the last place."""
 DEVIATING = ("torch-fsdp", "torch-fsdp-grad-op", "torch-fsdp-each", "torch-tensor-columns", "torch-tensor-rows")
-DEVIATING += ("tf-fit-mirrored",)
+DEVIATING += ("torch-sequence-rows", "torch-sequence-columns", "tf-fit-mirrored")
 """Of which known deviations are about any run."""
 SHOWN = ("uneven batches are cut",)
 """What is minimised and handed over, too: the nightly profile does it for all."""
