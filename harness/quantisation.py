@@ -70,10 +70,17 @@ class Tally:
     findings: dict[str, Finding] = field(default_factory=dict)
 
 
-def drawn(seed: int, index: int, paths: Sequence[Quantiser], max_nodes: int) -> Case:
-    """Case number `index`: of operators that one of the paths can express, in the roles of a trained model."""
-    operators = [name for name in QUANTISERS.drawn if any(operators_for(path, (name,)) for path in paths)]
-    return QUANTISERS.prepare(seeded_case(seed, index, max_nodes, operators, QUANTISERS.style))
+def drawn(seed: int, index: int, path: Quantiser, max_nodes: int) -> Case:
+    """Case number `index`: of operators that the path can express, in the roles of a trained model. Where the path
+    quantises few operators, a graph without them is drawn again, up to ten times."""
+    operators = [name for name in QUANTISERS.drawn if operators_for(path, (name,))]
+    tries = (
+        QUANTISERS.prepare(seeded_case(seed + further, index, max_nodes, operators, QUANTISERS.style))
+        for further in range(10 if path.takes else 1)
+    )
+    first = next(tries)
+    fits = (case for case in itertools.chain([first], tries) if QUANTISERS.why_not(path, case.graph) is None)
+    return next(fits, first)
 
 
 def turns(paths: Sequence[Quantiser]) -> list[Quantiser]:
@@ -90,7 +97,8 @@ def examine(
     listed = turns(paths)
     for index in range(cases) if cases else itertools.count():
         try:
-            _one(campaign, listed[index % len(listed)], drawn(seed, index, paths, max_nodes), tally)
+            path = listed[index % len(listed)]
+            _one(campaign, path, drawn(seed, index, path, max_nodes), tally)
         except Exception as error:  # a bug of ours: it has to be found again
             error.add_note(f"case {index} of seed {seed}")
             raise

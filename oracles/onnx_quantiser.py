@@ -33,7 +33,7 @@ def judge(record: Record) -> Judgement:
                 told = f"{level}: {name} of the session beside that of the model it writes"
                 judge_tensor(found, session, observed(alone), told, record.places[level, f"session {name}"])
         skipped(found, record.nodes[level], record.groups[level], done)
-    _numbers(found, record)
+    numbers(found, record)
     if record.header["share"] == 1:
         names = record.header["outputs"]
         exact, last = record.groups["float"], record.groups["ORT_ENABLE_ALL"]
@@ -41,7 +41,7 @@ def judge(record: Record) -> Judgement:
     return found
 
 
-def _numbers(found: Judgement, record: Record) -> None:
+def numbers(found: Judgement, record: Record) -> None:
     """Scales, zero points and quantised constants of the model as written, by their names: ONNX Runtime's quantisers
     call those of the tensor x x_scale, x_zero_point and x_quantized."""
     source, real = record.groups["source"], record.groups["float"]

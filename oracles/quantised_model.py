@@ -160,10 +160,7 @@ def _judge_names(
 ) -> set[str]:
     done: set[str] = set()
     makers = {
-        name: node.op
-        for nodes in (*record.nodes.values(), record.nodes[group])
-        for node in nodes
-        for name in node.results
+        name: node for nodes in (*record.nodes.values(), record.nodes[group]) for node in nodes for name in node.results
     }
     for name in names:
         try:
@@ -172,8 +169,16 @@ def _judge_names(
             continue
         done.add(name)
         got, place = record.groups[group][name], record.places[group, name]
-        judge_tensor(judgement, got, right, f"{told}: {makers[name]} -> {name}", place)
+        judge_tensor(judgement, got, right, f"{told}: {_told(makers[name], record.groups[group])} -> {name}", place)
     return done
+
+
+def _told(node: Operation, seen: Values) -> str:
+    """A node for people, and for `message` of known issues: with the shapes of operands that were observed and its
+    attributes."""
+    shapes = [str(seen[name].shape) for name in node.operands if name in seen]
+    attrs = " ".join(f"{key}={value}" for key, value in node.attrs.items())
+    return f"{node.op}{' of ' if shapes else ''}{', '.join(shapes)}{' with ' if attrs else ''}{attrs}"
 
 
 def skipped(judgement: Judgement, nodes: Iterable[Operation], seen: Values, done: set[str]) -> None:

@@ -137,9 +137,6 @@ def _normalised(call: Call) -> Bounded:
 
 def _convolved(name: str) -> Callable[[Call], Bounded]:
     def compute(call: Call) -> Bounded:
-        if len(call.operands) != 3:
-            raise NotRecomputed(f"{name} without a bias")
-
         def sizes(place: int, key: str, default: int) -> list[int]:
             value = call.argument(place, key, default)
             return [value] * (call.seen.ndim - 2) if isinstance(value, int) else list(value)

@@ -3,6 +3,8 @@ targets only for globs that name them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from generators.graph import DTYPES
@@ -86,3 +88,15 @@ KERAS = Dialect(
         "global_avg_pool": "keras.ops.mean({0}, axis=(2, 3), keepdims=True)",
     },
 )
+
+_HERE = Path(__file__).parent
+_SPELLINGS: dict[str, Spelling] = {
+    "linear": "keras_dense({0}, {1}, {2}, turned=True)",
+    "matmul": "keras_dense({0}, {1})",
+}
+KERAS_LAYERS = replace(
+    KERAS,
+    helpers=(_HERE / "keras_helpers.py", _HERE / "shared_helpers.py"),
+    spellings={**(KERAS.spellings or {}), **_SPELLINGS},
+)
+"""The same with products of constant matrices as Dense layers."""

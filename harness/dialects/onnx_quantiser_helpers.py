@@ -38,8 +38,8 @@ def onnx_constants(proto):
     return found
 
 
-def onnx_values(proto, feeds):
-    """Every value of the model by name, from its own kernels: all are made outputs, and nothing is optimised."""
+def onnx_shown(proto):
+    """The model with every value that a node makes among its outputs."""
     constants = onnx_constants(proto)
     shown = onnx.ModelProto()
     shown.CopyFrom(proto)
@@ -49,9 +49,15 @@ def onnx_values(proto, feeds):
             if name and name not in there and name not in constants:
                 there.add(name)
                 shown.graph.output.append(onnx.ValueInfoProto(name=name))
+    return shown
+
+
+def onnx_values(proto, feeds):
+    """Every value of the model by name, from its own kernels: nothing is optimised."""
+    shown = onnx_shown(proto)
     names = [item.name for item in shown.graph.output]
     results = onnx_session(shown, "ORT_DISABLE_ALL").run(names, feeds)
-    return {**constants, **feeds, **dict(zip(names, results))}
+    return {**onnx_constants(proto), **feeds, **dict(zip(names, results))}
 
 
 def onnx_nodes(proto):

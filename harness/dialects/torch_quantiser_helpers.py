@@ -13,15 +13,17 @@ def torch_watched(module):
     def watch(name, observer):
         def hook(_, given):
             axis, x = getattr(observer, "ch_axis", None), given[0].detach()
+            axis = None if axis == -1 else axis
             x = x.reshape(1, -1) if axis is None else x.transpose(0, axis).flatten(1)
             low, high = torch.aminmax(x, dim=1)
-            before = seen.get(name, (low, high))
-            seen[name] = (torch.minimum(low, before[0]), torch.maximum(high, before[1]))
+            before = seen.get(name, (low, high, []))
+            seen[name] = (torch.minimum(low, before[0]), torch.maximum(high, before[1]), [*before[2], (low, high)])
 
         handles.append(observer.register_forward_pre_hook(hook))
 
     for name, observer in module.named_modules():
-        if hasattr(observer, "min_val") or type(observer).__name__ == "FixedQParamsObserver":
+        fake = isinstance(observer, torch.ao.quantization.FakeQuantizeBase)
+        if fake or hasattr(observer, "min_val") or type(observer).__name__ == "FixedQParamsObserver":
             watch(name, observer)
     return seen, lambda: [handle.remove() for handle in handles]
 
@@ -34,7 +36,9 @@ def torch_observers(module, seen):
         if node.op != "call_module" or str(node.target) not in seen:
             continue
         observer, source = module.get_submodule(node.target), node.args[0]
-        taken = seen[node.target]
+        observer = getattr(observer, "activation_post_process", observer)
+        least, most, steps = seen[node.target]
+        taken = (least, most)
         if hasattr(observer, "_non_linear_param_search"):
             taken = observer._non_linear_param_search()
             # it takes a second, and is asked three times
@@ -48,7 +52,10 @@ def torch_observers(module, seen):
             "dtype": str(observer.dtype).removeprefix("torch."),
             "scheme": str(observer.qscheme).removeprefix("torch."),
             "limits": [observer.quant_min, observer.quant_max],
-            "seen": [bound.reshape(-1).tolist() for bound in seen[node.target]],
+            "least": float(getattr(observer, "eps", 0)),
+            "seen": [bound.reshape(-1).tolist() for bound in (least, most)],
+            "averaged": float(getattr(observer, "averaging_constant", 0)),
+            "steps": [[bound.reshape(-1).tolist() for bound in step] for step in steps],
             "taken": [bound.reshape(-1).tolist() for bound in taken],
             "scale": scale.reshape(-1).tolist(),
             "zero": zero.reshape(-1).tolist(),
@@ -56,6 +63,50 @@ def torch_observers(module, seen):
         if source.op == "get_attr":
             weights[node.target] = np.array(getattr(module, source.target).detach())
     return listed, weights
+
+
+def torch_trained(module, samples):
+    """A step of gradient descent of the weights on each sample, towards zero; where nothing is trained, just the calls.
+    A vector may be the variance of a batch normalisation, which has no gradient."""
+    weights = [weight for weight in module.parameters() if weight.is_floating_point() and weight.ndim > 1]
+    for weight in weights:
+        weight.requires_grad_()
+    optimiser = torch.optim.SGD(weights, lr=1e-3) if weights else None
+    with torch.enable_grad():
+        for sample in samples:
+            real = [output.square().mean() for output in module(*sample) if output.is_floating_point()]
+            if optimiser and real and sum(real).requires_grad:
+                optimiser.zero_grad()
+                sum(real).backward()
+                optimiser.step()
+
+
+def torch_faked(module, inputs):
+    """What fake quantisation takes and gives once no range changes any more: scales, zero points and limits by name,
+    and arrays."""
+    listed, arrays, handles = {}, {}, []
+
+    def watch(name, fake):
+        def hook(_, given, result):
+            axis = getattr(fake, "ch_axis", 0)
+            listed[name] = {
+                "scale": fake.scale.reshape(-1).tolist(),
+                "zero": fake.zero_point.reshape(-1).tolist(),
+                "axis": max(axis, 0),
+                "limits": [fake.activation_post_process.quant_min, fake.activation_post_process.quant_max],
+            }
+            arrays[f"{name} in"], arrays[f"{name} out"] = (np.array(x.detach()) for x in (given[0], result))
+
+        handles.append(fake.register_forward_hook(hook))
+
+    module.apply(torch.ao.quantization.disable_observer)
+    for name, fake in module.named_modules():
+        if isinstance(fake, torch.ao.quantization.FakeQuantizeBase):
+            watch(name, fake)
+    module(*inputs)
+    for handle in handles:
+        handle.remove()
+    return listed, arrays
 
 
 class Recorder(torch.fx.Interpreter):
@@ -120,6 +171,9 @@ class Recorder(torch.fx.Interpreter):
         results = [f"{node.name}.{i}" for i in range(len(result))] if isinstance(result, (list, tuple)) else [node.name]
         if node.op == "call_module":
             return [type(self.module.get_submodule(node.target)).__name__, "", operands, results, attrs]
+        if isinstance(node.target, torch._ops.OpOverload):
+            domain, name = node.target._schema.name.split("::")
+            return [name, domain, operands, results, attrs]
         name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
         domain = "quantized" if str(node.target).startswith("quantized.") else ""
         return [str(name).split(".")[-1], domain, operands, results, attrs]

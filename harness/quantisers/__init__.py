@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from harness.quantisers import onnxruntime, tensorflow, torch
+from harness.quantisers import keras, onnxruntime, tensorflow, torch, torchao, tvm
 from harness.quantisers.quantiser import Quantiser
 
 QUANTISERS: dict[str, Quantiser] = {
-    quantiser.name: quantiser for module in (onnxruntime, tensorflow, torch) for quantiser in module.QUANTISERS
+    quantiser.name: quantiser
+    for module in (onnxruntime, tensorflow, keras, torch, torchao, tvm)
+    for quantiser in module.QUANTISERS
 }
 """By name, e.g. ort-qdq-u8s8-channels."""
 

@@ -9,10 +9,10 @@ from harness.dialects import ONNX
 from harness.quantisers.quantiser import Quantiser
 from oracles import onnx_quantiser
 
-_MODULES = ("onnx", "onnxruntime", "onnxruntime.quantization")
-_PACKAGES = {"onnxruntime|onnxruntime-gpu": "1.20", "onnx": "1.17"}
+MODULES = ("onnx", "onnxruntime", "onnxruntime.quantization")
+PACKAGES = {"onnxruntime|onnxruntime-gpu": "1.20", "onnx": "1.17"}
 
-_LOAD = """
+WRITTEN = """
 def load(parameters):
     import tempfile
     from pathlib import Path
@@ -42,52 +42,59 @@ def load(parameters):
         header.update(inputs=list(INPUTS), symmetric=%symmetric, dynamic=%dynamic, share=SHARE)
         groups = {f"sample {i}": onnx_values(proto, sample) for i, sample in enumerate(samples)}
         groups["float"] = onnx_values(proto, feeds)
-        for level, nodes, values in onnx_levels(quantised, feeds):
-            header["nodes"][level], groups[level] = nodes, values
+        %show
         return recorded(header, groups)
 
     return run
 """
+"""A program that quantises a model: %quantise writes it, %show adds the runs of it to the header and the groups."""
 
-_STATIC = """quantization.quantize_static(
+_SHOW = """for level, nodes, values in onnx_levels(quantised, feeds):
+            header["nodes"][level], groups[level] = nodes, values"""
+
+STATIC = """quantization.quantize_static(
                 given, path, Samples(samples), quant_format=QuantFormat.%format, per_channel=%channels,
                 activation_type=QuantType.%activations, weight_type=QuantType.%weights,
                 extra_options={"ActivationSymmetric": %symmetric},
             )"""
 _DYNAMIC = """quantization.quantize_dynamic(given, path, per_channel=%channels, weight_type=QuantType.%weights)"""
 
-_KINDS = {"u8": "QUInt8", "s8": "QInt8", "u16": "QUInt16", "s16": "QInt16"}
+KINDS = {"u8": "QUInt8", "s8": "QInt8", "u16": "QUInt16", "s16": "QInt16"}
 _ALLOWS = "levels whose position float32 cannot tell from a tie may be either of two: kernels rescale in float32"
-_DECLINES = {
+DECLINES = {
     "No data is collected": "nothing in the model is what the quantiser calibrates",
     r"Expected \w+ to be an initializer": "dynamic quantisation of a convolution whose weight is computed",
 }
 
 
-def _quantiser(name: str, template: str, **values: str) -> Quantiser:
-    load = _LOAD.replace("%quantise", template)
+def written(template: str, show: str, **values: str) -> str:
+    """The program with these texts, and with the values for their names."""
+    load = WRITTEN.replace("%quantise", template).replace("%show", show)
     for key, value in values.items():
         load = load.replace(f"%{key}", value)
+    return load
+
+
+def _quantiser(name: str, template: str, **values: str) -> Quantiser:
+    load = written(template, _SHOW, **values)
     return Quantiser(
-        name, "onnxruntime", _MODULES, ONNX, load, _PACKAGES, Level(name, 0),
+        name, "onnxruntime", MODULES, ONNX, load, PACKAGES, Level(name, 0),
         refuses=REFUSES, record="onnxruntime", gradient=Unsupported("a quantised model"), judge=onnx_quantiser.judge,
-        declines=_DECLINES, allows=_ALLOWS,
+        declines=DECLINES, allows=_ALLOWS,
     )  # fmt: skip
 
 
 def _static(form: str, activations: str, weights: str, channels: bool, symmetric: bool) -> Quantiser:
     name = f"ort-{form.lower()}-{activations}{weights}" + "-channels" * channels
     return _quantiser(
-        name, _STATIC, format=form, channels=str(channels), activations=_KINDS[activations],
-        weights=_KINDS[weights], symmetric=str(symmetric), dynamic="False",
+        name, STATIC, format=form, channels=str(channels), activations=KINDS[activations],
+        weights=KINDS[weights], symmetric=str(symmetric), dynamic="False",
     )  # fmt: skip
 
 
 def _dynamic(weights: str, channels: bool) -> Quantiser:
     name = f"ort-dynamic-{weights}" + "-channels" * channels
-    return _quantiser(
-        name, _DYNAMIC, channels=str(channels), weights=_KINDS[weights], symmetric="False", dynamic="True"
-    )
+    return _quantiser(name, _DYNAMIC, channels=str(channels), weights=KINDS[weights], symmetric="False", dynamic="True")
 
 
 _PAIRS = (("u8", "s8"), ("s8", "s8"), ("u8", "u8"), ("s16", "s8"), ("u16", "u8"))

@@ -23,10 +23,18 @@ class Quantiser(Target):
     stands for the names of the inputs.
 
     judge:  recomputes what the record says, without the framework
-    allows: what the judge accepts beside one right level, and for what reason"""
+    allows: what the judge accepts beside one right level, and for what reason
+    takes:  the operators that it quantises, where a graph without them shows nothing (empty: most of them)"""
 
     judge: Callable[[Record], Judgement] = _nobody
     allows: str = ""
+    takes: tuple[str, ...] = ()
+
+    def unsupported(self, graph: Graph) -> str | None:
+        """Nor is there anything to say of a graph in which nothing is quantised."""
+        if self.takes and not any(operator in self.takes for operator in graph.operators):
+            return f"nothing of what {self.name} quantises"
+        return super().unsupported(graph)
 
     def program(self, graph: Graph) -> str:
         """The text that quantises and runs. What it returns depends on the model, so that OUTPUTS is empty."""

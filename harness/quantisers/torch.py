@@ -1,7 +1,9 @@
 """PyTorch's quantisation of FX graphs (torch.ao.quantization) for its engines: static with the engine's default
-observers, and dynamic for linear layers."""
+observers, dynamic for linear layers, and after training with fake quantisation."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from generators.ops.spec import Unsupported
 from harness.backends.target import Level
@@ -10,9 +12,9 @@ from harness.quantisers.quantiser import Quantiser
 from oracles import torch_quantiser
 
 _MODULES = ("torch", "torch.ao.quantization.quantize_fx")
-_PACKAGES = {"torch": "2.9"}
+PACKAGES = {"torch": "2.9"}
 
-_LOAD = """
+MODULE = """
 class Module(torch.nn.Module):
     def __init__(self, parameters):
         super().__init__()
@@ -21,7 +23,12 @@ class Module(torch.nn.Module):
 
     def forward(self, %given):
         return model(%given, *[getattr(self, name) for name in PARAMETERS])
+"""
+"""A module whose parameters are the graph's."""
 
+_LOAD = (
+    MODULE
+    + """
 
 def load(parameters):
     import warnings
@@ -38,12 +45,7 @@ def load(parameters):
         tensors = tuple(torch.from_numpy(x) for x in inputs)
         samples = calibration(feeds, SHARE)
         with torch.no_grad():
-            mapping = %mapping
-            prepared = quantize_fx.prepare_fx(module, mapping, tensors)
-            seen, stop = torch_watched(prepared)
-            for sample in samples:
-                prepared(*[torch.from_numpy(sample[name]) for name in INPUTS])
-            stop()
+            %prepare
             observers, weights = torch_observers(prepared, seen)
             converted = quantize_fx.convert_fx(prepared)
             recorder = Recorder(converted)
@@ -55,10 +57,25 @@ def load(parameters):
         groups = {"converted": recorder.values, "weights": weights}
         groups["called"] = {str(i): output.numpy() for i, output in enumerate(called)}
         groups["float"] = {str(i): output.numpy() for i, output in enumerate(exact)}
+        %further
         return recorded(header, groups)
 
     return run
 """
+)
+
+_CALIBRATED = """mapping = %mapping
+            prepared = quantize_fx.prepare_fx(module, mapping, tensors)
+            seen, stop = torch_watched(prepared)
+            for sample in samples:
+                prepared(*[torch.from_numpy(sample[name]) for name in INPUTS])
+            stop()"""
+_TRAINED = """mapping = quantization.get_default_qat_qconfig_mapping(torch.backends.quantized.engine)
+            prepared = quantize_fx.prepare_qat_fx(module.train(), mapping, tensors)
+            seen, stop = torch_watched(prepared)
+            torch_trained(prepared, [[torch.from_numpy(sample[name]) for name in INPUTS] for sample in samples])
+            stop()
+            faked = torch_faked(prepared.eval(), tensors)"""
 
 _STATIC = "quantization.get_default_qconfig_mapping(torch.backends.quantized.engine)"
 _DYNAMIC = "quantization.QConfigMapping().set_global(quantization.default_dynamic_qconfig)"
@@ -67,22 +84,40 @@ _ALLOWS = (
     "adds by multipliers of 22 bits"
 )
 
-_DECLINES = {
+DECLINES = {
     "(works on|expects a) Float Tensor|(histogram|linspace)_cpu.* not implemented": "only float32 is quantised",
     "torch.histc: max must be larger": "only float32 is quantised",  # said of int64 near its ends
     "(dimension|rank) .*should be (larger than or equal to|>=) 2": "a quantised linear layer takes no vector",
 }
 
 
-def _quantiser(name: str, engine: str, mapping: str) -> Quantiser:
-    load = _LOAD.replace("%engine", engine).replace("%mapping", mapping)
+_TRAINS = {"expected scalar type Float but found": "only float32 is trained with fake quantisation"}
+
+
+def _quantiser(
+    name: str, engine: str, prepare: str, further: str = "pass", declines: Mapping[str, str] = DECLINES
+) -> Quantiser:
+    load = _LOAD.replace("%prepare", prepare).replace("%further", further).replace("%engine", engine)
     return Quantiser(
-        name, "torch", _MODULES, TORCH, load, _PACKAGES, Level(name, 0), gradient=Unsupported("a quantised model"),
-        judge=torch_quantiser.judge, declines=_DECLINES, allows=_ALLOWS,
+        name, "torch", _MODULES, TORCH, load, PACKAGES, Level(name, 0), gradient=Unsupported("a quantised model"),
+        judge=torch_quantiser.judge, declines=declines, allows=_ALLOWS,
     )  # fmt: skip
 
 
 QUANTISERS = (
-    *(_quantiser(f"torch-static-{engine}", engine, _STATIC) for engine in ("x86", "fbgemm", "onednn", "qnnpack")),
-    _quantiser("torch-dynamic", "x86", _DYNAMIC),
+    *(
+        _quantiser(f"torch-static-{engine}", engine, _CALIBRATED.replace("%mapping", _STATIC))
+        for engine in ("x86", "fbgemm", "onednn", "qnnpack")
+    ),
+    _quantiser("torch-dynamic", "x86", _CALIBRATED.replace("%mapping", _DYNAMIC)),
+    *(
+        _quantiser(
+            f"torch-trained-{engine}",
+            engine,
+            _TRAINED,
+            'header["faked"], groups["faked"] = faked',
+            {**DECLINES, **_TRAINS},
+        )
+        for engine in ("x86", "qnnpack")
+    ),
 )

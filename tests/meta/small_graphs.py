@@ -31,3 +31,18 @@ def chain() -> Graph:
 def chain_case() -> Case:
     x = np.array([[0.25, -1.5, 3.0], [1.0, 0.5, -0.125]], np.float32)
     return Case(chain(), {"x0": x, "w0": x.reshape(3, 2).copy()})
+
+
+def layers() -> Case:
+    """A linear layer with a bias, a sum, an activation with a fixed range: enough elements that a small error of a
+    scale shows."""
+    x, w, b, y = (TensorType("float32", shape) for shape in ((16, 24), (32, 24), (32,), (16, 32)))
+    nodes = (
+        Node("v0", "linear", ("x", "w", "b"), (), y),
+        Node("v1", "add", ("v0", "d"), (), y),
+        Node("v2", "sigmoid", ("v1",), (), y),
+    )
+    leaves = (Leaf("x", x), Leaf("d", y), Leaf("w", w, "parameter"), Leaf("b", b, "parameter"))
+    graph = check(Graph(leaves, nodes, ("v1", "v2")))
+    draw = np.random.default_rng(13)
+    return Case(graph, {leaf.name: draw.normal(size=leaf.type.shape).astype(np.float32) for leaf in graph.leaves})

@@ -45,7 +45,14 @@ def product() -> Case:
 
 
 CASE = product()
-PATHS = ("ort-qdq-u8s8-channels", "ort-qdq-s16s8", "ort-qoperator-s8s8", "ort-dynamic-u8", "tflite-int8")
+PATHS = (
+    "ort-qdq-u8s8-channels",
+    "ort-qdq-s16s8",
+    "ort-qoperator-s8s8",
+    "ort-dynamic-u8",
+    "tflite-int8",
+    "tvm-qdq-u8s8",
+)
 
 
 @pytest.fixture(scope="module")
@@ -229,6 +236,10 @@ def test_only_quantisers_are_asked() -> None:
         (Leaf("x", TensorType("float32", (0,))),), (Node("v", "relu", ("x",), (), TensorType("float32", (0,))),), ("v",)
     )
     assert QUESTION.why_not(QUANTISERS["ort-dynamic-u8"], empty) == "an empty tensor has no range"
+    full = TensorType("float32", (2,))
+    relu = Graph((Leaf("x", full),), (Node("v", "relu", ("x",), (), full),), ("v",))
+    assert QUESTION.why_not(QUANTISERS["ort-dynamic-u8"], relu) is None
+    assert QUESTION.why_not(QUANTISERS["keras-int8"], relu) == "nothing of what keras-int8 quantises"
 
 
 def test_channels_in_blocks_are_not_judged_by_their_shape() -> None:

@@ -7,10 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from small_graphs import layers
 
-from generators.graph import Graph, Leaf, Node, TensorType
-from generators.graphs import Case
-from generators.ops import check
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.quantisers import QUANTISERS
@@ -21,23 +19,8 @@ from oracles.quantised_model import Judgement, Record
 from oracles.torch_integers import chosen
 from oracles.torch_quantiser import parameters
 
-STATIC = ("torch-static-x86", "torch-static-onednn", "torch-static-qnnpack")
+STATIC = ("torch-static-x86", "torch-static-onednn", "torch-static-qnnpack", "torch-trained-x86")
 PATHS = (*STATIC, "torch-dynamic")
-
-
-def layers() -> Case:
-    """A linear layer with a bias, a sum, an activation with a fixed range: enough elements that a small error of a
-    scale shows."""
-    x, w, b, y = (TensorType("float32", shape) for shape in ((16, 24), (32, 24), (32,), (16, 32)))
-    nodes = (
-        Node("v0", "linear", ("x", "w", "b"), (), y),
-        Node("v1", "add", ("v0", "d"), (), y),
-        Node("v2", "sigmoid", ("v1",), (), y),
-    )
-    leaves = (Leaf("x", x), Leaf("d", y), Leaf("w", w, "parameter"), Leaf("b", b, "parameter"))
-    graph = check(Graph(leaves, nodes, ("v1", "v2")))
-    draw = np.random.default_rng(13)
-    return Case(graph, {leaf.name: draw.normal(size=leaf.type.shape).astype(np.float32) for leaf in graph.leaves})
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +125,23 @@ def test_a_weight_that_is_one_level_off_is_found(name: str, runs: dict[str, Valu
 
     found = judged(name, runs[name], changed)
     assert any(".weight: 1 of 768 levels wrong" in text for text in found.wrong)
+
+
+def test_a_range_that_is_no_moving_average_and_other_fake_quantisation_are_found(runs: dict[str, Value]) -> None:
+    def remembered(record: Record) -> None:
+        for observer in record.header["observers"].values():
+            observer["averaged"] = 0.011 if observer["averaged"] else 0.0
+
+    def faked(record: Record) -> None:
+        for name, array in record.groups["faked"].items():
+            if name.endswith(" out"):
+                scale = record.header["faked"][name.removesuffix(" out")]["scale"][0]
+                array.reshape(-1)[0] += scale
+
+    name = "torch-trained-x86"
+    assert any(text.startswith("range of") for text in judged(name, runs[name], remembered).wrong)
+    found = judged(name, runs[name], faked).wrong
+    assert sum(text.startswith("fake quantisation") for text in found) == len(found) > 2
 
 
 def test_a_model_that_returns_something_else_than_its_nodes_is_found(runs: dict[str, Value]) -> None:
