@@ -13,7 +13,7 @@ from rich.table import Table
 
 from harness.files import replace_text
 from harness.formats.opening import FormatError
-from harness.models import page, store
+from harness.models import known, page, store
 from harness.models.converting import DEPTH
 from harness.models.examine import LIMITS, Options, examine
 from harness.models.inputs import shapes_of, span_of
@@ -64,6 +64,10 @@ def model(
         Path | None, typer.Option(metavar="FILE", help="What each variant returns as .npz, too.")
     ] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="All pairs as CSV.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Names of classes: one a line, or a list in .json.")
+    ] = None,
+    known_issues: Annotated[Path, typer.Option(metavar="FILE", help="What is known of variants already.")] = known.FILE,
     json_file: Json = None,
 ) -> None:
     """Run a model of your own on all runners and conversions: verdicts by a measured bound, agreement, times."""
@@ -72,14 +76,14 @@ def model(
         options = Options(
             path, folder, inputs, preprocess, target_globs, depth if conversions else 0, edges, runs, warm_up,
             iterations, layers, shapes_of(input_shapes or ()), span_of(val_range) if val_range else None, weights,
-            seed, trust, replace(LIMITS, seconds=timeout, threads=threads),
+            seed, trust, replace(LIMITS, seconds=timeout, threads=threads), labels, known_issues,
         )  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
         with Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task(path)
             results, ran, sets = examine(options, lambda told: progress.update(task, description=told))
-        store.write(folder, results, ran, sets)
+        written = store.write(folder, results, ran, sets, trust)
         replace_text(folder / "report.html", page.render(results))
         if save_inputs:
             np.savez(save_inputs, allow_pickle=False, **store.saved(sets, results.inputs))
@@ -93,21 +97,25 @@ def model(
         console.print("interrupted; nothing is judged before all variants have run", style="yellow")
         raise typer.Exit(130) from None
     show(results)
+    for line in written:
+        console.print(f"reproducer of {line}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{folder}/report.html, results.json, pairs.csv", highlight=False, soft_wrap=True)
     write_json(json_file, store.to_json(results))
     write_text(csv_file, store.csv_of(results))
-    if results.deviating:
+    if results.unexplained:
         raise typer.Exit(1)
 
 
 def show(results: Results) -> None:
     """The verdict, a line for each variant, what else was found, what was refused."""
-    table = Table("variant", "verdict", "of allowed", "top-1", "RBO", "ms", "x first", "repeats")
+    right = ("true top-1", "true top-5") if results.truth is not None else ()
+    table = Table("variant", "verdict", "of allowed", "top-1", "RBO", "ms", "x first", "repeats", *right)
     for row in results.rows:
         table.add_row(*page.cells(results, row))
     print_wide(table)
-    for row in results.deviating:
+    for row in results.unexplained:
         console.print(f"{row.variant.name}: {row.status}: {row.message}", markup=False, highlight=False, soft_wrap=True)
+    print_counts("known: {count}", (f"{row.variant.name}: {row.known}" for row in results.rows if row.known))
     for one in results.layers:
         console.print(f"{one.variant}: {page.blamed(one)}", markup=False, highlight=False, soft_wrap=True)
     for regression in results.regressions:

@@ -208,6 +208,16 @@ def offset_of(first: np.ndarray, second: np.ndarray) -> int | None:
     return best if clear else unclear
 
 
+def accuracy(scores: np.ndarray, classes: np.ndarray) -> tuple[float, float] | None:
+    """Share of rows whose true class has the greatest score, and is among the five greatest; None for what is no scores
+    of so many rows. A class that has no score is not among them."""
+    if scores.ndim != 2 or scores.shape[1] < 2 or len(scores) != len(classes):
+        return None
+    known = (classes >= 0) & (classes < scores.shape[1])
+    found = ranks(scores)[np.arange(len(classes)), np.where(known, classes, 0)]
+    return float(np.mean(known & (found < 1))), float(np.mean(known & (found < 5)))
+
+
 def table(
     outputs: Mapping[str, np.ndarray | None], allowed: np.ndarray | None = None
 ) -> dict[tuple[str, str], Agreement | Failure]:

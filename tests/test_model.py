@@ -22,4 +22,4 @@ def test_runner(examined: Results, runner: str) -> None:
         pytest.skip(
             f"{runner}: " + (why or f"it was not asked, or has no file to run that was made of {examined.model.format}")
         )
-    assert not [f"{row.variant.name} {row.status}: {row.message}" for row in rows if row.deviates]
+    assert not [f"{row.variant.name} {row.status}: {row.message}" for row in rows if row.deviates and not row.known]

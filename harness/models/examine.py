@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from harness.formats import runners_of
-from harness.formats.opening import FormatError, recognise, signature, unavailable
-from harness.models import factories, inputs, reference
+from harness.formats.opening import FormatError, Signature, recognise, signature, unavailable
+from harness.models import factories, inputs, known, reference
 from harness.models.converting import convert_all, variants_of
 from harness.models.inputs import PREPROCESSING, Sets
 from harness.models.localising import Layers, can, layers_of
@@ -29,7 +27,8 @@ LIMITS = Limits(seconds=300.0, memory=24 << 30, recycle=6 << 30)
 class Options:
     """path: a file or folder, `module:function`, or digits; out: where files that are made go; inputs: an .npz file or
     a folder of images; depth: most conversions one after the other, 0 for none; edges: globs of their names; shapes,
-    span: what inputs are drawn by; the others as the command says."""
+    span: what inputs are drawn by; labels: a file with names of classes; known: one with known issues; the others as
+    the command says."""
 
     path: str
     out: Path
@@ -48,10 +47,14 @@ class Options:
     seed: int = 0
     trust: bool = False
     limits: Limits = LIMITS
+    labels: Path | None = None
+    known: Path = known.FILE
 
 
 def examine(options: Options, progress: Callable[[str], None] = lambda told: None) -> tuple[Results, list[Run], Sets]:
     """All of it. Raises FormatError, ValueError and HarnessError, each with one line."""
+    issues = known.load(options.known)
+    labels = inputs.labels_of(options.labels) if options.labels else ()
     with Pool(options.limits) as pool:
         progress(f"opening {options.path}")
         given, own = _given(pool, options)
@@ -60,6 +63,7 @@ def examine(options: Options, progress: Callable[[str], None] = lambda told: Non
             raise FormatError(f"{given.path}: {unavailable(runners_of(given.format)[0])}")
         told = signature(pool, runner, given.path, options.trust)
         sets = _sets(options, own, told.inputs)
+        truth = inputs.classes_of(options.inputs, labels) if options.inputs else None
         files, refusals = [given], []
         if options.depth:
             folder = options.out / "converted"
@@ -68,18 +72,24 @@ def examine(options: Options, progress: Callable[[str], None] = lambda told: Non
         if not variants:
             raise FormatError(f"no runner that matches {options.targets!r} takes {given.format} files here")
         progress("float64 reference")
-        derived = reference.derive(
-            pool, (given.path, given.format), _onnx(files), told.outputs, sets, options.seed, options.trust
+        source = given.path, given.format
+        candidates = _onnx(files) or [None]
+        found = (
+            (one, reference.derive(pool, source, one, told.outputs, sets, options.seed, options.trust))
+            for one in candidates
         )
+        right, derived = next(found)
+        if right and not derived.sound:  # another converter may make another function of it
+            right, derived = next((pair for pair in found if pair[1].sound), (right, derived))
         runs = measure(
             pool, variants, told, sets, options.rounds, options.seed, options.warm_up, options.trust, progress
         )
         results = assemble(
             given, told.inputs, told.outputs, derived, runs, [*refusals, *absent], options.seed, options.rounds,
-            versions(variants),
+            versions(variants), truth,
         )  # fmt: skip
-        results = replace(results, layers=_layers(pool, options, results, _onnx(files), sets[0], progress))
-    return results, runs, sets
+        layers = _layers(pool, options, results, right, sets, progress)
+    return known.explained(replace(results, layers=layers, labels=labels), issues), runs, sets
 
 
 def _layers(
@@ -87,20 +97,27 @@ def _layers(
     options: Options,
     results: Results,
     right: tuple[Path, str] | None,
-    arrays: Sequence[np.ndarray],
+    sets: Sets,
     progress: Callable[[str], None],
 ) -> tuple[Layers, ...]:
-    """Errors by layer of the variants that deviate and that can be looked at; where `options.layers` says so and none
-    does, of the first one."""
+    """Errors by layer of the variants that deviate and that can be looked at, on the inputs on which they deviate most;
+    where `options.layers` says so and none does, of the first one."""
     rows = [row for row in results.rows if can(row.variant)]
-    chosen = [row.variant for row in rows if row.status == "mismatch"]
+    chosen = [row for row in rows if row.status == "mismatch"]
     if options.layers and not chosen:
-        chosen = [row.variant for row in rows if row.status == "agree"][:1]
+        chosen = [row for row in rows if row.status == "agree"][:1]
+    if right is None:
+        return ()
+    sound = reference.ANOTHER not in results.doubt
     found = []
-    if right:
-        for variant in chosen:
-            progress(f"layers of {variant.name}")
-            found.append(layers_of(pool, right[0], variant, arrays))
+    for row in chosen:
+        variant = row.variant
+        if not sound:
+            found.append(Layers(variant.name, why=f"there is nothing to compare them with: {results.doubt}"))
+            continue
+        progress(f"layers of {variant.name}")
+        ports = Signature(results.inputs, results.outputs)
+        found.append(layers_of(pool, right[0], variant, sets[row.place], ports))
     return tuple(found)
 
 
@@ -136,11 +153,14 @@ def _sets(options: Options, own: Sequence, ports: Sequence) -> Sets:
     return inputs.read_images(where, how, ports)
 
 
-def _onnx(files: Sequence[ModelFile]) -> tuple[Path, str] | None:
-    """The ONNX file that the fewest conversions made, and how."""
-    found = [file for file in files if file.format == "onnx"]
-    best = min(found, key=lambda file: len(file.edges), default=None)
-    return None if best is None else (best.path, best.told)
+TRIED = 3
+"""So many ONNX files are tried as the model that noise is measured on."""
+
+
+def _onnx(files: Sequence[ModelFile]) -> list[tuple[Path, str]]:
+    """The ONNX files that the fewest conversions made, and how."""
+    found = sorted((file for file in files if file.format == "onnx"), key=lambda file: len(file.edges))
+    return [(file.path, file.told) for file in found[:TRIED]]
 
 
 def versions(variants: Sequence[Variant]) -> dict[str, str]:

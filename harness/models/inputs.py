@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,10 @@ from harness.formats.opening import FormatError, Port
 Sets = tuple[tuple[np.ndarray, ...], ...]
 """Sets of inputs, each an array for each input of the model, in its order."""
 PREPROCESSING = "preprocessing.toml"
+CLASSES = "labels"
+"""Name of the array of true classes in a file of inputs."""
+LISTED = "labels.csv"
+"""File with the true classes of the images of a folder: lines of NAME,CLASS, the class by its number or its label."""
 OTHER = 32
 """What a dimension that varies is set to, the first one apart, which is 1: images and sequences of a useful size."""
 INTEGERS = (0, 9)
@@ -83,6 +88,8 @@ def read_arrays(path: Path, ports: Sequence[Port]) -> Sets:
             arrays = {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError) as error:
         raise FormatError(f"cannot read {path} as .npz: {str(error).splitlines()[0]}") from error
+    if CLASSES not in {port.name for port in ports}:
+        arrays.pop(CLASSES, None)
     if len(arrays) != len(ports):
         raise FormatError(f"{path} has {len(arrays)} arrays; the model takes {len(ports)}")
     named = set(arrays) == {port.name for port in ports}
@@ -93,6 +100,48 @@ def read_arrays(path: Path, ports: Sequence[Port]) -> Sets:
     if len({len(column) for column in columns}) != 1:
         raise FormatError(f"{path}: the inputs come in {', '.join(str(len(column)) for column in columns)} sets")
     return tuple(zip(*columns, strict=True))
+
+
+def labels_of(path: Path) -> tuple[str, ...]:
+    """Names of classes: a JSON list, or one a line. Raises FormatError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        found = json.loads(text) if path.suffix == ".json" else text.splitlines()
+    except OSError as error:
+        raise FormatError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise FormatError(f"{path}: {error}") from error
+    if not isinstance(found, list) or not found or not all(isinstance(name, str) for name in found):
+        raise FormatError(f"{path} is no list of names")
+    return tuple(name.strip() for name in found)
+
+
+def classes_of(where: Path, labels: Sequence[str]) -> np.ndarray | None:
+    """The true classes of the samples in a file of inputs or a folder of images; None where it does not say. Raises
+    FormatError."""
+    if not where.is_dir():
+        with np.load(where, allow_pickle=False) as file:
+            found = file[CLASSES] if CLASSES in file.files else None
+        if found is not None and found.dtype.kind not in "iu":
+            raise FormatError(f"{where}: {CLASSES} are {found.dtype}, not whole numbers")
+        return None if found is None else found.reshape(-1)
+    path = where / LISTED
+    if not path.exists():
+        return None
+    try:
+        lines = [line.split(",", 1) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise FormatError(f"cannot read {path}: {error}") from error
+    given = {line[0].strip(): line[-1].strip() for line in lines}
+    numbers = []
+    for image in images_of(where):
+        told = given.get(image.name)
+        if told is None:
+            raise FormatError(f"{path} does not name {image.name}")
+        if not told.isdecimal() and told not in labels:
+            raise FormatError(f"{path}: {told!r} is neither a number nor one of the labels")
+        numbers.append(int(told) if told.isdecimal() else labels.index(told))
+    return np.array(numbers)
 
 
 def arranged(arrays: Sequence[np.ndarray], ports: Sequence[Port]) -> Sets:
@@ -179,11 +228,16 @@ def _numbers(value: object, count: int, kind: type | tuple[type, ...]) -> bool:
     return isinstance(value, tuple) and len(value) == count and all(isinstance(one, kind) for one in value)
 
 
+def images_of(folder: Path) -> list[Path]:
+    """Its images in the order of their names."""
+    return sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+
+
 def read_images(folder: Path, how: Preprocessing, ports: Sequence[Port]) -> Sets:
     """All images of a folder in the order of their names, each a set of its own. Raises FormatError."""
     if len(ports) != 1:
         raise FormatError(f"images are one input; the model takes {len(ports)}")
-    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    files = images_of(folder)
     if not files:
         raise FormatError(f"{folder} has no images ({', '.join(SUFFIXES)})")
     return tuple((_fitted(ports[0], prepared(path, how)[None], path),) for path in files)

@@ -1,36 +1,130 @@
 """In which layer of a given model does a variant err? Each node of the ONNX model is evaluated in float64 on the inputs
 that the variant gave it, and may be off by what rounding does to it alone: the culprit is the layer that adds error and
-not the one that shows it. Only where the variant is ONNX, too, with the same names of tensors: what another converter
-or compiler calls its values is not known."""
+not the one that shows it. Where the variant's values have the model's names (ONNX) they are told by these, else by what
+they are (TFLite, PyTorch, TVM)."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from harness.formats.opening import why_not
+from harness.backends.text import swapped
+from harness.conversions.route import ORDERED
+from harness.formats.opening import Signature, why_not
 from harness.models.variants import Variant
 from harness.pool import Job, Pool
 from oracles.outcome import Value
 
-_LOAD = """
+_ONNX = """
+def opened(path, folder):
+    onnx.save(all_values(onnx.load(path)), folder + "/model.onnx")
+    inputs, outputs, call = open_model(folder + "/model.onnx")
+    ends = [value.name for value in onnx.load(path, load_external_data=False).graph.output]
 
+    def run(*arrays):
+        seen = dict(zip([name for name, _, _ in outputs], call(*arrays)))
+        return list(seen.items()), [seen[name] for name in ends]
+
+    return inputs, [(name, None, None) for name in ends], run
+"""
+
+_OTHERS = """
+def opened(path, folder):
+    inputs, outputs, call = open_model(path)
+
+    def run(*arrays):
+        ends = call(*arrays)
+        return shown(call), ends
+
+    return inputs, outputs, run
+"""
+
+_TFLITE = """
+def shown(call):
+    # fused ones have the names of all
+    names = {one["index"]: one["name"].rpartition(";")[2] for one in call.interpreter.get_tensor_details()}
+    found = []
+    for operator in call.interpreter._get_ops_details():
+        for index in operator["outputs"]:
+            try:
+                found.append((f"{operator['op_name']} {names.get(index, index)}", call.interpreter.get_tensor(index)))
+            except ValueError:  # inside a delegate
+                pass
+    return found
+"""
+
+_TORCH = """
+import torch
+
+
+class Observer(torch.fx.Interpreter):
+    def run_node(self, node):
+        result = super().run_node(node)
+        if node.op == "call_function" and isinstance(result, torch.Tensor):
+            SEEN.append((f"{node.target} {node.name}", result.numpy().copy()))
+        return result
+
+
+SEEN = []
+
+
+def shown(call):
+    return SEEN
+"""
+
+_TVM = """
+SEEN = []
+
+
+def kernel(function, name, before, result, *arguments):
+    if not before and not name.startswith("vm.builtin.alloc"):  # which nothing has been written to
+        for value in (result, *arguments[-1:]):  # kernels write to their last argument
+            if hasattr(value, "numpy"):
+                SEEN.append((name, value.numpy()))
+
+
+def shown(call):
+    return SEEN
+"""
+
+_PRESERVED = (
+    ("num_threads=1,", "num_threads=1, experimental_preserve_all_tensors=True,"),
+    ("    return inputs, outputs, call\n", "    call.interpreter = interpreter\n    return inputs, outputs, call\n"),
+)
+_INTERPRETED = (
+    ("program.module()", "Observer(program.module(check_guards=False))"),
+    ("module(*given[0], **given[1])", "module.run(*given[0], **given[1])"),
+)
+_HOOKED = (("    return *[[tuple(port)", "    machine.set_instrument(kernel)\n    return *[[tuple(port)"),)
+
+_LOAD = """
 def load(parameters):
     import json
     import tempfile
 
     def run(*inputs):
         with tempfile.TemporaryDirectory() as folder:
-            onnx.save(all_values(onnx.load(OBSERVED)), folder + "/model.onnx")
-            _, outputs, call = open_model(folder + "/model.onnx")
-            seen = dict(zip([name for name, _, _ in outputs], call(*inputs)))
-        told, figures = layer_errors(onnx.load(RIGHT), inputs, seen)
-        return [np.frombuffer(json.dumps(told).encode(), np.uint8), figures]
+            ports, outputs, call = opened(OBSERVED, folder)
+            taken = ordered(ports, INPUTS)
+            values, ends = call(*[dict(zip(INPUTS, inputs))[name] for name in taken])
+            given = ordered(outputs, OUTPUTS)
+            ends = [ends[given.index(name)] for name in OUTPUTS]
+        model = onnx.load(RIGHT)
+        names = {name for node in model.graph.node for name in node.output}
+        if NAMED and any(title in names for title, _ in values[: -len(ends)]):
+            told, figures, case = layer_errors(model, inputs, dict(values))
+        else:
+            told, figures, case = aligned_errors(model, inputs, values, ends)
+        name, arguments, right, allowed = case or ("", {}, None, None)
+        header = json.dumps([told, name, list(arguments)])
+        more = [*arguments.values(), dict(values)[name], right, allowed] if case else []
+        return [np.frombuffer(header.encode(), np.uint8), figures, *more]
 
     return run
 """
@@ -40,7 +134,8 @@ def load(parameters):
 class Layer:
     """One node. index: its place; added: the greatest error of its result given its inputs, by the greatest value;
     excess: the same by what is allowed, above 1 is wrong; shown: like added, given the model's inputs. NaN: not judged,
-    since the variant has no such values."""
+    since the variant has no such values. first: the node at which an error begins that shows here, where the variant
+    makes one operator of several (empty: this one); seen: what the variant calls it (empty: the same)."""
 
     index: int
     name: str
@@ -49,6 +144,8 @@ class Layer:
     added: float
     excess: float
     shown: float
+    first: str = ""
+    seen: str = ""
 
     @property
     def judged(self) -> bool:
@@ -60,42 +157,97 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class Case:
+    """A layer that errs, to be run alone. output: its name; inputs: what the variant gave it, by name; got: what it
+    made of them; right: its float64 value on them; allowed: how far a correct one may be from it."""
+
+    output: str
+    inputs: Mapping[str, np.ndarray]
+    got: np.ndarray
+    right: np.ndarray
+    allowed: np.ndarray
+
+
+@dataclass(frozen=True)
 class Layers:
-    """Errors of one variant by layer. why: there are none (empty: there are)."""
+    """Errors of one variant by layer. why: there are none (empty: there are); case: of the culprit (None: where names
+    are not kept)."""
 
     variant: str
     errors: tuple[Layer, ...] = ()
     why: str = ""
+    case: Case | None = field(default=None, kw_only=True)
 
     @property
     def culprit(self) -> Layer | None:
         """The first layer that adds more error than it may."""
         return next((layer for layer in self.errors if layer.wrong), None)
 
+    @property
+    def blamed(self) -> tuple[Layer, ...]:
+        """The culprit, with the layers before it that the variant makes one operator with it."""
+        last = self.culprit
+        if last is None or not last.first:
+            return () if last is None else (last,)
+        start = next(layer.index for layer in self.errors if last.first in (layer.name, layer.output))
+        return self.errors[start : last.index + 1]
+
+
+def _observer(variant: Variant) -> str | None:
+    """The text of `opened(path, folder)`, which opens a variant's file so that what runs it returns all values and then
+    the outputs; None where they cannot be had."""
+    library, text = variant.library, variant.runner.open
+    if variant.file.format == "onnx" and library == "ort":
+        return text + _ONNX
+    if library in ("litert", "tf.lite"):
+        return swapped(text, *_PRESERVED) + _TFLITE + _OTHERS
+    if variant.runner.name == "torch-exported":
+        return _TORCH + swapped(text, *_INTERPRETED) + _OTHERS
+    if library == "tvm":
+        return _TVM + swapped(text, *_HOOKED) + _OTHERS
+    return None
+
 
 def can(variant: Variant) -> bool:
     """Is it one whose layers can be looked at?"""
-    return variant.file.format == "onnx" and variant.library == "ort"
+    return _observer(variant) is not None
 
 
-def layers_of(pool: Pool, right: Path, variant: Variant, arrays: Sequence[np.ndarray]) -> Layers:
-    """right: the ONNX file that the variant is to agree with; arrays: what both are run on. With all values as outputs
-    a compiler may fuse less than it does without."""
+def helpers(*names: str) -> str:
+    """Modules of this folder as one text."""
+    texts = [Path(__file__).with_name(f"{name}_helpers.py").read_text(encoding="utf-8") for name in names]
+    return re.sub(r"^from harness\.models\..*\n", "", "\n\n".join(texts), flags=re.MULTILINE)
+
+
+def layers_of(
+    pool: Pool, right: Path, variant: Variant, arrays: Sequence[np.ndarray], ports: Signature | None = None
+) -> Layers:
+    """right: the ONNX file that the variant is to agree with; arrays: what both are run on; ports: of the model, in
+    whose order arrays and outputs are (None: it has one of each). With all values as outputs a compiler may fuse
+    less."""
     runner = variant.runner
-    names = [f"x{place}" for place in range(len(arrays))]
-    helpers = Path(__file__).with_name("onnx_noise_helpers.py").read_text(encoding="utf-8")
-    settings = f"RIGHT = {str(right.resolve())!r}\nOBSERVED = {str(variant.file.path.resolve())!r}\n"
-    text = f"{helpers}\n\n{settings}TRUST = False\nINPUTS = {names!r}\nPARAMETERS = []\n{runner.open}\n{_LOAD}"
-    job = Job("layers", ("onnx", *runner.modules), text, dict(zip(names, arrays, strict=True)))
+    observer = _observer(variant)
+    if observer is None:
+        return Layers(variant.name, why=f"{runner.name} does not show what it computes on the way")
+    names = [port.name for port in ports.inputs] if ports else ["x"]
+    outputs = [port.name for port in ports.outputs] if ports else ["y"]
+    settings = (
+        f"RIGHT = {str(right.resolve())!r}\nOBSERVED = {str(variant.file.path.resolve())!r}\n"
+        f"NAMED = {variant.file.format == 'onnx'!r}\nOUTPUTS = {outputs!r}\n"
+        f"TRUST = False\nINPUTS = {names!r}\nPARAMETERS = []\n"
+    )
+    text = f"{helpers('onnx_noise', 'layers', 'aligned')}\n\n{settings}{ORDERED}\n{observer}\n{_LOAD}"
+    job = Job(f"layers-{runner.framework}", ("onnx", *runner.modules), text, dict(zip(names, arrays, strict=True)))
     (outcome,) = pool.run([job], confirm=False)
     if not isinstance(outcome, Value):
         return Layers(variant.name, why=why_not(outcome))
-    told, figures = outcome.outputs
-    nodes = json.loads(np.asarray(told).tobytes().decode())
+    header, figures, *more = outcome.outputs
+    nodes, output, given = json.loads(np.asarray(header).tobytes().decode())
     errors = tuple(
-        Layer(index, *node, *(float(x) for x in row))
+        Layer(index, *node[:3], *(float(x) for x in row), *node[3:])
         for index, (node, row) in enumerate(zip(nodes, figures, strict=True))
     )
     if not any(layer.judged for layer in errors):
-        return Layers(variant.name, why="it shares no names of tensors with the reference")
-    return Layers(variant.name, errors)
+        return Layers(variant.name, why="none of its values is one of the reference's")
+    case = Case(output, dict(zip(given, more, strict=False)), *more[-3:]) if more else None
+    return Layers(variant.name, errors, case=case)

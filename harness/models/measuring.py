@@ -29,8 +29,9 @@ def load(parameters):
     if KEY not in kept:
         kept[KEY] = open_model(PATH)
     inputs, outputs, call = kept[KEY]
-    taken = ordered(inputs, INPUTS)
-    given = ordered(outputs, OUTPUTS) if len(outputs) == len(OUTPUTS) else None  # too few or too many are told as such
+    taken = ordered(inputs, list(INPUTS))
+    # too few or too many are told as such
+    given = ordered(outputs, RETURNED) if len(outputs) == len(RETURNED) else None
 
     def run(*inputs):
         arrays = [dict(zip(INPUTS, inputs))[name] for name in taken]
@@ -39,7 +40,7 @@ def load(parameters):
         started = time.perf_counter()
         results = call(*arrays)
         seconds = np.array(time.perf_counter() - started)
-        return [seconds, *([results[given.index(name)] for name in OUTPUTS] if given else results)]
+        return [seconds, *([results[given.index(name)] for name in RETURNED] if given else results)]
 
     return run
 """
@@ -68,7 +69,7 @@ def job_of(variant: Variant, ports: Signature, arrays: Sequence[np.ndarray], war
     runner, path = variant.runner, variant.file.path
     names, outputs = ([port.name for port in side] for side in (ports.inputs, ports.outputs))
     opened = program(runner, path, names, trust).rpartition("\ndef load(")[0]
-    settings = f"OUTPUTS = {outputs!r}\nKEY = {runner.name + ' ' + str(path)!r}\nWARM_UP = {warm_up}\n"
+    settings = f"RETURNED = {outputs!r}\nKEY = {runner.name + ' ' + str(path)!r}\nWARM_UP = {warm_up}\n"
     text = f"{opened}{settings}{ORDERED}\n{_LOAD}"
     return Job(runner.framework, runner.modules, text, dict(zip(names, arrays, strict=True)))
 

@@ -51,6 +51,8 @@ def short(value: float | None, digits: int = 3) -> str:
 
 def status_of(row: Row) -> str:
     """The word for it."""
+    if row.known:
+        return f"known: {row.known}"
     return {"agree": "agrees", "mismatch": "deviates", "undetermined": "undetermined"}.get(row.status, row.status)
 
 
@@ -63,7 +65,39 @@ def cells(results: Results, row: Row) -> list[str]:
     return [
         row.variant.name, status_of(row), short(row.ratio), short(top1), short(rbo),
         short(None if row.seconds is None else row.seconds * 1000), slowdown(row), spread,
+        *(accuracy(row) if results.truth is not None else ()),
     ]  # fmt: skip
+
+
+def accuracy(row: Row) -> tuple[str, str]:
+    """Shares of samples whose true class comes first, and is among the first five."""
+    top1, top5 = row.accuracy or (None, None)
+    return short(top1), short(top5)
+
+
+def named(results: Results, number: int) -> str:
+    """A class by its name, where it has one."""
+    return results.labels[number] if 0 <= number < len(results.labels) else str(number)
+
+
+SAMPLES = 50
+"""So many samples the page shows the classes of."""
+
+
+def samples(results: Results) -> list[tuple[int, str, str, list[tuple[str, str]]]]:
+    """For each of the first samples: its number, the true class (empty: not given), that of the reference or else of
+    the first variant, and the classes that others have, each with the names of variants."""
+    if not results.firsts or not (results.labels or results.truth is not None):
+        return []
+    base, found = next(iter(results.firsts.values())), []
+    for place, number in enumerate(base[:SAMPLES]):
+        others: dict[str, list[str]] = {}
+        for variant, classes in results.firsts.items():
+            if len(classes) == len(base) and classes[place] != number:
+                others.setdefault(named(results, int(classes[place])), []).append(variant)
+        true = named(results, int(results.truth[place])) if results.truth is not None else ""
+        found.append((place, true, named(results, int(number)), [(c, ", ".join(names)) for c, names in others.items()]))
+    return found
 
 
 def slowdown(row: Row) -> str:
@@ -97,6 +131,8 @@ def _map(
     stars = stars or [[False] * len(names) for _ in names]
     shown = {m: v for m, v in values.items() if any(cell is not None for row in v for cell in row)} or values
     worded = len(names) <= WORDED
+    over = any(cell is not None and cell > 1 for row in shown.get("excess", ()) for cell in row)
+    start = list(shown).index("excess") if over else 0  # what shows that something deviates
     data = []
     for place, (measure, grid) in enumerate(shown.items()):
         hover = [
@@ -112,7 +148,7 @@ def _map(
                 ],
                 texttemplate="%{text}" if worded else "", textfont={"size": 11}, customdata=hover,
                 hovertemplate="%{customdata}<extra></extra>", zmin=0, zmax=MISSING, colorscale=[list(s) for s in SCALE],
-                xgap=2, ygap=2, showscale=False, visible=place == 0, hoverongaps=False,
+                xgap=2, ygap=2, showscale=False, visible=place == start, hoverongaps=False,
             )
         )  # fmt: skip
     buttons = [
@@ -125,7 +161,12 @@ def _map(
         margin={"l": 8, "r": 8, "t": 64, "b": 8}, plot_bgcolor="#ffffff",
         xaxis={"side": "top", "type": "category", "tickangle": 0, "fixedrange": True, "showgrid": False},
         yaxis={"autorange": "reversed", "automargin": True, "type": "category", "fixedrange": True, "showgrid": False},
-        updatemenus=[{"buttons": buttons, "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "pad": {"b": 26}}],
+        updatemenus=[
+            {
+                "buttons": buttons, "active": start, "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom",
+                "pad": {"b": 26},
+            }
+        ],
     )  # fmt: skip
     return figure.to_html(full_html=False, include_plotlyjs=False, config=_CONFIG, div_id=name)
 
@@ -215,13 +256,24 @@ def blamed(layers: Layers) -> str:
     if culprit is None:
         return f"none of {judged} layers adds more error than a correct one may, given its inputs"
     where = f"{culprit.name or culprit.output} ({culprit.op}, {culprit.index + 1} of {len(layers.errors)})"
-    return f"the error begins at {where}: {short(culprit.excess)} times what it may add, given its inputs"
+    if culprit.first:
+        where = f"{culprit.first} or by {where}, which are one operator there"
+    seen = f", which it calls {culprit.seen}" if culprit.seen else ""
+    if math.isinf(culprit.excess):
+        return f"the error begins at {where}: no value there resembles the right one"
+    return f"the error begins at {where}{seen}: {short(culprit.excess)} times what it may add, given its inputs"
 
 
-def errors_by_layer(results: Results) -> list[tuple[Layers, str]]:
-    """For each variant whose layers were looked at, what each layer adds and what it shows."""
+def errors_by_layer(results: Results) -> list[tuple[list[str], str, str]]:
+    """For the variants whose layers were looked at, those of which the same can be told in one: their names, that, and
+    what each layer of the first one adds and shows."""
+    groups: dict[str, list[Layers]] = {}
+    for layers in results.layers:
+        same = f"{layers.culprit.output if layers.culprit else ''}" or blamed(layers)
+        groups.setdefault(same, []).append(layers)
     found = []
-    for number, layers in enumerate(results.layers):
+    for number, members in enumerate(groups.values()):
+        layers = members[0]
         judged = [layer for layer in layers.errors if layer.judged]
         figure = go.Figure()
         for name, colour, attribute in (("shown", "#bdbdbd", "shown"), ("added, given its inputs", "#2166ac", "added")):
@@ -252,7 +304,7 @@ def errors_by_layer(results: Results) -> list[tuple[Layers, str]]:
         config = _CONFIG | {"responsive": True}
         name = f"layers-{number}"
         shown = figure.to_html(full_html=False, include_plotlyjs=False, config=config, div_id=name) if judged else ""
-        found.append((layers, shown))
+        found.append(([one.variant for one in members], blamed(layers), shown))
     return found
 
 
@@ -266,11 +318,12 @@ def render(results: Results) -> str:
         axes=axes(results),
         times=times(results),
         layers=errors_by_layer(results),
-        blamed=blamed,
         short=short,
         told=_told_once(results),
         status_of=status_of,
         slowdown=slowdown,
+        accuracy=accuracy,
+        samples=samples(results),
         plotly=get_plotlyjs(),
     )
 

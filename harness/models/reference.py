@@ -88,6 +88,9 @@ _WIDE = {"keras": (_KERAS, ("tensorflow", "keras")), "pt2": (_TORCH, ("torch",))
 """By format: the text of a program that evaluates a model of it in float64, and what its worker imports first."""
 
 
+ANOTHER = "it is another function"
+
+
 @dataclass(frozen=True)
 class Reference:
     """expected: what a correct run returns, for each set of inputs (None: nothing is derived); how: what it is, in one
@@ -96,6 +99,11 @@ class Reference:
     expected: tuple[Expected, ...] | None
     how: str
     doubt: str = ""
+
+    @property
+    def sound(self) -> bool:
+        """Is there one, and its ONNX model not another function than the given model?"""
+        return self.expected is not None and ANOTHER not in self.doubt
 
 
 def monte_carlo_program(path: Path, inputs: Sequence[str], seed: int) -> str:
@@ -168,7 +176,7 @@ def derive(
     ratio = max(_apart(run, bound) for run, bound in zip(wide, bounds, strict=True))
     how = f"float64 evaluation by the model's own framework; noise of {noise.RUNS} runs of {story}, node by node"
     apart = f"{story}, in float64, is {ratio:.2g} of what is allowed away from it"  # converters round what they fold
-    return Reference(expected(wide), f"{how}; {apart}", f"{apart}: it is another function" if ratio > 1 else "")
+    return Reference(expected(wide), f"{how}; {apart}", f"{apart}: {ANOTHER}" if ratio > 1 else "")
 
 
 def _around(value: np.ndarray, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:

@@ -31,7 +31,9 @@ AXES = ("device", "library", "optimisation", "conversion")
 class Row:
     """One variant. status: a verdict's, or "not judged" where there is no reference; message: what is wrong; ratio: the
     greatest error as a part of what is allowed; undetermined: share of elements; seconds: median of the rounds;
-    slowdown: beside the first variant; spread: the greatest difference of repeated runs (None: not repeated)."""
+    slowdown: beside the first variant; spread: the greatest difference of repeated runs (None: not repeated); symptom,
+    place: of the worst set of inputs, a key of SYMPTOMS and its number; known: the id of a known issue that explains
+    it; accuracy: top-1 and top-5, where the true classes are known."""
 
     variant: Variant
     status: str
@@ -41,6 +43,10 @@ class Row:
     seconds: float | None = None
     slowdown: Ratio | None = None
     spread: float | None = None
+    symptom: str = ""
+    place: int = 0
+    known: str = ""
+    accuracy: tuple[float, float] | None = None
 
     @property
     def deviates(self) -> bool:
@@ -69,8 +75,10 @@ class Regression:
 class Results:
     """Everything that is shown of a model. measured: name of the output that agreement is about; decided: share of its
     samples whose first class noise cannot change (None: no reference, or no scores); pairs: each with each,
-    the reference among them; layers: of variants whose layers were looked at; difference: the test of all times (None:
-    fewer than two variants were timed)."""
+    the reference among them; layers: of variants whose layers were looked at; expected: of each set of inputs (None:
+    nothing is derived); labels: names of classes (none: not given); firsts: the class with the greatest score of each
+    sample, by variant, of those that have scores; truth: the right ones (None: not given); difference: the test of all
+    times (None: fewer than two variants were timed)."""
 
     model: ModelFile
     seed: int
@@ -85,6 +93,10 @@ class Results:
     decided: float | None
     pairs: Mapping[tuple[str, str], Agreement | Failure]
     layers: tuple[Layers, ...] = field(default=(), kw_only=True)
+    expected: tuple[Expected, ...] | None = field(default=None, kw_only=True)
+    labels: tuple[str, ...] = field(default=(), kw_only=True)
+    firsts: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
+    truth: np.ndarray | None = field(default=None, kw_only=True)
     regressions: tuple[Regression, ...]
     difference: Difference | None
     rounds: int
@@ -95,6 +107,11 @@ class Results:
         return [row for row in self.rows if row.deviates]
 
     @property
+    def unexplained(self) -> list[Row]:
+        """Those that deviate, and no known issue says why."""
+        return [row for row in self.deviating if not row.known]
+
+    @property
     def headline(self) -> str:
         """The verdict in one sentence."""
         judged = [row for row in self.rows if row.status != "not judged"]
@@ -102,7 +119,9 @@ class Results:
             return f"No verdict: nothing is derived for this model, only agreement of {len(self.rows)} variants shown."
         wrong = self.deviating
         if wrong:
-            return f"{len(wrong)} of {len(self.rows)} variants deviate."
+            known = len(wrong) - len(self.unexplained)
+            told = f", {known} of them as known issues say" if known else ""
+            return f"{len(wrong)} of {len(self.rows)} variants deviate{told}."
         missing = sum(row.status == "unsupported" for row in self.rows)
         those = (
             f"All {len(self.rows) - missing} variants return" if len(self.rows) - missing > 1 else "The variant returns"
@@ -120,8 +139,10 @@ def assemble(
     seed: int,
     rounds: int,
     versions: Mapping[str, str],
+    truth: np.ndarray | None = None,
 ) -> Results:
-    """Judge, compare and time. Raises ValueError where nothing ran: zero comparisons are no agreement."""
+    """Judge, compare and time. truth: the right class of each sample, if known. Raises ValueError where nothing ran:
+    zero comparisons are no agreement, or where there are other numbers of samples than of classes."""
     if not runs:
         raise ValueError("nothing to compare")
     place, title = _measured(runs, reference.expected, outputs)
@@ -132,6 +153,18 @@ def assemble(
         allowed = np.concatenate([np.atleast_1d(e.values[place].error) for e in reference.expected])
     regressions, level = _regressions(runs, seed)
     rows = tuple(_row(run, reference.expected, runs[0], seed, level) for run in runs)
+    scores = {name: y for name, y in whole.items() if y is not None and y.ndim == 2 and y.shape[1] > 1}
+    if truth is not None:
+        several = {len(y) for y in scores.values()} - {len(truth)}
+        if several or not scores:
+            told = f"{several.pop()} samples" if several else "outputs that are no scores"
+            raise ValueError(f"{len(truth)} true classes are given for {told}")
+        rows = tuple(
+            replace(row, accuracy=agreement.accuracy(scores[row.variant.name], truth))
+            if row.variant.name in scores
+            else row
+            for row in rows
+        )
     unsupported = [Refusal(row.variant.name, row.message) for row in rows if row.status == "unsupported"]
     timed = {run.variant.name: run.seconds for run in runs if len(run.seconds) == rounds and rounds > 1}
     decided = None if allowed is None else _decided(whole[REFERENCE], allowed)
@@ -140,6 +173,8 @@ def assemble(
         rows, (*refusals, *unsupported), title, decided,
         agreement.table(whole, allowed), tuple(regressions),
         timing.difference(timed) if len(timed) > 1 else None, rounds, versions,
+        expected=reference.expected, truth=truth,
+        firsts={name: agreement.ranks(y).argmin(axis=1) for name, y in scores.items()},
     )  # fmt: skip
 
 
@@ -176,7 +211,8 @@ def _row(run: Run, expected: tuple[Expected, ...] | None, base: Run, seed: int, 
     row = Row(run.variant, "not judged")
     if expected:
         verdicts = [verdict.judge(e, o) for e, o in zip(expected, run.outcomes, strict=True)]
-        worst = max(verdicts, key=_severity)
+        place = max(range(len(verdicts)), key=lambda one: _severity(verdicts[one]))
+        worst = verdicts[place]
         elements = sum(one.elements for one in verdicts)
         told = worst.discrepancy.message if worst.discrepancy else ""
         count = sum(one.discrepancy is not None for one in verdicts)
@@ -185,15 +221,18 @@ def _row(run: Run, expected: tuple[Expected, ...] | None, base: Run, seed: int, 
         share = sum(one.undetermined for one in verdicts) / elements if elements else None
         ratios = [_ratio(e, o.outputs) for e, o in zip(expected, run.outcomes, strict=True) if isinstance(o, Value)]
         row = replace(row, status=worst.status, message=told, undetermined=share, ratio=max(ratios, default=None))
+        row = replace(row, symptom=worst.discrepancy.symptom if worst.discrepancy else "", place=place)
     elif not run.complete:
         first = next(o for o in run.outcomes if not isinstance(o, Value))
-        row = replace(row, status=type(first).__name__.lower(), message=why_not(first))
+        place, word = run.outcomes.index(first), type(first).__name__.lower()
+        row = replace(row, status=word, message=why_not(first), symptom=word, place=place)
     refused = [outcome.why for outcome in run.outcomes if isinstance(outcome, Unsupported)]
     if refused and not (row.deviates and expected):
         row = replace(row, status="unsupported", message=refused[0])
     if run.stopped is not None:
         told = f"in a repeated run: {why_not(run.stopped)}"
-        row = replace(row, status=type(run.stopped).__name__.lower(), message=told)
+        word = type(run.stopped).__name__.lower()
+        row = replace(row, status=word, message=told, symptom=word, place=0)
     if run.seconds:
         row = replace(row, seconds=float(np.median(run.seconds)))
     if len(run.seconds) == len(base.seconds) >= timing.LEAST:

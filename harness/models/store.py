@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from harness.models import reproducing
 from harness.models.inputs import Sets, saved
 from harness.models.measuring import Run
 from harness.models.results import Results, Row
 from harness.models.variants import Variant
+from harness.pool import Pool
 from oracles.agreement import Agreement, Failure
 from oracles.outcome import Value
 
@@ -31,8 +33,9 @@ def place_of(folder: Path, variant: Variant) -> Path:
     return folder / variant.optimisation / variant.device / variant.library / title
 
 
-def write(folder: Path, results: Results, runs: Sequence[Run], sets: Sets) -> None:
-    """Everything but the page. Raises OSError."""
+def write(folder: Path, results: Results, runs: Sequence[Run], sets: Sets, trust: bool = False) -> list[str]:
+    """Everything but the page; a line for each reproducer. Raises OSError."""
+    told = []
     folder.mkdir(parents=True, exist_ok=True)
     if all(len({one[place].shape for one in sets}) == 1 for place in range(len(sets[0]))):
         np.savez(folder / "inputs.npz", allow_pickle=False, **saved(sets, results.inputs))
@@ -52,8 +55,26 @@ def write(folder: Path, results: Results, runs: Sequence[Run], sets: Sets) -> No
         _write(place.with_name(place.name + ".json"), {**row_json(row), "seconds_of_rounds": run.seconds})
         if row.deviates:
             error.write_text(f"{run.variant.name}: {row.status}\n{row.message}\n", encoding="utf-8")
+            told.append(f"{run.variant.name}: {reproducing.write(folder, place, results, run, row, sets, trust)}")
     _write(folder / "results.json", to_json(results))
     (folder / "pairs.csv").write_text(csv_of(results), encoding="utf-8")
+    return told + _culprits(folder, results, sets)
+
+
+def _culprits(folder: Path, results: Results, sets: Sets) -> list[str]:
+    """The layers to blame as models of their own."""
+    cases = {layers.variant: layers for layers in results.layers if layers.case}
+    chosen = [row.variant for row in results.rows if row.variant.name in cases]
+    at = {row.variant.name: sets[row.place] for row in results.rows}
+    if not chosen:
+        return []
+    with Pool() as pool:
+        places = [place_of(folder, variant) / reproducing.CULPRIT for variant in chosen]
+        found = [
+            reproducing.write_culprit(pool, place, variant, cases[variant.name], at[variant.name], results)
+            for place, variant in zip(places, chosen, strict=True)
+        ]
+    return [f"{variant.name}: {line}" for variant, line in zip(chosen, found, strict=True) if line]
 
 
 def outputs_of(runs: Sequence[Run]) -> dict[str, np.ndarray]:
@@ -90,6 +111,8 @@ def row_json(row: Row) -> dict[str, Any]:
         "seconds": row.seconds,
         "slowdown": asdict(row.slowdown) if row.slowdown else None,
         "spread": _plain(row.spread),
+        "known": row.known,
+        "accuracy": dict(zip(("top1", "top5"), row.accuracy, strict=True)) if row.accuracy else None,
     }
 
 

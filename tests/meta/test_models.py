@@ -273,9 +273,11 @@ def test_without_a_reference_nothing_is_judged_but_all_is_compared() -> None:
 def test_files_lie_by_optimisation_device_and_library(tmp_path: Path) -> None:
     results = results_of(ort_basic=None)
     runs = [Run(row.variant, [Value((np.ones((4, 10), np.float32),))] * 2) for row in results.rows]
-    store.write(tmp_path, results, runs, ((np.zeros((1, 3, 4, 5), np.float32),),))
+    told = store.write(tmp_path, results, runs, ((np.zeros((1, 3, 4, 5), np.float32),),) * 2)
     kept = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert "basic/cpu/ort/ort-basic_torch-onnx.error.txt" in kept
+    assert "basic/cpu/ort/ort-basic_torch-onnx/reproducer.py" in kept
+    assert told == [f"ort-basic (torch-onnx): {tmp_path}/basic/cpu/ort/ort-basic_torch-onnx/reproducer.py"]
     assert "all/cpu/ort/ort-all_torch-onnx.npz" in kept
     assert "exported/cpu/torch/torch-exported_as_given.json" in kept
     assert not any("error" in name for name in kept if "basic" not in name)

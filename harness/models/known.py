@@ -1,0 +1,119 @@
+"""Known issues of models that are given: what is understood of variants that deviate, so that it hides nothing new. One
+entry of `known_models.toml` matches variants by their runner or conversions, and what they do."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from harness.conversions import EDGES
+from harness.formats import RUNNERS
+from harness.models.localising import Layers
+from harness.models.results import Results, Row
+from oracles.discrepancy import SYMPTOMS
+
+FILE = Path(__file__).parents[2] / "known_models.toml"
+
+
+class KnownModelError(ValueError):
+    """A file of known issues that cannot be used; the message names the file and the entry."""
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """id: a short name; symptoms: keys of SYMPTOMS; runners: globs (none: any); edges: globs of which one matches one
+    of the conversions (none: any, or none at all); operators: globs of which one matches the operator where the error
+    begins, which has to be found then (none: any); message: a regular expression found in the message; versions: of
+    packages; upstream: link or "not yet reported"."""
+
+    id: str
+    symptoms: tuple[str, ...]
+    reason: str
+    runners: tuple[str, ...] = ()
+    edges: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+    message: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    upstream: str = "not yet reported"
+
+    def explains(self, row: Row, layers: Layers | None, versions: Mapping[str, str]) -> bool:
+        """Is this why a variant deviates? layers: its errors by layer, if they were looked at."""
+        variant = row.variant
+        operators = [layer.op for layer in layers.blamed] if layers else []
+        return (
+            row.symptom in self.symptoms
+            and (not self.runners or _any([variant.runner.name], self.runners))
+            and (not self.edges or _any(variant.file.edges, self.edges))
+            and (not self.operators or _any(operators, self.operators))
+            and re.search(self.message, row.message) is not None
+            and all(
+                name in versions and SpecifierSet(spec, prereleases=True).contains(versions[name])
+                for name, spec in self.versions.items()
+            )
+        )
+
+
+def _any(names: Sequence[str], globs: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, glob) for name in names for glob in globs)
+
+
+def load(path: Path = FILE) -> tuple[KnownModel, ...]:
+    """The entries of a file. Raises KnownModelError naming the file and what is wrong."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise KnownModelError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise KnownModelError(f"{path}: {error}") from error
+    entries = data.get("issue", [])
+    if set(data) - {"issue"} or not isinstance(entries, list):
+        raise KnownModelError(f"{path}: only [[issue]] tables are expected")
+    found = tuple(_entry(path, entry) for entry in entries)
+    twice = next((one.id for one in found if [other.id for other in found].count(one.id) > 1), None)
+    if twice:
+        raise KnownModelError(f"{path}: two issues are called {twice!r}")
+    return found
+
+
+def _entry(path: Path, entry: Mapping[str, Any]) -> KnownModel:
+    where = f"{path}: issue {entry.get('id', '?')}"
+    wrong = set(entry) - {one.name for one in fields(KnownModel)} | {"id", "symptoms", "reason"} - set(entry)
+    if wrong:
+        raise KnownModelError(f"{where}: keys {sorted(wrong)} unknown or missing")
+    if not (entry.get("runners") or entry.get("edges")):
+        raise KnownModelError(f"{where}: neither runners nor edges are named")
+    for symptom in entry["symptoms"]:
+        if symptom not in SYMPTOMS:
+            raise KnownModelError(f"{where}: unknown symptom {symptom!r}")
+    for key, names in (("runners", RUNNERS), ("edges", EDGES)):
+        for glob in entry.get(key, ()):
+            if not _any(list(names), [glob]):
+                raise KnownModelError(f"{where}: {key}: nothing matches {glob!r}")
+    try:
+        for spec in entry.get("versions", {}).values():
+            SpecifierSet(spec)
+        re.compile(entry.get("message", ""))
+    except (InvalidSpecifier, re.error) as error:
+        raise KnownModelError(f"{where}: {error}") from error
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return KnownModel(**values)
+
+
+def explained(results: Results, issues: Sequence[KnownModel]) -> Results:
+    """The same, with the known issue of each variant that deviates for one."""
+    layers = {one.variant: one for one in results.layers}
+    rows = []
+    for row in results.rows:
+        issue = None
+        if row.deviates:
+            seen = layers.get(row.variant.name)
+            issue = next((one for one in issues if one.explains(row, seen, results.versions)), None)
+        rows.append(replace(row, known=issue.id) if issue else row)
+    return replace(results, rows=tuple(rows))
