@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
@@ -17,6 +18,7 @@ from harness.conversions import EDGES
 from harness.formats import RUNNERS
 from harness.models.localising import Layers
 from harness.models.results import Results, Row
+from harness.models.variants import ModelFile
 from oracles.discrepancy import SYMPTOMS
 
 FILE = Path(__file__).parents[2] / "known_models.toml"
@@ -30,8 +32,9 @@ class KnownModelError(ValueError):
 class KnownModel:
     """id: a short name; symptoms: keys of SYMPTOMS; runners: globs (none: any); edges: globs of which one matches one
     of the conversions (none: any, or none at all); operators: globs of which one matches the operator where the error
-    begins, which has to be found then (none: any); message: a regular expression found in the message; versions: of
-    packages; upstream: link or "not yet reported"."""
+    begins, which has to be found then (none: any); layers: classes of Keras of which the given model has a layer (none:
+    any model); message: a regular expression found in the message; versions: of packages; upstream: link or "not yet
+    reported"."""
 
     id: str
     symptoms: tuple[str, ...]
@@ -39,12 +42,14 @@ class KnownModel:
     runners: tuple[str, ...] = ()
     edges: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
     message: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     upstream: str = "not yet reported"
 
-    def explains(self, row: Row, layers: Layers | None, versions: Mapping[str, str]) -> bool:
-        """Is this why a variant deviates? layers: its errors by layer, if they were looked at."""
+    def explains(self, row: Row, layers: Layers | None, versions: Mapping[str, str], classes: Sequence[str]) -> bool:
+        """Is this why a variant deviates? layers: its errors by layer, if they were looked at; classes: of the given
+        model's layers."""
         variant = row.variant
         operators = [layer.op for layer in layers.blamed] if layers else []
         return (
@@ -52,6 +57,7 @@ class KnownModel:
             and (not self.runners or _any([variant.runner.name], self.runners))
             and (not self.edges or _any(variant.file.edges, self.edges))
             and (not self.operators or _any(operators, self.operators))
+            and (not self.layers or _any(classes, self.layers))
             and re.search(self.message, row.message) is not None
             and all(
                 name in versions and SpecifierSet(spec, prereleases=True).contains(versions[name])
@@ -106,14 +112,22 @@ def _entry(path: Path, entry: Mapping[str, Any]) -> KnownModel:
     return KnownModel(**values)
 
 
+def _classes(model: ModelFile) -> list[str]:
+    """Of all layers of a Keras model."""
+    if model.format != "keras":
+        return []
+    with zipfile.ZipFile(model.path) as archive:
+        return re.findall(r'"class_name": "(\w+)"', archive.read("config.json").decode())
+
+
 def explained(results: Results, issues: Sequence[KnownModel]) -> Results:
     """The same, with the known issue of each variant that deviates for one."""
     layers = {one.variant: one for one in results.layers}
-    rows = []
+    rows, classes = [], _classes(results.model)
     for row in results.rows:
         issue = None
         if row.deviates:
             seen = layers.get(row.variant.name)
-            issue = next((one for one in issues if one.explains(row, seen, results.versions)), None)
+            issue = next((one for one in issues if one.explains(row, seen, results.versions, classes)), None)
         rows.append(replace(row, known=issue.id) if issue else row)
     return replace(results, rows=tuple(rows))

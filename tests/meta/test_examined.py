@@ -20,7 +20,10 @@ from typer.testing import CliRunner
 
 from harness import cli
 from harness.conversions import EDGES
+from harness.formats import RUNNERS
 from harness.models import known
+from harness.models.results import Row
+from harness.models.variants import ModelFile, Variant
 
 RNG = np.random.default_rng(5)
 WRONG = """
@@ -99,6 +102,19 @@ def test_known_issues_that_cannot_be(text: str, told: str, tmp_path: Path) -> No
     (tmp_path / "known.toml").write_text(text)
     with pytest.raises(known.KnownModelError, match=re.escape(told)):
         known.load(tmp_path / "known.toml")
+
+
+def test_a_known_issue_is_of_models_with_certain_layers_and_of_versions() -> None:
+    issue = known.KnownModel(
+        "a", ("value",), "r", edges=("keras-*",), layers=("Normalization",), versions={"keras": "<=3.15.1"}
+    )
+    variant = Variant(ModelFile(Path("x.onnx"), "onnx", ("keras-onnx",)), RUNNERS["ort-all"])
+    row = Row(variant, "mismatch", "off", symptom="value")
+    assert issue.explains(row, None, {"keras": "3.15.1"}, ["Dense", "Normalization"])
+    assert not issue.explains(row, None, {"keras": "3.15.1"}, ["Dense"])
+    assert not issue.explains(row, None, {"keras": "3.16.0"}, ["Normalization"])
+    assert not issue.explains(row, None, {}, ["Normalization"])
+    assert not issue.explains(replace(row, symptom="rejected"), None, {"keras": "3.15.1"}, ["Normalization"])
 
 
 def test_the_known_issues_of_the_project_are_read() -> None:
