@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from harness.conversions import jax, keras, onnx, onnx2torch, openvino, tf2onnx, tflite, torch, tvm
+from harness.conversions import (
+    jax,
+    keras,
+    litert_torch,
+    onnx,
+    onnx2tf,
+    onnx2torch,
+    openvino,
+    tf2onnx,
+    tflite,
+    torch,
+    tvm,
+)
 from harness.conversions.edge import Edge
 
 EDGES: dict[str, Edge] = {
     edge.name: edge
-    for module in (torch, tf2onnx, keras, tflite, jax, onnx, onnx2torch, openvino, tvm)
+    for module in (torch, tf2onnx, keras, tflite, jax, onnx, onnx2torch, onnx2tf, litert_torch, openvino, tvm)
     for edge in module.EDGES
 }
 

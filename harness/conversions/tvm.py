@@ -12,6 +12,7 @@ def convert(source, target):
     import tvm
     from tvm import relax
 
+    names = []  # of the outputs, where the file has them in another order than its signature
 {imported}
     function = module["main"]
 
@@ -29,7 +30,7 @@ def convert(source, target):
     results = list(returned.fields) if hasattr(returned, "fields") else [returned]
     signature = {{
         "inputs": ports("in", [(variable.name, variable.ty) for variable in function.params]),
-        "outputs": ports("out", [("", type_) for type_ in results]),
+        "outputs": ports("out", [*zip(names or [""] * len(results), results)]),
     }}
     tvm.compile(module, tvm.target.Target("llvm")).export_library(target)
     Path(target).with_suffix(".json").write_text(json.dumps(signature), encoding="utf-8")
@@ -53,7 +54,12 @@ _TFLITE = """
     import tflite
     from tvm.relax.frontend.tflite import from_tflite
 
-    module = from_tflite(tflite.Model.GetRootAsModel(Path(source).read_bytes(), 0))
+    model = tflite.Model.GetRootAsModel(Path(source).read_bytes(), 0)
+    if model.SignatureDefsLength():
+        signed = [model.SignatureDefs(0).Outputs(i) for i in range(model.SignatureDefs(0).OutputsLength())]
+        known = {one.TensorIndex(): one.Name().decode() for one in signed}
+        names = [known[index] for index in model.Subgraphs(0).OutputsAsNumpy()]
+    module = from_tflite(model)
 """
 
 _PACKAGES = {"apache-tvm": "0.25"}

@@ -1,0 +1,34 @@
+"""LiteRT Torch (formerly AI Edge Torch), in an environment of its own: from torch.export's archive to TFLite."""
+
+from __future__ import annotations
+
+from harness.conversions.edge import Edge
+
+_CONVERT = """
+def convert(source, target):
+    import litert_torch
+    import torch
+
+    program = torch.export.load(source)
+    values = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
+    given = [values[name] for name in program.graph_signature.user_inputs]
+    examples = [torch.zeros([d if isinstance(d, int) else 1 for d in one.shape], dtype=one.dtype) for one in given]
+    args, kwargs = torch.utils._pytree.tree_unflatten(examples, program.call_spec.in_spec)
+    litert_torch.convert(program.module(), tuple(args), kwargs or None).export(target)
+"""
+
+EDGES = (
+    Edge(
+        "litert-torch",
+        "pt2",
+        "tflite",
+        ("torch", "litert_torch"),
+        {"litert-torch": "0.10", "torch": "2.9"},
+        _CONVERT,
+        environment="litert-torch",
+        refuses=(
+            (r"Lowering not found: ([\w.]+)", "no lowering of {}"),
+            (r"failed to legalize operation '(tfl\.\w+)' that was explicitly marked illegal", "no {} of this type"),
+        ),
+    ),
+)
