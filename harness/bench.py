@@ -10,16 +10,21 @@ import time
 from pathlib import Path
 from typing import Annotated
 
+import psutil
 import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from generators.graphs import MAX_NODES, SeededDraw, build_graph
+from generators.graphs import MAX_NODES, SeededDraw, build_graph, seeded_case
 from harness import hunt, known_issues, probe
 from harness.backends import TARGETS, select
 from harness.cli import KNOWN_ISSUES
+from harness.conversions.route import target_of
+from harness.laboratory import Laboratory
+from harness.pool import Pool
 from harness.question import FORWARD
+from harness.questions.conversion import CONVERSION
 
 console = Console(width=None if sys.stdout.isatty() else 120)
 
@@ -72,6 +77,48 @@ def split_row(table: Table, name: str, tally: hunt.Tally, wall: float, own: floa
     return inside / whole
 
 
+TOOLS = ("ort-disable", "ort-all", "tvm-O0", "tvm-O3")
+CONVERSION_ROUTE = "torch/torchscript-onnx/ort-all"
+
+
+def beside_tools(nodes: int, count: int) -> tuple[float, float]:
+    """CPU seconds of everything, and of the programs alone, for cases of so many nodes on two levels of ONNX Runtime
+    and of TVM and by one conversion: drawn, evaluated, printed, sent, judged. A first case that starts the workers is
+    not counted."""
+    route = target_of(CONVERSION_ROUTE)
+    with Pool() as pool:
+        asked = [
+            (Laboratory(pool), [TARGETS[name] for name in TOOLS]),
+            (Laboratory(pool, CONVERSION), [route]),
+        ]
+        whole = inside = 0.0
+        tried = done = 0
+        while done <= count:
+            started = time.process_time()
+            case = seeded_case(0, tried, 2 * nodes)
+            tried += 1
+            if len(case.graph.nodes) != nodes or any(
+                lab.question.why_not(target, case.graph) for lab, targets in asked for target in targets
+            ):
+                continue
+            workers = _children()
+            outcomes = [
+                outcome
+                for lab, targets in asked
+                for outcome in lab.judge(case, targets, confirm=False).outcomes.values()
+            ]
+            if done:
+                whole += time.process_time() - started + _children() - workers
+                inside += sum(outcome.cpu for outcome in outcomes)
+            done += 1
+        return whole, inside
+
+
+def _children() -> float:
+    """CPU seconds of all worker processes that are there, and of those that they have waited for."""
+    return sum(sum(child.cpu_times()[:4]) for child in psutil.Process().children(recursive=True))
+
+
 def main(
     cases: Annotated[int, typer.Option(help="Cases for each fast target.")] = 200,
     slow: Annotated[int, typer.Option(help="Cases for each slow target, and for all together.")] = 12,
@@ -98,6 +145,12 @@ def main(
     share = split_row(table, "all", *measure(available, slow))
     console.print(table)
     console.print(f"{100 * share:.1f} % of the CPU time of a warm hunt is spent inside the frameworks")
+
+    whole, inside = beside_tools(10, slow)
+    console.print(
+        f"{slow} graphs of 10 nodes on {', '.join(TOOLS)} and by {CONVERSION_ROUTE}: {whole / slow:.2f} CPU s each, "
+        f"{whole / inside:.2f} times what the tools take alone"
+    )
 
 
 if __name__ == "__main__":
