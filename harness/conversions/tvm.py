@@ -72,7 +72,11 @@ EDGES = tuple(
         ("tvm", "tvm.relax", module),
         {**_PACKAGES, **more},
         _COMPILE.format(imported=text.strip("\n")),
-        refuses=((r"Unsupported function types (\[.*?\])", "no {}"),),
+        refuses=(
+            (r"Unsupported function types (\[.*?\])", "no {}"),
+            (r"Tensor type (\d+) is currently not supported", "no tensors of TFLite's type {}"),
+            ("TFLite does not support multi-axis yet", "several axes of a reversal"),
+        ),
     )
     for format_, module, more, text in (
         ("onnx", "onnx", {"onnx": "1.17"}, _ONNX),
