@@ -22,20 +22,20 @@ from harness import coverage as covered
 from harness import hunt as hunting
 from harness.backends import TARGETS, Target, select
 from harness.cells import dtypes_of, involved, representatives
-from harness.conversions_cli import conversions
+from harness.commands.conversions import conversions
+from harness.commands.environments import env
+from harness.commands.model import model
+from harness.commands.quantise import quantise
+from harness.commands.study import study
+from harness.commands.training import strategies, train
+from harness.commands.versions import versions
 from harness.dialects import DIALECTS
-from harness.environments_cli import env
 from harness.laboratory import Laboratory
-from harness.model_cli import model
 from harness.pool import HarnessError, Limits, Pool
-from harness.quantise_cli import quantise
 from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
 from harness.record import seed_of
-from harness.study_cli import study
 from harness.terminal import KNOWN_ISSUES, Issues, Json, console, fail, named, seconds_of, write_json
-from harness.training_cli import strategies, train
-from harness.versions_cli import versions
 from harness.view import coverage_table, hunt_table, replay_lines
 
 app = typer.Typer(

@@ -15,8 +15,8 @@ from harness.ranks import RankPools
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.known import FILE, KnownDeviation, load
-from harness.training_findings import investigate, text_of
-from harness.trainings import Gym, Judgement, available, suited
+from harness.training.findings import investigate, text_of
+from harness.training.gym import Gym, Judgement, available, suited
 from oracles.discrepancy import SYMPTOMS
 
 KNOWN = load()

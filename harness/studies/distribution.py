@@ -15,7 +15,7 @@ from generators.training import Training
 from harness.strategies.strategy import Strategy
 from harness.studies.settings import PRESETS, Setting, strategy_of, why_not
 from harness.studies.store import Result, Store
-from harness.trainings import Arrays, Gym, Judgement, NoResult
+from harness.training.gym import Arrays, Gym, Judgement, NoResult
 from oracles import d3
 
 Case = tuple[int, int, Setting]

@@ -9,7 +9,7 @@ from itertools import product
 from harness.strategies import STRATEGIES
 from harness.strategies.programs import alone
 from harness.strategies.strategy import Strategy
-from harness.trainings import available
+from harness.training.gym import available
 
 BASE = "base"
 """The setting that is one device again: a run that is not repeatable shows here."""

@@ -395,7 +395,7 @@ def test_the_command_counts_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytes
     assert CliRunner().invoke(cli.app, [*arguments, "--cases", "2", "--seed", "5", *files]).exit_code == 0
     seen: list[int] = []
     kept = passages.travel
-    monkeypatch.setattr("harness.conversions_cli.travel", lambda *a, **k: (seen.append(a[2]), kept(*a, **k))[1])
+    monkeypatch.setattr("harness.commands.conversions.travel", lambda *a, **k: (seen.append(a[2]), kept(*a, **k))[1])
     done = CliRunner().invoke(cli.app, [*arguments, "--cases", "4", *files])
     assert done.exit_code == 0
     assert seen == [2, 3]

@@ -14,7 +14,7 @@ from generators.training import Training, arrays_of, dumps, fitted, loads
 from harness.ranks import RankPools
 from harness.strategies import STRATEGIES
 from harness.strategies.mixed_precision import Rough, rough_of
-from harness.trainings import Gym, suited
+from harness.training.gym import Gym, suited
 from oracles import sharding
 
 SETTINGS = Settings(

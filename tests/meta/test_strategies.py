@@ -34,12 +34,12 @@ from generators.training import (
 from harness.profiles import nightly
 from harness.ranks import RankPools
 from harness.reduce import Budget
-from harness.reduce_training import candidates, reduce_training
 from harness.strategies import STRATEGIES
 from harness.strategies.known import FILE, KnownDeviation, KnownDeviationError, load
 from harness.strategies.strategy import Strategy
-from harness.training_findings import investigate, text_of
-from harness.trainings import Gym, Judgement, available, suited
+from harness.training.findings import investigate, text_of
+from harness.training.gym import Gym, Judgement, available, suited
+from harness.training.reduce import candidates, reduce_training
 from oracles import sharding
 
 RUNS = [seeded_training(50, number) for number in range(60)]

@@ -21,7 +21,8 @@ from typer.testing import CliRunner
 from generators.networks import Layer, Network, checked, columns_of
 from generators.study_models import QUARTERS, RATE, Protocol, quarter_of, study_arrays, study_training
 from generators.training import Training, valid
-from harness import cli, study_cli
+from harness import cli
+from harness.commands import study as study_command
 from harness.profiles import nightly
 from harness.ranks import RankPools
 from harness.reduce import Budget
@@ -31,8 +32,8 @@ from harness.studies.distribution import Found, Study, run_case
 from harness.studies.report import STATES, clusters, csv_of, inconsistencies, page, state_of
 from harness.studies.settings import BASE, PRESETS, why_not
 from harness.studies.store import Result, Store, StoreError
-from harness.training_findings import Deviation, investigate
-from harness.trainings import Gym, Judgement
+from harness.training.findings import Deviation, investigate
+from harness.training.gym import Gym, Judgement
 from oracles import d3
 from oracles.discrepancy import Discrepancy
 
@@ -273,18 +274,18 @@ def study(*arguments: str):
 
 def test_an_interruption_keeps_all_and_the_same_command_goes_on(tmp_path: Path, monkeypatch) -> None:
     arguments = ("--preset", "d3-pytorch", "--models", "2", "--out", str(tmp_path))
-    monkeypatch.setattr(study_cli, "run_case", Counted(7, KeyboardInterrupt()))
+    monkeypatch.setattr(study_command, "run_case", Counted(7, KeyboardInterrupt()))
     first = study(*arguments)
     assert first.exit_code == 130
     assert "interrupted; the same command goes on" in first.stdout
     assert "7 of 62 results" in (tmp_path / "report.html").read_text()
     rest = Counted()
-    monkeypatch.setattr(study_cli, "run_case", rest)
+    monkeypatch.setattr(study_command, "run_case", rest)
     assert study(*arguments).exit_code == 0
     assert rest.calls == 55
     assert "62 of 62 results" in (tmp_path / "report.html").read_text()
     more = Counted()
-    monkeypatch.setattr(study_cli, "run_case", more)
+    monkeypatch.setattr(study_command, "run_case", more)
     assert study(*arguments, "--inputs", "2").exit_code == 0
     assert more.calls == 62
     other = study(*arguments, "--seed", "1")
@@ -296,7 +297,7 @@ def test_an_interruption_keeps_all_and_the_same_command_goes_on(tmp_path: Path, 
     "trouble", [OSError(errno.ENOSPC, "No space left on device", "x"), StoreError("database or disk is full")]
 )
 def test_trouble_is_one_clear_line_and_what_there_is_is_kept(trouble: Exception, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(study_cli, "run_case", Counted(3, trouble))
+    monkeypatch.setattr(study_command, "run_case", Counted(3, trouble))
     done = study("--preset", "d3-pytorch", "--models", "1", "--out", str(tmp_path))
     assert done.exit_code == 2
     assert len(done.stderr.strip().splitlines()) == 1
@@ -383,8 +384,8 @@ def test_the_first_deviation_of_a_kind_is_made_small(tmp_path: Path, monkeypatch
         kept.append(folder)
         return Deviation("f", "value", "torch-ddp", 2, "loss.0", "wrong by 1", None, (), {}, "somewhere")
 
-    monkeypatch.setattr(study_cli, "run_case", deviating)
-    monkeypatch.setattr(study_cli, "investigate", small)
+    monkeypatch.setattr(study_command, "run_case", deviating)
+    monkeypatch.setattr(study_command, "investigate", small)
     done = study("--preset", "d3-pytorch", "--models", "1", "--out", str(tmp_path / "a"))
     assert kept == [tmp_path / "a" / "findings"]
     assert "ValueMismatch  loss.0   torch-ddp on 2 ranks vs one device\nwrong by 1" in done.stdout

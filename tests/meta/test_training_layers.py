@@ -15,11 +15,11 @@ from generators.settings import Settings
 from generators.training import Training, arrays_of, fitted, loads, valid, without
 from harness.ranks import RankLimits, RankPools, Trained
 from harness.reduce import Budget
-from harness.reduce_training import reduce_training
 from harness.strategies import STRATEGIES
 from harness.strategies.programs import alone, program
 from harness.strategies.strategy import Noise
-from harness.trainings import Gym, suited
+from harness.training.gym import Gym, suited
+from harness.training.reduce import reduce_training
 
 SETTINGS = Settings(
     "mse", "mean", True, 4, 4, 1, 1, 0.0, 1.0, "sgd",

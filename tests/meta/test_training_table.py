@@ -24,7 +24,8 @@ from generators.ops.bounded import Bounded
 from harness import cli
 from harness.record import Record, RecordError
 from harness.strategies import STRATEGIES
-from harness.training_table import (
+from harness.training.gym import Gym, Judgement
+from harness.training.table import (
     OUTCOMES,
     Cell,
     Run,
@@ -35,7 +36,6 @@ from harness.training_table import (
     run_of,
     table_of,
 )
-from harness.trainings import Gym, Judgement
 from oracles import sharding
 from oracles.discrepancy import Discrepancy
 

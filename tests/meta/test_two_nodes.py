@@ -15,8 +15,8 @@ from strategy_faults import FAULTS, StrategyFault
 from generators.training import Training, seeded_training
 from harness.ranks import RankPools
 from harness.strategies import STRATEGIES, Strategy
-from harness.training_findings import Deviation, write_reproducer
-from harness.trainings import Gym, suited
+from harness.training.findings import Deviation, write_reproducer
+from harness.training.gym import Gym, suited
 
 FAULT: StrategyFault = next(fault for fault in FAULTS if fault.name == "all ranks see the first share")
 

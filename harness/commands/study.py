@@ -26,8 +26,8 @@ from harness.studies.report import STATES, csv_of, lines, page, state_of
 from harness.studies.settings import PRESETS
 from harness.studies.store import Result, Store, StoreError
 from harness.terminal import console, fail, print_counts, print_wide, seconds_of
-from harness.training_findings import investigate, text_of
-from harness.trainings import Gym, Judgement
+from harness.training.findings import investigate, text_of
+from harness.training.gym import Gym, Judgement
 from harness.worker import versions_of
 
 study = typer.Typer(help="Protocols of published work, run again.", no_args_is_help=True)

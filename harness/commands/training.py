@@ -23,8 +23,9 @@ from harness.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
 from harness.strategies.known import KnownDeviationError, load
 from harness.terminal import Json, console, fail, named, print_counts, print_wide, seconds_of, write_json, write_text
-from harness.training_findings import investigate, text_of
-from harness.training_table import (
+from harness.training.findings import investigate, text_of
+from harness.training.gym import Gym, available, in_dtype, suited
+from harness.training.table import (
     Cell,
     Row,
     Run,
@@ -35,7 +36,6 @@ from harness.training_table import (
     run_of,
     table_of,
 )
-from harness.trainings import Gym, available, in_dtype, suited
 
 Globs = Annotated[str, typer.Option("--strategies", metavar="GLOB", help="Comma-separated globs of strategies.")]
 

@@ -15,12 +15,12 @@ from generators.training import Arrays, Training, dumps
 from harness.environments import versions_of
 from harness.files import locked, replace_text
 from harness.reduce import Budget
-from harness.reduce_training import reduce_training
 from harness.reproducer import INLINE, PROLOGUE, WRONG, literal
 from harness.strategies import Strategy
 from harness.strategies.programs import program
 from harness.strategies.strategy import TEMPLATES
-from harness.trainings import Gym, Judgement
+from harness.training.gym import Gym, Judgement
+from harness.training.reduce import reduce_training
 from oracles.compare import Expected
 from oracles.discrepancy import SYMPTOMS
 from oracles.verdict import normalized
