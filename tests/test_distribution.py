@@ -16,7 +16,7 @@ from harness.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.known import FILE, KnownDeviation, load
 from harness.training.findings import investigate, text_of
-from harness.training.gym import Gym, Judgement, available, suited
+from harness.training.gym import Gym, Judgement, available, suited, version_of
 from oracles.discrepancy import SYMPTOMS
 
 KNOWN = load()
@@ -67,8 +67,9 @@ def test_known_deviation(known: KnownDeviation, gym: Gym) -> None:
         pytest.skip("a hang costs a minute: looked at with --hypothesis-profile=nightly only")
     training = loads((FILE.parent / known.case).read_text(encoding="utf-8"))
     blind = Gym(gym.pools)
-    named = [s for s in STRATEGIES.values() if known.concerns(s.name, training.traits) and not available(s)]
-    assert named
+    here = [(strategy, version_of(strategy)) for strategy in STRATEGIES.values() if not available(strategy)]
+    named = [strategy for strategy, version in here if known.concerns(strategy.name, training.traits, version)]
+    assert named, "no strategy that is available here, in a version that is named"
     for strategy in named:
         world = next(w for w in strategy.worlds if w >= known.world)
         found = blind.examine(suited(training, strategy, world), strategy, world)

@@ -41,10 +41,11 @@ class KnownDeviation:
     versions: str = ""
     upstream: str = "not yet reported"
 
-    def concerns(self, strategy: str, traits: frozenset[str]) -> bool:
-        """Are this strategy and a run with these traits the entry's?"""
+    def concerns(self, strategy: str, traits: frozenset[str], version: str) -> bool:
+        """Are this strategy, in this version of its framework, and a run with these traits the entry's?"""
         return (
             any(fnmatchcase(strategy, glob) for glob in self.strategies)
+            and (not self.versions or SpecifierSet(self.versions, prereleases=True).contains(version))
             and traits.issuperset(self.where)
             and (not self.one_of or not traits.isdisjoint(self.one_of))
         )
@@ -56,10 +57,6 @@ class KnownDeviation:
             and any(fnmatchcase(part, glob) for glob in self.parts)
             and re.search(self.message, discrepancy.message) is not None
         )
-
-    def applies_to(self, version: str) -> bool:
-        """Is this version of the framework one of the entry's?"""
-        return not self.versions or SpecifierSet(self.versions, prereleases=True).contains(version)
 
 
 def load(path: Path = FILE) -> tuple[KnownDeviation, ...]:

@@ -76,8 +76,8 @@ class Strategy:
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The distributions that must be installed; "a|b" means either."""
-        several = {"tensorflow": ("tensorflow-cpu|tensorflow", "keras"), "keras": ("jax", "keras")}
+        """The distributions that must be installed, the framework itself first; "a|b" means either."""
+        several = {"tensorflow": ("tensorflow-cpu|tensorflow", "keras"), "keras": ("keras", "jax")}
         return several.get(self.framework, self.modules[:1])
 
     @property

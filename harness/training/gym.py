@@ -42,6 +42,11 @@ def available(strategy: Strategy) -> str | None:
     return f"{', '.join(missing)} is not installed" if missing else None
 
 
+def version_of(strategy: Strategy) -> str:
+    """The version of its framework; "0" where that is not installed."""
+    return next(iter(environments.versions_of(strategy.packages[:1], strategy.home).values()), "0")
+
+
 def in_dtype(training: Training, dtype: str | None) -> Training:
     """The run in another precision; as it is without one."""
     return replace(training, settings=replace(training.settings, dtype=dtype)) if dtype else training
@@ -153,7 +158,8 @@ class Gym:
             expected = self.expected(training, strategy, world)
         except NoResult as error:
             return Judgement("unsupported", reason=f"one device has no result: {error}"), ()
-        here = [known for known in self.known if known.concerns(strategy.name, training.traits)]
+        version = version_of(strategy)
+        here = [known for known in self.known if known.concerns(strategy.name, training.traits, version)]
         outcome = self._run(training, strategy, world)
         if not isinstance(outcome, Trained):
             verdict = judge(expected, outcome)

@@ -38,7 +38,7 @@ from harness.strategies import STRATEGIES
 from harness.strategies.known import FILE, KnownDeviation, KnownDeviationError, load
 from harness.strategies.strategy import Strategy
 from harness.training.findings import investigate, text_of
-from harness.training.gym import Gym, Judgement, available, suited
+from harness.training.gym import Gym, Judgement, available, suited, version_of
 from harness.training.reduce import candidates, reduce_training
 from oracles import sharding
 
@@ -59,7 +59,7 @@ def simple_run(gym: Gym, strategy: Strategy) -> Training:
     """The first of them that the strategy can have on one rank and that no known deviation is about."""
 
     def sound(run: Training) -> bool:
-        return not any(known.concerns(strategy.name, run.traits) for known in gym.known)
+        return not any(known.concerns(strategy.name, run.traits, version_of(strategy)) for known in gym.known)
 
     return next(run for run in simple_runs() if not strategy.refusal(run, 1) and sound(run))
 
@@ -299,16 +299,17 @@ def test_files_of_known_deviations(text: str, message: str, tmp_path: Path) -> N
 
 def test_a_known_deviation_concerns_runs_with_all_of_its_traits_and_one_of_others() -> None:
     known = KnownDeviation(
-        "a", ("tf-*",), ("state.*",), ("value",), "", "", 1, where=("embedding",), one_of=("adam", "clipped")
+        "a", ("tf-*",), ("state.*",), ("value",), "", "", 1, ("embedding",), ("adam", "clipped"), versions="<=2.21.0"
     )
-    for strategy, traits, concerned in (
-        ("tf-fit", {"embedding", "adam"}, True),
-        ("tf-fit", {"embedding", "clipped", "sgd"}, True),
-        ("tf-fit", {"embedding", "sgd"}, False),
-        ("tf-fit", {"adam"}, False),
-        ("torch-ddp", {"embedding", "adam"}, False),
+    for strategy, traits, version, concerned in (
+        ("tf-fit", {"embedding", "adam"}, "2.21.0", True),
+        ("tf-fit", {"embedding", "clipped", "sgd"}, "2.20.1", True),
+        ("tf-fit", {"embedding", "sgd"}, "2.21.0", False),
+        ("tf-fit", {"adam"}, "2.21.0", False),
+        ("torch-ddp", {"embedding", "adam"}, "2.21.0", False),
+        ("tf-fit", {"embedding", "adam"}, "2.22.0", False),
     ):
-        assert known.concerns(strategy, frozenset(traits)) is concerned
+        assert known.concerns(strategy, frozenset(traits), version) is concerned
 
 
 def test_names_that_a_known_deviation_is_about_are_excused(gym: Gym) -> None:
