@@ -11,6 +11,7 @@ from small_graphs import layers
 
 from harness.laboratory import Laboratory
 from harness.pool import Pool
+from harness.quantisation import drawn
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
 from oracles import quantised_model
@@ -172,3 +173,10 @@ def test_wrong_scales_and_zero_points_of_exported_graphs_are_named(name: str, ru
         found = judged(name, runs[name], change).wrong
         assert any(text.startswith(said) for text in found)
         assert any("mismatched" in text or "levels wrong" in text for text in found)
+
+
+def test_a_path_that_quantises_few_operators_is_given_graphs_with_them() -> None:
+    path = QUANTISERS["torchao-int8-weight"]
+    given = [drawn(1, index, path, 8) for index in range(20)]
+    assert [path.unsupported(case.graph) for case in given] == [None] * 20
+    assert all(not {"linear", "matmul"}.isdisjoint(case.graph.operators) for case in given)
