@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -58,6 +58,10 @@ class Case:
 
     graph: Graph
     arrays: Arrays
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What Hypothesis prints: the graph alone. It warns of long arrays where it should tell what failed."""
+        printer.text(f"Case({self.graph})")
 
 
 def pruned(graph: Graph, arrays: Arrays) -> Case:

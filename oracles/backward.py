@@ -118,6 +118,8 @@ def adjoint_noise(
         found = matrix_noise.backwards(op, operands, position, result, call, g)
     elif op == "grid_sample" and position == 1:
         found = np.moveaxis(np.einsum("nk,ncij->nkij", *_between_pixels(operands, g)), 1, -1)
+    elif op in ("scatter_max", "scatter_min") and position == 0:  # g - sum(g / n), where one of n numbers is greater
+        found = g * (1 + operands[1].value.size / SUMS_OF_ONE)
     return SUMS_OF_ONE * np.nan_to_num(found, nan=np.inf, posinf=np.inf).ravel()
 
 

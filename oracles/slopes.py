@@ -151,7 +151,9 @@ def _single(
     source = found
     regular = pattern(x.value.shape, result.value.shape, source)
     settled, sharp = best[3].astype(bool), best[4].astype(bool)
-    hidden = ~settled & (source < 0)
+    # a long step may leave the range in which anything moves (elements of a matrix that are cut off)
+    leaves = (longest > SHORT).any() & ~np.isfinite(near.error)
+    hidden = (~settled | leaves) & (source < 0)
     if (hidden & ~seen_elsewhere(f, operands, hidden) if regular is not None else hidden).any():
         return None
     source = source if regular is None else regular

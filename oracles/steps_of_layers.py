@@ -47,8 +47,8 @@ def _local_response_norm(s: Steps, node: Node) -> str:
 
 # ---- attention ----------------------------------------------------------------------------------------
 
-_HIDDEN = -1e4
-"""Its exponential is zero in float64 beside any score that is not as low."""
+_HIDDEN, _LOW = -1e4, -9e3
+"""A score whose exponential is zero in float64 beside any that is not low; where all are, the result is left open."""
 
 
 def _heads(q: Term, x: Term) -> Term:
@@ -71,6 +71,8 @@ def _attention(s: Steps, node: Node) -> str:
     if kept is not None:
         scores = kept.where(scores, _HIDDEN)
     found = scores.op("softmax", axis=3) @ _heads(q, v)
+    if kept is not None:
+        found = found.open(scores.op("max", axes=(-1,), keepdims=True).op("less", _LOW))
     if node.op == "attention_masked":  # a row of which nothing counts has no derivative: the logarithm of 0
         ones = kept.where(q.of(1.0), q.of(0.0))  # type: ignore[union-attr]
         found = found + ones.op("max", axes=(-1,), keepdims=True).op("log")

@@ -182,19 +182,21 @@ FAULTS = (
     ),
     # devices of one process
     StrategyFault(
-        "mapped devices average", "jax-pmap", "gradient", 'jax.lax.psum(found, "d")', 'jax.lax.pmean(found, "d")'
+        "mapped devices average", "jax-pmap", "gradient", 'jax.lax.psum((loss, found), "d")',
+        'jax.lax.pmean((loss, found), "d")',
     ),
     StrategyFault(
-        "devices keep their gradients", "jax-shard-map", "gradient", 'return jax.lax.psum(found, "d")', "return found"
+        "devices keep their gradients", "jax-shard-map", "gradient", 'loss, found = jax.lax.psum((loss, found), "d")',
+        'loss = jax.lax.psum(loss, "d")',
     ),
     StrategyFault(
-        "devices average", "jax-shard-map", "gradient", 'jax.lax.psum(found, "d")', 'jax.lax.pmean(found, "d")'
+        "devices average", "jax-shard-map", "gradient", 'jax.lax.psum((loss, found), "d")',
+        'jax.lax.pmean((loss, found), "d")',
     ),
     StrategyFault(
         "a device leaves samples out", "jax-shard-map", "gradient",
-        "found = jax.value_and_grad(lambda t: criterion({**p, **t}, x, y, coefficient))(trained)",
-        "some = coefficient * (jax.lax.axis_index('d') > 0)\n"
-        "        found = jax.value_and_grad(lambda t: criterion({**p, **t}, x, y, some))(trained)",
+        "criterion({**p, **t}, b, x, y, coefficient)",
+        "criterion({**p, **t}, b, x, y, coefficient * (jax.lax.axis_index('d') > 0))",
     ),
     StrategyFault(
         "running statistics are the last device's", "jax-shard-map", "gradient", 'all_gather(value, "d")[0]',

@@ -81,6 +81,8 @@ def test_numbers_without_a_fraction_are_at_a_jump_however_large() -> None:
 def test_so_are_equal_eigenvalues_beside_what_is_cut_off() -> None:
     x = np.array([[1e-30, 1e30, 0], [0, 0, 0], [0, 0, 0]], np.float32)
     assert expected(one("eigenvalues", x, form="shifted")).undetermined[np.eye(3, dtype=bool)].all()
+    far = np.array([[-2e98, 0], [0, 0]])
+    assert expected(one("eigenvalues", far, form="tamed")).undetermined[1, 1]
 
 
 @pytest.mark.parametrize("op", ["inverse", "det"])
@@ -125,6 +127,12 @@ def test_attention_with_weights_that_vanish() -> None:
     right = weight(case).ravel() * [np.exp(-60), 1, np.exp(-120), 0]
     assert np.all(np.abs(found.value.ravel() - right) <= found.error.ravel())
     assert np.all(found.error < 1e-4)
+
+
+def test_attention_with_scores_below_what_stands_for_hidden_ones() -> None:
+    """Of scores -1e7 and a hidden one."""
+    x, kept = np.array([1257.0, -5357.0]).reshape(1, 1, 2, 1), np.array([[False, True], [True, False]])
+    assert expected(one("attention_masked", x, x, x, kept, scale=1.0)).undetermined.all()
 
 
 def test_a_row_that_attends_to_nothing_is_undetermined() -> None:

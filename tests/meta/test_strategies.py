@@ -100,6 +100,7 @@ def sight(gym: Gym, fault: StrategyFault, most: int = len(RUNS)) -> tuple[Traini
 def test_there_are_enough_faults() -> None:
     assert len(FAULTS) >= 30
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
+    assert all(fault.planted().pieces != STRATEGIES[fault.strategy].pieces for fault in FAULTS)
 
 
 def test_at_least_95_percent_are_found_within_60_runs(gym: Gym) -> None:
