@@ -21,6 +21,7 @@ from oracles.compare import Expected
 from oracles.differences import steps_of
 from oracles.estimates import Estimate, add, nothing, products
 from oracles.local import Measured, measured
+from oracles.matrix_noise import far_out
 from oracles.slopes import Slopes
 from oracles.stepwise import stepwise
 
@@ -180,7 +181,7 @@ def unsure(operands: Sequence[Bounded], op: str) -> bool:
     """Is a choice among the operands undetermined, or do they hold subnormal numbers? A back end may take these for
     zeros, and so for ties of zeros; sums and products have none, and what is flushed stands in the bounds."""
     lost = any(not o.floating and o.undetermined.any() for o in operands)
-    return lost or (op not in _BILINEAR and any(map(_flushed, operands)))
+    return lost or far_out(op, operands) or (op not in _BILINEAR and any(map(_flushed, operands)))
 
 
 def pulled(

@@ -25,6 +25,15 @@ _SPECTRA = ("singular_values", "eigenvalues", "qr_factor", "pseudo_inverse")
 OPERATORS = (*_SYSTEMS, *_SPECTRA)
 
 
+FAR = 256.0
+"""Steps follow the greatest element (oracles/differences.py): of larger ones they lead to where nothing moves."""
+
+
+def far_out(op: str, operands: Sequence[Bounded]) -> bool:
+    """Are there elements, cut off themselves, beside which the slopes of the others are not measured?"""
+    return op in OPERATORS and bool(np.any(np.abs(operands[0].value) > FAR))
+
+
 def _matrix(op: str, x: Bounded, call: Call) -> Bounded:
     """What is decomposed."""
     if op == "triangular_solve":
