@@ -30,6 +30,7 @@ from harness.commands.study import study
 from harness.commands.training import strategies, train
 from harness.commands.versions import versions
 from harness.dialects import DIALECTS
+from harness.known_file import KnownFileError
 from harness.laboratory import Laboratory
 from harness.pool import HarnessError, Limits, Pool
 from harness.question import FORWARD, Question
@@ -154,7 +155,7 @@ def cells(
             for found in census.update(target, issues, operators, dtypes):
                 if found.wrong:
                     console.print(f"{target.name}: {found.operator} of {found.dtype}: {found.wrong}", markup=False)
-    except (known_issues.KnownIssueError, HarnessError) as error:
+    except (KnownFileError, HarnessError) as error:
         raise fail(str(error)) from error
     listed = census.rows(chosen)
     console.print(census.summary(listed))
@@ -194,7 +195,7 @@ def hunt(
         if favoured:
             operators = tuple(name for name in operators if not set(favoured).isdisjoint(involved(name)))
         findings.mkdir(parents=True, exist_ok=True)
-    except (typer.BadParameter, known_issues.KnownIssueError) as error:
+    except (typer.BadParameter, KnownFileError) as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {findings} for findings: {error.strerror}") from error
@@ -303,7 +304,7 @@ def known(
     """Run the stored case of every known issue: does it still show itself, or is it fixed?"""
     try:
         issues = known_issues.load(issues_file)
-    except known_issues.KnownIssueError as error:
+    except KnownFileError as error:
         raise fail(str(error)) from error
     table = Table("issue", "target", "status", "upstream")
     rows = []

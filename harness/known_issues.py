@@ -4,20 +4,19 @@ is new. An entry matches a discrepancy by target, oracle, symptom, operator, dty
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
 from generators import caseio
 from generators.graph import TensorType
 from generators.graphs import Case
 from generators.ops import OPS
-from harness import machine, reproducer
+from harness import known_file, machine, reproducer
 from harness.backends import Target
 from harness.laboratory import Laboratory
 from harness.pool import Pool
@@ -26,30 +25,6 @@ from harness.question import FORWARD, exhibit
 from harness.questions import QUESTIONS
 from harness.questions.conversion import CONVERSION
 from oracles.discrepancy import SYMPTOMS, Discrepancy
-
-_KEYS = {
-    "id",
-    "targets",
-    "oracle",
-    "symptoms",
-    "operators",
-    "dtypes",
-    "empty",
-    "together",
-    "versions",
-    "message",
-    "threads",
-    "cpu",
-    "seconds",
-    "reason",
-    "upstream",
-    "case",
-}
-_REQUIRED = {"id", "targets", "symptoms", "operators", "reason", "case"}
-
-
-class KnownIssueError(ValueError):
-    """A known-issue file that cannot be used; the message names the file and the entry."""
 
 
 @dataclass(frozen=True)
@@ -118,54 +93,30 @@ class KnownIssue:
 
 
 def load(path: Path) -> tuple[KnownIssue, ...]:
-    """The entries of a file. Raises KnownIssueError naming the file and what is wrong."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise KnownIssueError(f"{path}: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise KnownIssueError(f"{path}: {error}") from error
-    entries = data.get("issue", [])
-    if set(data) - {"issue"} or not isinstance(entries, list):
-        raise KnownIssueError(f"{path}: only [[issue]] tables are expected")
-    issues = tuple(_entry(path, entry) for entry in entries)
-    ids = [issue.id for issue in issues]
-    for name in ids:
-        if ids.count(name) > 1:
-            raise KnownIssueError(f"{path}: two issues are called {name!r}")
-    return issues
+    """The entries of a file. Raises KnownFileError naming the file and what is wrong."""
+    return known_file.load(path, "issue", KnownIssue, _check)
 
 
-def _entry(path: Path, entry: Mapping) -> KnownIssue:
-    where = f"{path}: issue {entry.get('id', '?')}"
-    if set(entry) - _KEYS or _REQUIRED - set(entry):
-        raise KnownIssueError(f"{where}: keys {sorted(set(entry) - _KEYS | _REQUIRED - set(entry))} unknown or missing")
-    for symptom in entry["symptoms"]:
-        if symptom not in SYMPTOMS:
-            raise KnownIssueError(f"{where}: unknown symptom {symptom!r}")
+def _check(entry: Mapping[str, Any]) -> None:
+    """Raises ValueError where something else than its keys and symptoms is wrong with an entry."""
     for glob in entry["operators"]:
         if not any(fnmatchcase(name, glob) for name in OPS):
-            raise KnownIssueError(f"{where}: no operator matches {glob!r}")
+            raise ValueError(f"no operator matches {glob!r}")
     if entry.get("oracle", FORWARD.name) not in QUESTIONS:
-        raise KnownIssueError(f"{where}: unknown oracle {entry['oracle']!r}; there are {', '.join(QUESTIONS)}")
+        raise ValueError(f"unknown oracle {entry['oracle']!r}; there are {', '.join(QUESTIONS)}")
     for glob in entry["targets"]:
         if not any(fnmatchcase(name, glob) for name in QUESTIONS[entry.get("oracle", FORWARD.name)].targets):
-            raise KnownIssueError(f"{where}: no target matches {glob!r}")
-    try:
-        SpecifierSet(entry.get("versions", ""))
-    except InvalidSpecifier as error:
-        raise KnownIssueError(f"{where}: {error}") from error
+            raise ValueError(f"no target matches {glob!r}")
+    SpecifierSet(entry.get("versions", ""))
     for key in ("empty", "together"):
         if not isinstance(entry.get(key, False), bool):
-            raise KnownIssueError(f"{where}: {key} must be true or false")
+            raise ValueError(f"{key} must be true or false")
     if type(entry.get("threads", 1)) is not int:
-        raise KnownIssueError(f"{where}: threads must be a whole number")
+        raise ValueError("threads must be a whole number")
     if type(entry.get("seconds", 0.0)) not in (int, float):
-        raise KnownIssueError(f"{where}: seconds must be a number")
+        raise ValueError("seconds must be a number")
     if not re.fullmatch(r"(!?\w+)?", str(entry.get("cpu", ""))):
-        raise KnownIssueError(f"{where}: cpu must be the name of a feature, or ! and the name")
-    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
-    return KnownIssue(**values)
+        raise ValueError("cpu must be the name of a feature, or ! and the name")
 
 
 def targets_of(issue: KnownIssue) -> list[Target]:

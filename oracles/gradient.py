@@ -122,9 +122,9 @@ def accumulate(
     """Estimates of all values that count, from the outputs back to these leaves."""
     live = live_values(graph) & reached(graph, leaves)
     adjoints = {name: nothing(graph.types[name].size) for name in live}
-    for name in seeds.keys() & live:
-        seed = seeds[name]
-        adjoints[name].value += seed.astype(np.float64).ravel()
+    for name, seed in seeds.items():
+        if name in live:
+            adjoints[name].value += seed.astype(np.float64).ravel()
     with np.errstate(all="ignore"):
         for index in reversed(range(len(graph.nodes))):
             node = graph.nodes[index]

@@ -17,6 +17,7 @@ from oracles.quantised_model import (
     Real,
     Record,
     Values,
+    check_called,
     evaluator,
     follow,
     judge_tensor,
@@ -42,10 +43,7 @@ def judge(record: Record) -> Judgement:
         check_observer(found, name, observer, record.header["engine"])
     tensors, weights = quantisations(nodes, values)
     check_used(found, record, tensors, weights)
-    last = {str(i): values[name] for i, name in enumerate(record.header["outputs"])}
-    for name, array in record.groups["called"].items():
-        if array.dtype != last[name].dtype or not np.array_equal(array, last[name], equal_nan=array.dtype.kind == "f"):
-            found.fault(f"a call returns another output {name} than its nodes one by one")
+    check_called(found, record, _GROUP)
     _compiled(found, record)
     if record.header["share"] == 1:
         found.loss = loss(record.groups["float"], record.groups["inductor"])

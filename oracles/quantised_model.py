@@ -187,6 +187,15 @@ def skipped(judgement: Judgement, nodes: Iterable[Operation], seen: Values, done
         judgement.skipped.update(node.op for name in node.results if name in seen and name not in done)
 
 
+def check_called(judgement: Judgement, record: Record, group: str) -> Values:
+    """A plain call of the model (the group "called") returns what its nodes did one by one: these results, by place."""
+    last = {str(i): record.groups[group][name] for i, name in enumerate(record.header["outputs"])}
+    for name, array in record.groups["called"].items():
+        if array.dtype != last[name].dtype or not np.array_equal(array, last[name], equal_nan=array.dtype.kind == "f"):
+            judgement.fault(f"a call returns another output {name} than its nodes one by one")
+    return last
+
+
 def judge_tensor(judgement: Judgement, got: Array, right: Real, told: str, place: int | None = None) -> None:
     """One tensor against what is allowed: counted, and a fault where it is outside."""
     judgement.judged += 1

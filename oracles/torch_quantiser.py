@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from oracles.integers import UNIT, Quantisation, dequantised, quantised, settled
-from oracles.quantised_model import Judgement, Record, follow, judge_tensor, loss, skipped
+from oracles.quantised_model import Judgement, Record, check_called, follow, judge_tensor, loss, skipped
 from oracles.real import exactly
 from oracles.torch_integers import computer
 
@@ -39,10 +39,7 @@ def judge(record: Record) -> Judgement:
         check_observer(found, name, observer, record.header["engine"])
     check_used(found, record, tensors, [name for name in tensors if name.endswith(".weight")])
     check_faked(found, record)
-    last = {str(i): record.groups[_GROUP][name] for i, name in enumerate(record.header["outputs"])}
-    for name, array in record.groups["called"].items():
-        if array.dtype != last[name].dtype or not np.array_equal(array, last[name], equal_nan=array.dtype.kind == "f"):
-            found.fault(f"a call returns another output {name} than its nodes one by one")
+    last = check_called(found, record, _GROUP)
     if record.header["share"] == 1:
         found.loss = loss(record.groups["float"], last)
     return found

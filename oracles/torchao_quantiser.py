@@ -19,7 +19,7 @@ from oracles.quantised_layers import (
     of_weights,
     symmetric_rows,
 )
-from oracles.quantised_model import Judgement, Operation, Real, Record, Values, follow, loss, skipped
+from oracles.quantised_model import Judgement, Operation, Real, Record, Values, check_called, follow, loss, skipped
 from oracles.real import fixed, number
 from oracles.torch_integers import computer
 from oracles.torch_quantiser import parameters
@@ -38,10 +38,7 @@ def judge(record: Record) -> Judgement:
     for node in nodes:
         if node.op in LAYERS:
             _weight(found, record, node)
-    last = {str(i): values[name] for i, name in enumerate(record.header["outputs"])}
-    for name, array in record.groups["called"].items():
-        if array.dtype != last[name].dtype or not np.array_equal(array, last[name], equal_nan=array.dtype.kind == "f"):
-            found.fault(f"a call returns another output {name} than its nodes one by one")
+    last = check_called(found, record, _GROUP)
     found.loss = loss(record.groups["float"], last)
     return found
 

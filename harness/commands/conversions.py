@@ -27,6 +27,7 @@ from harness.conversions.passages import (
 )
 from harness.conversions.route import availability, route_of, target_of
 from harness.findings import Store
+from harness.known_file import KnownFileError
 from harness.laboratory import Laboratory
 from harness.pool import HarnessError, Limits, Pool
 from harness.questions.conversion import CONVERSION
@@ -84,7 +85,7 @@ def conversions(
         if findings:
             findings.mkdir(parents=True, exist_ok=True)
         kept = _opened(record, seed, max_nodes, drawn)
-    except (typer.BadParameter, known_issues.KnownIssueError, RecordError) as error:
+    except (typer.BadParameter, KnownFileError, RecordError) as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error

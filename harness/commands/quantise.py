@@ -18,6 +18,7 @@ from rich.table import Table
 from harness import known_issues, probe
 from harness.campaign import Campaign
 from harness.findings import Store
+from harness.known_file import KnownFileError
 from harness.laboratory import Laboratory
 from harness.pool import HarnessError, Limits, Pool
 from harness.quantisation import Tally, examine
@@ -61,7 +62,7 @@ def quantise(
         duration = seconds_of(budget) if budget else math.inf if cases else seconds_of("5m")
         issues = known_issues.load(issues_file)
         findings.mkdir(parents=True, exist_ok=True)
-    except (typer.BadParameter, known_issues.KnownIssueError) as error:
+    except (typer.BadParameter, KnownFileError) as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {findings} for findings: {error.strerror}") from error

@@ -16,11 +16,12 @@ from rich.table import Table
 from generators.study_models import Protocol, study_arrays
 from generators.training import Training
 from harness.files import replace_text
+from harness.known_file import KnownFileError
 from harness.pool import HarnessError
 from harness.ranks import RankLimits, RankPools
 from harness.reduce import Budget
 from harness.strategies import Strategy
-from harness.strategies.known import KnownDeviationError, load
+from harness.strategies.known import load
 from harness.studies.distribution import Study, run_case
 from harness.studies.report import STATES, csv_of, lines, page, state_of
 from harness.studies.settings import PRESETS
@@ -70,7 +71,7 @@ def distribution(
         folder.mkdir(parents=True, exist_ok=True)
         store = Store(folder / "study.sqlite", plan.about | versions)
         todo = plan.missing(store)
-    except (typer.BadParameter, KnownDeviationError, StoreError) as error:
+    except (typer.BadParameter, KnownFileError, StoreError) as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {folder}: {error.strerror}") from error

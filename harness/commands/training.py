@@ -16,12 +16,13 @@ from rich.table import Table
 
 from generators.settings import DTYPES
 from generators.training import seeded_training
+from harness.known_file import KnownFileError
 from harness.pool import HarnessError
 from harness.ranks import RankLimits, RankPools
 from harness.record import Record, RecordError, seed_of
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
-from harness.strategies.known import KnownDeviationError, load
+from harness.strategies.known import load
 from harness.terminal import Json, console, fail, named, print_counts, print_wide, seconds_of, write_json, write_text
 from harness.training.findings import investigate, text_of
 from harness.training.gym import Gym, available, in_dtype, suited
@@ -94,7 +95,7 @@ def train(
         known, numbers = load(), _numbers(worlds)
         findings.mkdir(parents=True, exist_ok=True)
         kept = _opened(record, seed, blocks)
-    except (typer.BadParameter, KnownDeviationError, RecordError) as error:
+    except (typer.BadParameter, KnownFileError, RecordError) as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error

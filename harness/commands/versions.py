@@ -16,6 +16,7 @@ from harness import environments, known_issues, probe
 from harness import versions as versioned
 from harness.backends import Target, select
 from harness.environments import HERE, EnvironmentsError
+from harness.known_file import KnownFileError
 from harness.pool import HarnessError, Limits
 from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
@@ -47,7 +48,7 @@ def versions(
         issues = known_issues.load(issues_file)
         operators = named(operator_globs, OPS, "operator") if operator_globs else ()
         findings.mkdir(parents=True, exist_ok=True)
-    except known_issues.KnownIssueError as error:
+    except KnownFileError as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {findings} for findings: {error.strerror}") from error

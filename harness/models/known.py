@@ -4,28 +4,23 @@ entry of `known_models.toml` matches variants by their runner or conversions, an
 from __future__ import annotations
 
 import re
-import tomllib
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
+from harness import known_file
 from harness.conversions import EDGES
 from harness.formats import RUNNERS
 from harness.models.localising import Layers
 from harness.models.results import Results, Row
 from harness.models.variants import ModelFile
-from oracles.discrepancy import SYMPTOMS
 
 FILE = Path(__file__).parents[2] / "known_models.toml"
-
-
-class KnownModelError(ValueError):
-    """A file of known issues that cannot be used; the message names the file and the entry."""
 
 
 @dataclass(frozen=True)
@@ -71,45 +66,21 @@ def _any(names: Sequence[str], globs: Sequence[str]) -> bool:
 
 
 def load(path: Path = FILE) -> tuple[KnownModel, ...]:
-    """The entries of a file. Raises KnownModelError naming the file and what is wrong."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise KnownModelError(f"{path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise KnownModelError(f"{path}: {error}") from error
-    entries = data.get("issue", [])
-    if set(data) - {"issue"} or not isinstance(entries, list):
-        raise KnownModelError(f"{path}: only [[issue]] tables are expected")
-    found = tuple(_entry(path, entry) for entry in entries)
-    twice = next((one.id for one in found if [other.id for other in found].count(one.id) > 1), None)
-    if twice:
-        raise KnownModelError(f"{path}: two issues are called {twice!r}")
-    return found
+    """The entries of a file. Raises KnownFileError naming the file and what is wrong."""
+    return known_file.load(path, "issue", KnownModel, _check)
 
 
-def _entry(path: Path, entry: Mapping[str, Any]) -> KnownModel:
-    where = f"{path}: issue {entry.get('id', '?')}"
-    wrong = set(entry) - {one.name for one in fields(KnownModel)} | {"id", "symptoms", "reason"} - set(entry)
-    if wrong:
-        raise KnownModelError(f"{where}: keys {sorted(wrong)} unknown or missing")
+def _check(entry: Mapping[str, Any]) -> None:
+    """Raises ValueError or re.error where something else than its keys and symptoms is wrong with an entry."""
     if not (entry.get("runners") or entry.get("edges")):
-        raise KnownModelError(f"{where}: neither runners nor edges are named")
-    for symptom in entry["symptoms"]:
-        if symptom not in SYMPTOMS:
-            raise KnownModelError(f"{where}: unknown symptom {symptom!r}")
+        raise ValueError("neither runners nor edges are named")
     for key, names in (("runners", RUNNERS), ("edges", EDGES)):
         for glob in entry.get(key, ()):
             if not _any(list(names), [glob]):
-                raise KnownModelError(f"{where}: {key}: nothing matches {glob!r}")
-    try:
-        for spec in entry.get("versions", {}).values():
-            SpecifierSet(spec)
-        re.compile(entry.get("message", ""))
-    except (InvalidSpecifier, re.error) as error:
-        raise KnownModelError(f"{where}: {error}") from error
-    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
-    return KnownModel(**values)
+                raise ValueError(f"{key}: nothing matches {glob!r}")
+    for spec in entry.get("versions", {}).values():
+        SpecifierSet(spec)
+    re.compile(entry.get("message", ""))
 
 
 def _classes(model: ModelFile) -> list[str]:

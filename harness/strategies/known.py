@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
-from oracles.discrepancy import SYMPTOMS, Discrepancy
+from harness import known_file
+from oracles.discrepancy import Discrepancy
 
 FILE = Path(__file__).parents[2] / "known_deviations.toml"
-
-
-class KnownDeviationError(ValueError):
-    """A file of known deviations that cannot be used; the message names the file and the entry."""
 
 
 @dataclass(frozen=True)
@@ -60,28 +57,10 @@ class KnownDeviation:
 
 
 def load(path: Path = FILE) -> tuple[KnownDeviation, ...]:
-    """The entries of a file. Raises KnownDeviationError naming the file and what is wrong."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-        entries = tuple(_entry(entry) for entry in data.get("deviation", []))
-    except OSError as error:
-        raise KnownDeviationError(f"{path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, InvalidSpecifier, ValueError) as error:
-        raise KnownDeviationError(f"{path}: {error}") from error
-    if set(data) - {"deviation"}:
-        raise KnownDeviationError(f"{path}: only [[deviation]] tables are expected")
-    return entries
+    """The entries of a file. Raises KnownFileError naming the file and what is wrong."""
+    return known_file.load(path, "deviation", KnownDeviation, _check)
 
 
-def _entry(entry: dict[str, Any]) -> KnownDeviation:
-    known = {f.name for f in fields(KnownDeviation)}
-    required = known - {"where", "one_of", "message", "versions", "upstream"}
-    if set(entry) - known or required - set(entry):
-        wrong = sorted(set(entry) - known | required - set(entry))
-        raise ValueError(f"deviation {entry.get('id', '?')}: keys {', '.join(wrong)} unknown or missing")
-    for symptom in entry["symptoms"]:
-        if symptom not in SYMPTOMS:
-            raise ValueError(f"deviation {entry['id']}: unknown symptom {symptom!r}")
+def _check(entry: Mapping[str, Any]) -> None:
+    """Raises ValueError where something else than its keys and symptoms is wrong with an entry."""
     SpecifierSet(entry.get("versions", ""))
-    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
-    return KnownDeviation(**values)

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from harness import cli
 from harness.conversions import EDGES
 from harness.formats import RUNNERS
+from harness.known_file import KnownFileError
 from harness.models import known
 from harness.models.results import Row
 from harness.models.variants import ModelFile, Variant
@@ -100,7 +101,7 @@ def test_a_wrong_converter_comes_with_its_reproducers(tmp_path: Path, monkeypatc
 )
 def test_known_issues_that_cannot_be(text: str, told: str, tmp_path: Path) -> None:
     (tmp_path / "known.toml").write_text(text)
-    with pytest.raises(known.KnownModelError, match=re.escape(told)):
+    with pytest.raises(KnownFileError, match=re.escape(told)):
         known.load(tmp_path / "known.toml")
 
 

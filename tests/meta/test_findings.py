@@ -22,7 +22,7 @@ from harness import known_issues, machine
 from harness.backends import TARGETS, Target
 from harness.campaign import Campaign, float64_twin
 from harness.findings import Finding, Store, failure_text, fingerprint
-from harness.known_issues import KnownIssueError
+from harness.known_file import KnownFileError
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from oracles.discrepancy import Discrepancy
@@ -230,7 +230,7 @@ def test_a_known_issue_does_not_hide_another_bug_in_the_same_graph(lab: Laborato
     ],
 )
 def test_a_wrong_known_issue_file_is_refused(tmp_path: Path, changes: dict, message: str) -> None:
-    with pytest.raises(KnownIssueError, match=re.escape(message)):
+    with pytest.raises(KnownFileError, match=re.escape(message)):
         known_issues.load(issues_file(tmp_path, **changes))
 
 

@@ -31,11 +31,12 @@ from generators.training import (
     valid,
     without,
 )
+from harness.known_file import KnownFileError
 from harness.profiles import nightly
 from harness.ranks import RankPools
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES
-from harness.strategies.known import FILE, KnownDeviation, KnownDeviationError, load
+from harness.strategies.known import FILE, KnownDeviation, load
 from harness.strategies.strategy import Strategy
 from harness.training.findings import investigate, text_of
 from harness.training.gym import Gym, Judgement, available, suited, version_of
@@ -292,7 +293,7 @@ def test_files_that_hold_no_run() -> None:
 def test_files_of_known_deviations(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "known.toml"
     path.write_text(text)
-    with pytest.raises(KnownDeviationError) as caught:
+    with pytest.raises(KnownFileError) as caught:
         load(path)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
