@@ -22,6 +22,8 @@ COMPONENT = {"complex64": "float32", "complex128": "float64"}
 COMPLEX = tuple(COMPONENT)
 """Like `RARE`, and rarer: drawn only by operators of complex numbers, and where a hunt asks for graphs of them."""
 EVERY = (*DTYPES, *COMPLEX)
+CONTINUOUS = (*FLOATS, *COMPLEX)
+"""dtypes of numbers that derivatives are taken of and by."""
 MEASURED = (*RARE, *COMPLEX)
 """dtypes of which it is measured and recorded what frameworks refuse."""
 INTEGERS = ("int32", "int64", "int8", "int16", "uint8", "uint16", "uint32", "uint64")

@@ -38,7 +38,6 @@ class Question:
     concerns:    is it worth asking about this operator?
     ran:         the graph that runs in place of a drawn one: the same names, other dtypes
     resizes:     are there runs at other sizes than the graph's, 0 among them?
-    untried:     operators that it draws only where asked for: what it allows them is not derived, or not tried
     ruled:       `expect` of a target whose arithmetic has rules of its own; without it such targets are not asked
     observe:     for programs that return what they computed on the way: each step judged given the observed one
                  before it. Which outputs there are is known only then, so that the program says OUTPUTS = []
@@ -57,7 +56,6 @@ class Question:
     concerns: Callable[[str], bool] = lambda operator: True
     ran: Callable[[Graph], Graph] = lambda graph: graph
     resizes: bool = False
-    untried: frozenset[str] = frozenset()
     ruled: Callable[[Case, Arithmetic], Expected] | None = None
     observe: Callable[[Target, Value], Observation] | None = None
     targets: Mapping[str, Target] = field(default_factory=lambda: TARGETS, hash=False)
@@ -85,7 +83,7 @@ class Question:
     @property
     def drawn(self) -> tuple[str, ...]:
         """Operators that its cases are drawn from."""
-        return tuple(name for name in DRAWN if name not in self.untried and self.concerns(name))
+        return tuple(name for name in DRAWN if self.concerns(name))
 
     @property
     def oracles(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from generators.ops import OPS
 from generators.ops.bounded import Bounded
 from generators.ops.spec import Call
 from oracles import matrix_noise
+from oracles.pairs import exact, paired, sizes
 
 Array = np.ndarray
 
@@ -68,7 +69,7 @@ def formula_error(op: str, operands: Sequence[Bounded], result: Bounded, call: C
     """The relative error of an operator alone, its operands taken as exact, at most `most`: what its derivative's
     functions may have, too. Of derivatives that are computed as 1 / sinh(y) or 1 / cosh(y) it is the absolute one,
     since d log sinh(y) = dy coth(y), and y is greater than 1 where that matters."""
-    own, size = own_error(op, operands, call).ravel(), np.abs(result.value.ravel())
+    own, size = own_error(op, operands, call).ravel(), sizes(result).ravel()
     relative = np.where(size > 0, own / size, 0.0)
     relative = np.minimum(np.nan_to_num(relative, nan=most, posinf=most), most)
     return relative + (np.nan_to_num(own, posinf=0.0) if op in _FROM_RESULT else 0.0)
@@ -76,8 +77,8 @@ def formula_error(op: str, operands: Sequence[Bounded], result: Bounded, call: C
 
 def own_error(op: str, operands: Sequence[Bounded], call: Call) -> Array:
     """The bound on the error of the operator alone, its operands taken as exact."""
-    exact = [replace(o, error=np.zeros(o.value.shape)) for o in operands]
-    return OPS[op].reference(exact, call).error
+    given = [replace(exact(o, o.value), zero_sign=o.zero_sign) for o in operands]
+    return paired(OPS[op].reference(given, call)).error
 
 
 def slope_noise(op: str, operands: Sequence[Bounded], result: Bounded, call: Call) -> Array:

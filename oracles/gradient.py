@@ -10,11 +10,12 @@ from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
-from generators.graph import FLOATS, Graph, Leaf, TensorType
+from generators.graph import COMPONENT, CONTINUOUS, Graph, Leaf, TensorType
 from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import call_of
 from generators.ops.bounded import PRECISION, SMALLEST, U64, Bounded
+from generators.ops.moduli import PRODUCT, QUOTIENT
 from generators.ops.spec import Call
 from oracles import backward, reference
 from oracles.compare import Expected
@@ -22,6 +23,7 @@ from oracles.differences import steps_of
 from oracles.estimates import Estimate, add, nothing, products
 from oracles.local import Measured, measured
 from oracles.matrix_noise import far_out
+from oracles.pairs import bounded, numbers_of, paired, parts_of, sizes, wild
 from oracles.slopes import Slopes
 from oracles.stepwise import stepwise
 
@@ -30,6 +32,8 @@ Array = np.ndarray
 
 FORMULA = 8
 """Roundings that the formula of a derivative may have beside those of the operator itself."""
+FORMULA_OF_COMPLEX = 2 * QUOTIENT + 2 * PRODUCT
+"""That of complex numbers: -g conj(x / y / y), of a quotient by the divisor, in units of the modulus."""
 OWN = 64
 """At most so many u of an operator's own relative bound count as the accuracy of its derivative: beyond that the bound
 tells of cancellation in the result, which a derivative does not have."""
@@ -46,15 +50,18 @@ def weights(graph: Graph) -> dict[str, np.ndarray]:
     found = {}
     for number, name in enumerate(graph.outputs):
         type_ = graph.types[name]
-        if type_.dtype in FLOATS:
+        if type_.dtype in CONTINUOUS:
             found[name] = numbers(number, type_)
     return found
 
 
 def numbers(seed: int, type_: TensorType) -> Array:
-    """+-k/64 with k from 32 to 96, exact in every dtype, the same for the same seed and shape."""
+    """+-k/64 with k from 32 to 96, exact in every dtype, the same for the same seed and shape; of complex numbers each
+    part."""
     rng = np.random.default_rng(zlib.crc32(f"{seed} {type_.shape}".encode()))
-    return (rng.integers(32, 97, type_.shape) * rng.choice([-1, 1], type_.shape) / 64).astype(type_.dtype)
+    shape = (*type_.shape, 2) if type_.dtype in COMPONENT else type_.shape
+    drawn = rng.integers(32, 97, shape) * rng.choice([-1, 1], shape) / 64
+    return (numbers_of(drawn) if type_.dtype in COMPONENT else drawn).astype(type_.dtype)
 
 
 def given(case: Case) -> Arrays:
@@ -65,16 +72,16 @@ def given(case: Case) -> Arrays:
 def sought(graph: Graph) -> tuple[Leaf, ...]:
     """The floating leaves that reach a floating output through floating values only."""
     live = live_values(graph, backward.BUFFERS)
-    return tuple(leaf for leaf in graph.leaves if leaf.name in live and leaf.type.dtype in FLOATS)
+    return tuple(leaf for leaf in graph.leaves if leaf.name in live and leaf.type.dtype in CONTINUOUS)
 
 
 def live_values(graph: Graph, but: Container[tuple[str, int]] = ()) -> set[str]:
     """Values that a floating output depends on through floating values, but not through these (operator, position)."""
-    live = {name for name in graph.outputs if graph.types[name].dtype in FLOATS}
+    live = {name for name in graph.outputs if graph.types[name].dtype in CONTINUOUS}
     for node in reversed(graph.nodes):
         if node.name in live:
             counted = [name for i, name in enumerate(node.operands) if (node.op, i) not in but]
-            live |= {name for name in counted if graph.types[name].dtype in FLOATS}
+            live |= {name for name in counted if graph.types[name].dtype in CONTINUOUS}
     return live
 
 
@@ -82,7 +89,7 @@ def reached(graph: Graph, leaves: frozenset[str]) -> set[str]:
     """Floating values that depend on these leaves through floating values, and the leaves."""
     found = set(leaves)
     for node in graph.nodes:
-        if node.type.dtype in FLOATS and not found.isdisjoint(node.operands):
+        if node.type.dtype in CONTINUOUS and not found.isdisjoint(node.operands):
             found.add(node.name)
     return found
 
@@ -94,10 +101,20 @@ def expect(case: Case) -> Expected:
     if not leaves:
         return Expected((), (), ())
     steps = stepwise(case)
-    exact = reference.evaluate(steps.graph, steps.arrays)
+    exact = evaluated(steps)
     found = accumulate(steps.graph, exact, weights(steps.graph), measured(steps.graph, exact), names_of(leaves))
     values = tuple(final(found[leaf.name], leaf) for leaf in leaves)
     return Expected(tuple(f"d_{leaf.name}" for leaf in leaves), tuple(leaf.type for leaf in leaves), values)
+
+
+def evaluated(case: Case) -> dict[str, Bounded]:
+    """The reference's values of all leaves and nodes, complex ones as pairs."""
+    return {name: paired(value) for name, value in reference.evaluate(case.graph, case.arrays).items()}
+
+
+def seeded(seed: Array) -> Array:
+    """Weights or tangents, flat, of complex numbers both parts."""
+    return parts_of(seed).astype(np.float64).ravel()
 
 
 def final(adjoint: Estimate, leaf: Leaf) -> Bounded:
@@ -108,7 +125,7 @@ def final(adjoint: Estimate, leaf: Leaf) -> Bounded:
         loose = ~np.isfinite(adjoint.value) | np.isnan(error) | (np.abs(adjoint.value) + error > p.largest / 4)
         value = np.where(loose, 0.0, adjoint.value)
         error = np.where(loose, np.inf, np.maximum(error, SMALLEST))
-    return Bounded(value.reshape(leaf.type.shape), error.reshape(leaf.type.shape), leaf.type.dtype)
+    return bounded(value, error, leaf.type)
 
 
 def names_of(leaves: Sequence[Leaf]) -> frozenset[str]:
@@ -121,10 +138,10 @@ def accumulate(
 ) -> dict[str, Estimate]:
     """Estimates of all values that count, from the outputs back to these leaves."""
     live = live_values(graph) & reached(graph, leaves)
-    adjoints = {name: nothing(graph.types[name].size) for name in live}
+    adjoints = {name: nothing(values[name].value.size) for name in live}
     for name, seed in seeds.items():
         if name in live:
-            adjoints[name].value += seed.astype(np.float64).ravel()
+            adjoints[name].value += seeded(seed)
     with np.errstate(all="ignore"):
         for index in reversed(range(len(graph.nodes))):
             node = graph.nodes[index]
@@ -159,19 +176,22 @@ def entries(
     x = operands[position]
     p = PRECISION[result.dtype]
     unit = max(p.unit, PRECISION[x.dtype].unit) + U64
-    rows, columns, slope = local.rows, local.columns, np.abs(local.value)
+    rows, columns, slope = local.rows, local.columns, local.size
+    formula = FORMULA if local.block == 1 else FORMULA_OF_COMPLEX
     own = backward.formula_error(op, operands, result, call, OWN * unit)
-    doubt = local.error + local.moved + (own[rows] + FORMULA * unit) * slope
+    doubt = local.error + local.moved + (own[rows] + formula * unit) * slope
     doubt += backward.slope_noise(op, operands, result, call)[rows] * unit + np.where(slope > 0, p.tiny, 0.0)
     if rows.size:
         doubt += backward.own_error(op, operands, call).ravel()[rows] * _reference_rounding(x)[columns]
     lost = np.isinf(local.error) | ~np.isfinite(doubt)
     lost |= backward.at_a_break(op, x, call)[columns] | backward.singular(op, operands, position, result)[rows]
     lost |= beside_infinity(operands, position, result)[rows]
-    return doubt, lost | _out_of_range(local, x, result, p.largest)
+    return doubt, local.together(lost | _out_of_range(local, x, result, p.largest))
 
 
 _BILINEAR = (
+    *("adjoint", "complex", "complex_add", "complex_cast", "complex_inner", "complex_matmul", "complex_mean"),
+    *("complex_mul", "complex_neg", "complex_sub", "complex_sum", "conj", "imaginary_part", "real_part", "to_complex"),
     *("add", "linear", "matmul", "mean", "mul", "repeat", "reshape", "slice", "stack", "sub", "sum", "swapaxes"),
     "unsqueeze",
 )
@@ -208,7 +228,7 @@ def pulled(
             bound[:] = np.inf
     if local.open.any() or beside_infinity(operands, position, result).all():
         bound[:] = np.inf
-    bound = np.where(np.isfinite(x.value.ravel()) & ~backward.at_a_break(op, x, call), bound, np.inf)
+    bound = np.where(~wild(x).ravel() & ~backward.at_a_break(op, x, call), bound, np.inf)
     return Estimate(found.value, bound)
 
 
@@ -225,8 +245,8 @@ def beside_infinity(operands: Sequence[Bounded], position: int, result: Bounded)
     lost = np.zeros(result.value.shape, bool)
     for number, other in enumerate(operands):
         if number != position and other.floating:
-            wild = ~np.isfinite(other.value)
-            lost |= wild if wild.shape in (lost.shape, ()) else wild.any()
+            open_ = wild(other)
+            lost |= open_ if open_.shape in (lost.shape, ()) else open_.any()
     return lost.ravel()
 
 
@@ -236,6 +256,6 @@ def _out_of_range(local: Slopes, x: Bounded, result: Bounded, largest: float) ->
     far = np.sqrt(largest) / 16
     curved = bool((local.moved > 2 * local.error).any())
     wild = np.zeros(local.rows.shape, bool)
-    for size in (np.abs(x.value.ravel()[local.columns]), np.abs(result.value.ravel()[local.rows]), np.abs(local.value)):
+    for size in (sizes(x).ravel()[local.columns], sizes(result).ravel()[local.rows], local.size):
         wild |= (size > far) | ((size < 1 / far) & (size > 0))
     return wild if curved else np.zeros(local.rows.shape, bool)

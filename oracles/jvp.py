@@ -15,12 +15,13 @@ from generators.inputs import Arrays
 from generators.ops import OPS, call_of
 from generators.ops.bounded import PRECISION, SMALLEST, U64, Bounded
 from generators.ops.spec import Call
-from oracles import backward, reference
+from oracles import backward
 from oracles.compare import Expected
 from oracles.differences import Function, along, steps_of
 from oracles.estimates import Estimate, add, nothing, products
-from oracles.gradient import entries, names_of, numbers, reached, sought, unsure
+from oracles.gradient import entries, evaluated, names_of, numbers, reached, seeded, sought, unsure
 from oracles.local import Measured, measured
+from oracles.pairs import bounded, wild
 from oracles.slopes import Slopes, function_of
 from oracles.stepwise import stepwise
 
@@ -57,7 +58,7 @@ def expect(case: Case) -> Expected:
     if not wanted:
         return Expected((), (), ())
     steps = stepwise(case)
-    exact = reference.evaluate(steps.graph, steps.arrays)
+    exact = evaluated(steps)
     found = accumulate(steps.graph, exact, tangents(graph), measured(steps.graph, exact))
     types = tuple(graph.types[name] for name in wanted)
     values = []
@@ -65,9 +66,8 @@ def expect(case: Case) -> Expected:
         tangent, p = found[steps.graph.outputs[i]], PRECISION[type_.dtype]
         with np.errstate(all="ignore"):
             loose = ~np.isfinite(tangent.value) | ~(np.abs(tangent.value) + tangent.error <= p.largest / 4)
-            value = np.where(loose, 0.0, tangent.value).reshape(type_.shape)
-            error = np.where(loose, np.inf, np.maximum(tangent.error, SMALLEST)).reshape(type_.shape)
-        values.append(Bounded(value, error, type_.dtype))
+            error = np.where(loose, np.inf, np.maximum(tangent.error, SMALLEST))
+        values.append(bounded(np.where(loose, 0.0, tangent.value), error, type_))
     return Expected(tuple(f"t_{name}" for name in wanted), types, tuple(values))
 
 
@@ -75,14 +75,14 @@ def accumulate(
     graph: Graph, values: Mapping[str, Bounded], seeds: Mapping[str, Array], local: Measured
 ) -> dict[str, Estimate]:
     """Estimates of all values that move, from the leaves to the outputs."""
-    found = {name: Estimate(seed.astype(np.float64).ravel(), np.zeros(seed.size)) for name, seed in seeds.items()}
+    found = {name: Estimate(seeded(seed), np.zeros(seeded(seed).size)) for name, seed in seeds.items()}
     moving = reached(graph, frozenset(seeds))
     with np.errstate(all="ignore"):
         for index, node in enumerate(graph.nodes):
             if node.name not in moving:
                 continue
             operands, result, call = [values[name] for name in node.operands], values[node.name], call_of(graph, index)
-            total = nothing(node.type.size)
+            total = nothing(result.value.size)
             if node.type.size:
                 f = function_of(OPS[node.op], operands, call)
                 for position, name in enumerate(node.operands):
@@ -98,9 +98,8 @@ def accumulate(
 def _lost(operands: Sequence[Bounded], result: Bounded, op: str) -> Array:
     """Results whose tangent is not determined: where a choice is open, a number is not finite, or one that is not
     meets zero on its way, which may be anywhere."""
-    lost = result.undetermined.ravel() | ~np.isfinite(result.value.ravel())
-    wild = any(o.floating and not np.isfinite(o.value).all() for o in operands)
-    return lost | (unsure(operands, op) or wild)
+    lost = result.undetermined | wild(result)
+    return lost.ravel() | (unsure(operands, op) or any(o.floating and wild(o).any() for o in operands))
 
 
 def _contradicted(f: Function, operands: Sequence[Bounded], position: int, tangent: Estimate, share: Estimate) -> Array:

@@ -8,6 +8,7 @@ from functools import cache
 from generators.graph import Graph
 from generators.ops import OPS, call_of
 from generators.ops.bounded import Bounded
+from oracles.blocks import slopes_of_parts
 from oracles.matrix_noise import shift
 from oracles.slopes import Slopes, function_of, slopes
 
@@ -16,7 +17,8 @@ Measured = Callable[[int, int], Slopes]
 
 
 def measured(graph: Graph, values: Mapping[str, Bounded]) -> Measured:
-    """The slopes of a graph's nodes, each of them measured once, when it is asked for."""
+    """The slopes of a graph's nodes, each of them measured once, when it is asked for. Of `values`, complex ones are
+    pairs."""
 
     @cache
     def local(index: int, position: int) -> Slopes:
@@ -24,6 +26,9 @@ def measured(graph: Graph, values: Mapping[str, Bounded]) -> Measured:
         operands = [values[name] for name in node.operands]
         call = call_of(graph, index)
         f = function_of(OPS[node.op], operands, call)
-        return slopes(f, operands, position, values[node.name], shift(node.op, operands, call))
+        result = values[node.name]
+        if operands[position].complex or result.complex:
+            return slopes_of_parts(f, operands, position, result)
+        return slopes(f, operands, position, result, shift(node.op, operands, call))
 
     return local

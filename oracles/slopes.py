@@ -14,6 +14,7 @@ import numpy as np
 from generators.ops.bounded import PRECISION, U64, Bounded
 from generators.ops.spec import Call, OpSpec
 from oracles.differences import SUBNORMAL, Function, along, extrapolated, steps_of
+from oracles.pairs import exact, paired
 from oracles.sources import FAR, confirmed, fed, pattern, seen_elsewhere
 
 Array = np.ndarray
@@ -35,7 +36,8 @@ class Slopes:
     moved: how far the slope moves when the operands move by what they may be off
     floor: by element of the operand, how steep it may be for any result without having been seen
     open:  results whose columns could not be told: they leave every element of the operand undetermined
-    at:    values of all operands, steps by element of this one -> the same slopes there, by central differences"""
+    at:    values of all operands, steps by element of this one -> the same slopes there, by central differences
+    block: so many slopes, one after the other, are those of one number by one number: 2 or 4 of complex ones"""
 
     rows: Array
     columns: Array
@@ -45,18 +47,32 @@ class Slopes:
     floor: Array
     open: Array
     at: Callable[[Sequence[Array], Array], Array]
+    block: int = 1
+
+    @property
+    def size(self) -> Array:
+        """Magnitudes: of what is of one block, the greatest singular value (|f'| of a holomorphic f)."""
+        if self.block == 1:
+            return np.abs(self.value)
+        blocks = self.value.reshape(-1, self.block)
+        square = np.sum(blocks**2, axis=1)
+        if self.block == 4:
+            twice = 2 * (blocks[:, 0] * blocks[:, 3] - blocks[:, 1] * blocks[:, 2])
+            square = (square + np.sqrt(np.maximum((square - twice) * (square + twice), 0.0))) / 2
+        return np.repeat(np.sqrt(square), self.block)
+
+    def together(self, marked: Array) -> Array:
+        """By slope: is any of its block marked?"""
+        return np.repeat(marked.reshape(-1, self.block).any(1), self.block) if self.block > 1 else marked
 
 
 def function_of(spec: OpSpec, operands: Sequence[Bounded], call: Call) -> Function:
-    """The node as a function of the values of its operands."""
-    zeros = [np.zeros(o.value.shape) for o in operands]
+    """The node as a function of the values of its operands; complex ones as pairs (`oracles/pairs.py`)."""
 
     def f(values: Sequence[Array]) -> Array:
-        exact = [
-            Bounded(v if o.floating else o.value, z, o.dtype) for o, v, z in zip(operands, values, zeros, strict=True)
-        ]
+        given = [exact(o, v if o.floating else o.value) for o, v in zip(operands, values, strict=True)]
         with np.errstate(all="ignore"):
-            result = spec.reference(exact, call)
+            result = paired(spec.reference(given, call))
             return np.where(result.undetermined, np.nan, result.value).astype(np.float64).ravel()
 
     return f
@@ -112,7 +128,8 @@ def _single(
     # steps of whole numbers walk down a staircase (floor) as if it were a slope
     short = np.minimum(longest, SHORT)
     near = along(f, values, position, short.reshape(x.value.shape), base)
-    if (longest > short).any() and ((near.value == 0) & np.isfinite(near.error)).all():
+    told = ((near.value == 0) & np.isfinite(near.error)).all() and (x.value.ravel() + short != x.value.ravel()).all()
+    if (longest > short).any() and told:
         steps, longest = [short.reshape(x.value.shape)], short
     for h in steps:
         plain, coded, checked = (along(f, values, position, h * c, base) for c in (1.0, code, check))

@@ -74,9 +74,6 @@ FAMILIES = (
 )
 """What hunts and campaigns draw most."""
 
-UNDERIVED = (COMPLEXES, COMPLEX_TENSORS)
-"""Drawn seldom, and not by questions about derivatives: of complex numbers none are judged (docs/gradients.md)."""
-
 STEPPED = (
     NUMERALS,
     GRIDS,
@@ -96,7 +93,8 @@ STEPPED = (
     MARGIN_LOSSES,
     LIKELIHOODS,
     STANDARDS,
-    *UNDERIVED,
+    COMPLEXES,
+    COMPLEX_TENSORS,
     ARRAYS,
 )
 """Drawn seldom, too. What they lose between their steps is derived for ordinary roundings only: arithmetic that
@@ -129,7 +127,6 @@ shown to raise no false alarm in random graphs."""
 OPS: dict[str, OpSpec] = {spec.name: spec for family in (*FAMILIES, *SELDOM, *YOUNG) for spec in family}
 DRAWN: tuple[str, ...] = tuple(spec.name for family in (*FAMILIES, *SELDOM) for spec in family)
 DRAWN_SELDOM: frozenset[str] = frozenset(spec.name for family in SELDOM for spec in family)
-UNDERIVED_OPS: frozenset[str] = frozenset(spec.name for family in UNDERIVED for spec in family)
 STEPPED_OPS: frozenset[str] = frozenset(spec.name for family in STEPPED for spec in family)
 
 
@@ -171,7 +168,6 @@ __all__ = [
     "DRAWN_SELDOM",
     "OPS",
     "STEPPED_OPS",
-    "UNDERIVED_OPS",
     "Call",
     "OpSpec",
     "call_of",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from generators.graph import COMPONENT, Graph, Node
+from generators.graph import Graph, Node
 from generators.ops.spec import Unsupported
 from harness.backends.target import Target
 from harness.backends.text import before, swapped
@@ -30,7 +30,7 @@ def load(parameters):
             gradients = torch.autograd.grad(reached, wanted, seeds, allow_unused=True, materialize_grads=True)
         else:
             gradients = [torch.zeros_like(leaf) for leaf in wanted]
-        return [gradient.detach().numpy() for gradient in gradients]
+        return [gradient.numpy(force=True) for gradient in gradients]
 
     return run
 """
@@ -67,8 +67,9 @@ def load(parameters):
             results = model(*[values[name] for name in [*INPUTS, *PARAMETERS] if name not in WEIGHTS.values()])
             return [results[i] for i in WEIGHTS]
 
+        # JAX pulls back dL/dRe - i dL/dIm
         _, pull_back = jax.vjp(outputs, *[given[name] for name in LEAVES])
-        return pull_back([given[weight] for weight in WEIGHTS.values()])
+        return [jnp.conj(found) for found in pull_back([jnp.conj(given[weight]) for weight in WEIGHTS.values()])]
 
     compiled = {compiled}
 
@@ -262,8 +263,6 @@ REGISTERED = frozenset(
 
 def underivable(target: Target, graph: Graph, refused: Mapping[str, Reason]) -> str | None:
     """Why no derivative of the graph is asked of this target, or None. refused: reasons by operator."""
-    if any(type_.dtype in COMPONENT for type_ in graph.types.values()):
-        return "derivatives by way of complex numbers are not judged"
     if not sought(graph):
         return "no floating leaf reaches a floating output"
     reason = target.unsupported(graph)

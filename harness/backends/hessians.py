@@ -4,7 +4,7 @@ the derivatives of the gradients by LEAVES."""
 
 from __future__ import annotations
 
-from generators.graph import Graph
+from generators.graph import COMPONENT, Graph
 from harness.backends import gradients
 from harness.backends.documented import Patterns, refusal_of
 from harness.backends.tangents import UNKNOWN
@@ -164,6 +164,8 @@ def unsupported(target: Target, graph: Graph) -> str | None:
     """Why this target cannot be asked for second derivatives of the graph, or None: first ones are differentiated."""
     if "hessian" not in target.modes:
         return "no program of second derivatives is written"
+    if any(type_.dtype in COMPONENT for type_ in graph.types.values()):
+        return "second derivatives by way of complex numbers are not judged"
     return gradients.unsupported(target, graph)
 
 

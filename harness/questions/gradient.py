@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 from generators.graphs import SMOOTH, SeededDraw, build_case
-from generators.ops import UNDERIVED_OPS
 from harness.backends import gradients
 from harness.backends.documented import Patterns, refusal_of
 from harness.question import FORWARD, Question
@@ -35,5 +34,4 @@ GRADIENT = Question(
     inherits=(FORWARD.name,),
     style=SMOOTH,
     concerns=differentiable,
-    untried=UNDERIVED_OPS,
 )

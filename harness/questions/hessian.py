@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from generators.graphs import SMOOTH
-from generators.ops import UNDERIVED_OPS
 from harness.backends import hessians
 from harness.question import FORWARD, Question
 from harness.questions.gradient import GRADIENT
@@ -27,5 +26,4 @@ HESSIAN = Question(
     inherits=(FORWARD.name, GRADIENT.name, JVP.name),
     style=SMOOTH,
     concerns=concerns,
-    untried=UNDERIVED_OPS,
 )

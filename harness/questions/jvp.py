@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from generators.graphs import SMOOTH
-from generators.ops import UNDERIVED_OPS
 from harness.backends import tangents
 from harness.question import FORWARD, Question
 from harness.questions.gradient import GRADIENT, differentiable
@@ -19,5 +18,4 @@ JVP = Question(
     inherits=(FORWARD.name, GRADIENT.name),
     style=SMOOTH,
     concerns=differentiable,
-    untried=UNDERIVED_OPS,
 )

@@ -103,3 +103,26 @@ SELDOM_FAULTS = (
     _fault("deviation taken for a constant", "corrcoef", "first(lambda r, g, x: r + g.mean())"),
 )  # fmt: skip
 """Of operators that are drawn seldom: planted in cases of the operator alone."""
+
+COMPLEX_FAULTS = (
+    _fault("conjugate left out", "complex_mul", "first(lambda r, g, x, y: g * y if r.shape == g.shape else r)", 2),
+    _fault("the other convention", "complex_exp", "first(lambda r, g, x: r.conj().resolve_conj())"),
+    _fault("weight not conjugated", "conj", "first(lambda r, g, x: g.clone())"),
+    _fault("parts swapped", "complex_sqrt", "first(lambda r, g, x: torch.complex(r.imag, r.real))"),
+    _fault("factor 2 in one part", "modulus", "first(lambda r, g, x: torch.complex(r.real, 2 * r.imag))"),
+    _fault("sign", "phase", "scaled(-1.0)"),
+    _fault("error of 1e-3 in one element", "complex_div", "first(lambda r, g, *t: one_nudged(r))", 2),
+    _fault("error of 1e-4", "complex_log", "scaled(1.0001)"),
+    _fault("second factor left out", "complex_square", "scaled(0.5)"),
+    _fault("along the radius, too", "complex_sign", "first(lambda r, g, x: g / torch.abs(x))"),
+    _fault("imaginary part stopped", "complex", "second(lambda r, g, *t: r * 0)", 2),
+    _fault("parts swapped", "view_as_complex", "first(lambda r, g, x: r.flip(-1))"),
+    _fault("transposed only", "complex_matmul", "first(lambda r, g, x, y: g @ y.mT)", 2),
+    _fault("conjugate of the wrong operand", "complex_inner", "second(lambda r, *t: r.conj().resolve_conj())", 2),
+    _fault("transform not conjugated", "complex_fft", "first(lambda r, g, x: {right})"),
+    _fault("inverse instead of adjoint", "complex_rfft",
+           "first(lambda r, g, x: torch.fft.irfft(g, n=x.shape[-1], norm={norm}))"),
+    _fault("ends counted twice", "complex_irfft",
+           "first(lambda r, g, x: torch.cat([2 * r[..., :1], r[..., 1:]], dim=-1))"),
+)  # fmt: skip
+"""Of complex numbers, planted in cases of the operator alone, too."""

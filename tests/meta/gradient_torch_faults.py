@@ -4,8 +4,13 @@ uses. `changed` replaces what a node passes back; `Backward` replaces the whole 
 import torch
 
 
+def inexact(t):
+    """Is it made of real or complex numbers?"""
+    return t.is_floating_point() or t.is_complex()
+
+
 def changed(f, how, *operands):
-    """f of the operands; `how` gets the gradients of the floating ones and returns others in their place."""
+    """f of the operands; `how` gets the gradients of the inexact ones and returns others in their place."""
 
     class Backward(torch.autograd.Function):
         @staticmethod
@@ -19,14 +24,14 @@ def changed(f, how, *operands):
             (gradient,) = grad_outputs
             with torch.enable_grad():
                 tensors = [t.detach() for t in ctx.saved_tensors]
-                wanted = [t.requires_grad_() for t in tensors if t.is_floating_point()]
+                wanted = [t.requires_grad_() for t in tensors if inexact(t)]
                 result = f(*tensors)
                 if not result.requires_grad:
-                    return tuple(torch.zeros_like(t) if t.is_floating_point() else None for t in tensors)
+                    return tuple(torch.zeros_like(t) if inexact(t) else None for t in tensors)
                 right = torch.autograd.grad(result, wanted, gradient, allow_unused=True, materialize_grads=True)
             with torch.no_grad():
                 wrong = iter(how(list(right), gradient, *[t.detach() for t in tensors]))
-            return tuple(next(wrong) if t.is_floating_point() else None for t in tensors)
+            return tuple(next(wrong) if inexact(t) else None for t in tensors)
 
     return Backward.apply(*operands)
 

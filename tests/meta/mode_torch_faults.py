@@ -21,7 +21,7 @@ def pushed(f, how, *operands):
         def jvp(ctx, *tangents):
             tensors = [t.detach() for t in ctx.saved_tensors]
             along = [torch.zeros_like(x) if t is None else t for x, t in zip(tensors, tangents, strict=True)]
-            places = [i for i, x in enumerate(tensors) if x.is_floating_point()]
+            places = [i for i, x in enumerate(tensors) if x.is_floating_point() or x.is_complex()]
             if not places:
                 return None
 

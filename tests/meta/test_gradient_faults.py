@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from gradient_faults import GRADIENT_FAULTS, SELDOM_FAULTS, Fault
+from gradient_faults import COMPLEX_FAULTS, GRADIENT_FAULTS, SELDOM_FAULTS, Fault
 from planted import planted
 from sensitivity import catch, exit_statuses, repaired, sight
 
@@ -32,8 +32,10 @@ def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Pa
     assert len(missed) <= 0.05 * len(asked), missed
 
 
-@pytest.mark.parametrize("fault", SELDOM_FAULTS, ids=lambda fault: f"{fault.operator}: {fault.name}")
-def test_faults_of_operators_of_several_steps_are_found(fault: Fault, pool: Pool) -> None:
+@pytest.mark.parametrize(
+    "fault", [*SELDOM_FAULTS, *COMPLEX_FAULTS], ids=lambda fault: f"{fault.operator}: {fault.name}"
+)
+def test_faults_of_operators_that_are_drawn_seldom_are_found(fault: Fault, pool: Pool) -> None:
     """Within 30 cases of the operator alone, in the first of which PyTorch itself is right."""
     lab, wrong, right = Laboratory(pool, GRADIENT), planted(fault.operator, fault.text), TARGETS["torch-eager"]
     for number in range(30):

@@ -25,6 +25,7 @@ from harness.questions.vmap import VMAP
 from oracles import autocast, forward, gradient, hessian, jvp, reference, vmap
 from oracles.local import measured
 from oracles.outcome import Rejected
+from oracles.pairs import parts_of
 
 NAMES = ("jvp", "hessian", "vmap", "autocast")
 F = "float32"
@@ -123,8 +124,8 @@ def test_forwards_and_backwards_agree() -> None:
             continue
         weights, tangents = gradient.weights(case.graph), jvp.tangents(case.graph)
         outputs = [case.graph.outputs[i] for i in jvp.moved(case.graph)]
-        ahead = [np.asarray(weights[n], float) * b.value for n, b in zip(outputs, pushed.values, strict=True)]
-        back = [np.asarray(t, float) * b.value for t, b in zip(tangents.values(), pulled.values, strict=True)]
+        ahead = [parts_of(weights[n]) * parts_of(b.value) for n, b in zip(outputs, pushed.values, strict=True)]
+        back = [parts_of(t) * parts_of(b.value) for t, b in zip(tangents.values(), pulled.values, strict=True)]
         size = sum(np.sum(np.abs(a)) for a in (*ahead, *back))
         assert abs(sum(map(np.sum, ahead)) - sum(map(np.sum, back))) <= 1e-7 * size + 1e-9, case.graph
         compared += 1
