@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -12,6 +15,8 @@ import pytest
 
 from harness.pool import ProgramError, Unavailable
 from harness.ranks import RankLimits, RankPools, Trained
+from harness.reproducer import WRONG
+from harness.strategies.strategy import TEMPLATES
 from oracles.outcome import Crash, Rejected, Timeout
 
 GOOD = """
@@ -173,3 +178,75 @@ def test_nothing_is_left() -> None:
     _, alive = psutil.wait_procs(children, timeout=5)
     assert not alive
     assert not folder.exists()
+
+
+STORED = """
+import sys
+import time
+
+import numpy as np
+
+
+def train(rank, world, arrays):
+    with open("pid." + str(rank), "w") as file:
+        file.write(str(os.getpid()))
+    if rank == 1:
+        {second}
+    time.sleep(600)
+
+
+"""
+
+
+def stored(folder: Path, second: str) -> Path:
+    """A stored program of two ranks, of which the first one waits for ever; what the second one does."""
+    check = TEMPLATES.get_template("train_check.py.j2").render(
+        world=2, variables={}, symptom="rejected", seconds=60.0, types={}, wrong=WRONG,
+        inline={"arrays": "{}", "expected": "{}", "allowed": "{}"},
+    )  # fmt: skip
+    path = folder / "reproducer.py"
+    path.write_text(STORED.format(second=second) + check, encoding="utf-8")
+    return path
+
+
+def ends(folder: Path) -> bool:
+    """Do both ranks end within a few seconds?"""
+    deadline = time.monotonic() + 10
+    while any(map(running, pids(folder))) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(map(running, pids(folder)))
+
+
+def pids(folder: Path) -> list[int]:
+    """Of the ranks that have begun."""
+    return [int(text) for path in folder.glob("pid.*") if (text := path.read_text())]
+
+
+def running(pid: int) -> bool:
+    """Is it more than an entry that nobody has asked for?"""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_a_reproducer_ends_all_ranks_when_one_has_failed(tmp_path: Path) -> None:
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, str(stored(tmp_path, 'raise ValueError("no such thing")'))],
+        cwd=tmp_path, capture_output=True, text=True, timeout=50,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "rank 1: ValueError: no such thing" in done.stdout
+    assert "exit statuses of the ranks: [None, 1]" in done.stdout
+    assert time.monotonic() - started < 30  # of the minute that all ranks have
+    assert ends(tmp_path)
+
+
+def test_ranks_do_not_outlive_a_reproducer_that_is_killed(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, str(stored(tmp_path, "pass"))], cwd=tmp_path)
+    while len(pids(tmp_path)) < 2:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert ends(tmp_path)
