@@ -171,13 +171,13 @@ def pruned(training: Training, layers: tuple[Layer, ...]) -> Training | None:
 def plainer(training: Training, multiple: int) -> Iterator[Training]:
     """The run without one of the things that strategies have reasons to refuse, then without more and more of them:
     clipped gradients, shared weights, layers that nothing uses, layers of each kind in LEFT_OUT, an optimiser that not
-    every framework has, and last batches or parts that are not a multiple of so many samples."""
-    steps = (_unclipped, _used_once, *(partial(_without_kind, kind) for kind in LEFT_OUT), _with_sgd)
-    even = partial(_even, multiple)
-    for step in (*steps, even):
+    every framework has, last batches or parts that are not a multiple of so many samples, and frozen parameters."""
+    without_kinds = (partial(_without_kind, kind) for kind in LEFT_OUT)
+    steps = (_unclipped, _used_once, *without_kinds, _with_sgd, partial(_even, multiple), _thawed)
+    for step in steps:
         yield step(training)
     current = training
-    for step in (*steps, even):
+    for step in steps:
         current = step(current)
         yield current
 
@@ -218,6 +218,10 @@ def _with_sgd(training: Training) -> Training:
         return training
     options = tuple((name, values[0]) for name, values in OPTIMIZERS["sgd"].items())
     return replace(training, settings=replace(settings, optimizer="sgd", options=options))
+
+
+def _thawed(training: Training) -> Training:
+    return replace(training, network=thawed(training.network))
 
 
 def _even(multiple: int, training: Training) -> Training:

@@ -80,7 +80,7 @@ EVEN = even_parts("JAX spreads arrays evenly only")
 def _jax(name: str, pieces: Mapping[str, str], unsupported: Reason = EVEN, shards: bool = False) -> Strategy:
     return Strategy(
         name, "jax", MODULES, WORLDS, {"placed": MESH, **pieces}, shards=shards, one_process=True,
-        unsupported=unsupported,
+        policy="cast", unsupported=unsupported,
     )  # fmt: skip
 
 

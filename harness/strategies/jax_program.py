@@ -142,6 +142,8 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         pieces=[text.strip("\n") for text in pieces.values()],
         resumed="resumed" in pieces,
         noise=noise,
+        cast=settings.dtype == "mixed" and not noise,
+        coarse=noise.coarse / noise.unit if noise else 0.0,
     )
 
 
@@ -149,7 +151,7 @@ def alone(shards: int, sent: bool = False) -> Strategy:
     """One device. Batch statistics are those of so many shares of each batch, and running statistics those of the
     first share, as devices have them."""
     pieces = {"gradient": _SHARED.format(shards=shards)} if shards > 1 else {}
-    return Strategy("jax-alone", "jax", MODULES, (1,), pieces)
+    return Strategy("jax-alone", "jax", MODULES, (1,), pieces, policy="cast")
 
 
 def loss_of(training: Training, noise: Noise | None) -> str:

@@ -40,7 +40,7 @@ def _resumed(before: str, after: str) -> Strategy:
     pieces = {"placed": MESH, "spread": spread, "feed": _SAMPLES, "resumed": _RESUMED}
     return Strategy(
         f"jax-resume-{before}-{after}", "jax", MODULES, WORLDS, pieces, imports=("import tempfile",), shards=False,
-        one_process=True, unsupported=EVEN,
+        one_process=True, policy="cast", unsupported=EVEN,
     )  # fmt: skip
 
 

@@ -13,6 +13,10 @@ WIDE = ("columns", "embedding", "embedding_bag", "dropout")
 """Layers whose result autocast leaves in float32: of what was float32, or (dropout) times a mask that is. All others
 compute in what they are given."""
 
+SCALE, GROWTH = 16, 5
+"""By which the loss is multiplied at first where layers compute in float16, and after how many steps that is doubled:
+less than Keras has it (32768, 2000), so that it grows in a run, and little overflows that would not without it."""
+
 
 @dataclass(frozen=True)
 class Rough:

@@ -51,8 +51,10 @@ class Strategy:
     off:         why it is never available here ("": it may be)
     home:        the environment of environments.toml that its processes run in ("": the one that Dissent runs in)
     lossy:       the relative error with which gradients travel by design (0: none)
-    policy:      which layers of a run in mixed precision compute in bfloat16: "autocast" (PyTorch's list), or "all", by
-                 strategies that take no other runs; "": it takes none in mixed precision
+    policy:      which layers of a run in mixed precision compute in bfloat16: "autocast" (PyTorch's list), "cast" (all:
+                 parameters and data are cast), or "all", by strategies that take no other runs; "": it takes none in
+                 mixed precision
+    narrow:      the dtype that layers compute in, in mixed precision
     reference:   pieces of the run on one device that it is held against, where these are its own: of a run on so
                  many ranks, with noise or without
     unsupported: why it cannot run a training run on so many ranks, or None; somebody wrote every reason down"""
@@ -71,6 +73,7 @@ class Strategy:
     home: str = ""
     lossy: float = 0.0
     policy: str = ""
+    narrow: str = "bfloat16"
     reference: Callable[[Training, int, bool], Mapping[str, str]] | None = None
     unsupported: Reason = field(default=lambda training, world: None)
 
@@ -83,7 +86,7 @@ class Strategy:
     @property
     def dtypes(self) -> tuple[str, ...]:
         """Of the runs that it takes."""
-        return {"": FLOATS, "autocast": DTYPES, "all": ("mixed",)}[self.policy]
+        return {"": FLOATS, "autocast": DTYPES, "cast": DTYPES, "all": ("mixed",)}[self.policy]
 
     def refusal(self, training: Training, world: int) -> str | None:
         """Why it cannot run a training run on so many ranks: its dtype, its framework's reason, or its own."""

@@ -36,6 +36,33 @@ def variables(subject, given):
     subject.spread = {name: dtensor.DVariable(weight(a), name=name) for name, a in given.items()}
     return {name: tf.Variable(a, name not in FROZEN, name=name, dtype=DTYPE) for name, a in given.items()}
 '''
+_NORMALISED = '''
+class OnMesh:
+    """Batch normalisation by its formula: of all samples of the mesh, which has its running statistics, too."""
+
+    def build(self, shape):
+        self.kept = [dtensor.DVariable(on_mesh(tf.fill(shape[1:2], tf.constant(v, DTYPE)))) for v in (0.0, 1.0)]
+
+    def __call__(self, x, training):
+        axes = [0, *range(2, len(x.shape))]
+        across = [-1, *[1] * (len(x.shape) - 2)]
+        mean, variance = self.kept
+        if training:
+            mean = tf.reduce_mean(x, axes)
+        centred = x - tf.reshape(mean, across)
+        if training:
+            variance = tf.reduce_mean(centred * centred, axes)
+            for kept, new in zip(self.kept, (mean, variance)):
+                kept.assign(kept * 0.9 + new * 0.1)
+        return centred * tf.reshape(tf.math.rsqrt(variance + 1e-5), across)
+
+    moving_mean = property(lambda self: types.SimpleNamespace(value=whole(self.kept[0])))
+    moving_variance = property(lambda self: types.SimpleNamespace(value=whole(self.kept[1])))
+
+
+def normalisation():
+    return OnMesh()
+'''
 _FEED = '''
 def feed(strategy, arrays, rows):
     """The samples in these rows, spread over the mesh."""
@@ -79,17 +106,17 @@ def predict(strategy, subject, x):
 '''
 _UNEVEN = even_parts("DTensor spreads a batch evenly only")
 _BATCH_PARALLEL = refuses("conv2d", "DTensor's convolutions only support batch parallel layouts")
-_APART = refuses("batch_norm", "the running statistics of Keras' BatchNormalization are on no mesh")
 
 
 def _mesh(name: str, groups: str, unsupported: Reason, worlds: tuple[int, ...] = WORLDS) -> Strategy:
     pieces = {
-        "mesh": _MESH.format(groups=groups), "variables": _VARIABLES, "feed": _FEED, "compile_step": _STEP,
-        "summed": _SUMMED, "predict": _PREDICT,
+        "mesh": _MESH.format(groups=groups), "variables": _VARIABLES, "normalisation": _NORMALISED, "feed": _FEED,
+        "compile_step": _STEP, "summed": _SUMMED, "predict": _PREDICT,
     }  # fmt: skip
     return Strategy(
-        name, "tensorflow", MODULES, worlds, pieces, imports=("from tensorflow.experimental import dtensor",),
-        shards=False, one_process=True, apart=True, unsupported=first_reason(_APART, unsupported),
+        name, "tensorflow", MODULES, worlds, pieces,
+        imports=("import types", "from tensorflow.experimental import dtensor"), shards=False, one_process=True,
+        apart=True, unsupported=unsupported,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from generators.networks import Layer, Network
 from generators.training import Training
+from harness.strategies.mixed_precision import GROWTH, SCALE
 from harness.strategies.strategy import TEMPLATES, Noise, Strategy, columns_of_samples
 
 MODULES = ("tensorflow", "keras")
@@ -70,7 +71,10 @@ def normalisation():
 '''
 
 ALONE: Mapping[str, str] = {
-    "shards": "SHARDS = 1  # of the samples of a batch, whose own statistics batch normalisation uses on one device",
+    "shards": """
+SHARDS = 1  # of the samples of a batch, whose own statistics batch normalisation uses on one device
+FIRST = True  # running statistics are those of the first share; else each share moves them, one after the other
+""",
     "strategy_of": '''
 def strategy_of(rank, world):
     """The strategy that there is where nobody has asked for one: one device."""
@@ -195,6 +199,9 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         pieces=[text.strip("\n") for text in pieces.values()],
         resumed="resumed" in pieces,
         noise=noise,
+        coarse=noise.coarse / noise.unit if noise else 0.0,
+        half=noise is not None and noise.coarse == 2.0**-11,
+        scales=(SCALE, SCALE * 2 ** (settings.steps // GROWTH)),
     )
 
 

@@ -3,9 +3,12 @@ ParameterServerStrategy, whose servers are threads of one process and keep each 
 
 from __future__ import annotations
 
-from harness.strategies.strategy import Reason, Strategy, anything, refuses
+from collections.abc import Mapping
+
+from generators.training import Training
+from harness.strategies.strategy import Reason, Strategy, anything
 from harness.strategies.tensorflow_mirrored import FEED, SYNCHRONISED, empty_shares
-from harness.strategies.tensorflow_program import MODULES
+from harness.strategies.tensorflow_program import ALONE, MODULES
 
 # A server takes a number, not an open socket, so between choosing and serving the port is anybody's. From 32768
 # (Linux's net.ipv4.ip_local_port_range) the system gives ports to outgoing connections, also to those that try to
@@ -26,7 +29,7 @@ def free_addresses(count):
         one.close()
     return found
 '''
-_MEET = (
+MEET = (
     _ADDRESSES
     + '''
 
@@ -57,6 +60,8 @@ def strategy_of(rank, world):
     return tf.distribute.kept
 '''
 )
+
+WORKERS_IMPORT = ("import json", "import random", "import socket", "import time")
 
 _SERVERS = (
     _ADDRESSES
@@ -89,7 +94,7 @@ def feed(strategy, arrays, rows):
 _SCHEDULED = '''
 def compile_step(subject, strategy):
     """A function that takes the samples of one step: workers read the parameters and return gradients, which the
-    coordinator adds up. Nothing is out of date: all workers are waited for."""
+    coordinator adds up. Nothing is out of date: all workers are waited for, and each where running statistics move."""
     places = []  # of the variables that have a gradient: a closure must not return None
 
     def traced(*part):
@@ -100,8 +105,11 @@ def compile_step(subject, strategy):
     work = tf.function(traced, autograph=False, reduce_retracing=True)
 
     def step(parts):
-        coordinator = tf.distribute.coordinator_of
-        waited = [coordinator.schedule(work, args=part) for part in parts]
+        coordinator, waited = tf.distribute.coordinator_of, []
+        for part in parts:
+            waited.append(coordinator.schedule(work, args=part))
+            if NORMS:  # workers would move running statistics in any order
+                coordinator.join()
         coordinator.join()
         found = [value.fetch() for value in waited]
         loss = sum(one for one, _ in found)
@@ -154,10 +162,15 @@ def apart(strategy, variables):
 
 def _workers(name: str, pieces: dict[str, str], shards: bool, unsupported: Reason = empty_shares) -> Strategy:
     return Strategy(
-        name, "tensorflow", MODULES, (2, 3, 4), {"strategy_of": _MEET, "feed": FEED, **pieces},
-        imports=("import json", "import random", "import socket", "import time"), shards=shards,
+        name, "tensorflow", MODULES, (2, 3, 4), {"strategy_of": MEET, "feed": FEED, **pieces},
+        imports=WORKERS_IMPORT, shards=shards,
         unsupported=unsupported,
     )  # fmt: skip
+
+
+def _one_after_the_other(training: Training, world: int, noise: bool) -> Mapping[str, str]:
+    """Each worker's share moves the running statistics."""
+    return {"shards": ALONE["shards"].replace("SHARDS = 1", f"SHARDS = {world}").replace("True", "False")}
 
 
 STRATEGIES = (
@@ -169,6 +182,6 @@ STRATEGIES = (
             "summed": _SUMMED, "apart": _APART,
         },
         imports=("import random", "import re", "import socket"), one_process=True, apart=True,
-        unsupported=refuses("batch_norm", "workers would assign running statistics in any order"),
+        reference=_one_after_the_other, unsupported=empty_shares,
     ),
 )  # fmt: skip

@@ -74,6 +74,7 @@ def _grid(name: str, wrapped: str, schedule: str = "ScheduleGPipe") -> Strategy:
             "states": pipeline.STATES, "predict": pipeline.PREDICT, "module": pipeline.MODULE, "whole": WHOLE,
         },
         imports=(*pipeline.IMPORTS, DDP, FULLY, TENSOR, MESH), factor=f"(world // {STAGES})", shards=False,
+        policy="autocast",
         unsupported=first_reason(pipeline.plain, pipeline.layers_for(lambda world: STAGES), _enough),
     )  # fmt: skip
 

@@ -30,7 +30,10 @@ def stages(model, count):
     cuts = [number for number in found[1:] if number]
     chosen = [cuts[k * len(cuts) // (count - 1)] for k in range(count - 1)]
     whole = split_module(traced, model, lambda node: sum(cut <= nodes.index(node) for cut in chosen))
-    return [getattr(whole, f"submod_{number}") for number in range(count)]
+    found = [getattr(whole, f"submod_{number}") for number in range(count)]
+    for part in found:
+        part.forward = torch.autocast("cpu", torch.bfloat16, AUTOCAST)(part.forward)
+    return found
 '''
 _DISTRIBUTE = '''
 def distribute(model, rank, world):
@@ -187,7 +190,7 @@ def _pipeline(name: str, schedule: str, v_shaped: bool = False, stages: int = 1)
             "summed": SUMMED, "gathered": GATHERED, "gradients": GRADIENTS, "parameters": PARAMETERS,
             "states": STATES, "predict": PREDICT, "module": MODULE,
         },
-        imports=IMPORTS, shards=False,
+        imports=IMPORTS, shards=False, policy="autocast",
         unsupported=first_reason(plain, layers_for(lambda world: stages * world), _enough(stages)),
     )  # fmt: skip
 

@@ -126,6 +126,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         optimizer=_optimizer(training),
         pieces=[pieces[name].strip("\n") for name in pieces],
         resumed="resumed" in pieces,
+        stages="stages" in pieces,
         noise=noise,
     )
 

@@ -104,7 +104,7 @@ class Gym:
             arrays, rough = self.arrays(training), training.settings.dtype == "mixed"
             noise = Noise(
                 sharding.ROUGH_RUNS if rough else sharding.RUNS, PRECISION[training.settings.stored].unit,
-                PRECISION["bfloat16"].unit if rough else 0.0, lossy,
+                PRECISION[own.narrow if own else "bfloat16"].unit if rough else 0.0, lossy,
             )  # fmt: skip
             single, sent = alone(framework, shards), alone(framework, shards, sent=lossy > 0)
             if own and own.reference:

@@ -180,6 +180,14 @@ FAULTS = (
         "ranks have shards of other tables", "torchrec-rows", "tables", "            if own:",
         "            if own and not rank:", "embedding_bag",
     ),
+    StrategyFault(
+        "tables go through bfloat16 before they are quantised", "torchrec-quantised-int8", "predict",
+        "weight.copy_(bag.weight)", "weight.copy_(bag.weight.bfloat16())", "embedding_bag",
+    ),
+    StrategyFault(
+        "results of tables travel in eight bits", "torchrec-tables-float16", "tables",
+        "self.inner(bags).values()", "self.inner(bags).values().to(torch.float8_e4m3fn).float()", "embedding_bag",
+    ),
     # devices of one process
     StrategyFault(
         "mapped devices average", "jax-pmap", "gradient", 'jax.lax.psum((loss, found), "d")',
@@ -281,7 +289,19 @@ FAULTS = (
         "the optimiser begins anew in TensorFlow", "tf-resume-mirrored-one-device", "resumed",
         ", optimizer=subject.optimizer)", ")", "adam",
     ),
+    StrategyFault(
+        "workers begin the optimiser anew", "tf-resume-multi-worker", "resumed", ", optimizer=subject.optimizer)", ")",
+        "adam",
+    ),
     # meshes
+    StrategyFault(
+        "the mesh keeps running statistics of the step before", "tf-dtensor-data", "normalisation",
+        "kept * 0.9 + new * 0.1", "kept * 1.0", "batch_norm",
+    ),
+    StrategyFault(
+        "servers move running statistics once", "tf-parameter-server", "normalisation", "1, 0.9, 1e-5",
+        "1, 0.95, 1e-5", "batch_norm",
+    ),
     StrategyFault(
         "the mesh keeps the parameters that it began with", "tf-dtensor-data", "compile_step",
         "subject.spread[name].assign(weight(variable))", "pass",
@@ -340,6 +360,23 @@ FAULTS = (
         "the optimiser steps in bfloat16", "torch-ddp", "distribute", "optimizer_of(subject.parameters())",
         "(lambda o: (o.register_step_post_hook(lambda *_: [p.data.copy_(p.data.bfloat16()) "
         "for p in o.param_groups[0]['params']]), o)[1])(optimizer_of(subject.parameters()))", "mixed",
+    ),
+    StrategyFault(
+        "a stage steps in bfloat16", "torch-pipeline-gpipe", "distribute", "optimizer_of([p for",
+        "(lambda own: (lambda o: (o.register_step_post_hook(lambda *_: [p.data.copy_(p.data.bfloat16()) for p in own]),"
+        " o)[1])(optimizer_of(own)))([p for", "mixed",
+    ),
+    StrategyFault(
+        "JAX begins with parameters in bfloat16", "jax-data", "spread", "placed(value)",
+        "placed(jnp.asarray(value, 'bfloat16').astype(value.dtype))", "mixed",
+    ),
+    StrategyFault(
+        "variables are kept in bfloat16", "tf-mirrored-bfloat16", "update", _APPLIED,
+        f"{_APPLIED}\n    for v in subject.trained:\n        v.assign(tf.cast(tf.cast(v, 'bfloat16'), DTYPE))",
+    ),
+    StrategyFault(
+        "the optimiser gets scaled gradients", "tf-mirrored-float16", "update", "subject.optimizer.apply(",
+        "subject.optimizer.inner_optimizer.apply(",
     ),
     StrategyFault(
         "ranks that left are counted", "torch-ddp-join-left", "distribute", "initial_world_size=False",
