@@ -3,6 +3,7 @@ Figures of one run on one machine: compare the ratios, not the seconds."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from generators.graphs import MAX_NODES, SeededDraw, build_graph, seeded_case
+from generators.training import seeded_training
 from harness import hunt, known_issues, probe
 from harness.backends import TARGETS, select
 from harness.cli import KNOWN_ISSUES
@@ -25,6 +27,9 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.question import FORWARD
 from harness.questions.conversion import CONVERSION
+from harness.ranks import RankPools
+from harness.strategies import STRATEGIES
+from harness.training import gym as training_gym
 
 console = Console(width=None if sys.stdout.isatty() else 120)
 
@@ -114,6 +119,28 @@ def beside_tools(nodes: int, count: int) -> tuple[float, float]:
         return whole, inside
 
 
+TRAINED = (("torch-ddp", 2), ("torch-fully-shard", 2), ("tf-mirrored", 2), ("jax-data", 2))
+"""Strategies, and on how many ranks they train."""
+
+
+def training_cost(name: str, world: int, count: int) -> tuple[float, float, float]:
+    """Small training runs (at most 2 blocks) under a strategy: how many a second ranks that are there run, CPU
+    seconds of all ranks for one, and how many a second are judged, with the runs on one device that this takes. A first
+    one that starts the ranks is not counted."""
+    strategy = STRATEGIES[name]
+    drawn = (training_gym.suited(seeded_training(0, number, 2), strategy, world) for number in itertools.count())
+    runs = list(itertools.islice((run for run in drawn if strategy.refusal(run, world) is None), count + 1))
+    with RankPools() as pools:
+        gym = training_gym.Gym(pools)
+        gym.examine(runs[0], strategy, world)
+        started = time.monotonic()
+        for run in runs[1:]:
+            gym.returned(run, strategy, world)
+        ran, started = time.monotonic() - started, time.monotonic()
+        cpu = sum(gym.examine(run, strategy, world).cpu for run in runs[1:])
+        return count / ran, cpu / count, count / (time.monotonic() - started)
+
+
 def _children() -> float:
     """CPU seconds of all worker processes that are there, and of those that they have waited for."""
     return sum(sum(child.cpu_times()[:4]) for child in psutil.Process().children(recursive=True))
@@ -151,6 +178,15 @@ def main(
         f"{slow} graphs of 10 nodes on {', '.join(TOOLS)} and by {CONVERSION_ROUTE}: {whole / slow:.2f} CPU s each, "
         f"{whole / inside:.2f} times what the tools take alone"
     )
+
+    trained = Table(
+        "strategy", "ranks", "runs", "runs/s", "CPU s a run", "judged/s", box=box.SIMPLE_HEAD, title="Training"
+    )
+    for name, world in TRAINED:
+        if training_gym.available(STRATEGIES[name]) is None:
+            rate, cpu, judged = training_cost(name, world, slow)
+            trained.add_row(name, str(world), str(slow), f"{rate:.1f}", f"{cpu:.2f}", f"{judged:.2f}")
+    console.print(trained)
 
 
 if __name__ == "__main__":
