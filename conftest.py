@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from harness.cli import KNOWN_ISSUES
 from harness.findings import Store
 from harness.formats import RUNNERS
 from harness.formats.opening import FormatError, recognise
+from harness.globs import matching
 from harness.laboratory import Laboratory
 from harness.models.converting import DEPTH
 from harness.models.examine import Options, examine
@@ -35,7 +37,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--targets", default="*", metavar="GLOB", help="comma-separated globs of target names")
     group.addoption("--max-nodes", type=int, default=8, metavar="N", help="most nodes of a drawn graph")
     group.addoption("--replay", type=Path, metavar="FILE", help="run this stored case instead of drawn ones")
-    group.addoption("--model", metavar="PATH", help="a model of your own, for tests/test_model.py; default: digits")
+    group.addoption(
+        "--model",
+        metavar="PATH",
+        help="a model of your own, for tests/test_model.py, where --targets are globs of runners then; default: digits",
+    )
+    group.addoption("--inputs", type=Path, metavar="FILE|DIR", help="what --model is run on: .npz or images")
+    group.addoption("--labels", type=Path, metavar="FILE", help="names of the classes of --model")
+    group.addoption("--trust", action="store_true", help="open a --model that runs code of its own (pickle)")
     group.addoption("--findings", type=Path, default=Path("findings"), metavar="DIR", help="where findings go")
     group.addoption("--known-issues", type=Path, default=KNOWN_ISSUES, metavar="FILE", help="what is known already")
 
@@ -43,26 +52,49 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if not _option(config, "--hypothesis-profile"):
         profiles.choose()
+    given = _option(config, "--model")
     try:
-        select(_option(config, "--targets"))
+        if given:
+            matching(_runners(config), RUNNERS, "runner")
+        _chosen(config)
         known_issues.load(_option(config, "--known-issues"))
     except ValueError as error:
         raise pytest.UsageError(str(error)) from error
     if _option(config, "--max-nodes") < 1:
         raise pytest.UsageError("--max-nodes must be at least 1")
-    given = _option(config, "--model")
     if given and given != DIGITS and not NAME.fullmatch(given):
         try:
-            recognise(Path(given))
+            recognise(Path(given), _option(config, "--trust"))
         except FormatError as error:
             raise pytest.UsageError(f"--model: {error}") from error
+    for name in ("--inputs", "--labels", "--trust"):
+        if _option(config, name) and not given:
+            raise pytest.UsageError(f"{name} is of a --model")
     replay = _option(config, "--replay")
     if replay is not None and not replay.exists():
         raise pytest.UsageError(f"--replay: {replay} does not exist")
 
 
+def _chosen(config: pytest.Config) -> list[Target]:
+    """The targets of --targets. Beside --model its globs may be of runners instead, and choose no targets then."""
+    globs = _option(config, "--targets")
+    if _option(config, "--model"):
+        globs = ",".join(glob for glob in globs.split(",") if _any(glob, TARGETS) or not _any(glob, RUNNERS))
+    return select(globs) if globs else []
+
+
+def _runners(config: pytest.Config) -> str:
+    """Those of its globs that are of runners; all where none is, so that this is told."""
+    globs = _option(config, "--targets")
+    return ",".join(glob for glob in globs.split(",") if _any(glob, RUNNERS) or not _any(glob, TARGETS)) or globs
+
+
+def _any(glob: str, names: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, glob.strip()) for name in names)
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    chosen = [probe.probe(target) for target in select(_option(config, "--targets"))]
+    chosen = [probe.probe(target) for target in _chosen(config)]
     versions = probe.versions(list(TARGETS.values()))
     return [
         "versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()),
@@ -83,7 +115,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`target`, `swept`, `prompt` and `compiler` are parametrised over what --targets selects; what is off is skipped,
     with why. Sweeps leave slow targets to the nightly profile, and `prompt` the slowest ones."""
-    chosen = select(_option(metafunc.config, "--targets"))
+    chosen = _chosen(metafunc.config)
     nightly = profiles.nightly()
     if "swept" in metafunc.fixturenames:
         swept = [t for t in chosen if nightly or (t.stride == 1 and t.device == "cpu")]
@@ -149,9 +181,13 @@ def examined(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     out = tmp_path_factory.mktemp("model")
     try:
         if given or nightly:
-            return examine(Options(given or DIGITS, out, depth=DEPTH, iterations=4))[0]
+            config = request.config
+            what = _option(config, "--inputs"), None, _runners(config) if given else "*"
+            trust, labels = _option(config, "--trust"), _option(config, "--labels")
+            options = Options(given or DIGITS, out, *what, depth=DEPTH, iterations=4, trust=trust, labels=labels)
+            return examine(options).results
         few = "torch-exported,ort-*,onnx-reference"
-        return examine(Options(DIGITS, out, targets=few, depth=1, edges="torch-onnx"))[0]
+        return examine(Options(DIGITS, out, targets=few, depth=1, edges="torch-onnx")).results
     except FormatError as error:
         raise pytest.UsageError(str(error)) from error
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import numpy as np
 
@@ -54,7 +55,7 @@ class Job:
     """One program for the worker of one framework, which imports `modules` first. arrays: inputs and parameters
     by name; environment: whose interpreter runs it (`environments.py`; empty: the one that runs Dissent); foreign: it
     was written for another version, so that what its text names may not be there: an `Unsupported` that says so, and
-    no fault of the text."""
+    no fault of the text; reads, writes: files and folders of models that it opens, and may leave behind."""
 
     framework: str
     modules: tuple[str, ...]
@@ -62,6 +63,8 @@ class Job:
     arrays: Mapping[str, np.ndarray]
     environment: str = ""
     foreign: bool = False
+    reads: tuple[Path, ...] = ()
+    writes: tuple[Path, ...] = ()
 
     @property
     def worker(self) -> Key:
@@ -180,7 +183,7 @@ class Pool:
         self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
         self._workers: dict[Key, _Worker] = {}
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +22,24 @@ WIDE = 140
 KNOWN_ISSUES = Path(__file__).parent.parent / "known_issues.toml"
 Issues = Annotated[Path, typer.Option("--known-issues", metavar="FILE", help="What is known already.")]
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON, too.")]
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, once it is heeded: a command ends as after Ctrl-C, with what it has, and another exit status."""
+
+
+def heed_sigterm() -> None:
+    """Make of SIGTERM what Ctrl-C is."""
+
+    def end(*_: object) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, end)
+
+
+def status_of(stop: KeyboardInterrupt) -> int:
+    """The exit status of a command that was ended."""
+    return 143 if isinstance(stop, Terminated) else 130
 
 
 def print_wide(table: Table) -> None:

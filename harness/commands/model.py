@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from harness.files import replace_text
@@ -17,9 +17,20 @@ from harness.models import known, page, store
 from harness.models.converting import DEPTH
 from harness.models.examine import LIMITS, Options, examine
 from harness.models.inputs import shapes_of, span_of
-from harness.models.results import Results
+from harness.models.measuring import Run
+from harness.models.results import Results, Row
 from harness.pool import HarnessError
-from harness.terminal import Json, console, fail, print_counts, print_wide, write_json, write_text
+from harness.terminal import (
+    Json,
+    console,
+    fail,
+    heed_sigterm,
+    print_counts,
+    print_wide,
+    status_of,
+    write_json,
+    write_text,
+)
 
 
 def model(
@@ -56,6 +67,9 @@ def model(
     threads: Annotated[int, typer.Option(min=1, help="Threads of each framework's own pool.")] = 1,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one call or conversion may take.")] = 300.0,
     trust: Annotated[bool, typer.Option("--trust", help="Open files that run code of their own (pickle).")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Run all anew; else what is kept in DIR of the same is not run again.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where results and the page go; default: models/NAME.")
     ] = None,
@@ -76,32 +90,53 @@ def model(
         options = Options(
             path, folder, inputs, preprocess, target_globs, depth if conversions else 0, edges, runs, warm_up,
             iterations, layers, shapes_of(input_shapes or ()), span_of(val_range) if val_range else None, weights,
-            seed, trust, replace(LIMITS, seconds=timeout, threads=threads), labels, known_issues,
+            seed, trust, replace(LIMITS, seconds=timeout, threads=threads), labels, known_issues, again,
         )  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
+        heed_sigterm()
+        columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
         with Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task(path)
-            results, ran, sets = examine(options, lambda told: progress.update(task, description=told))
-        written = store.write(folder, results, ran, sets, trust)
+
+            def tell(told: str) -> None:
+                progress.update(task, description=told)
+                if not console.is_terminal:
+                    console.print(told, markup=False, highlight=False, soft_wrap=True)
+
+            def finished(run: Run, row: Row) -> None:
+                store.write_variant(folder, run, row)
+                told = " ".join(["  ", page.status_of(row), page.short(row.ratio), row.variant.name])
+                progress.console.print(told, markup=False, highlight=False, soft_wrap=True)
+
+            found = examine(options, tell, finished)
+        results = found.results
+        written = store.write(folder, results, found.runs, found.sets, trust)
         replace_text(folder / "report.html", page.render(results))
         if save_inputs:
-            np.savez(save_inputs, allow_pickle=False, **store.saved(sets, results.inputs))
+            np.savez(save_inputs, allow_pickle=False, **store.saved(found.sets, results.inputs))
         if save_outputs:
-            np.savez(save_outputs, allow_pickle=False, **store.outputs_of(ran))
+            np.savez(save_outputs, allow_pickle=False, **store.outputs_of(found.runs))
     except (FormatError, ValueError, HarnessError) as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot write {error.filename or folder}: {error.strerror}") from error
-    except KeyboardInterrupt:
-        console.print("interrupted; nothing is judged before all variants have run", style="yellow")
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt as stop:
+        told = f"interrupted before any variant had run; what was done is kept in {folder}: the same command goes on"
+        console.print(told, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(status_of(stop)) from None
     show(results)
     for line in written:
         console.print(f"reproducer of {line}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{folder}/report.html, results.json, pairs.csv", highlight=False, soft_wrap=True)
     write_json(json_file, store.to_json(results))
     write_text(csv_file, store.csv_of(results))
+    if found.found:
+        told = f"{found.found} of {found.found + found.made} programs had run before; --again runs them anew"
+        console.print(told, style="dim", markup=False, highlight=False)
+    if found.stop:
+        told = f"interrupted; all that was done is kept in {folder}: the same command goes on"
+        console.print(told, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(status_of(found.stop))
     if results.unexplained:
         raise typer.Exit(1)
 

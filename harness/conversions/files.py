@@ -33,7 +33,8 @@ def convert(pool: Pool, edge: Edge, source: Path, target: Path, trust: bool = Fa
     if reason:
         return reason
     text = program(edge, source, target, trust)
-    outcome = pool.run([Job(edge.name, edge.modules, text, {}, edge.environment)])[0]
+    job = Job(edge.name, edge.modules, text, {}, edge.environment, reads=(source,), writes=(target,))
+    (outcome,) = pool.run([job])
     pool.fresh(edge.name, edge.environment)  # each has frameworks in memory that no other needs
     if isinstance(outcome, Value):
         return None if target.exists() else "it wrote nothing"

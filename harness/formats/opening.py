@@ -106,7 +106,7 @@ def signature(pool: Pool, runner: Runner, path: Path, trust: bool = False) -> Si
     """What the model takes and returns, as the runner that opens it says. Raises FormatError with the runner's first
     line where it does not open."""
     text = program(runner, path, [], trust).split("\n\ndef load(")[0] + _SIGNATURE
-    outcome = pool.run([Job(runner.framework, runner.modules, text, {})], confirm=False)[0]
+    outcome = pool.run([Job(runner.framework, runner.modules, text, {}, reads=(path,))], confirm=False)[0]
     if not isinstance(outcome, Value):
         raise FormatError(f"{path} does not open with {runner.name}: {why_not(outcome)}")
     sides = json.loads(np.asarray(outcome.outputs[0]).tobytes().decode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.formats import runners_of
@@ -12,9 +12,10 @@ from harness.formats.opening import FormatError, Signature, recognise, signature
 from harness.models import factories, inputs, known, reference
 from harness.models.converting import convert_all, variants_of
 from harness.models.inputs import PREPROCESSING, Sets
+from harness.models.kept import KeptPool
 from harness.models.localising import Layers, can, layers_of
-from harness.models.measuring import Run, measure
-from harness.models.results import Results, assemble
+from harness.models.measuring import Run, once, time
+from harness.models.results import Results, Row, assemble, row_of
 from harness.models.variants import ModelFile, Variant
 from harness.pool import Limits, Pool
 from harness.worker import versions_of
@@ -27,8 +28,8 @@ LIMITS = Limits(seconds=300.0, memory=24 << 30, recycle=6 << 30)
 class Options:
     """path: a file or folder, `module:function`, or digits; out: where files that are made go; inputs: an .npz file or
     a folder of images; depth: most conversions one after the other, 0 for none; edges: globs of their names; shapes,
-    span: what inputs are drawn by; labels: a file with names of classes; known: one with known issues; the others as
-    the command says."""
+    span: what inputs are drawn by; labels: a file with names of classes; known: one with known issues; again: nothing
+    that is kept of earlier runs counts; the others as the command says."""
 
     path: str
     out: Path
@@ -49,13 +50,49 @@ class Options:
     limits: Limits = LIMITS
     labels: Path | None = None
     known: Path = known.FILE
+    again: bool = False
 
 
-def examine(options: Options, progress: Callable[[str], None] = lambda told: None) -> tuple[Results, list[Run], Sets]:
-    """All of it. Raises FormatError, ValueError and HarnessError, each with one line."""
+@dataclass
+class Examined:
+    """results; runs: in the order of their rows; sets: what they were run on; found, made: so many programs had run
+    before, and had not; stop: what ended the command early."""
+
+    results: Results
+    runs: list[Run]
+    sets: Sets
+    found: int = 0
+    made: int = 0
+    stop: KeyboardInterrupt | None = None
+
+
+@dataclass
+class _Course:
+    """How far it has come."""
+
+    runs: list[Run] = field(default_factory=list)
+    rounds: int = 0
+    stop: KeyboardInterrupt | None = None
+
+    def told(self, options: Options, variants: Sequence[Variant]) -> str:
+        """What an interruption left out."""
+        if self.stop is None:
+            return ""
+        left = f"{len(self.runs)} of {len(variants)} variants and {self.rounds} of {options.rounds} rounds were run"
+        return f"Interrupted: {left}; layers were not looked at."
+
+
+def examine(
+    options: Options,
+    progress: Callable[[str], None] = lambda told: None,
+    finished: Callable[[Run, Row], None] = lambda run, row: None,
+) -> Examined:
+    """All of it; what was done before for the same options is not done again. progress: told what is under way;
+    finished: given each variant when it has run. An interruption ends it with what there is; one that comes before any
+    variant has run is raised again. Raises FormatError, ValueError, OSError and HarnessError, each with one line."""
     issues = known.load(options.known)
     labels = inputs.labels_of(options.labels) if options.labels else ()
-    with Pool(options.limits) as pool:
+    with KeptPool(options.limits, folder=options.out / "kept", again=options.again) as pool:
         progress(f"opening {options.path}")
         given, own = _given(pool, options)
         runner = next((r for r in runners_of(given.format) if not unavailable(r)), None)
@@ -81,15 +118,28 @@ def examine(options: Options, progress: Callable[[str], None] = lambda told: Non
         right, derived = next(found)
         if right and not derived.sound:  # another converter may make another function of it
             right, derived = next((pair for pair in found if pair[1].sound), (right, derived))
-        runs = measure(
-            pool, variants, told, sets, options.rounds, options.seed, options.warm_up, options.trust, progress
-        )
+        course = _Course()
+        try:
+            for run in once(pool, variants, told, sets, options.trust, progress):
+                course.runs.append(run)
+                finished(run, row_of(run, derived.expected))
+            extent = options.rounds, options.seed, options.warm_up, options.trust
+            for number in time(pool, course.runs, told, sets, *extent, progress):
+                course.rounds = number
+        except KeyboardInterrupt as stop:
+            if not course.runs:
+                raise
+            course.stop = stop
         results = assemble(
-            given, told.inputs, told.outputs, derived, runs, [*refusals, *absent], options.seed, options.rounds,
+            given, told.inputs, told.outputs, derived, course.runs, [*refusals, *absent], options.seed, course.rounds,
             versions(variants), truth,
         )  # fmt: skip
-        layers = _layers(pool, options, results, right, sets, progress)
-    return known.explained(replace(results, layers=layers, labels=labels), issues), runs, sets
+        try:
+            layers = () if course.stop else _layers(pool, options, results, right, sets, progress)
+        except KeyboardInterrupt as stop:
+            layers, course.stop = (), stop
+        results = replace(results, layers=layers, labels=labels, unfinished=course.told(options, variants))
+        return Examined(known.explained(results, issues), course.runs, sets, pool.found, pool.made, course.stop)
 
 
 def _layers(

@@ -162,7 +162,15 @@ def make(
     pool: Pool, name: str, stem: Path, seed: int, shapes: Sequence[Sequence[int]] = (), weights: Path | None = None
 ) -> Made:
     """Run the factory in a worker and save what it makes. Raises FormatError with its first line where that fails."""
-    outcome = pool.run([Job("factory", (), program(name, stem, seed, shapes, weights), {})], confirm=False)[0]
+    package = Path.cwd() / name.partition(":")[0].partition(".")[0]
+    code = (
+        *sorted(Path.cwd().glob("*.py")),
+        *sorted(package.rglob("*.py")),
+    )  # it may be made of these
+    reads = (*code, weights) if weights else code
+    writes = tuple(stem.with_name(stem.name + suffix) for suffix in (".keras", ".pt2", ".onnx"))
+    job = Job("factory", (), program(name, stem, seed, shapes, weights), {}, reads=reads, writes=writes)
+    (outcome,) = pool.run([job], confirm=False)
     pool.fresh("factory")  # what it imported and set is not carried on
     if not isinstance(outcome, Value):
         raise FormatError(f"{name} makes no model: {why_not(outcome)}")

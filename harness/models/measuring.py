@@ -5,9 +5,10 @@ variants have run since, and one that is."""
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -63,15 +64,18 @@ class Run:
         return all(isinstance(outcome, Value) for outcome in self.outcomes)
 
 
-def job_of(variant: Variant, ports: Signature, arrays: Sequence[np.ndarray], warm_up: int, trust: bool) -> Job:
+def job_of(
+    variant: Variant, ports: Signature, arrays: Sequence[np.ndarray], warm_up: int, trust: bool, turn: str = ""
+) -> Job:
     """One call of a variant. ports: of the model as it was given, in whose order arrays are and results come back; the
-    first array that comes back is the time that it took."""
+    first array that comes back is the time that it took; turn: which of several calls it is, so that none stands for
+    another."""
     runner, path = variant.runner, variant.file.path
     names, outputs = ([port.name for port in side] for side in (ports.inputs, ports.outputs))
     opened = program(runner, path, names, trust).rpartition("\ndef load(")[0]
     settings = f"RETURNED = {outputs!r}\nKEY = {runner.name + ' ' + str(path)!r}\nWARM_UP = {warm_up}\n"
-    text = f"{opened}{settings}{ORDERED}\n{_LOAD}"
-    return Job(runner.framework, runner.modules, text, dict(zip(names, arrays, strict=True)))
+    text = f"{opened}{settings}TURN = {turn!r}\n{ORDERED}\n{_LOAD}"
+    return Job(runner.framework, runner.modules, text, dict(zip(names, arrays, strict=True)), reads=(path,))
 
 
 def _told(variant: Variant, outcome: Outcome) -> Outcome:
@@ -86,9 +90,27 @@ def _told(variant: Variant, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def measure(
+def once(
     pool: Pool,
     variants: Sequence[Variant],
+    ports: Signature,
+    sets: Sets,
+    trust: bool = False,
+    progress: Callable[[str], None] = lambda name: None,
+) -> Iterator[Run]:
+    """Each variant as soon as it has run once on each set."""
+    for number, variant in enumerate(variants):
+        progress(f"{number + 1} of {len(variants)} variants: {variant.name}")
+        run = Run(variant)
+        for arrays in sets:
+            (outcome,) = pool.run([job_of(variant, ports, arrays, 0, trust)])
+            run.outcomes.append(_told(variant, outcome))
+        yield run
+
+
+def time(
+    pool: Pool,
+    runs: Sequence[Run],
     ports: Signature,
     sets: Sets,
     rounds: int,
@@ -96,23 +118,22 @@ def measure(
     warm_up: int = 1,
     trust: bool = False,
     progress: Callable[[str], None] = lambda name: None,
-) -> list[Run]:
-    """Run all variants; those that fail on a set are left out of the rounds. In each round the order is drawn anew."""
-    runs = [Run(variant) for variant in variants]
-    for run in runs:
-        progress(run.variant.name)
-        for arrays in sets:
-            (outcome,) = pool.run([job_of(run.variant, ports, arrays, 0, trust)])
-            run.outcomes.append(_told(run.variant, outcome))
+) -> Iterator[int]:
+    """Rounds, one after the other, of all variants that returned something for every set; in each the order is drawn
+    anew. A round that is not ended leaves nothing."""
     draw = random.Random(seed)
+    among = hashlib.sha256("\n".join(run.variant.name for run in runs if run.complete).encode()).hexdigest()[:16]
     for number in range(rounds):
         timed = [run for run in runs if run.complete and run.stopped is None]
-        for run in draw.sample(timed, len(timed)):
-            progress(f"round {number + 1} of {rounds}: {run.variant.name}")
-            (outcome,) = pool.run([job_of(run.variant, ports, sets[0], warm_up, trust)])
+        order, found = draw.sample(timed, len(timed)), []
+        progress(f"round {number + 1} of {rounds}: {len(order)} variants")
+        for run in order:
+            turn = f"round {number} of {seed} of {among}"  # timed beside others a variant is another one
+            found += pool.run([job_of(run.variant, ports, sets[0], warm_up, trust, turn)])
+        for run, outcome in zip(order, found, strict=True):
             if isinstance(outcome, Value):
                 run.seconds.append(float(outcome.outputs[0]))
                 run.repeats.append(outcome.outputs[1:])
             else:
                 run.stopped = outcome
-    return runs
+        yield number + 1

@@ -134,6 +134,7 @@ def derive(
             ("onnx",),
             monte_carlo_program(file, names, seed + number),
             dict(zip(names, arrays, strict=True)),
+            reads=(file,),
         )
         for number, arrays in enumerate(sets)
     ]
@@ -195,7 +196,7 @@ def _own(
     text, modules = _WIDE[format_]
     settings = f"import numpy as np\n\nPATH = {str(path.resolve())!r}\nTRUST = {trust!r}\n"
     program = f"{settings}INPUTS = {list(names)!r}\nPARAMETERS = []\n{text}"
-    jobs = [Job("float64", modules, program, dict(zip(names, arrays, strict=True))) for arrays in sets]
+    jobs = [Job("float64", modules, program, dict(zip(names, arrays, strict=True)), reads=(path,)) for arrays in sets]
     found = pool.run(jobs, confirm=False)
     pool.fresh("float64")
     missing = next((one for one in found if not isinstance(one, Value)), None)

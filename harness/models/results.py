@@ -76,9 +76,10 @@ class Results:
     """Everything that is shown of a model. measured: name of the output that agreement is about; decided: share of its
     samples whose first class noise cannot change (None: no reference, or no scores); pairs: each with each,
     the reference among them; layers: of variants whose layers were looked at; expected: of each set of inputs (None:
-    nothing is derived); labels: names of classes (none: not given); firsts: the class with the greatest score of each
-    sample, by variant, of those that have scores; truth: the right ones (None: not given); difference: the test of all
-    times (None: fewer than two variants were timed)."""
+    nothing is derived); unfinished: what was not done, where the command was ended early; labels: names of classes
+    (none: not given); firsts: the class with the greatest score of each sample, by variant, of those that have scores;
+    truth: the right ones (None: not given); difference: the test of all times (None: fewer than two variants were
+    timed)."""
 
     model: ModelFile
     seed: int
@@ -94,6 +95,7 @@ class Results:
     pairs: Mapping[tuple[str, str], Agreement | Failure]
     layers: tuple[Layers, ...] = field(default=(), kw_only=True)
     expected: tuple[Expected, ...] | None = field(default=None, kw_only=True)
+    unfinished: str = field(default="", kw_only=True)
     labels: tuple[str, ...] = field(default=(), kw_only=True)
     firsts: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
     truth: np.ndarray | None = field(default=None, kw_only=True)
@@ -113,7 +115,11 @@ class Results:
 
     @property
     def headline(self) -> str:
-        """The verdict in one sentence."""
+        """The verdict in one sentence, and what it leaves out."""
+        return f"{self._verdict} {self.unfinished}".rstrip()
+
+    @property
+    def _verdict(self) -> str:
         judged = [row for row in self.rows if row.status != "not judged"]
         if not judged:
             return f"No verdict: nothing is derived for this model, only agreement of {len(self.rows)} variants shown."
@@ -152,7 +158,7 @@ def assemble(
         whole = {REFERENCE: np.concatenate([np.atleast_1d(e.values[place].value) for e in reference.expected]), **whole}
         allowed = np.concatenate([np.atleast_1d(e.values[place].error) for e in reference.expected])
     regressions, level = _regressions(runs, seed)
-    rows = tuple(_row(run, reference.expected, runs[0], seed, level) for run in runs)
+    rows = tuple(row_of(run, reference.expected, runs[0], seed, level) for run in runs)
     scores = {name: y for name, y in whole.items() if y is not None and y.ndim == 2 and y.shape[1] > 1}
     if truth is not None:
         several = {len(y) for y in scores.values()} - {len(truth)}
@@ -207,7 +213,15 @@ def _joined(run: Run, place: int) -> np.ndarray | None:
     return np.concatenate([np.atleast_1d(array) for array in found])
 
 
-def _row(run: Run, expected: tuple[Expected, ...] | None, base: Run, seed: int, level: float) -> Row:
+def row_of(
+    run: Run,
+    expected: tuple[Expected, ...] | None,
+    base: Run | None = None,
+    seed: int = 0,
+    level: float = timing.LEVEL,
+) -> Row:
+    """What came of a variant. base: that its time is a ratio to (None: itself)."""
+    base = base or run
     row = Row(run.variant, "not judged")
     if expected:
         verdicts = [verdict.judge(e, o) for e, o in zip(expected, run.outcomes, strict=True)]

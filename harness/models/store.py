@@ -40,25 +40,32 @@ def write(folder: Path, results: Results, runs: Sequence[Run], sets: Sets, trust
     if all(len({one[place].shape for one in sets}) == 1 for place in range(len(sets[0]))):
         np.savez(folder / "inputs.npz", allow_pickle=False, **saved(sets, results.inputs))
     for run, row in zip(runs, results.rows, strict=True):
-        place = place_of(folder, run.variant)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        arrays = {
-            f"set{number}.output{index}": array
-            for number, outcome in enumerate(run.outcomes)
-            if isinstance(outcome, Value)
-            for index, array in enumerate(outcome.outputs)
-        }
-        error = place.with_name(place.name + ".error.txt")
-        error.unlink(missing_ok=True)
-        if arrays:
-            np.savez(place.with_name(place.name + ".npz"), allow_pickle=False, **arrays)
-        _write(place.with_name(place.name + ".json"), {**row_json(row), "seconds_of_rounds": run.seconds})
+        place = write_variant(folder, run, row)
         if row.deviates:
-            error.write_text(f"{run.variant.name}: {row.status}\n{row.message}\n", encoding="utf-8")
             told.append(f"{run.variant.name}: {reproducing.write(folder, place, results, run, row, sets, trust)}")
     _write(folder / "results.json", to_json(results))
     (folder / "pairs.csv").write_text(csv_of(results), encoding="utf-8")
     return told + _culprits(folder, results, sets)
+
+
+def write_variant(folder: Path, run: Run, row: Row) -> Path:
+    """What a variant returned, how long it took and what is wrong with it; where that is. Raises OSError."""
+    place = place_of(folder, run.variant)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    arrays = {
+        f"set{number}.output{index}": array
+        for number, outcome in enumerate(run.outcomes)
+        if isinstance(outcome, Value)
+        for index, array in enumerate(outcome.outputs)
+    }
+    error = place.with_name(place.name + ".error.txt")
+    error.unlink(missing_ok=True)
+    if arrays:
+        np.savez(place.with_name(place.name + ".npz"), allow_pickle=False, **arrays)
+    _write(place.with_name(place.name + ".json"), {**row_json(row), "seconds_of_rounds": run.seconds})
+    if row.deviates:
+        error.write_text(f"{run.variant.name}: {row.status}\n{row.message}\n", encoding="utf-8")
+    return place
 
 
 def _culprits(folder: Path, results: Results, sets: Sets) -> list[str]:
@@ -127,6 +134,7 @@ def to_json(results: Results) -> dict[str, Any]:
         "sets": results.sets,
         "rounds": results.rounds,
         "headline": results.headline,
+        "unfinished": results.unfinished,
         "reference": {"how": results.how, "doubt": results.doubt},
         "measured": results.measured,
         "decided": results.decided,

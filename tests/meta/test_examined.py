@@ -207,3 +207,25 @@ def test_a_pickled_module_is_refused_unless_it_is_trusted(tmp_path: Path) -> Non
     status, told = command(*few, "--trust")
     assert status == 0, told
     assert "No verdict: nothing is derived for this model" in told
+    asked = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "tests/test_model.py",
+        "--model",
+        str(tmp_path / "net.pt"),
+        "-p",
+        "no:cacheprovider",
+    ]
+    given = ["--inputs", str(tmp_path / "x.npz"), "--targets", "torch-pickled", "-rA"]
+    done = subprocess.run([*asked, *given, "--trust"], capture_output=True, text=True, check=False)
+    assert "PASSED tests/test_model.py::test_runner[torch-pickled]" in done.stdout
+    assert "SKIPPED" in done.stdout  # the other runners were not asked
+    for wrong, why in (
+        ([], "refused unless it is trusted (--trust)"),
+        (["--trust", "--targets", "odd-*"], "no runner matches 'odd-*'"),
+        (["--trust", "--labels", "nowhere.txt"], "cannot read nowhere.txt"),
+    ):
+        done = subprocess.run([*asked, *given, *wrong], capture_output=True, text=True, check=False)
+        assert done.returncode != 0
+        assert why in done.stdout + done.stderr

@@ -18,7 +18,7 @@ from harness.formats.opening import Port, Signature
 from harness.models import onnx_noise_helpers as noisy
 from harness.models.inputs import drawn
 from harness.models.localising import layers_of
-from harness.models.measuring import measure
+from harness.models.measuring import once
 from harness.models.reference import Reference, derive
 from harness.models.results import assemble
 from harness.models.variants import ModelFile, Variant
@@ -60,7 +60,7 @@ def verdicts(pool: Pool, network: str, faults: list[str], folder: Path) -> tuple
         files[fault] = folder / f"{network} {fault}.onnx"
         onnx.save(model, files[fault])
     variants = [Variant(ModelFile(path, "onnx"), RUNNERS.get(name, RUNNERS["ort-all"])) for name, path in files.items()]
-    runs = measure(pool, variants, Signature(tuple(inputs), tuple(outputs)), sets, 0, 0)
+    runs = list(once(pool, variants, Signature(tuple(inputs), tuple(outputs)), sets))
     return reference, {
         name: judge(reference.expected[0], run.outcomes[0]) for name, run in zip(files, runs, strict=True)
     }

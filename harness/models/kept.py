@@ -1,0 +1,117 @@
+"""Outcomes of programs in a folder, by all that they depend on, so that a long command goes on where it was ended."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sysconfig
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+
+from harness import environments
+from harness.pool import Job, Pool
+from harness.worker import read_message, write_message
+from oracles.outcome import Crash, Outcome, Rejected, Timeout, Value
+
+KINDS = {kind.__name__: kind for kind in (Value, Rejected, Crash, Timeout)}
+LARGEST = 256 << 20
+"""Bytes of arrays beyond which an outcome is not kept: the values of all layers are made again."""
+
+
+@dataclass
+class KeptPool(Pool):
+    """A pool that runs no program twice. What makes a program another one: its text, its arrays, the bytes of the files
+    that it reads, the threads that it is given, and all that is installed where it runs. A file that it writes has to
+    be there still, as it was; what took too long is tried again where it is given more time. folder: where outcomes
+    are; found, made: how many were taken from there, and added; again: do not look, only add."""
+
+    folder: Path = Path("kept")
+    again: bool = False
+    found: int = 0
+    made: int = 0
+    _digests: dict[tuple[Path, int, int], str] = field(default_factory=dict)
+
+    def run(self, jobs: Iterable[Job], confirm: bool = True) -> list[Outcome]:
+        """As the pool does, one after the other. Raises OSError where an outcome cannot be written, too."""
+        outcomes = []
+        for job in jobs:
+            place = self.folder / self._key(job)
+            outcome = None if self.again else self._read(place)
+            if outcome is None:
+                (outcome,) = super().run([job], confirm)
+                self._write(place, job, outcome)
+                self.made += 1
+            else:
+                self.found += 1
+            outcomes.append(outcome)
+        return outcomes
+
+    def _key(self, job: Job) -> str:
+        told = [
+            job.framework,
+            job.environment,
+            job.modules,
+            job.program,
+            self.limits.threads,
+            installed(job.environment),
+        ]
+        digest = hashlib.sha256(json.dumps([*told, [self._digest(path) for path in job.reads]]).encode())
+        for name, array in job.arrays.items():
+            digest.update(f"{name} {array.dtype} {array.shape}".encode())
+            digest.update(array.tobytes())
+        return digest.hexdigest()[:32]
+
+    def _digest(self, path: Path) -> str:
+        """Of a file with what formats keep beside it, or of all files of a folder; empty where it is not there."""
+        if path.is_dir():
+            files = sorted(one for one in path.rglob("*") if one.is_file())
+        else:
+            beside = (path.with_suffix(".bin"), path.with_suffix(".json"), path.with_name(path.name + ".data"))
+            files = [one for one in dict.fromkeys((path, *beside)) if one.is_file()]
+        return hashlib.sha256("".join(map(self._bytes, files)).encode()).hexdigest() if files else ""
+
+    def _bytes(self, path: Path) -> str:
+        about = path.stat()
+        key = path, about.st_mtime_ns, about.st_size
+        if key not in self._digests:
+            with path.open("rb") as file:
+                self._digests[key] = hashlib.file_digest(file, "sha256").hexdigest()
+        return f"{path.name} {self._digests[key]}\n"
+
+    def _read(self, place: Path) -> Outcome | None:
+        """What is kept of a program; None where that is nothing, or nothing any more."""
+        try:
+            with place.open("rb") as file:
+                header, arrays = read_message(file)
+        except (FileNotFoundError, EOFError):  # the latter: it was cut short
+            return None
+        if any(self._digest(Path(path)) != digest for path, digest in header["written"].items()):
+            return None
+        told, kind = header["told"], KINDS[header["kind"]]
+        outcome = Value(tuple(arrays.values()), **told) if kind is Value else kind(**told)
+        return None if isinstance(outcome, Timeout) and outcome.seconds < self.limits.seconds else outcome
+
+    def _write(self, place: Path, job: Job, outcome: Outcome) -> None:
+        arrays = {str(i): array for i, array in enumerate(outcome.outputs)} if isinstance(outcome, Value) else {}
+        if type(outcome).__name__ not in KINDS or sum(array.nbytes for array in arrays.values()) > LARGEST:
+            return
+        told = {"cpu": outcome.cpu} if isinstance(outcome, Value) else asdict(outcome)
+        written = {str(path): self._digest(path) for path in job.writes if path.exists()}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        scratch = place.with_name(f"{place.name}.tmp")
+        with scratch.open("wb") as file:
+            write_message(file, {"kind": type(outcome).__name__, "told": told, "written": written}, arrays)
+        scratch.replace(place)
+
+
+@cache
+def installed(environment: str = "") -> str:
+    """A digest of the names and versions of all distributions where programs of an environment run."""
+    if environment:
+        folders = list(environments.named(environment).folder.glob("lib/python*/site-packages"))
+    else:
+        folders = [Path(sysconfig.get_paths()[kind]) for kind in ("purelib", "platlib")]
+    names = sorted({one.name for folder in folders for one in folder.glob("*.dist-info")})
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
