@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -36,7 +34,18 @@ from harness.pool import HarnessError, Limits, Pool
 from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
 from harness.record import seed_of
-from harness.terminal import KNOWN_ISSUES, Issues, Json, console, fail, named, seconds_of, write_json
+from harness.terminal import (
+    KNOWN_ISSUES,
+    Issues,
+    Json,
+    console,
+    fail,
+    heed_sigterm,
+    named,
+    seconds_of,
+    status_of,
+    write_json,
+)
 from harness.view import coverage_table, hunt_table, replay_lines
 
 app = typer.Typer(
@@ -218,19 +227,19 @@ def hunt(
     console.print(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}", highlight=False)
     started = time.monotonic()
     latest = hunting.Tally()
-    interrupted = False
+    code = 0
 
     def progress(tally: hunting.Tally) -> None:
         nonlocal latest
         latest = tally
         live.update(hunt_table(options, tally, time.monotonic() - started))
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    heed_sigterm()
     with Live(console=console, refresh_per_second=4, transient=True) as live:
         try:
             latest = hunting.run(options, progress)
-        except KeyboardInterrupt:
-            interrupted = True
+        except KeyboardInterrupt as stop:
+            code = status_of(stop)
         except OSError as error:
             raise fail(f"{error.filename or findings}: {error.strerror}") from error
         except (HarnessError, RuntimeError) as error:
@@ -240,9 +249,9 @@ def hunt(
     for finding in latest.findings.values():
         console.print(f"{finding.fingerprint}  {finding.path}", markup=False, highlight=False, soft_wrap=True)
     write_json(json_file, hunting.to_json(options, latest, elapsed))
-    if interrupted:
+    if code:
         console.print("interrupted; everything found so far is kept", style="yellow")
-        raise typer.Exit(130)
+        raise typer.Exit(code)
     if strict and latest.findings:
         raise typer.Exit(1)
 

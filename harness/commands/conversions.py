@@ -39,9 +39,11 @@ from harness.terminal import (
     Json,
     console,
     fail,
+    heed_sigterm,
     named,
     print_wide,
     seconds_of,
+    status_of,
     write_json,
     write_text,
 )
@@ -96,6 +98,7 @@ def conversions(
     console.print(
         f"{len(plan)} passages over {len(here)} edges, seed {seed}; {len(plan) - len(left)} done", highlight=False
     )
+    heed_sigterm()
     started, failure, code = time.monotonic(), None, 0
     with Pool(Limits(seconds=timeout)) as pool, Live(console=console, transient=True, refresh_per_second=1) as live:
         lab = Laboratory(pool, CONVERSION)
@@ -122,8 +125,8 @@ def conversions(
                     error.add_note(f"case {number} of seed {seed} by {route.name}")
                     raise
                 live.update(table_of(rows_of(kept.runs)))
-        except KeyboardInterrupt:
-            code = 130
+        except KeyboardInterrupt as stop:
+            code = status_of(stop)
         except HarnessError as error:
             failure = ", ".join([str(error), *getattr(error, "__notes__", ())])
         except OSError as error:

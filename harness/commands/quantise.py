@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -32,10 +30,12 @@ from harness.terminal import (
     Json,
     console,
     fail,
+    heed_sigterm,
     named,
     print_counts,
     print_wide,
     seconds_of,
+    status_of,
     write_json,
 )
 
@@ -69,7 +69,7 @@ def quantise(
     seed = seed_of(seed)
     console.print(f"quantising in {len(paths)} ways, seed {seed}", highlight=False)
     tally, failure, code = Tally(), None, 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    heed_sigterm()
     started = time.monotonic()
     with Pool(Limits(seconds=timeout)) as pool, Live(console=console, transient=True, refresh_per_second=2) as live:
         store = Store(findings, timeout)
@@ -82,8 +82,8 @@ def quantise(
                 live.update(table_of(tally))
                 if time.monotonic() - started >= duration:
                     break
-        except KeyboardInterrupt:
-            code = 130
+        except KeyboardInterrupt as stop:
+            code = status_of(stop)
         except HarnessError as error:
             failure = str(error)
         except OSError as error:

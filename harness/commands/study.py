@@ -26,7 +26,7 @@ from harness.studies.distribution import Study, run_case
 from harness.studies.report import STATES, csv_of, lines, page, state_of
 from harness.studies.settings import PRESETS
 from harness.studies.store import Result, Store, StoreError
-from harness.terminal import console, fail, print_counts, print_wide, seconds_of
+from harness.terminal import console, fail, heed_sigterm, print_counts, print_wide, seconds_of, status_of
 from harness.training.findings import investigate, text_of
 from harness.training.gym import Gym, Judgement
 from harness.worker import versions_of
@@ -86,6 +86,7 @@ def distribution(
     failure, code = None, 0
     deviations: dict[tuple[str, str, str], str] = {}
     started = time.monotonic()
+    heed_sigterm()
     with RankPools(RankLimits(seconds=timeout)) as pools, Progress(console=console, transient=True) as progress:
         gym, task = Gym(pools, known, study_arrays), progress.add_task(preset, total=len(todo))
 
@@ -103,8 +104,8 @@ def distribution(
                     break
                 store.add(run_case(gym, plan, case, keep if minimise else None))
                 progress.advance(task)
-        except KeyboardInterrupt:
-            code = 130
+        except KeyboardInterrupt as stop:
+            code = status_of(stop)
         except (HarnessError, StoreError) as error:
             failure = str(error)
         except OSError as error:

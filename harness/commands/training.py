@@ -23,7 +23,19 @@ from harness.record import Record, RecordError, seed_of
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
 from harness.strategies.known import load
-from harness.terminal import Json, console, fail, named, print_counts, print_wide, seconds_of, write_json, write_text
+from harness.terminal import (
+    Json,
+    console,
+    fail,
+    heed_sigterm,
+    named,
+    print_counts,
+    print_wide,
+    seconds_of,
+    status_of,
+    write_json,
+    write_text,
+)
 from harness.training.findings import investigate, text_of
 from harness.training.gym import Gym, available, in_dtype, suited
 from harness.training.table import (
@@ -111,6 +123,7 @@ def train(
     started, before = time.monotonic(), len(kept.runs)
     failure: str | None = None
     code = 0
+    heed_sigterm()
     with RankPools(RankLimits(seconds=timeout)) as pools, Live(console=console, transient=True) as live:
         gym = Gym(pools, known)
         try:
@@ -129,8 +142,8 @@ def train(
                 kept.add(run_of(cell, number, judgement))
                 rows.setdefault(cell, Row()).add(kept.runs[-1])
                 live.update(table_of({cell: row for cell, row in rows.items() if row.outcomes}))
-        except KeyboardInterrupt:
-            code = 130
+        except KeyboardInterrupt as stop:
+            code = status_of(stop)
         except HarnessError as error:
             failure = str(error)
         except OSError as error:

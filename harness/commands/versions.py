@@ -21,7 +21,18 @@ from harness.pool import HarnessError, Limits
 from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
 from harness.record import seed_of
-from harness.terminal import KNOWN_ISSUES, Issues, Json, console, fail, named, print_wide, write_json
+from harness.terminal import (
+    KNOWN_ISSUES,
+    Issues,
+    Json,
+    console,
+    fail,
+    heed_sigterm,
+    named,
+    print_wide,
+    status_of,
+    write_json,
+)
 from harness.versions import STATES, Options, Pair, Rows
 
 
@@ -57,7 +68,8 @@ def versions(
     for said in dict.fromkeys(pair.named for pair in pairs):
         console.print(f"{said}, {cases} cases, seed {chosen}", highlight=False)
     rows: Rows = {pair.new.name: versioned.Row() for pair in pairs}
-    done, interrupted = 0, False
+    done, code = 0, 0
+    heed_sigterm()
 
     def latest(so_far: Rows, count: int) -> None:
         nonlocal rows, done
@@ -68,17 +80,17 @@ def versions(
         task = progress.add_task("cases", total=cases)
         try:
             versioned.run(options, latest)
-        except KeyboardInterrupt:
-            interrupted = True
+        except KeyboardInterrupt as stop:
+            code = status_of(stop)
         except OSError as error:
             raise fail(f"{error.filename or findings}: {error.strerror}") from error
         except HarnessError as error:
             raise fail(str(error)) from error
     _show(options, rows)
     write_json(json_file, versioned.to_json(options, rows, done))
-    if interrupted:
+    if code:
         console.print(f"interrupted after {done} cases; everything found so far is kept", style="yellow")
-        raise typer.Exit(130)
+        raise typer.Exit(code)
     if strict and any(row.findings for row in rows.values()):
         raise typer.Exit(1)
 

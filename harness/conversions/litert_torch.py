@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from harness.conversions.edge import Edge
+from harness.formats.pt2 import LOAD
 
-_CONVERT = """
+_CONVERT = (
+    LOAD
+    + """
 def convert(source, target):
     import litert_torch
     import torch
 
-    program = torch.export.load(source)
+    program = exported_program(source)
     values = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
     given = [values[name] for name in program.graph_signature.user_inputs]
     examples = [torch.zeros([d if isinstance(d, int) else 1 for d in one.shape], dtype=one.dtype) for one in given]
     args, kwargs = torch.utils._pytree.tree_unflatten(examples, program.call_spec.in_spec)
     litert_torch.convert(program.module(), tuple(args), kwargs or None).export(target)
 """
+)
 
 EDGES = (
     Edge(

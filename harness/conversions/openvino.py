@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edge import Edge
+from harness.formats.pt2 import LOAD
 
 _CONVERT = """
 def convert(source, target):
@@ -11,13 +12,16 @@ def convert(source, target):
     openvino.save_model(openvino.convert_model(source), target, compress_to_fp16=False)
 """
 
-_TORCH = """
+_TORCH = (
+    LOAD
+    + """
+
 def convert(source, target):
     import openvino
-    import torch
 
-    openvino.save_model(openvino.convert_model(torch.export.load(source)), target, compress_to_fp16=False)
+    openvino.save_model(openvino.convert_model(exported_program(source)), target, compress_to_fp16=False)
 """
+)
 
 SAYS = (
     (r"No conversion rule found for operations: ([^\n]+)", "no rule for {}"),

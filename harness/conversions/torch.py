@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from harness.conversions.edge import Edge
+from harness.formats.pt2 import LOAD
 
-_ONNX = """
+_ONNX = (
+    LOAD
+    + """
+
 def convert(source, target):
     import torch
 
-    program = torch.export.load(source)
+    program = exported_program(source)
     try:
         torch.onnx.export(program, (), target, dynamo=True, external_data=False, verbose=False)
     except torch.onnx.OnnxExporterError as error:  # a page of text around what its first cause says in a line
@@ -16,12 +20,16 @@ def convert(source, target):
             error = error.__cause__
         raise error
 """
+)
 
-_SCRIPT = """
+_SCRIPT = (
+    LOAD
+    + """
+
 def convert(source, target):
     import torch
 
-    program = torch.export.load(source)
+    program = exported_program(source)
     module = program.module().requires_grad_(False)  # a weight that has a gradient is no constant
 
     class Traced(torch.nn.Module):  # not a submodule: what torch.export returns refuses the mode that is set for all
@@ -30,6 +38,7 @@ def convert(source, target):
 
     torch.onnx.export(Traced(), program.example_inputs[0], target, dynamo=False, opset_version=18)
 """
+)
 
 _PACKAGES = {"torch": "2.9", "onnx": "1.17"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edge import Edge
+from harness.formats.pt2 import LOAD
 
 _COMPILE = """
 def convert(source, target):
@@ -44,10 +45,9 @@ _ONNX = """
 """
 
 _TORCH = """
-    import torch
     from tvm.relax.frontend.torch import from_exported_program
 
-    module = from_exported_program(torch.export.load(source), run_ep_decomposition=True)
+    module = from_exported_program(exported_program(source), run_ep_decomposition=True)
 """
 
 _TFLITE = """
@@ -71,7 +71,7 @@ EDGES = tuple(
         "relax",
         ("tvm", "tvm.relax", module),
         {**_PACKAGES, **more},
-        _COMPILE.format(imported=text.strip("\n")),
+        (LOAD + "\n" if format_ == "pt2" else "") + _COMPILE.format(imported=text.strip("\n")),
         refuses=(
             (r"Unsupported function types (\[.*?\])", "no {}"),
             (r"Tensor type (\d+) is currently not supported", "no tensors of TFLite's type {}"),

@@ -28,6 +28,33 @@ def torch_watched(module):
     return seen, lambda: [handle.remove() for handle in handles]
 
 
+def torch_observed(observer, of, least, most, steps):
+    """One of them."""
+    observer = getattr(observer, "activation_post_process", observer)
+    taken = (least, most)
+    if hasattr(observer, "_non_linear_param_search"):
+        taken = observer._non_linear_param_search()
+        # it takes a second, and is asked three times
+        observer._non_linear_param_search = lambda found=taken: found
+    elif hasattr(observer, "min_val"):
+        taken = observer.min_val, observer.max_val
+    scale, zero = observer.calculate_qparams()
+    return {
+        "kind": type(observer).__name__,
+        "of": of,
+        "dtype": str(observer.dtype).removeprefix("torch."),
+        "scheme": str(observer.qscheme).removeprefix("torch."),
+        "limits": [observer.quant_min, observer.quant_max],
+        "least": float(getattr(observer, "eps", 0)),
+        "seen": [bound.reshape(-1).tolist() for bound in (least, most)],
+        "averaged": float(getattr(observer, "averaging_constant", 0)),
+        "steps": [[bound.reshape(-1).tolist() for bound in step] for step in steps],
+        "taken": [bound.reshape(-1).tolist() for bound in taken],
+        "scale": scale.reshape(-1).tolist(),
+        "zero": zero.reshape(-1).tolist(),
+    }
+
+
 def torch_observers(module, seen):
     """Scale and zero point of each observer with what it saw (as torch_watched has it) and which range it took of that,
     as JSON can hold it; and the arrays of those that observe a constant."""
@@ -36,30 +63,7 @@ def torch_observers(module, seen):
         if node.op != "call_module" or str(node.target) not in seen:
             continue
         observer, source = module.get_submodule(node.target), node.args[0]
-        observer = getattr(observer, "activation_post_process", observer)
-        least, most, steps = seen[node.target]
-        taken = (least, most)
-        if hasattr(observer, "_non_linear_param_search"):
-            taken = observer._non_linear_param_search()
-            # it takes a second, and is asked three times
-            observer._non_linear_param_search = lambda found=taken: found
-        elif hasattr(observer, "min_val"):
-            taken = observer.min_val, observer.max_val
-        scale, zero = observer.calculate_qparams()
-        listed[node.target] = {
-            "kind": type(observer).__name__,
-            "of": source.name,
-            "dtype": str(observer.dtype).removeprefix("torch."),
-            "scheme": str(observer.qscheme).removeprefix("torch."),
-            "limits": [observer.quant_min, observer.quant_max],
-            "least": float(getattr(observer, "eps", 0)),
-            "seen": [bound.reshape(-1).tolist() for bound in (least, most)],
-            "averaged": float(getattr(observer, "averaging_constant", 0)),
-            "steps": [[bound.reshape(-1).tolist() for bound in step] for step in steps],
-            "taken": [bound.reshape(-1).tolist() for bound in taken],
-            "scale": scale.reshape(-1).tolist(),
-            "zero": zero.reshape(-1).tolist(),
-        }
+        listed[node.target] = torch_observed(observer, source.name, *seen[node.target])
         if source.op == "get_attr":
             weights[node.target] = np.array(getattr(module, source.target).detach())
     return listed, weights

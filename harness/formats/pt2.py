@@ -23,8 +23,8 @@ def write(parameters, path):
     torch.export.save(torch.export.export(Module(), examples), path)
 """
 
-_OPEN = """
-def open_model(path):
+LOAD = """
+def exported_program(path):
     import os
     import pickle
 
@@ -33,9 +33,20 @@ def open_model(path):
     # torch.export.load unpickles whatever does not load as plain tensors, unless told so
     os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = str(int(not TRUST))
     try:
-        program = torch.export.load(path)
+        return torch.export.load(path)
     except pickle.UnpicklingError as error:
         raise ValueError("it holds a pickle of more than tensors, which is opened only where it is trusted") from error
+"""
+"""Whatever opens such a file opens it by this."""
+
+_OPEN = (
+    LOAD
+    + """
+
+def open_model(path):
+    import torch
+
+    program = exported_program(path)
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
 
     def ports(names):
@@ -60,6 +71,7 @@ def open_model(path):
 
     return inputs, outputs, call
 """
+)
 
 
 def check(path: Path) -> str | None:

@@ -46,12 +46,12 @@ def load(parameters):
         samples = calibration(feeds, SHARE)
         with torch.no_grad():
             %prepare
-            observers, weights = torch_observers(prepared, seen)
-            converted = quantize_fx.convert_fx(prepared)
-            recorder = Recorder(converted)
+            observers, weights = %observers(prepared, seen)
+            converted = %convert(prepared)
+            recorder = Recorder(%recorded)
             recorder.run(*tensors)
             called, exact = converted(*tensors), module(*tensors)
-        ends = [node.name for node in next(iter(reversed(converted.graph.nodes))).args[0]]
+        ends = [node.name for node in next(iter(reversed(recorder.module.graph.nodes))).args[0]]
         header = {"engine": "%engine", "observers": observers, "tensors": recorder.tensors, "outputs": ends}
         header.update(nodes={"converted": recorder.nodes}, share=SHARE)
         groups = {"converted": recorder.values, "weights": weights}
@@ -66,6 +66,13 @@ def load(parameters):
 
 _CALIBRATED = """mapping = %mapping
             prepared = quantize_fx.prepare_fx(module, mapping, tensors)
+            seen, stop = torch_watched(prepared)
+            for sample in samples:
+                prepared(*[torch.from_numpy(sample[name]) for name in INPUTS])
+            stop()"""
+_STUBBED = """stubbed = torch_stubbed(module)
+            stubbed.qconfig = quantization.get_default_qconfig(torch.backends.quantized.engine)
+            prepared = quantization.prepare(stubbed, inplace=True)  # a copy loses what it is to be quantised by
             seen, stop = torch_watched(prepared)
             for sample in samples:
                 prepared(*[torch.from_numpy(sample[name]) for name in INPUTS])
@@ -94,10 +101,22 @@ DECLINES = {
 _TRAINS = {"expected scalar type Float but found": "only float32 is trained with fake quantisation"}
 
 
+_FX = ("torch_observers", "quantize_fx.convert_fx", "converted")
+_EAGER = ("torch_eager_observers", "quantization.convert", "torch_lowered(converted)")
+"""What says which observers there were, what converts, and what is recorded."""
+
+
 def _quantiser(
-    name: str, engine: str, prepare: str, further: str = "pass", declines: Mapping[str, str] = DECLINES
+    name: str,
+    engine: str,
+    prepare: str,
+    further: str = "pass",
+    declines: Mapping[str, str] = DECLINES,
+    how: tuple[str, str, str] = _FX,
 ) -> Quantiser:
     load = _LOAD.replace("%prepare", prepare).replace("%further", further).replace("%engine", engine)
+    for mark, text in zip(("%observers", "%convert", "%recorded"), how, strict=True):
+        load = load.replace(mark, text)
     return Quantiser(
         name, "torch", _MODULES, TORCH, load, PACKAGES, Level(name, 0), gradient=Unsupported("a quantised model"),
         judge=torch_quantiser.judge, declines=declines, allows=_ALLOWS,
@@ -109,6 +128,7 @@ QUANTISERS = (
         _quantiser(f"torch-static-{engine}", engine, _CALIBRATED.replace("%mapping", _STATIC))
         for engine in ("x86", "fbgemm", "onednn", "qnnpack")
     ),
+    *(_quantiser(f"torch-eager-{engine}", engine, _STUBBED, how=_EAGER) for engine in ("x86", "qnnpack")),
     _quantiser("torch-dynamic", "x86", _CALIBRATED.replace("%mapping", _DYNAMIC)),
     *(
         _quantiser(

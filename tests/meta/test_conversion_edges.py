@@ -20,6 +20,7 @@ from generators.ops import check
 from harness import cli
 from harness.campaign import Campaign
 from harness.conversions import EDGES, Edge, passages
+from harness.conversions.files import convert
 from harness.conversions.passages import OUTCOMES, Passage, csv_of, rows_of, travel
 from harness.conversions.route import ORDERED, Route, drawn, route_of, routes, shortest, target_of
 from harness.findings import Store
@@ -212,10 +213,14 @@ with zipfile.ZipFile(path + ".good") as good, zipfile.ZipFile(path, "w") as bad:
     with Pool() as pool:
         with pytest.raises(FormatError, match="it holds a pickle of more than tensors"):
             signature(pool, RUNNERS["torch-exported"], path)
+        why = convert(pool, EDGES["tvm-pt2"], path, tmp_path / "model.so")
+        assert why
+        assert "it holds a pickle of more than tensors" in why
         assert not mark.exists()
         with pytest.raises(FormatError):  # what the code makes is no tuple of inputs
             signature(pool, RUNNERS["torch-exported"], path, trust=True)
     assert mark.exists()
+    assert all("exported_program(source)" in edge.convert for edge in EDGES.values() if edge.source == "pt2")
 
 
 # ---- edges --------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,10 +15,14 @@ import numpy as np
 import onnx
 import pytest
 from networks_onnx import blocks
+from typer.testing import CliRunner
 
+from harness import cli
+from harness.commands import quantise as quantising
 from harness.models import kept
 from harness.models.kept import KeptPool
 from harness.pool import Job, Limits
+from harness.quantisation import Row, Tally
 from oracles.outcome import Rejected, Timeout, Value
 
 WRITES = """
@@ -116,8 +121,12 @@ def test_a_command_that_is_ended_tells_what_it_has_and_is_gone_on_with(
     few = ["--targets", "ort-*", "--no-conversions", "--out", str(out), "--iterations", "1", "--runs"]
     command = [sys.executable, "-m", "harness", "model", str(tmp_path / "net.onnx"), *few]
     wide = {**os.environ, "COLUMNS": "200"}
-    heeded = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler)}
-    with subprocess.Popen([*command, "100000"], stdout=subprocess.PIPE, text=True, env=wide, **heeded) as process:
+
+    def heed() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    many = [*command, "100000"]
+    with subprocess.Popen(many, stdout=subprocess.PIPE, text=True, env=wide, preexec_fn=heed) as process:
         assert process.stdout
         assert any(line.startswith("round 3 ") for line in process.stdout)
         process.send_signal(number)
@@ -134,3 +143,20 @@ def test_a_command_that_is_ended_tells_what_it_has_and_is_gone_on_with(
     found, made = map(int, done.stdout.split(" programs had run before")[0].splitlines()[-1].split(" of "))
     assert found == made  # the two rounds are the first two
     assert json.loads((out / "results.json").read_text())["unfinished"] == ""
+
+
+def test_a_command_heeds_sigterm_with_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(*_: object) -> Iterator[Tally]:
+        yield Tally(rows={"ort-dynamic-s8": Row(cases=3)})
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(quantising, "examine", ended)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        few = ["quantise", "--paths", "ort-dynamic-s8", "--findings", str(tmp_path)]
+        result = CliRunner().invoke(cli.app, few, catch_exceptions=False)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert result.exit_code == 143
+    assert "3 cases in 0 s" in result.output
+    assert "interrupted; everything found so far is kept" in result.output
