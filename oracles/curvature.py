@@ -8,78 +8,66 @@ from collections.abc import Sequence
 import numpy as np
 
 from generators.ops.bounded import Bounded
+from generators.ops.reduction import axes_in
 from generators.ops.spec import Call
+from oracles import matrix_curvature, matrix_noise
 from oracles.backward import SUMS_OF_ONE
+from oracles.stepwise import TWICE
 
 Array = np.ndarray
 
-_ONE = (
-    "tanh",
-    "sigmoid",
-    "expm1",
-    "erf",
-    "erfc",
-    "logaddexp",
-    "softplus",
-    "log_sigmoid",
-    "elu",
-    "celu",
-    "selu",
-    "logit",
+
+def words(text: str) -> tuple[str, ...]:
+    """Names of operators."""
+    return tuple(text.split())
+
+
+_ONE = words("""tanh sigmoid expm1 erf erfc logaddexp logaddexp2 softplus log_sigmoid elu celu selu logit tanhshrink""")
+_GATED = words("silu gelu gelu_tanh mish")
+_DIVIDING = words("atan2 cbrt div hypot log log10 log2 pow prod reciprocal rsqrt sinc sqrt xlogy")
+_OVER_AN_AXIS = words("softmax log_softmax")
+_STANDARDISED = words("layer_norm rms_norm")
+_FUNCTIONS = words(
+    """acos acosh asin asinh atan atanh cos cosh exp exp2 hard_swish huber_loss log1p relu_squared sin sinh
+    smooth_l1_loss softsign square tan"""
 )
-_GATED = ("silu", "gelu", "gelu_tanh", "mish")
-_DIVIDING = ("atan2", "div", "hypot", "log", "log10", "log2", "pow", "reciprocal", "rsqrt", "sqrt", "xlogy")
-_OVER_AN_AXIS = ("softmax", "log_softmax")
-_STANDARDISED = ("layer_norm", "rms_norm")
-_FUNCTIONS = (
-    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "exp2", "log1p", "sin", "sinh"),
-    *("relu_squared", "softsign", "square", "tan"),
-)
-_PRODUCTS = (
-    *("addcmul", "addmm", "baddbmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"),
-    *(
-        "conv_transpose3d",
-        "dot",
-        "einsum",
-        "lerp",
-        "linear",
-        "matmul",
-        "mse_loss",
-        "mul",
-        "outer",
-        "prelu",
-        "squared_difference",
-        "sum_of_squares",
+_PRODUCTS = words("grid_sample lerp mse_loss prelu squared_difference sum_of_squares")
+FACTORS = dict.fromkeys(
+    words(
+        """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cross depthwise_conv2d dot einsum
+        addmm baddbmm kron linear matmul mul outer tensordot vecdot"""
     ),
-    *("vecdot",),
+    (0, 1),
+) | {"addcmul": (1, 2), "embedding_bag_weighted": (0, 2)}
+"""Products: linear in each of two operands, so that the slope by one is that at the tangent of the other. Further ones
+are added."""
+ELEMENTWISE = frozenset((*_ONE, *_GATED, *_DIVIDING, *_FUNCTIONS)) - {"prod", "huber_loss", "smooth_l1_loss"}
+LINEAR = words(
+    """abs adaptive_avg_pool2d adaptive_max_pool2d add affine_grid avg_pool1d avg_pool2d avg_pool3d block_diag
+    broadcast_to cast channel_shuffle clip concat copysign cummax cummin cumsum cumulative_sum deg2rad depth_to_space
+    diag_embed diagonal diff einsum_single embedding embedding_bag embedding_bag_offsets embedding_padded fft fft2
+    flatten flatten_2d flip fmax fmin fmod fold frac frexp_mantissa gather gather_nd global_avg_pool hard_sigmoid
+    hardshrink hardtanh identity index_add index_put irfft kth_value l1_loss l1_norm ldexp leaky_relu linf_norm
+    masked_fill max max_pool1d max_pool2d max_pool3d max_unpool2d maximum mean mean_abs meshgrid min minimum moveaxis
+    nan_to_num nanmean nanmedian nansum neg pad pad_crop pad_edge pad_reflect pad_wrap pixel_shuffle pixel_unshuffle
+    positive ptp quantile rad2deg relu relu6 remainder repeat reshape resize_antialias resize_area resize_cubic
+    resize_linear resize_nearest rfft roll roll_axes rot90 scatter scatter_add scatter_max scatter_min scatter_nd
+    segment_sum slice slice_backwards slice_update softshrink sort space_to_depth split squeeze stack sub sum swapaxes
+    take threshold tile topk trace transpose trapezoid tril triu unflatten unfold unsqueeze unstack upsample_nearest
+    where ceil floor floor_divide heaviside round sign trunc"""
 )
-LINEAR = (
-    *(
-        "abs",
-        "add",
-        "avg_pool2d",
-        "broadcast_to",
-        "clip",
-        "concat",
-        "cumsum",
-        "flatten",
-        "flip",
-        "gather",
-        "leaky_relu",
-        "maximum",
-    ),
-    *("mean", "minimum", "neg", "pad", "relu", "reshape", "roll", "slice", "squeeze", "stack", "sub"),
-    *("sum", "take", "transpose", "tril", "unsqueeze", "where"),
-)
-"""Linear, or made of linear pieces: no second derivative but at the ends of these, where there is no first one."""
-OPERATORS = frozenset(
+"""Linear, or made of linear or constant pieces: no second derivative but at the ends of these, where there is no first
+one."""
+_WHOLE = frozenset(
     (
-        *(*_ONE, *_GATED, *_DIVIDING, *_OVER_AN_AXIS, *_STANDARDISED, *_FUNCTIONS, *_PRODUCTS, *LINEAR),
-        "logsumexp",
+        *(*_ONE, *_GATED, *_DIVIDING, *_OVER_AN_AXIS, *_STANDARDISED, *_FUNCTIONS, *_PRODUCTS, *FACTORS, *LINEAR),
+        *("logsumexp", *matrix_noise.OPERATORS),
     )
 )
-"""Smooth functions and products, and what is linear that stands between them. What is not here has a second
-derivative that frameworks refuse or compose of many steps, whose losses nobody has written down."""
+"""Smooth functions and products, matrices, and what is linear that stands between them."""
+OPERATORS = _WHOLE | TWICE.keys()
+"""Those and what is made of them. What is not here has a second derivative that frameworks compose of steps whose
+losses nobody has written down."""
 
 _NUDGE = 2.0**-10
 
@@ -100,20 +88,26 @@ def noise(
     found = np.zeros(x.shape)
     with np.errstate(all="ignore"):
         if op in (*_ONE, *_GATED):
-            wide = _reduced(g * _size(op, operands) * sum(tangents), x.shape)
+            wide = reduced(g * _size(op, operands) * sum(tangents), x.shape)
             found = wide * np.ones(x.shape)
+        elif op == "prod":
+            found = _product(operands[0].value, result, call, g, tangents[0])
         elif op in _DIVIDING:
             relative = sum(np.where(t > 0, t / np.abs(o.value), 0.0) for o, t in zip(operands, tangents, strict=True))
             steep = 1 + np.abs(operands[1].value) if op == "pow" else 1.0
-            found = _reduced(g * relative * steep * _magnitude(op, operands, position, result), x.shape)
+            found = reduced(g * relative * steep * _magnitude(op, operands, position, result), x.shape)
         elif op in (*_OVER_AN_AXIS, "logsumexp"):
             found = _over_an_axis(op, operands[0].value, call, g, tangents[0])
         elif op in _STANDARDISED and position < 2:
             found = _through_deviation(op, operands, position, call, g, tangents)
+        elif op in matrix_noise.OPERATORS:
+            found = matrix_curvature.noise(op, operands, position, result, call, g, tangents)
+        elif op == "grid_sample":
+            found = _between_pixels(operands, position, g, tangents)
     return SUMS_OF_ONE * np.nan_to_num(found, nan=np.inf, posinf=np.inf).ravel()
 
 
-def _reduced(values: Array, shape: tuple[int, ...]) -> Array:
+def reduced(values: Array, shape: tuple[int, ...]) -> Array:
     """Summed over the axes along which an operand of this shape was broadcast."""
     extra = values.ndim - len(shape)
     values = values.sum(axis=tuple(range(extra)))
@@ -139,6 +133,8 @@ def _magnitude(op: str, operands: Sequence[Bounded], position: int, result: Boun
     a, y = [np.abs(o.value) for o in operands], np.abs(result.value)
     if op in ("log", "log2", "log10"):
         return 2 / a[0]
+    if op == "sinc":  # (cos(pi x) - sinc(x)) / x
+        return (1 + y) / a[0] + np.pi**2 * a[0]
     if op == "atan2":  # 1 / r^2 times either operand
         return a[1 - position] / (np.square(a[0]) + np.square(a[1]))
     if op == "hypot":
@@ -148,6 +144,29 @@ def _magnitude(op: str, operands: Sequence[Bounded], position: int, result: Boun
     if op == "pow" and position == 1:
         return y * (1 + np.abs(np.log(a[0])))
     return (1 + (a[1] if op == "pow" else 0.0)) * y / a[position]
+
+
+def _product(x: Array, result: Bounded, call: Call, g: Array, t: Array) -> Array:
+    """y / x_i (sum_j t_j / x_j), with t_i / x_i in and out again."""
+    axes = axes_in(call)
+    given = g * np.abs(result.value)
+    if not call.attrs["keepdims"]:
+        given = np.expand_dims(given, axes)
+    relative = np.where(t > 0, t / np.abs(x), 0.0)
+    return given / np.abs(x) * (np.sum(relative, axes, keepdims=True) + relative)
+
+
+def _between_pixels(operands: Sequence[Bounded], position: int, g: Array, tangents: Sequence[Array]) -> Array:
+    """A derivative by a place is half a side times a difference of pixels, one by both places half of both sides times
+    a difference of differences; all pixels as great as the greatest."""
+    x, grid = operands[0].value, operands[1].value
+    sides = np.array([x.shape[3], x.shape[2]]) / 2
+    along = np.sum(tangents[1] * sides, axis=-1)
+    if position == 0:
+        return np.sum(g * along[:, None], (2, 3), keepdims=True) * np.ones(x.shape)
+    most, moved = (4 * np.max(a, (2, 3), keepdims=True) for a in (np.abs(x), tangents[0]))
+    each = np.sum(g * (most * along[:, None] + moved), axis=1)
+    return each[..., None] * sides * np.ones(grid.shape)
 
 
 def _over_an_axis(op: str, x: Array, call: Call, g: Array, t: Array) -> Array:

@@ -23,14 +23,18 @@ from oracles.differences import STEP, Function, extrapolated
 from oracles.estimates import Estimate, add, nothing, products
 from oracles.gradient import FORMULA, OWN
 from oracles.local import measured
+from oracles.matrix_noise import OPERATORS as MATRICES
+from oracles.matrix_noise import shift
 from oracles.slopes import ALLOWANCE, SHIFTS, function_of, off, slopes
-from oracles.stepwise import stepwise
+from oracles.stepwise import TWICE, stepwise
 
 NAME = "hessian"
 NODES = 4
 """So many nodes of a drawn graph are kept: bounds of second derivatives grow faster than those of first ones."""
 COLUMNS = 160
 """Operands with more elements, of which several move one result, are left undetermined: each costs many evaluations."""
+LONGER = (1.0, 8.0)
+"""Steps for matrices, too, of which what the reference itself may be off by is a bound far above what it is."""
 SHORTEST = 2.0**-500
 """Of steps: what is divided by two of them overflows."""
 Array = np.ndarray
@@ -75,7 +79,7 @@ def expect(case: Case) -> Expected:
     leaves = gradient.sought(graph)
     if not leaves:
         return Expected((), (), ())
-    steps = stepwise(case)
+    steps = stepwise(case, TWICE)
     exact = reference.evaluate(steps.graph, steps.arrays)
     found = accumulate(steps.graph, exact, gradient.weights(steps.graph), jvp.tangents(graph))
     values = tuple(gradient.final(found[leaf.name], leaf) for leaf in leaves)
@@ -104,13 +108,40 @@ def accumulate(
                 unit = PRECISION[operands[position].dtype].unit
                 use, slope = (operands, position, result, node.op, call), local(index, position)
                 add(found[name], gradient.pulled(slope, found[node.name], *use), unit)
-                if graph.types[name].size > COLUMNS and np.bincount(slope.rows).max(initial=0) > 1:
+                if node.op in curvature.LINEAR or not any(t is not None for t in tangents):
+                    pass
+                elif node.op in curvature.FACTORS:
+                    if position in curvature.FACTORS[node.op]:
+                        add(found[name], _of_factors(tangents, pulled[node.name], *use), unit)
+                elif graph.types[name].size > COLUMNS and np.bincount(slope.rows).max(initial=0) > 1:
                     found[name].error[:] = np.inf
-                elif node.op not in curvature.LINEAR and any(t is not None for t in tangents):
+                else:
                     add(found[name], _bent(f, tangents, pulled[node.name], *use), unit)
                 if gradient.unsure(operands, node.op):
                     found[name].error[:] = np.inf
     return found
+
+
+def _of_factors(
+    tangents: Sequence[Estimate | None],
+    above: Estimate,
+    operands: Sequence[Bounded],
+    position: int,
+    result: Bounded,
+    op: str,
+    call: Call,
+) -> Estimate:
+    """Of a product: the slope by one factor, at the tangent of the other in place of it."""
+    moved = list(operands)
+    for k in curvature.FACTORS[op]:
+        tangent = tangents[k] or nothing(operands[k].value.size)
+        if k != position:
+            value, error = (a.reshape(operands[k].value.shape) for a in (tangent.value, tangent.error))
+            moved[k] = Bounded(value, error, operands[k].dtype)
+    with np.errstate(all="ignore"):
+        product = OPS[op].reference(moved, call)
+    local = slopes(function_of(OPS[op], moved, call), moved, position, product)
+    return gradient.pulled(local, above, moved, position, product, op, call)
 
 
 def _bent(
@@ -126,15 +157,20 @@ def _bent(
     """What one use of an operand contributes by the change of its slopes: the transposed of it times the adjoint."""
     x, p = operands[position], PRECISION[result.dtype]
     lost = np.full(x.value.size, np.inf)
-    if any(t is not None and not np.isfinite(t.error).all() for t in tangents):
-        return Estimate(np.zeros(x.value.size), lost)
-    along, loose = [], []
+    along, loose, unknown = [], [], np.zeros(result.value.shape, bool)
     for operand, t in zip(operands, tangents, strict=True):
-        shape = operand.value.shape
-        along.append(np.zeros(shape) if t is None else t.value.reshape(shape))
-        slack = 0.0 if t is None else t.error + 2 * PRECISION[operand.dtype].unit * np.abs(t.value)
-        loose.append(np.zeros(shape) + np.reshape(slack, shape if t else ()))
-    local = bends(f, operands, position, result, along, loose, backward.own_error(op, operands, call))
+        tangent = t or nothing(operand.value.size)
+        known = np.isfinite(tangent.error)
+        value, error = np.where(known, tangent.value, 0.0), np.where(known, tangent.error, 0.0)
+        along.append(value.reshape(operand.value.shape))
+        loose.append((error + 2 * PRECISION[operand.dtype].unit * np.abs(value)).reshape(operand.value.shape))
+        if op in curvature.ELEMENTWISE:
+            unknown |= ~known.reshape(operand.value.shape)
+        elif not known.all():
+            return Estimate(np.zeros(x.value.size), lost)
+    own_error = backward.own_error(op, operands, call)
+    further, reach = shift(op, operands, call), LONGER if op in MATRICES else (1.0,)
+    local = bends(f, operands, position, result, along, loose, own_error, further, reach)
     if local is None:
         return Estimate(np.zeros(x.value.size), lost)
     unit = max(p.unit, PRECISION[x.dtype].unit) + U64
@@ -152,6 +188,8 @@ def _bent(
     bound += curvature.noise(op, operands, position, result, call, adjoint, sizes) * unit
     bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
     bound += local.floor * np.sum(np.abs(above.value) + above.error)
+    if unknown.any():
+        bound = np.where(curvature.reduced(unknown, x.value.shape).ravel() > 0, np.inf, bound)
     bound = np.where(np.isnan(bound), np.inf, bound)
     return Estimate(found.value, bound)
 
@@ -164,13 +202,18 @@ def bends(
     along: Sequence[Array],
     loose: Sequence[Array],
     own: Array,
+    further: Array | float = 0.0,
+    reach: Sequence[float] = (1.0,),
 ) -> Bends | None:
     """Differences, along the tangents, of slopes that are differences themselves; both steps are halved together, so
     that what is left is even in them and is extrapolated. None where it cannot be told what depends on what.
 
-    along: tangents, shaped like the operands; loose: what these may be off by; own: the bound of the operator alone"""
+    along: tangents, shaped like the operands; loose: what these may be off by; own: the bound of the operator alone;
+    further: how far operand 0 is moved beside what it is off by; reach: of the steps, times the usual one"""
     values, count = [o.value for o in operands], operands[position].value.size
-    steps = _steps(operands, position, along)
+    steps = [step for times in reach for step in _steps(operands, position, along, times)]
+    if not steps and any(np.any(off) for off in loose):  # tangents that are zero, but for their roundings
+        return None
     if not steps:
         empty, none = np.zeros(0), np.zeros(0, int)
         return Bends(none, none, empty, empty, empty, np.zeros(count))
@@ -225,7 +268,7 @@ def bends(
             found = np.where(chosen == number, (up - down) / steps[number].along, found)
         return found
 
-    moved = _moved(plain, operands, along, loose)
+    moved = _moved(plain, operands, along, loose, further)
     return Bends(rows, columns, value, error, moved, local.floor / min(step.along for step in steps))
 
 
@@ -234,6 +277,7 @@ def _moved(
     operands: Sequence[Bounded],
     along: Sequence[Array],
     loose: Sequence[Array],
+    further: Array | float,
 ) -> Array:
     """How far bends move when each operand and its tangent in turn are shifted by what they may be off, with random
     signs; infinite where they are not numbers."""
@@ -246,7 +290,8 @@ def _moved(
         worst = np.zeros(start.shape)
         for _ in range(SHIFTS):
             points, tangents = list(values), list(along)
-            points[k] = values[k] + off(operand) * rng.choice([-1.0, 1.0], operand.value.shape)
+            most = off(operand) + (further if k == 0 else 0.0)
+            points[k] = values[k] + most * rng.choice([-1.0, 1.0], operand.value.shape)
             tangents[k] = along[k] + loose[k] * rng.choice([-1.0, 1.0], operand.value.shape)
             change = np.abs(plain(points, tangents) - start)
             worst = np.maximum(worst, np.where(np.isnan(change), np.inf, change))
@@ -262,8 +307,9 @@ class _Step:
     along: float
 
 
-def _steps(operands: Sequence[Bounded], position: int, along: Sequence[Array]) -> list[_Step]:
-    """How far to go: no element further than STEP, if it is not greater than 1, then than STEP of its own size."""
+def _steps(operands: Sequence[Bounded], position: int, along: Sequence[Array], times: float) -> list[_Step]:
+    """How far to go: no element further than so many STEP, if it is not greater than 1, then than that of its own
+    size."""
     x = operands[position].value
     found = []
     for least in (1.0, 0.0):
@@ -277,9 +323,9 @@ def _steps(operands: Sequence[Bounded], position: int, along: Sequence[Array]) -
             continue
         size = np.where(np.isfinite(x), np.abs(x), 0.0)
         size = np.maximum(size, least)
-        own = STEP * np.where(size > 0, size, min(float(np.max(size, initial=0.0)), 1.0) or 1.0)
+        own = times * STEP * np.where(size > 0, size, min(float(np.max(size, initial=0.0)), 1.0) or 1.0)
         own = np.maximum(np.exp2(np.ceil(np.log2(own))), SHORTEST)
-        step = _Step(own, float(np.exp2(np.floor(np.log2(STEP * length)))))
+        step = _Step(own, float(np.exp2(np.floor(np.log2(times * STEP * length)))))
         if step.along > SHORTEST and not any(one.along == step.along and np.array_equal(one.own, own) for one in found):
             found.append(step)
     return found

@@ -34,7 +34,7 @@ def far_out(op: str, operands: Sequence[Bounded]) -> bool:
     return op in OPERATORS and bool(np.any(np.abs(operands[0].value) > FAR))
 
 
-def _matrix(op: str, x: Bounded, call: Call) -> Bounded:
+def matrix_of(op: str, x: Bounded, call: Call) -> Bounded:
     """What is decomposed."""
     if op == "triangular_solve":
         return triangle(x, call)
@@ -48,7 +48,7 @@ def shift(op: str, operands: Sequence[Bounded], call: Call) -> Array | float:
     errors."""
     if op not in OPERATORS:
         return 0.0
-    a = _matrix(op, operands[0], call)
+    a = matrix_of(op, operands[0], call)
     rows, columns = a.value.shape[-2:]
     with np.errstate(all="ignore"):
         if op in _SPECTRA:
@@ -62,7 +62,7 @@ def turned(a: Array) -> Array:
     return np.swapaxes(a, -1, -2)
 
 
-def _inverses(a: Array) -> tuple[Array, Array, Array]:
+def inverses(a: Array) -> tuple[Array, Array, Array]:
     """|A|, |A^-1|, and that with what a substitution may be off by, |A^-1| + |A^-1| |A| |A^-1|; infinite where the
     matrix is too near a singular one for float64."""
     ok = invertible(a)
@@ -71,7 +71,7 @@ def _inverses(a: Array) -> tuple[Array, Array, Array]:
     return size, inverse, worn
 
 
-def _norm(a: Array) -> Array:
+def norm(a: Array) -> Array:
     return np.sqrt(np.sum(a * a, axis=(-2, -1), keepdims=True))
 
 
@@ -84,27 +84,36 @@ def _conditions(op: str, a: Array) -> Array:
     return (1 + condition) / values[..., -1][..., None, None] ** 2 if op == "pseudo_inverse" else np.ones(())
 
 
-def _from_gram(op: str, call: Call, found: Array, x: Array) -> Array:
-    """By x, of what is by A = X X^T + n I."""
-    gram = op == "cholesky" or call.attrs.get("form") == "gram"
-    return (found + turned(found)) @ np.abs(x) if gram else found
+def from_gram(op: str, call: Call) -> bool:
+    """Is the matrix A = X X^T + n I?"""
+    return op == "cholesky" or call.attrs.get("form") == "gram"
+
+
+def oriented(op: str, call: Call, by_matrix: Array) -> Array:
+    """By x of what is by the matrix, or the other way round."""
+    return turned(by_matrix) if op == "triangular_solve" and call.attrs["transposed"] else by_matrix
+
+
+def _by_operand(op: str, call: Call, found: Array, x: Array) -> Array:
+    """By x, of what is by the matrix."""
+    return (found + turned(found)) @ np.abs(x) if from_gram(op, call) else oriented(op, call, found)
 
 
 def backwards(op: str, operands: Sequence[Bounded], position: int, result: Bounded, call: Call, g: Array) -> Array:
     """What an operand's adjoint may be off by; g: magnitudes of the result's, shaped like it."""
     x = operands[0].value
-    a = _matrix(op, operands[0], call).value
+    a = matrix_of(op, operands[0], call).value
     if op in ("singular_values", "eigenvalues"):
         found = 4 * SIDE * np.sqrt(np.sum(g * g, axis=-1))[..., None, None] * np.ones(x.shape)
     elif op in _SPECTRA:
-        found = 4 * SIDE * _norm(g) * _conditions(op, a) * np.ones(x.shape)
+        found = 4 * SIDE * norm(g) * _conditions(op, a) * np.ones(x.shape)
     elif op == "cholesky":
         factor = np.linalg.cholesky(a)
-        _, inverse, worn = _inverses(factor)
+        _, inverse, worn = inverses(factor)
         inner = turned(np.abs(factor)) @ (turned(g) if call.attrs["upper"] else g)
         found = turned(worn) @ inner @ inverse + turned(inverse) @ inner @ worn
     else:
-        _, inverse, worn = _inverses(a)
+        _, inverse, worn = inverses(a)
         if op in ("det", "slogdet"):
             found = g[..., None, None] * turned(worn) * _pivoted(op, result, call)
         elif op == "inverse":
@@ -114,26 +123,26 @@ def backwards(op: str, operands: Sequence[Bounded], position: int, result: Bound
         else:
             b = np.abs(operands[1].value)
             found = turned(worn) @ g @ turned(inverse @ b) + turned(inverse) @ g @ turned(worn @ b)
-    return _from_gram(op, call, found, x)
+    return _by_operand(op, call, found, x)
 
 
 def forwards(op: str, operands: Sequence[Bounded], position: int, result: Bounded, call: Call, t: Array) -> Array:
     """What a result's tangent may be off by; t: magnitudes of the operand's, shaped like it."""
     x = operands[0].value
-    a = _matrix(op, operands[0], call).value
-    if position == 0 and (op == "cholesky" or call.attrs.get("form") == "gram"):
-        t = t @ turned(np.abs(x)) + np.abs(x) @ turned(t)
+    a = matrix_of(op, operands[0], call).value
+    if position == 0:
+        t = t @ turned(np.abs(x)) + np.abs(x) @ turned(t) if from_gram(op, call) else oriented(op, call, t)
     shape: Callable[[Array], Array] = lambda v: v * np.ones(result.value.shape)  # noqa: E731
     if op in ("singular_values", "eigenvalues"):
-        return shape(4 * SIDE * _norm(t)[..., 0])
+        return shape(4 * SIDE * norm(t)[..., 0])
     if op in _SPECTRA:
-        return shape(4 * SIDE * _norm(t) * _conditions(op, a))
+        return shape(4 * SIDE * norm(t) * _conditions(op, a))
     if op == "cholesky":
         factor = np.linalg.cholesky(a)
-        _, inverse, worn = _inverses(factor)
+        _, inverse, worn = inverses(factor)
         found = np.abs(factor) @ (worn @ t @ turned(inverse) + inverse @ t @ turned(worn))
         return turned(found) if call.attrs["upper"] else found
-    _, inverse, worn = _inverses(a)
+    _, inverse, worn = inverses(a)
     if op in ("det", "slogdet"):
         return np.sum(turned(worn) * t, axis=(-2, -1)) * _pivoted(op, result, call)[..., 0, 0]
     if op == "inverse":

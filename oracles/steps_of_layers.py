@@ -11,7 +11,7 @@ from oracles.terms import Term, number, terms, whole
 # ---- normalisation ------------------------------------------------------------------------------------
 
 
-def _standardised(x: Term, axes: tuple[int, ...], epsilon: float) -> Term:
+def standardised(x: Term, axes: tuple[int, ...], epsilon: float) -> Term:
     d = x - x.mean(*axes, keepdims=True)
     return d / ((d * d).mean(*axes, keepdims=True) + epsilon).sqrt()
 
@@ -21,17 +21,17 @@ def _batch_norm_training(s: Steps, node: Node) -> str:
     wide = (-1, *[1] * (len(x.shape) - 2))
     scale, bias = (p.reshape(p.shape[0], *wide[1:]) for p in (scale, bias))
     axes = (0, *range(2, len(x.shape)))
-    return (_standardised(x, axes, number(node, "epsilon")) * scale + bias).name
+    return (standardised(x, axes, number(node, "epsilon")) * scale + bias).name
 
 
 def _layer_norm_plain(s: Steps, node: Node) -> str:
     (x,) = terms(s, node)
-    return _standardised(x, tuple(range(-whole(node, "last"), 0)), number(node, "epsilon")).name
+    return standardised(x, tuple(range(-whole(node, "last"), 0)), number(node, "epsilon")).name
 
 
 def _instance_norm_plain(s: Steps, node: Node) -> str:
     (x,) = terms(s, node)
-    return _standardised(x, tuple(range(2, len(x.shape))), number(node, "epsilon")).name
+    return standardised(x, tuple(range(2, len(x.shape))), number(node, "epsilon")).name
 
 
 def _local_response_norm(s: Steps, node: Node) -> str:

@@ -10,7 +10,7 @@ from oracles.decompositions import Rule, Steps
 from oracles.terms import Term, number, terms, whole
 
 
-def _reduced(x: Term, node: Node) -> str:
+def reduced(x: Term, node: Node) -> str:
     reduction = str(node.attributes["reduction"])
     return (x if reduction == "none" else x.op(reduction, axes=x.axes, keepdims=False)).name
 
@@ -20,24 +20,24 @@ def _reduced(x: Term, node: Node) -> str:
 
 def _margin_ranking(s: Steps, node: Node) -> str:
     first, second, y = terms(s, node)
-    return _reduced((number(node, "margin") - y * (first - second)).relu(), node)
+    return reduced((number(node, "margin") - y * (first - second)).relu(), node)
 
 
 def _hinge_embedding(s: Steps, node: Node) -> str:
     x, alike = terms(s, node)
-    return _reduced(alike.where(x, (number(node, "margin") - x).relu()), node)
+    return reduced(alike.where(x, (number(node, "margin") - x).relu()), node)
 
 
 def _soft_margin(s: Steps, node: Node) -> str:
     x, y = terms(s, node)
-    return _reduced(((-(x * y)).op("exp") + 1.0).op("log"), node)
+    return reduced(((-(x * y)).op("exp") + 1.0).op("log"), node)
 
 
 def _cosine_embedding(s: Steps, node: Node) -> str:
     x, y, alike = terms(s, node)
     squares = [(v * v).sum(1) + 1e-12 for v in (x, y)]
     cosine = (x * y).sum(1) / (squares[0] * squares[1]).sqrt()
-    return _reduced(alike.where(1.0 - cosine, (cosine - number(node, "margin")).relu()), node)
+    return reduced(alike.where(1.0 - cosine, (cosine - number(node, "margin")).relu()), node)
 
 
 def distance(x: Term, y: Term, p: float, epsilon: float = 0.0) -> Term:
@@ -55,10 +55,10 @@ def _pairwise_distance(s: Steps, node: Node) -> str:
 def _triplet_margin(s: Steps, node: Node) -> str:
     anchor, positive, negative = terms(s, node)
     near, far = (distance(anchor, other, number(node, "p"), EPSILON) for other in (positive, negative))
-    return _reduced((near - far + number(node, "margin")).relu(), node)
+    return reduced((near - far + number(node, "margin")).relu(), node)
 
 
-def _right_class(classes: Term, count: int) -> Term:
+def right_class(classes: Term, count: int) -> Term:
     """Along a new axis 1 of that many classes: is this the one?"""
     row = np.arange(count, dtype=classes.dtype).reshape(count, *[1] * (len(classes.shape) - 1))
     return classes.op("unsqueeze", axis=1).op("equal", classes.array(row))
@@ -67,11 +67,11 @@ def _right_class(classes: Term, count: int) -> Term:
 def _multi_margin(s: Steps, node: Node) -> str:
     x, classes = terms(s, node)
     count = x.shape[1]
-    right = _right_class(classes, count)
+    right = right_class(classes, count)
     chosen = right.where(x, 0.0).sum(1, keepdims=True)
     apart = (number(node, "margin") - chosen + x).relu()
     each = right.where(0.0, apart * apart if whole(node, "p") == 2 else apart)
-    return _reduced(each.sum(1) / count, node)
+    return reduced(each.sum(1) / count, node)
 
 
 # ---- likelihoods --------------------------------------------------------------------------------------
@@ -82,24 +82,24 @@ def _binary_cross_entropy(s: Steps, node: Node) -> str:
     x, t = terms(s, node)
     x = x.open((x * (1.0 - x)).op("less", 1e-11))
     first, second = (v.op("log").op("maximum", -100.0) for v in (x, 1.0 - x))
-    return _reduced(-(t * first + (1.0 - t) * second), node)
+    return reduced(-(t * first + (1.0 - t) * second), node)
 
 
 def _bce_pos_weight(s: Steps, node: Node) -> str:
     x, t, weight = terms(s, node)
-    return _reduced(weight * t * (-x).op("softplus") + (1.0 - t) * x.op("softplus"), node)
+    return reduced(weight * t * (-x).op("softplus") + (1.0 - t) * x.op("softplus"), node)
 
 
 def _kl_div_log_target(s: Steps, node: Node) -> str:
     x, t = terms(s, node)
-    return _reduced(t.op("exp") * (t - x), node)
+    return reduced(t.op("exp") * (t - x), node)
 
 
 def _poisson_nll(s: Steps, node: Node) -> str:
     x, t = terms(s, node)
     if node.attributes["log_input"]:
-        return _reduced(x.op("exp") - t * x, node)
-    return _reduced(x - t * (x + number(node, "eps")).op("log"), node)
+        return reduced(x.op("exp") - t * x, node)
+    return reduced(x - t * (x + number(node, "eps")).op("log"), node)
 
 
 def _gaussian_nll(s: Steps, node: Node) -> str:
@@ -108,12 +108,12 @@ def _gaussian_nll(s: Steps, node: Node) -> str:
     eps = number(node, "eps")
     variance = variance.open(variance.op("less", eps)).op("maximum", eps)
     d = x - t
-    return _reduced((variance.op("log") + d * d / variance) * 0.5, node)
+    return reduced((variance.op("log") + d * d / variance) * 0.5, node)
 
 
 def _weighted(scores: Term, classes: Term, weight: Term, node: Node, smoothing: float) -> str:
     count = scores.shape[1]
-    right = _right_class(classes, count)
+    right = right_class(classes, count)
     weights = weight.op("take", classes, axis=0)
     each = -(weights * right.where(scores, 0.0).sum(1))
     if smoothing:
@@ -122,7 +122,7 @@ def _weighted(scores: Term, classes: Term, weight: Term, node: Node, smoothing: 
     kept = classes.op("not_equal", classes.array(np.asarray(whole(node, "ignore"), classes.dtype)))
     each = kept.where(each, 0.0)
     if node.attributes["reduction"] != "mean":
-        return _reduced(each, node)
+        return reduced(each, node)
     return (each.sum(*each.axes) / kept.where(weights, 0.0).sum(*each.axes)).name
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from generators.graph import Node
 from oracles.decompositions import Rule, Steps
 from oracles.steps_of_losses import distance
@@ -35,6 +37,15 @@ def _spectral_norm(s: Steps, node: Node) -> str:
     if node.attributes["ord"] == "nuc":
         return values.sum(last).name
     return values.at(last, 0 if node.attributes["ord"] == "2" else values.shape[-1] - 1).name
+
+
+def _lp_pool(s: Steps, node: Node) -> str:
+    """The root of as many times the mean of squares as a window has elements."""
+    (x,), kernel, spatial = terms(s, node), node.attributes["kernel"], int(node.op[-2])
+    assert isinstance(kernel, tuple)
+    sizes = {"kernel": kernel, "stride": node.attributes["stride"], "padding": (0,) * spatial}
+    mean = (x * x).op(f"avg_pool{spatial}d", **sizes, count_include_pad=True)
+    return (mean * float(prod(kernel))).sqrt().name
 
 
 def _deviations(x: Term) -> Term:
@@ -76,6 +87,7 @@ STATISTICS: dict[str, Rule] = {
     "vector_norm": _vector_norm,
     "matrix_norm": _matrix_norm,
     "spectral_norm": _spectral_norm,
+    **dict.fromkeys(("lp_pool1d", "lp_pool2d"), _lp_pool),
     "cov": _cov,
     "corrcoef": _corrcoef,
     "cdist": _cdist,

@@ -10,11 +10,15 @@ from generators.graphs import Case
 from oracles.decompositions import Rule, rewritten
 from oracles.steps_of_layers import LAYERS
 from oracles.steps_of_losses import LOSSES
+from oracles.steps_of_second import SECOND
 from oracles.steps_of_statistics import STATISTICS
 
 RULES: Mapping[str, Rule] = {**LOSSES, **STATISTICS, **LAYERS}
 
+TWICE: Mapping[str, Rule] = {**RULES, **SECOND}
+"""Those of second derivatives, for which more operators are rewritten."""
 
-def stepwise(case: Case) -> Case:
+
+def stepwise(case: Case, rules: Mapping[str, Rule] = RULES) -> Case:
     """The case with every such operator written in steps; its leaves come first, constants of the steps after them."""
-    return rewritten(case, RULES) or case
+    return rewritten(case, rules) or case

@@ -201,6 +201,8 @@ LIKELIHOODS: tuple[OpSpec, ...] = (
         "bce_pos_weight", (tensor(FLOATS, 1, nonempty=True), TARGETS, LAST), _bce_pos_weight,
         f"{_F}.binary_cross_entropy_with_logits({{0}}, {{1}}, pos_weight={{2}}, reduction={{reduction}})",
         tensorflow="reduced(Space, tf.nn.weighted_cross_entropy_with_logits({1}, {0}, {2}), {reduction})",
+        # log(1 + exp(-|x|)) + max(-x, 0) has two kinks at 0, of which JAX takes different sides
+        jax="reduced(Space, (1 - {1}) * {0} + (({2} - 1) * {1} + 1) * jax.nn.softplus(-{0}), {reduction})",
     ),
     _loss(
         "kl_div_log_target", (floating(nonempty=True), like(0)), _kl_div_log_target,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from generators.graph import COMPONENT, Graph
 from harness.backends import gradients
 from harness.backends.documented import Patterns, refusal_of
-from harness.backends.tangents import UNKNOWN
+from harness.backends.tangents import NONE_AT_ALL, UNKNOWN
 from harness.backends.target import Target
 from oracles.gradient import sought, weight_name, weights
 from oracles.jvp import tangent_name, tangents
@@ -148,6 +148,12 @@ _REFUSALS: Patterns = (
         "no formula of the second derivative",
     ),
     *UNKNOWN,
+    *NONE_AT_ALL,
+    (
+        "torch",
+        "The solver failed because the input matrix is singular",
+        "that of slogdet solves with the matrix, of which one in the stack is singular",
+    ),
     (
         "jax",
         "(Differentiation|JVP|Forward-mode differentiation|Transpose) rule .*not implemented",

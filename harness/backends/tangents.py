@@ -101,15 +101,20 @@ UNKNOWN: Patterns = (
     ("jax", "can't apply forward-mode differentiation", "it has a rule of reverse mode only (custom_vjp)"),
 )
 """What has no derivative of some kind."""
+NONE_AT_ALL: Patterns = (
+    ("torch", "is not differentiable with respect to argument", "what it says of weights and targets"),
+    ("tensorflow", "Input is not invertible", "its derivative of determinants is by way of tf.linalg.inv"),
+    ("torch", "The derivative of linalg.qr depends on Q", "what it says of QR without Q"),
+)
+"""What has none of any kind."""
 _REFUSALS: Patterns = (
     *UNKNOWN,
+    *NONE_AT_ALL,
     (
         "jax",
         "(Differentiation|JVP|Forward-mode differentiation) rule for .* not implemented",
         "no rule of forward mode",
     ),
-    ("tensorflow", "Input is not invertible", "its derivative of determinants is by way of tf.linalg.inv"),
-    ("torch", "The derivative of linalg.qr depends on Q", "what it says of QR without Q"),
 )
 """What a framework says that it cannot push forward."""
 

@@ -40,8 +40,8 @@ def cov(x, correction):
 
 
 def cdist(x, y, p):
-    d = tf.abs(tf.expand_dims(x, -2) - tf.expand_dims(y, -3))
-    return tf.reduce_sum(d, axis=-1) if p == 1 else tf.sqrt(tf.reduce_sum(d * d, axis=-1))
+    d = tf.expand_dims(x, -2) - tf.expand_dims(y, -3)
+    return tf.reduce_sum(tf.abs(d), axis=-1) if p == 1 else tf.sqrt(tf.reduce_sum(d * d, axis=-1))
 
 
 def searchsorted(sequence, values, right):

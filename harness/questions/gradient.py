@@ -6,15 +6,10 @@ from functools import cache
 
 from generators.graphs import SMOOTH, SeededDraw, build_case
 from harness.backends import gradients
-from harness.backends.documented import Patterns, refusal_of
+from harness.backends.documented import refusal_of
+from harness.backends.tangents import NONE_AT_ALL
 from harness.question import FORWARD, Question
 from oracles import gradient
-
-_REFUSALS: Patterns = (
-    ("torch", "is not differentiable with respect to argument", "what it says of weights and targets"),
-    ("tensorflow", "Input is not invertible", "its derivative of determinants is by way of tf.linalg.inv"),
-    ("torch", "The derivative of linalg.qr depends on Q", "what it says of QR without Q"),
-)
 
 
 @cache
@@ -30,7 +25,7 @@ GRADIENT = Question(
     program=gradients.program,
     unsupported=gradients.unsupported,
     arrays=gradient.given,
-    refusal=refusal_of(_REFUSALS),
+    refusal=refusal_of(NONE_AT_ALL),
     inherits=(FORWARD.name,),
     style=SMOOTH,
     concerns=differentiable,

@@ -41,32 +41,32 @@ _TANGENTS = (
 )
 
 
-def _twice(how: str, *operands: int) -> str:
+def twice(how: str, *operands: int) -> str:
     """The correct spelling as a function of these operands with the right gradient, whose own gradient is changed."""
     names = ", ".join(f"a{i}" for i in operands)
     return f"twice(lambda {names}: {{alone}}, {how}, {', '.join(f'{{{i}}}' for i in operands)})"
 
 
 _SECOND = (
-    Fault("backward pass detached", "tanh", _twice("bend(stopped)", 0)),
-    Fault("backward pass detached", "log", _twice("bend(stopped)", 0)),
-    Fault("backward pass detached", "softmax", _twice("bend(stopped)", 0)),
-    Fault("backward pass detached", "layer_norm", _twice("bend(stopped, stopped)", 0, 1, 2)),
-    Fault("1 - 2 y left out", "sigmoid", _twice(
+    Fault("backward pass detached", "tanh", twice("bend(stopped)", 0)),
+    Fault("backward pass detached", "log", twice("bend(stopped)", 0)),
+    Fault("backward pass detached", "softmax", twice("bend(stopped)", 0)),
+    Fault("backward pass detached", "layer_norm", twice("bend(stopped, stopped)", 0, 1, 2)),
+    Fault("1 - 2 y left out", "sigmoid", twice(
         "bend(lambda r, g, t, x: g * t[0] * torch.sigmoid(x) * torch.sigmoid(-x))", 0)),
-    Fault("factor 2 left out", "square", _twice("bend(lambda r, *rest: r / 2)", 0)),
-    Fault("sign", "sin", _twice("bend(lambda r, *rest: -r)", 0)),
-    Fault("sign", "div", _twice("bend(lambda r, *rest: r, lambda r, *rest: -r)", 0, 1)),
-    Fault("error of 1e-4", "exp", _twice("bend(lambda r, *rest: r * 1.0001)", 0)),
-    Fault("bfloat16 inside", "sqrt", _twice("bend(lambda r, *rest: r.bfloat16().to(r.dtype))", 0)),
-    Fault("tangent of the second operand dropped", "mul", _twice("bend(stopped)", 0, 1)),
-    Fault("tangent of the first operand dropped", "matmul", _twice(
+    Fault("factor 2 left out", "square", twice("bend(lambda r, *rest: r / 2)", 0)),
+    Fault("sign", "sin", twice("bend(lambda r, *rest: -r)", 0)),
+    Fault("sign", "div", twice("bend(lambda r, *rest: r, lambda r, *rest: -r)", 0, 1)),
+    Fault("error of 1e-4", "exp", twice("bend(lambda r, *rest: r * 1.0001)", 0)),
+    Fault("bfloat16 inside", "sqrt", twice("bend(lambda r, *rest: r.bfloat16().to(r.dtype))", 0)),
+    Fault("tangent of the second operand dropped", "mul", twice("bend(stopped)", 0, 1)),
+    Fault("tangent of the first operand dropped", "matmul", twice(
         "bend(lambda r, *rest: r, stopped)", 0, 1)),
-    Fault("weight of the first pass", "linear", _twice("bend(stopped)", 0, 1, 2)),
-    Fault("kernel flipped", "conv2d", _twice("bend(lambda r, *rest: r, lambda r, *rest: r.flip(-1))", 0, 1, 2)),
-    Fault("tangent dropped", "cos", _twice("lambda right, *rest: [right[0] * 0, *right[1:]]", 0)),
-    Fault("passes below zero", "relu", _twice("lambda right, g, t, x: [t[0], *right[1:]]", 0)),
-    Fault("last element lost", "logsumexp", _twice("bend(lambda r, *rest: last_lost(r))", 0)),
+    Fault("weight of the first pass", "linear", twice("bend(stopped)", 0, 1, 2)),
+    Fault("kernel flipped", "conv2d", twice("bend(lambda r, *rest: r, lambda r, *rest: r.flip(-1))", 0, 1, 2)),
+    Fault("tangent dropped", "cos", twice("lambda right, *rest: [right[0] * 0, *right[1:]]", 0)),
+    Fault("passes below zero", "relu", twice("lambda right, g, t, x: [t[0], *right[1:]]", 0)),
+    Fault("last element lost", "logsumexp", twice("bend(lambda r, *rest: last_lost(r))", 0)),
 )  # fmt: skip
 
 _MAPS = (
