@@ -37,7 +37,8 @@ def _instance_norm_plain(s: Steps, node: Node) -> str:
 def _local_response_norm(s: Steps, node: Node) -> str:
     (x,), size = terms(s, node), whole(node, "size")
     half, channels = size // 2, x.shape[1]
-    wide = (x * x).op("pad", pads=((0, half, 0, 0, 0, half, 0, 0)), value=0.0) if half else x * x
+    pads = (0, 0, half, half, *[0] * (2 * len(x.shape) - 4))  # before and after each axis
+    wide = (x * x).op("pad", pads=pads, value=0.0) if half else x * x
     total = wide.part(1, 0, channels)
     for i in range(1, size):
         total = total + wide.part(1, i, i + channels)

@@ -52,6 +52,7 @@ def test_steps_mean_the_same(operator: str) -> None:
     for number in range(5):
         case = drawn(operator, number)
         other = stepwise(case)
+        assert other is not case or operator == "matrix_power"  # to the power of one
         first, second = forward.expect(case).values, forward.expect(other).values
         assert all(map(metamorphic.agree, first, second)), case.graph
         compared += sum(int((~a.undetermined & ~b.undetermined).sum()) for a, b in zip(first, second, strict=True))
