@@ -28,7 +28,7 @@ _DIVIDING = words("atan2 cbrt div hypot log log10 log2 pow prod reciprocal rsqrt
 _OVER_AN_AXIS = words("softmax log_softmax")
 _STANDARDISED = words("layer_norm rms_norm")
 _FUNCTIONS = words(
-    """acos acosh asin asinh atan atanh cos cosh exp exp2 hard_swish huber_loss log1p relu_squared sin sinh
+    """acos acosh asin asinh atan atanh copysign cos cosh exp exp2 hard_swish huber_loss log1p relu_squared sin sinh
     smooth_l1_loss softsign square tan"""
 )
 _PRODUCTS = words("grid_sample lerp mse_loss prelu squared_difference sum_of_squares")
@@ -44,7 +44,7 @@ are added."""
 ELEMENTWISE = frozenset((*_ONE, *_GATED, *_DIVIDING, *_FUNCTIONS)) - {"prod", "huber_loss", "smooth_l1_loss"}
 LINEAR = words(
     """abs adaptive_avg_pool2d adaptive_max_pool2d add affine_grid avg_pool1d avg_pool2d avg_pool3d block_diag
-    broadcast_to cast channel_shuffle clip concat copysign cummax cummin cumsum cumulative_sum deg2rad depth_to_space
+    broadcast_to cast channel_shuffle clip concat cummax cummin cumsum cumulative_sum deg2rad depth_to_space
     diag_embed diagonal diff einsum_single embedding embedding_bag embedding_bag_offsets embedding_padded fft fft2
     flatten flatten_2d flip fmax fmin fmod fold frac frexp_mantissa gather gather_nd global_avg_pool hard_sigmoid
     hardshrink hardtanh identity index_add index_put irfft kth_value l1_loss l1_norm ldexp leaky_relu linf_norm
@@ -102,6 +102,8 @@ def noise(
             found = _through_deviation(op, operands, position, call, g, tangents)
         elif op in matrix_noise.OPERATORS:
             found = matrix_curvature.noise(op, operands, position, result, call, g, tangents)
+        elif op == "copysign" and position == 0:  # y / x, as a constant of which PyTorch does not know
+            found = reduced(g * tangents[0] / np.abs(x), x.shape)
         elif op == "grid_sample":
             found = _between_pixels(operands, position, g, tangents)
     return SUMS_OF_ONE * np.nan_to_num(found, nan=np.inf, posinf=np.inf).ravel()

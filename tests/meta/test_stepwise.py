@@ -156,3 +156,13 @@ def test_correct_derivatives_are_accepted(question, pool: Pool) -> None:
             assert status in ("agree", "undetermined", "unsupported"), case.graph
             agreed += status == "agree"
     assert agreed >= 10
+
+
+def test_tvm_is_asked_of_what_has_registered_gradients_only() -> None:
+    """Of the names that compositions may call, those that are called count."""
+    x, target = np.ones((2, 3), np.float32), TARGETS["tvm-O0"]
+    assert GRADIENT.unsupported(target, one("soft_margin", x, x, reduction="sum").graph) is None
+    norm = one("matrix_norm", x, ord="inf", keepdims=False).graph
+    assert GRADIENT.unsupported(target, norm) == "relax.max has no registered gradient"
+    masked = one("attention_masked", *[np.ones((1, 1, 2, 2), np.float32)] * 3, np.ones((2, 2), bool), scale=1.0).graph
+    assert GRADIENT.unsupported(target, masked) is not None
