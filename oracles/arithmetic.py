@@ -72,7 +72,7 @@ def evaluate(graph: Graph, arrays: Arrays, rules: Arithmetic) -> dict[str, Bound
         if rules.reassociates:
             result = chains.widened(graph, index, taken, terms, result)
         values[node.name] = result
-        taken[node.name] = reference.as_taken(result, [taken[name] for name in node.operands])
+        taken[node.name] = reference.as_taken(graph, index, result, taken)
     return values
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from generators.graph import Graph
+from generators.graph import Graph, TensorType
 from generators.inputs import Arrays
-from generators.ops import OPS, call_of
+from generators.ops import OPS, Call, call_of
 from generators.ops.bounded import Bounded, leaf
 
 
@@ -23,20 +23,25 @@ def evaluate(graph: Graph, arrays: Arrays) -> dict[str, Bounded]:
     taken = dict(values)
     for index, node in enumerate(graph.nodes):
         values[node.name] = apply(graph, index, taken)
-        taken[node.name] = as_taken(values[node.name], [taken[name] for name in node.operands])
+        taken[node.name] = as_taken(graph, index, values[node.name], taken)
     return values
 
 
-def as_taken(result: Bounded, operands: Sequence[Bounded]) -> Bounded:
-    """A result as the nodes after it may find it. Back ends without a kernel for float16, or with a fused one, keep it
-    in float32 in between (ONNX Runtime inserts casts and takes pairs of them out again; torch.compile documents
-    `emulate_precision_casts`, which is off): what overflows float16 may still be finite."""
-    if result.dtype != "float16":
-        return result
-    if any(o.floating and not np.isfinite(o.value).all() for o in operands):
-        return result  # infinities may be those of the operands
+def as_taken(graph: Graph, index: int, result: Bounded, values: Mapping[str, Bounded]) -> Bounded:
+    """The result of node number `index` as the nodes after it may find it. Back ends without a kernel for float16, or
+    with a fused one, keep it in float32 in between (ONNX Runtime inserts casts and takes pairs of them out again;
+    torch.compile documents `emulate_precision_casts`, which is off): what overflows float16 may still be finite.
+    Where it is infinite in float32, too, the infinity is one of an operand, a pole, or too large for that as well."""
     overflow = np.isinf(result.value)
-    return replace(result, error=np.where(overflow, np.inf, result.error)) if overflow.any() else result
+    if result.dtype != "float16" or not overflow.any():
+        return result
+    node, call = graph.nodes[index], call_of(graph, index)
+    given = (values[name] for name in node.operands)
+    operands = [replace(x, dtype="float32") if x.dtype == "float16" else x for x in given]
+    types = tuple(TensorType(x.dtype, type_.shape) for x, type_ in zip(operands, call.operands, strict=True))
+    wide = OPS[node.op].reference(operands, Call(types, call.attrs, TensorType("float32", node.type.shape)))
+    overflow &= np.isfinite(wide.value) | np.isinf(wide.error)
+    return replace(result, error=np.where(overflow, np.inf, result.error))
 
 
 def apply(graph: Graph, index: int, values: Mapping[str, Bounded]) -> Bounded:

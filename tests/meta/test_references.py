@@ -7,11 +7,12 @@ from math import inf
 import numpy as np
 import pytest
 
-from generators.graph import Attr, TensorType
+from generators.graph import Attr, Graph, Leaf, Node, TensorType
 from generators.graphs import SeededDraw
-from generators.ops import OPS
+from generators.ops import OPS, check
 from generators.ops.bounded import Bounded, leaf
 from generators.ops.composed import compute
+from oracles import reference
 
 
 def _of(operator: str, *arrays: np.ndarray, **attrs: Attr) -> Bounded:
@@ -77,3 +78,24 @@ def test_cubic_weights_may_overflow_on_the_way() -> None:
     image[..., 3, 0] = 3.18e38
     assert _of("resize_cubic", image, **attrs).undetermined.all()
     assert not _of("resize_cubic", image / 8, **attrs).undetermined.any()
+
+
+def test_what_overflows_float16_may_be_finite_for_the_next_node_beside_an_infinity() -> None:
+    """Products of rows: 1e9 is beyond float16 only, an operand's infinity is infinite in float32, too, and so is 1 / 0.
+    Half of that minus itself is NaN where the infinity is certain."""
+    pair, row = TensorType("float16", (3, 2)), TensorType("float16", (3,))
+    nodes = (
+        Node("product", "prod", ("x",), (("axes", (1,)), ("keepdims", False)), row),
+        Node("quotient", "div", ("one", "zero"), (), row),
+        Node("left", "sub", ("product", "product"), (), row),
+        Node("right", "sub", ("quotient", "quotient"), (), row),
+    )
+    leaves = (Leaf("x", pair), Leaf("one", row), Leaf("zero", row))
+    graph = check(Graph(leaves, nodes, ("left", "right")))
+    x = np.array([[30000, 40000], [inf, 2], [3, 4]], np.float16)
+    values = reference.evaluate(graph, {"x": x, "one": np.ones(3, np.float16), "zero": np.zeros(3, np.float16)})
+    assert values["product"].value.tolist() == [inf, inf, 12]
+    assert not values["product"].undetermined.any()
+    assert values["left"].undetermined.tolist() == [True, False, False]
+    assert not values["right"].undetermined.any()
+    assert np.isnan(values["right"].value).all()
