@@ -14,7 +14,7 @@ import numpy as np
 from generators.ops.bounded import PRECISION, U64, Bounded
 from generators.ops.spec import Call, OpSpec
 from oracles.differences import SUBNORMAL, Function, along, extrapolated, steps_of
-from oracles.pairs import exact, paired
+from oracles.pairs import exact, numbers_of, paired
 from oracles.sources import FAR, confirmed, fed, pattern, seen_elsewhere
 
 Array = np.ndarray
@@ -68,9 +68,13 @@ class Slopes:
 
 def function_of(spec: OpSpec, operands: Sequence[Bounded], call: Call) -> Function:
     """The node as a function of the values of its operands; complex ones as pairs (`oracles/pairs.py`)."""
+    fixed = [exact(o, o.value) for o in operands]
 
     def f(values: Sequence[Array]) -> Array:
-        given = [exact(o, v if o.floating else o.value) for o, v in zip(operands, values, strict=True)]
+        given = [
+            Bounded(numbers_of(v) if x.complex else v, x.error, x.dtype) if x.floating else x
+            for x, v in zip(fixed, values, strict=True)
+        ]
         with np.errstate(all="ignore"):
             result = paired(spec.reference(given, call))
             return np.where(result.undetermined, np.nan, result.value).astype(np.float64).ravel()
