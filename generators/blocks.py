@@ -153,11 +153,13 @@ def _tables(d: Draw) -> tuple[_Builder, str]:
     dense = builder.linear(builder.add("columns", INPUT, first=0, width=width), features)
     found = [builder.add(d.choice(ACTIVATIONS), dense) if d.boolean() else dense]
     for count in counts:
-        vocabulary, mean = d.choice((5, 7)), int(d.boolean())
+        vocabulary, mean, ragged = d.choice((5, 7)), int(d.boolean()), int(d.boolean())
+        builder.shapes[INPUT] = (builder.shapes[INPUT][0] + ragged,)  # a column for the lengths
         found.append(
             builder.add(
-                "embedding_bag", INPUT, first=width, features=features, count=count, vocabulary=vocabulary, mean=mean
+                "embedding_bag", INPUT, first=width, features=features, count=count, vocabulary=vocabulary, mean=mean,
+                ragged=ragged,
             )
-        )
-        width += count
+        )  # fmt: skip
+        width += count + ragged
     return builder, builder.add("interaction", *found)

@@ -160,10 +160,15 @@ def columns_of(layer: Layer, shapes: Mapping[str, Shape]) -> tuple[int, int]:
         case "columns":
             count = prod(dimensions(layer))
         case "embedding_bag":
-            count = n["count"]
+            count = n["count"] + ragged(layer)
         case _:
             count = prod(shapes[layer.inputs[0]])
     return n["first"], n["first"] + count
+
+
+def ragged(layer: Layer) -> int:
+    """1 for bags of different lengths, which a column behind the integers says; 0 where all have `count`."""
+    return layer.numbers.get("ragged", 0)
 
 
 def dimensions(layer: Layer) -> Shape:

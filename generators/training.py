@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from generators.networks import (
     checked,
     columns_of,
     parameters_of,
+    ragged,
     result_of,
 )
 from generators.ops.spec import Draw
@@ -77,9 +79,9 @@ def arrays_of(training: Training) -> dict[str, np.ndarray]:
     """What every run of it is given: `x`, `y` and `coefficient` by sample, `initial.NAME` by parameter.
 
     Parameters are normal with deviation 1/sqrt(fan-in); scales are near one and biases near zero, so that no two
-    samples or units are alike. Data are normal, labels uniform; columns that bags take are integers, those that masks
-    take are zero or the inverse of the part that is kept. Each array has a generator of its own, so that an array keeps
-    its values when another one goes."""
+    samples or units are alike. Data are normal, labels uniform; columns that bags take are integers, the last one their
+    lengths where these differ, those that masks take are zero or the inverse of the part that is kept. Each array has a
+    generator of its own, so that an array keeps its values when another one goes."""
     network, settings = training.network, training.settings
 
     def rng(name: str) -> np.random.Generator:
@@ -95,6 +97,8 @@ def arrays_of(training: Training) -> dict[str, np.ndarray]:
             own, size = rng(f"x.{layer.name}"), (n, last - first)
             if layer.kind == "embedding_bag":
                 x[:, first:last] = own.integers(0, layer.numbers["vocabulary"], size)
+                if ragged(layer):
+                    x[:, last - 1] = rng(f"x.{layer.name}.length").integers(0, layer.numbers["count"] + 1, n)
             else:
                 kept = layer.numbers["keep"] / 100
                 x[:, first:last] = (own.random(size) < kept) / kept
@@ -169,17 +173,20 @@ def pruned(training: Training, layers: tuple[Layer, ...]) -> Training | None:
 
 
 def plainer(training: Training, multiple: int) -> Iterator[Training]:
-    """The run without one of the things that strategies have reasons to refuse, then without more and more of them:
-    clipped gradients, shared weights, layers that nothing uses, layers of each kind in LEFT_OUT, an optimiser that not
-    every framework has, last batches or parts that are not a multiple of so many samples, and frozen parameters."""
+    """The run without one of the things that strategies have reasons to refuse, then without more and more of them,
+    then without any two: clipped gradients, shared weights, layers that nothing uses, layers of each kind in LEFT_OUT,
+    an optimiser that not every framework has, last batches or parts that are not a multiple of so many samples, and
+    frozen parameters."""
     without_kinds = (partial(_without_kind, kind) for kind in LEFT_OUT)
-    steps = (_unclipped, _used_once, *without_kinds, _with_sgd, partial(_even, multiple), _thawed)
+    steps = (_unclipped, _used_once, *without_kinds, with_sgd, partial(_even, multiple), _thawed)
     for step in steps:
         yield step(training)
     current = training
     for step in steps:
         current = step(current)
         yield current
+    for one, other in combinations(steps, 2):
+        yield other(one(training))
 
 
 LEFT_OUT = ("dropout", "batch_norm", "attention", "gru", "lstm", "interaction", "embedding_bag")
@@ -212,7 +219,8 @@ def _dense(training: Training, old: Layer) -> Training | None:
     return pruned(training, tuple(new if layer.name == old.name else layer for layer in training.network.layers))
 
 
-def _with_sgd(training: Training) -> Training:
+def with_sgd(training: Training) -> Training:
+    """The run with SGD in the place of an optimiser that not every framework has."""
     settings = training.settings
     if settings.optimizer not in RARE:
         return training

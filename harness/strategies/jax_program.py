@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.networks import Layer, Network
+from generators.networks import Layer, Network, ragged
 from generators.training import Training
 from harness.strategies.strategy import TEMPLATES, Noise, Strategy, columns_of_samples
 
@@ -199,6 +199,8 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]], noise: str)
         case "flatten":
             return f"{x}.reshape(len({x}), -1)"
         case "embedding_bag":  # the data are floating numbers, with noise near integers only
+            if ragged(layer):
+                return f"bag({weight}, {columns}, {n['count']}, {bool(n['mean'])})"
             return f"{weight}[jnp.round({columns}).astype(int)].{'mean' if n['mean'] else 'sum'}(1)"
         case "columns":
             return f"{columns}.reshape({', '.join(map(str, (f'len({x})', *layer.shape)))})"

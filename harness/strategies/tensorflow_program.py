@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.networks import Layer, Network
+from generators.networks import Layer, Network, ragged
 from generators.training import Training
 from harness.strategies.mixed_precision import GROWTH, SCALE
 from harness.strategies.strategy import TEMPLATES, Noise, Strategy, columns_of_samples
@@ -242,6 +242,8 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
         case "flatten":
             return f"tf.reshape({x}, (-1, {layer.shape[0]}))"
         case "embedding_bag":  # the data are floating numbers, with noise near integers only
+            if ragged(layer):
+                return f"bag({weight}, {columns}, {n['count']}, {bool(n['mean'])})"
             rows = f"tf.nn.embedding_lookup({weight}, tf.cast(tf.round({columns}), tf.int32))"
             return f"tf.reduce_{'mean' if n['mean'] else 'sum'}({rows}, 1)"
         case "columns":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.networks import Layer, Network
+from generators.networks import Layer, Network, ragged
 from generators.training import Training
 from harness.strategies.mixed_precision import Rough, rough_of
 from harness.strategies.strategy import TEMPLATES, Noise, Strategy, columns_of_samples
@@ -209,7 +209,8 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
         case "columns":
             return own + (f".unflatten(1, {layer.shape})" if len(layer.shape) > 1 else "")
         case "embedding_bag":  # the data are floating numbers, with noise or in another dtype near integers only
-            return f"{module}({own}.round().long())"
+            bags = f"*bagged({own}, {layer.numbers['count']})" if ragged(layer) else f"{own}.round().long()"
+            return f"{module}({bags})"
         case "dropout":
             return f"{module}({x}, {own})"
         case "attention":

@@ -37,8 +37,12 @@ class Table(torch.nn.Module):
         )
         self.inner = torchrec.EmbeddingBagCollection(tables=[config], device=torch.device("cpu"))
 
-    def forward(self, rows):
-        lengths = torch.full((len(rows),), rows.shape[1])
+    def forward(self, rows, begins=None):
+        """Rows of a matrix, or between where bags begin."""
+        if begins is None:
+            lengths = torch.full((len(rows),), rows.shape[1])
+        else:
+            lengths = torch.diff(begins, append=torch.tensor([len(rows)]))
         bags = torchrec.KeyedJaggedTensor(keys=["bag"], values=rows.flatten(), lengths=lengths)
         return self.inner(bags).values()
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from generators.ops.bounded import PRECISION
-from generators.training import Training, arrays_of, plainer
+from generators.training import Training, arrays_of, plainer, with_sgd
 from harness import environments
 from harness.ranks import RankPools, Together, Trained
 from harness.strategies import Strategy
 from harness.strategies.known import KnownDeviation
 from harness.strategies.programs import alone, program
-from harness.strategies.strategy import Noise
+from harness.strategies.strategy import MISSING, Noise, first_reason
 from oracles import sharding
 from oracles.compare import Expected
 from oracles.discrepancy import Discrepancy
@@ -55,6 +55,8 @@ def in_dtype(training: Training, dtype: str | None) -> Training:
 def suited(training: Training, strategy: Strategy, world: int) -> Training:
     """The run, or what is left of it that the strategy supports, in a dtype that it takes; itself where nothing is."""
     training = in_dtype(training, None if training.settings.dtype in strategy.dtypes else strategy.dtypes[0])
+    if first_reason(*MISSING.get(strategy.framework, ()))(training, world):
+        training = with_sgd(training)
     if strategy.refusal(training, world) is None:
         return training
     plain = plainer(training, 2 * world)

@@ -104,5 +104,5 @@ def _simpler(layer: Layer) -> Iterator[Layer]:
             yield replace(layer, attrs=tuple((k, least if k == key else v) for k, v in layer.attrs))
 
 
-LEAST = {"features": 2, "channels": 1, "kernel": 1, "count": 1, "heads": 1, "mean": 0, "times": 1}
+LEAST = {"features": 2, "channels": 1, "kernel": 1, "count": 1, "heads": 1, "mean": 0, "ragged": 0, "times": 1}
 """The simplest value of each attribute that can be made simpler."""

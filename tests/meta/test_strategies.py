@@ -233,10 +233,24 @@ def test_whatever_reduction_tries_is_valid(number: int) -> None:
 
 @pytest.mark.parametrize("number", range(0, 60, 6))
 def test_plainer_runs_are_valid_and_evenly_shared(number: int) -> None:
-    *_, last = plainer(RUNS[number], 6)
-    assert all(valid(run) == run for run in plainer(RUNS[number], 6))
-    assert last.settings.part_sizes <= {6, 12}
-    assert last.traits.isdisjoint({"tied", "idle", "clipped", *LEFT_OUT, *RARE})
+    runs = list(plainer(RUNS[number], 6))
+    assert all(valid(run) == run for run in runs)
+    refused = {"tied", "idle", "clipped", "frozen", *LEFT_OUT, *RARE}
+    assert any(run.settings.part_sizes <= {6, 12} and run.traits.isdisjoint(refused) for run in runs)
+
+
+def test_a_run_is_made_plainer_in_two_ways_and_keeps_the_rest() -> None:
+    """Tables that are frozen, in batches that ranks can't share evenly, under an optimiser that PyTorch has not."""
+    strategy = STRATEGIES["torchrec-rows"]
+    drawn = (seeded_training(1, number) for number in range(10**6))
+    run = next(
+        run for run in drawn if run.network.bags and "frozen" in run.traits and run.settings.optimizer == "lamb"
+        and {size % 2 for size in run.settings.part_sizes} != {0} and "batch_norm" not in run.traits
+    )  # fmt: skip
+    given = suited(run, strategy, 2)
+    assert strategy.refusal(given, 2) is None
+    assert given.network.bags
+    assert given.settings.optimizer == "sgd"
 
 
 def test_reduction_keeps_what_matters() -> None:

@@ -50,11 +50,11 @@ SERIES = made(
     layer("l6", "linear", "l5", features=2, bias=1),
 )
 TABLES = made(
-    6,
+    8,
     layer("l0", "columns", "x", first=0, width=3),
     layer("l1", "linear", "l0", features=4, bias=1),
-    layer("l2", "embedding_bag", "x", first=3, features=4, count=2, vocabulary=5, mean=1),
-    layer("l3", "embedding_bag", "x", first=5, features=4, count=1, vocabulary=7, mean=0),
+    layer("l2", "embedding_bag", "x", first=3, features=4, count=2, vocabulary=5, mean=1, ragged=1),
+    layer("l3", "embedding_bag", "x", first=6, features=4, count=1, vocabulary=7, mean=0, ragged=1),
     layer("l4", "interaction", "l1", "l2", "l3"),
     layer("l5", "linear", "l4", features=2, bias=1),
 )
