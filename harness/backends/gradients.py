@@ -166,6 +166,12 @@ def _many_dimensions(graph: Graph, node: Node) -> str | None:
     return "the gradient of take takes indices of one dimension only"
 
 
+def _class_weights(graph: Graph, node: Node) -> str | None:
+    if not node.attributes.get("smoothing"):
+        return "it documents no gradient of nll_loss by the weights"
+    return _many_dimensions(graph, node)
+
+
 def _steep(graph: Graph, node: Node) -> str | None:
     if node.attributes["alpha"] == 1.0:
         return None
@@ -195,8 +201,10 @@ REFUSES: dict[str, dict[str, Reason]] = {
         "nextafter": "Differentiation rule for 'nextafter' not implemented",
     },
     "tvm": {
+        "cross_entropy_weighted": _class_weights,
         "diag_embed": "spelled with take, whose gradient takes indices of one dimension only",
         "embedding": _many_dimensions,
+        "nll_loss_weighted": _class_weights,
         "take": _many_dimensions,
         "xlogy": _WHERE,
     },
