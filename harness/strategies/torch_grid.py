@@ -79,11 +79,14 @@ def _grid(name: str, wrapped: str, schedule: str = "ScheduleGPipe") -> Strategy:
     )  # fmt: skip
 
 
+_BY_DEFAULT = 'DistributedDataParallel(part, process_group=mesh["data"].get_group())'
 # without it, the reducer's buckets are rebuilt after a stage's second backward pass: an internal assertion fails
-_REPLICATED = 'DistributedDataParallel(part, process_group=mesh["data"].get_group(), find_unused_parameters=True)'
+_REPLICATED = _BY_DEFAULT.replace("())", "(), find_unused_parameters=True)")
 _SHARDED = 'fully_shard(part, mesh=mesh["data"])'
 STRATEGIES = (
     _grid("torch-pipeline-ddp", _REPLICATED),
+    # apart, since what it does wrong at the second batch is known
+    _grid("torch-pipeline-ddp-by-default", _BY_DEFAULT),
     _grid("torch-pipeline-ddp-1f1b", _REPLICATED, "Schedule1F1B"),
     _grid("torch-pipeline-fully-shard", _SHARDED),
 )
