@@ -116,15 +116,32 @@ class Campaign:
             for name, version in _versions(target).items()
         )
 
-    def _as_run(self, graph: Graph) -> dict[str, tuple[str, TensorType, list[TensorType]]]:
-        """Operator, type of the result and types of the operands of each node, by name, with the dtypes that run."""
+    def _as_run(self, graph: Graph) -> dict[str, tuple[str, TensorType, list[TensorType], list[TensorType]]]:
+        """Operator, type of the result, types of the operands and of those that are parameters, of each node by name,
+        with the dtypes that run."""
         graph = self.lab.question.ran(graph)
-        return {node.name: (node.op, node.type, [graph.types[name] for name in node.operands]) for node in graph.nodes}
+        constants = {leaf.name for leaf in graph.leaves if leaf.role == "parameter"}
+        return {
+            node.name: (
+                node.op,
+                node.type,
+                [graph.types[name] for name in node.operands],
+                [graph.types[name] for name in node.operands if name in constants],
+            )
+            for node in graph.nodes
+        }
 
-    def _covers(self, issue: KnownIssue, op: str, result: TensorType, operands: Sequence[TensorType]) -> bool:
+    def _covers(
+        self,
+        issue: KnownIssue,
+        op: str,
+        result: TensorType,
+        operands: Sequence[TensorType],
+        parameters: Sequence[TensorType],
+    ) -> bool:
         """Is such a node one of the entry's? A question with runs at other sizes runs it empty, too."""
         issue = replace(issue, empty=False) if self.lab.question.resizes else issue
-        return issue.covers(op, result, operands)
+        return issue.covers(op, result, operands, parameters)
 
     def _applies(self, issue: KnownIssue, target: Target) -> bool:
         return any(map(issue.names, _versions(target))) and issue.threads <= self.lab.pool.limits.threads

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from packaging.specifiers import SpecifierSet
 
@@ -30,7 +30,8 @@ from oracles.discrepancy import SYMPTOMS, Discrepancy
 @dataclass(frozen=True)
 class KnownIssue:
     """id: a short name; targets, operators: globs; dtypes: of the culprit's result or first operand (none: any);
-    empty: only where its result or an operand has size 0; together: shows only beside other nodes, whatever they
+    empty: only where its result or an operand has size 0 ("parameter": an operand that is a parameter of the graph);
+    constant: only where all its operands are parameters; together: shows only beside other nodes, whatever they
     are; message: a regular expression found in the message (none: any); threads: shows only where each library has so
     many or more; cpu: shows only on processors with this feature, or with a ! before its name without it;
     seconds: for how long its own case is waited for (0: as for any other), for what never ends; versions: of the
@@ -45,7 +46,8 @@ class KnownIssue:
     case: str
     oracle: str = FORWARD.name
     dtypes: tuple[str, ...] = ()
-    empty: bool = False
+    empty: bool | Literal["parameter"] = False
+    constant: bool = False
     together: bool = False
     versions: str = ""
     message: str = ""
@@ -82,13 +84,17 @@ class KnownIssue:
         """Is this version of the framework one of the entry's?"""
         return not self.versions or SpecifierSet(self.versions, prereleases=True).contains(version)
 
-    def covers(self, operator: str, result: TensorType, operands: Sequence[TensorType]) -> bool:
-        """Is this operator, with these types, one of the entry's?"""
+    def covers(
+        self, operator: str, result: TensorType, operands: Sequence[TensorType], parameters: Sequence[TensorType] = ()
+    ) -> bool:
+        """Is this operator, with these types, one of the entry's? parameters: the types of those operands that are."""
         dtypes = {type_.dtype for type_ in (result, *operands[:1])}
+        small = parameters if self.empty == "parameter" else (result, *operands)
         return (
             any(fnmatchcase(operator, glob) for glob in self.operators)
             and (not self.dtypes or not dtypes.isdisjoint(self.dtypes))
-            and (not self.empty or any(type_.size == 0 for type_ in (result, *operands)))
+            and (not self.empty or any(type_.size == 0 for type_ in small))
+            and (not self.constant or len(parameters) == len(operands))
         )
 
 
@@ -108,8 +114,8 @@ def _check(entry: Mapping[str, Any]) -> None:
         if not any(fnmatchcase(name, glob) for name in QUESTIONS[entry.get("oracle", FORWARD.name)].targets):
             raise ValueError(f"no target matches {glob!r}")
     SpecifierSet(entry.get("versions", ""))
-    for key in ("empty", "together"):
-        if not isinstance(entry.get(key, False), bool):
+    for key in ("empty", "constant", "together"):
+        if not isinstance(entry.get(key, False), bool) and (key, entry[key]) != ("empty", "parameter"):
             raise ValueError(f"{key} must be true or false")
     if type(entry.get("threads", 1)) is not int:
         raise ValueError("threads must be a whole number")

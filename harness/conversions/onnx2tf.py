@@ -6,7 +6,10 @@ from harness.conversions.edge import Edge
 
 _CONVERT = """
 def convert(source, target):
+    import contextlib
+    import io
     import os
+    import re
     import shutil
     import tempfile
 
@@ -18,19 +21,21 @@ def convert(source, target):
     if any(len(value.type.tensor_type.shape.dim) > 2 for value in proto.graph.output):
         raise NotImplementedError("it leaves outputs channels last, and does not say which")
     names = [value.name for value in proto.graph.input if value.name not in constants]
-    folder = tempfile.mkdtemp(prefix="onnx2tf-")
+    folder, told = tempfile.mkdtemp(prefix="onnx2tf-"), io.StringIO()
     try:
-        onnx2tf.convert(
-            onnx_graph=proto,
-            output_folder_path=folder,
-            keep_shape_absolutely_input_names=names,  # else those of rank 3 and more are taken in another layout
-            output_signaturedefs=True,
-            non_verbose=True,
-        )
+        with contextlib.redirect_stdout(told):
+            onnx2tf.convert(
+                onnx_graph=proto,
+                output_folder_path=folder,
+                keep_shape_absolutely_input_names=names,  # else those of rank 3 and more are taken in another layout
+                output_signaturedefs=True,
+                verbosity="error",
+            )
         (made,) = [name for name in os.listdir(folder) if name.endswith("_float32.tflite")]
         shutil.copyfile(os.path.join(folder, made), target)
     except SystemExit as error:
-        raise RuntimeError("onnx2tf ended the process") from error
+        said = re.findall("ERROR:[^ ]* (.*)", told.getvalue())
+        raise RuntimeError("onnx2tf ended the process: " + (said or ["without a word"])[0]) from error
     finally:
         shutil.rmtree(folder)
 """
@@ -48,6 +53,7 @@ EDGES = (
             ("it leaves outputs channels last", "its outputs of rank 3 and more come channels last, as it documents"),
             (r"'(tf\.\w+)' op is neither a custom op nor a flex op", "TFLite has no {}"),
             ("must be the output of a TensorFlow `Layer`", "an output depends on no input"),
+            (r"ended the process: (\w+) currently supports only (.*?)\.", "{} but with {}"),
             ("`strides > 1` not supported in conjunction with `dilation_rate > 1`", "strides with dilation"),
         ),
     ),

@@ -25,6 +25,8 @@ def convert(source, target):
 
 SAYS = (
     (r"No conversion rule found for operations: ([^\n]+)", "no rule for {}"),
+    (r"No translator found for (\w+) node", "no translation of {}"),
+    (r"Unsupported padding mode: \[(\w+)\]", "no padding by {}"),
     (r"does not support ([^\n]{1,120})", "it does not support {}"),
 )
 _PACKAGES = {"openvino": "2025.0"}

@@ -22,7 +22,8 @@ LONGEST = 3
 ORDERED = '''
 def ordered(ports, names):
     """The names in the order in which the model has what they name: by name, as most tools leave it; where names are
-    lost, by the number that TensorFlow gives in their place; else as they are, since other tools keep the order."""
+    lost, by the numbers that TensorFlow gives in their place, where an output that is an input or a constant may have
+    none; else as they are, since other tools keep the order."""
     import re
 
     found = [re.sub(r"^serving_default_|:0$|(?<=^out)0+(?=[0-9])", "", name) for name, _, _ in ports]
@@ -33,7 +34,12 @@ def ordered(ports, names):
     numbered = r"(?:Stateful)?PartitionedCall(?:_[0-9]+)?:([0-9]+)|(?:in|out|output_)([0-9]+)|Identity(?:_([0-9]+))?"
     matches = [re.fullmatch(numbered, name) or re.fullmatch(numbered, port[0]) for name, port in zip(found, ports)]
     numbers = [int(next(filter(None, match.groups()), 0)) if match else -1 for match in matches]
-    return [names[i] for i in numbers] if sorted(numbers) == list(range(len(names))) else names
+    known = [number for number in numbers if number >= 0]
+    left = [number for number in range(len(names)) if number not in known]
+    if len(known) + len(left) > len(names):  # one twice, or one too many
+        return names
+    rest = iter(left)
+    return [names[number if number >= 0 else next(rest)] for number in numbers]
 '''
 """How the inputs and outputs of a converted model are told apart."""
 

@@ -162,11 +162,9 @@ def make(
     pool: Pool, name: str, stem: Path, seed: int, shapes: Sequence[Sequence[int]] = (), weights: Path | None = None
 ) -> Made:
     """Run the factory in a worker and save what it makes. Raises FormatError with its first line where that fails."""
-    package = Path.cwd() / name.partition(":")[0].partition(".")[0]
-    code = (
-        *sorted(Path.cwd().glob("*.py")),
-        *sorted(package.rglob("*.py")),
-    )  # it may be made of these
+    module = Path.cwd() / name.partition(":")[0].replace(".", "/")  # a file of the user's, or in the user's package
+    package = Path.cwd() / name.partition(".")[0]
+    code = (module.with_suffix(".py"), *sorted(package.rglob("*.py")))
     reads = (*code, weights) if weights else code
     writes = tuple(stem.with_name(stem.name + suffix) for suffix in (".keras", ".pt2", ".onnx"))
     job = Job("factory", (), program(name, stem, seed, shapes, weights), {}, reads=reads, writes=writes)

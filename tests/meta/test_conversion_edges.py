@@ -313,6 +313,9 @@ exec(ORDERED, MATCHING)  # what every route's program carries
         (["PartitionedCall:1", "PartitionedCall:0"], ["out0", "out1"], ["out1", "out0"]),  # by number
         (["Identity_1:0", "Identity:0"], ["out0", "out1"], ["out1", "out0"]),
         (["in1", "in0"], ["x3", "x5"], ["x5", "x3"]),
+        (["PartitionedCall:1", "serving_default_x0:0"], ["out0", "out1"], ["out1", "out0"]),  # the second is an input
+        (["PartitionedCall:3", "x"], ["out0", "out1"], ["out0", "out1"]),  # no such number
+        (["lambda", "out0"], ["out0", "out1"], ["out1", "out0"]),  # the first is a constant
         (["add_1", "add"], ["out0", "out1"], ["out0", "out1"]),  # names of nodes say nothing of their order
         (["x1"], ["x0", "x1"], ["x1"]),  # a tool may drop an input that changes nothing
     ],

@@ -16,6 +16,7 @@ from small_graphs import chain_case
 from syrupy.assertion import SnapshotAssertion
 
 from generators import caseio
+from generators.graph import TensorType
 from generators.graphs import Case
 from generators.ops.spec import Call, Unsupported
 from harness import known_issues, machine
@@ -283,3 +284,13 @@ def test_an_issue_of_nodes_together_explains_what_goes_with_the_known_node(
     lab: Laboratory, tmp_path: Path, operator: str, together: bool, known: bool
 ) -> None:
     assert beside_others(lab, tmp_path, "-{0} * 1.0001", operators=[operator], together=together) == known
+
+
+def test_entries_of_parameters_cover_no_inputs() -> None:
+    empty, whole = TensorType("float32", (0, 2)), TensorType("float32", (3, 2))
+    issue = known_issues.KnownIssue("a", ("openvino",), ("type",), ("*",), "why", "a.json", empty="parameter")
+    assert issue.covers("add", empty, [whole, empty], [empty])
+    assert not issue.covers("add", empty, [whole, empty], [whole])
+    issue = replace(issue, empty=False, constant=True)
+    assert issue.covers("add", whole, [whole, whole], [whole, whole])
+    assert not issue.covers("add", whole, [whole, whole], [whole])
