@@ -14,10 +14,15 @@ def open_model(path):
     options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
     compiled = core.compile_model(core.read_model(path), "CPU", options)
 
+    def named(value, place):
+        # a tensor has the names of all that is folded into it, an input its own one among them
+        own = value.get_node().get_friendly_name()
+        return own if own in value.get_names() else value.get_any_name() if value.get_names() else place
+
     def ports(values):
         return [
             (
-                value.get_any_name() if value.get_names() else f"{kind}{i}",
+                named(value, f"{kind}{i}"),
                 value.get_element_type().to_dtype().name,
                 [None if dim.is_dynamic else dim.get_length() for dim in value.get_partial_shape()],
             )
