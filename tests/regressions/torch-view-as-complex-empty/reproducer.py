@@ -1,4 +1,4 @@
-"""torch-view-as-real-empty-gradient: Rejection of torch-eager
+"""torch-view-as-complex-empty: Rejection of torch-eager
 
 ran with python 3.11.7, numpy 2.4.6, torch 2.13.0+cpu
 exit status: 1 reproduced, 0 not reproduced, 77 not available here
