@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from generators.training import Training
 from harness.strategies.mixed_precision import GROWTH, SCALE
 from harness.strategies.strategy import WORLDS, Reason, Strategy, anything, first_reason, refuses
-from harness.strategies.tensorflow_mirrored import FEED, ONE_DEVICE, REDUCTION, SYNCHRONISED, empty_shares
+from harness.strategies.tensorflow_mirrored import FEED, REDUCTION, SYNCHRONISED, empty_shares
 from harness.strategies.tensorflow_program import ALONE, MODULES
 
 _VARIABLES = '''
@@ -62,9 +62,7 @@ _INNER = ALONE["states"].replace("subject.optimizer.variables", "subject.optimiz
 _NO_CLIPPING = refuses("clipped", "LossScaleOptimizer takes the gradients of replicas, which are clipped together")
 
 
-def _narrow(
-    name: str, made: str, narrow: str, worlds: tuple[int, ...] = WORLDS, synchronised: bool = False
-) -> Strategy:
+def _narrow(name: str, narrow: str, synchronised: bool = False) -> Strategy:
     def reference(training: Training, world: int, noise: bool) -> Mapping[str, str]:
         return {} if noise else alone
 
@@ -81,15 +79,14 @@ def _narrow(
         }  # fmt: skip
     statistics: Reason = anything if synchronised else empty_shares
     return Strategy(
-        name, "tensorflow", MODULES, worlds, {"strategy_of": made, "feed": FEED, **alone}, shards=not synchronised,
-        one_process=True, policy="all", narrow=narrow, reference=reference,
+        name, "tensorflow", MODULES, WORLDS, {"strategy_of": REDUCTION, "feed": FEED, **alone},
+        shards=not synchronised, one_process=True, policy="all", narrow=narrow, reference=reference,
         unsupported=first_reason(statistics, *([_NO_CLIPPING] if scaled else [])),
     )  # fmt: skip
 
 
 STRATEGIES = (
-    _narrow("tf-one-device-bfloat16", ONE_DEVICE, "bfloat16", (1,)),
-    _narrow("tf-mirrored-bfloat16", REDUCTION, "bfloat16"),
-    _narrow("tf-mirrored-bfloat16-sync-norm", REDUCTION, "bfloat16", synchronised=True),
-    _narrow("tf-mirrored-float16", REDUCTION, "float16"),
+    _narrow("tf-mirrored-bfloat16", "bfloat16"),
+    _narrow("tf-mirrored-bfloat16-sync-norm", "bfloat16", synchronised=True),
+    _narrow("tf-mirrored-float16", "float16"),
 )
