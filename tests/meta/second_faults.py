@@ -19,7 +19,7 @@ SECOND_FAULTS = (
     Fault("error of 1e-3", "pseudo_inverse", twice("bend(lambda r, *rest: r * 1.001)", 0)),
     Fault("backward pass detached", "singular_values", twice("bend(stopped)", 0)),
     Fault("factor 1 / 2", "cov", twice("bend(lambda r, *rest: r / 2)", 0)),
-    Fault("distances taken for constants", "cdist", twice("bend(stopped)", 0, 1)),
+    Fault("distances taken for constants", "pairwise_distance", twice("bend(stopped)", 0, 1)),
     Fault("last element lost", "lp_pool2d", twice("bend(lambda r, *rest: last_lost(r))", 0)),
     Fault("mean taken for a constant", "layer_norm_plain", "({0} - torch.mean({0}, list(range(-{last}, 0)), True)"
           ".detach()) * torch.rsqrt(torch.var({0}, list(range(-{last}, 0)), correction=0, keepdim=True) + {epsilon})"),
