@@ -98,6 +98,11 @@ UNKNOWN: Patterns = (
         "no formula of forward mode (Trying to use forward AD with … that does not support it)",
     ),
     ("tensorflow", "gradient registry has no entry|No gradient defined for operation", "no registered gradient"),
+    (
+        "tensorflow",
+        r"(?s)No registered 'MaxPool(3D)?GradGrad' OpKernel for XLA_CPU_JIT.*attributes didn't match",
+        "XLA's kernel of the second gradient of max pooling takes float32",
+    ),
     ("jax", "can't apply forward-mode differentiation", "it has a rule of reverse mode only (custom_vjp)"),
 )
 """What has no derivative of some kind."""

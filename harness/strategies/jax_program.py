@@ -143,7 +143,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         resumed="resumed" in pieces,
         noise=noise,
         cast=settings.dtype == "mixed" and not noise,
-        coarse=noise.coarse / noise.unit if noise else 0.0,
+        coarse=noise.coarse / noise.unit if noise and noise.unit else 0.0,
     )
 
 

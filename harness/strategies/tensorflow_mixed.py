@@ -58,13 +58,21 @@ def update(subject, strategy, loss, gradients):
     subject.optimizer.apply(gradients, subject.trained)
     return loss, [g if g is None else g / scale for g in gradients]
 '''
+_COPIES = "    copies = ["
+_LEFT_OUT = """    if any(v.trainable for v in variables):
+        return np.float64(0)  # a step whose gradients are not finite is left out
+"""
+_FINITE = """    if not all(np.isfinite(v.numpy()).all() for v in variables if v.trainable):
+        return np.float64(np.inf)
+"""
 _INNER = ALONE["states"].replace("subject.optimizer.variables", "subject.optimizer.inner_optimizer.variables")
 _NO_CLIPPING = refuses("clipped", "LossScaleOptimizer takes the gradients of replicas, which are clipped together")
 
 
 def _narrow(name: str, narrow: str, synchronised: bool = False) -> Strategy:
     def reference(training: Training, world: int, noise: bool) -> Mapping[str, str]:
-        return {} if noise else alone
+        promised = {"apart": ALONE["apart"].replace(_COPIES, _LEFT_OUT + _COPIES)} if scaled else {}
+        return promised if noise else alone | promised
 
     scaled = narrow == "float16"
     normalisation = SYNCHRONISED if synchronised else ALONE["normalisation"]
@@ -75,7 +83,8 @@ def _narrow(name: str, narrow: str, synchronised: bool = False) -> Strategy:
     }  # fmt: skip
     if scaled:
         alone |= {
-            "optimizer_of": _SCALED.format(scale=SCALE, growth=GROWTH), "update": _UNSCALED, "states": _INNER
+            "optimizer_of": _SCALED.format(scale=SCALE, growth=GROWTH), "update": _UNSCALED, "states": _INNER,
+            "apart": ALONE["apart"].replace(_COPIES, _FINITE + _COPIES),
         }  # fmt: skip
     statistics: Reason = anything if synchronised else empty_shares
     return Strategy(

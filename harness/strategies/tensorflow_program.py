@@ -199,7 +199,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         pieces=[text.strip("\n") for text in pieces.values()],
         resumed="resumed" in pieces,
         noise=noise,
-        coarse=noise.coarse / noise.unit if noise else 0.0,
+        coarse=noise.coarse / noise.unit if noise and noise.unit else 0.0,
         half=noise is not None and noise.coarse == 2.0**-11,
         scales=(SCALE, SCALE * 2 ** (settings.steps // GROWTH)),
     )
