@@ -60,4 +60,5 @@ def normalized(discrepancy: Discrepancy) -> str:
         return ""
     text = discrepancy.message.splitlines()[0] if discrepancy.message else ""
     text = re.sub(r"0x[0-9a-f]+|\b[a-z]?\d[\w.]*|/[\w./-]+|[\[(][^\])]*[\])]|'[^']*'|\"[^\"]*\"", "#", text)
+    text = re.sub(r"(?<=_)\d+(?![A-Za-z\d])", "#", text)  # frameworks number what they trace: __inference_step_35806
     return re.sub(r"[\s#]+", " ", text).strip()[:120]

@@ -143,6 +143,8 @@ def test_identical_tells_zero_signs_apart_and_nans_not() -> None:
         ("cannot bind t12_0 at 0x7f01", "cannot bind t3_0 at 0x11ab", True),
         ("shape [2, 3] is odd", "shape [17] is odd", True),
         ("no kernel for Conv", "no kernel for Pool", False),
+        ("detected in __inference_step_35806 by XLA", "detected in __inference_step_71 by XLA", True),
+        ("no kernel conv_2d", "no kernel conv_3d", False),
     ],
 )
 def test_messages_are_normalised_for_grouping(first: str, second: str, same: bool) -> None:
