@@ -88,15 +88,14 @@ UNFIT = refuses("parts", "Model.fit averages the gradients of a batch in parts")
 """Keras averages the gradients of parts (gradient_accumulation_steps) and counts them as steps."""
 
 
+FIT = {
+    "normalisation": SYNCHRONISED, "variables": _VARIABLES, "optimizer_of": _OPTIMIZER, "feed": _FEED,
+    "compile_step": _STEP, "summed": _SUMMED, "predict": _PREDICT, "evaluate": _EVALUATE,
+}  # fmt: skip
+
+
 def _fit(name: str, made: str, worlds: tuple[int, ...] = WORLDS, step: str = _STEP) -> Strategy:
-    return one_process(
-        name, made,
-        {
-            "normalisation": SYNCHRONISED, "variables": _VARIABLES, "optimizer_of": _OPTIMIZER, "feed": _FEED,
-            "compile_step": step, "summed": _SUMMED, "predict": _PREDICT, "evaluate": _EVALUATE,
-        },
-        worlds, shards=False, unsupported=UNFIT,
-    )  # fmt: skip
+    return one_process(name, made, FIT | {"compile_step": step}, worlds, shards=False, unsupported=UNFIT)
 
 
 STRATEGIES = (

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from generators.training import Training
 from harness.strategies.mixed_precision import GROWTH, SCALE
 from harness.strategies.strategy import WORLDS, Reason, Strategy, anything, first_reason, refuses
+from harness.strategies.tensorflow_keras import FIT, UNFIT
 from harness.strategies.tensorflow_mirrored import FEED, REDUCTION, SYNCHRONISED, empty_shares
 from harness.strategies.tensorflow_program import ALONE, MODULES
 
@@ -45,6 +46,10 @@ _PREDICT = """
 def predict(strategy, subject, x):
     return tf.cast(subject.model(tf.constant(x), training=False), DTYPE)
 """
+_FITTED = """
+def predict(strategy, subject, x):
+    return tf.cast(subject.model.predict(x, len(x), verbose=0), DTYPE)
+"""
 _SCALED = """
 def optimizer_of(subject):
     return keras.optimizers.LossScaleOptimizer(
@@ -69,13 +74,15 @@ _INNER = ALONE["states"].replace("subject.optimizer.variables", "subject.optimiz
 _NO_CLIPPING = refuses("clipped", "LossScaleOptimizer takes the gradients of replicas, which are clipped together")
 
 
-def _narrow(name: str, narrow: str, synchronised: bool = False) -> Strategy:
+def _narrow(name: str, narrow: str, fit: bool = False) -> Strategy:
+    """fit: under `Model.fit`, `evaluate` and `predict`, with batch normalisation over all replicas."""
+
     def reference(training: Training, world: int, noise: bool) -> Mapping[str, str]:
         promised = {"apart": ALONE["apart"].replace(_COPIES, _LEFT_OUT + _COPIES)} if scaled else {}
         return promised if noise else alone | promised
 
     scaled = narrow == "float16"
-    normalisation = SYNCHRONISED if synchronised else ALONE["normalisation"]
+    normalisation = SYNCHRONISED if fit else ALONE["normalisation"]
     alone = {
         "variables": _VARIABLES.format(narrow=narrow), "predict": _PREDICT,
         "gradient": _GRADIENT.format(scaled="subject.optimizer.scale_loss(loss)" if scaled else "loss"),
@@ -86,16 +93,19 @@ def _narrow(name: str, narrow: str, synchronised: bool = False) -> Strategy:
             "optimizer_of": _SCALED.format(scale=SCALE, growth=GROWTH), "update": _UNSCALED, "states": _INNER,
             "apart": ALONE["apart"].replace(_COPIES, _FINITE + _COPIES),
         }  # fmt: skip
-    statistics: Reason = anything if synchronised else empty_shares
+    statistics: Reason = anything if fit else empty_shares
+    loop = {"feed": FEED, **alone}
+    reasons = [statistics, *([_NO_CLIPPING] if scaled else []), *([UNFIT] if fit else [])]
     return Strategy(
-        name, "tensorflow", MODULES, WORLDS, {"strategy_of": REDUCTION, "feed": FEED, **alone},
-        shards=not synchronised, one_process=True, policy="all", narrow=narrow, reference=reference,
-        unsupported=first_reason(statistics, *([_NO_CLIPPING] if scaled else [])),
+        name, "tensorflow", MODULES, (2, 4) if fit else WORLDS,
+        {"strategy_of": REDUCTION, **(FIT | alone | {"predict": _FITTED} if fit else loop)},
+        shards=not fit, one_process=True, policy="all", narrow=narrow, reference=reference,
+        unsupported=first_reason(*reasons),
     )  # fmt: skip
 
 
 STRATEGIES = (
     _narrow("tf-mirrored-bfloat16", "bfloat16"),
-    _narrow("tf-mirrored-bfloat16-sync-norm", "bfloat16", synchronised=True),
     _narrow("tf-mirrored-float16", "float16"),
+    _narrow("tf-fit-mirrored-bfloat16", "bfloat16", fit=True),
 )
