@@ -51,6 +51,7 @@ class Training:
         network, settings = self.network, self.settings
         words = {
             "frozen": bool(network.frozen),
+            "frozen table": any(bag.frozen for bag in network.bags),
             "tied": any(layer.tied for layer in network.layers),
             "idle": bool(network.idle),
             "clipped": settings.clip > 0,

@@ -80,7 +80,7 @@ def distribution(
     total = sum(1 for _ in plan.cases())
     console.print(
         f"{preset}: {models} models x {inputs} inputs x {len(plan.settings)} settings = {total} results, "
-        f"{total - len(todo)} of them there already; {len(plan.unavailable)} settings of D3 are not available",
+        f"{total - len(todo)} of them there already; {len(plan.unavailable)} settings are not available",
         highlight=False,
     )
     failure, code = None, 0

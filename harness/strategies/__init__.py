@@ -22,6 +22,7 @@ from harness.strategies import (
     torch_sequence,
     torch_sharded,
     torch_tables,
+    torch_tables_quantised,
 )
 from harness.strategies.strategy import Strategy
 
@@ -36,6 +37,7 @@ _FILES = (
     torch_grid,
     torch_resumed,
     torch_tables,
+    torch_tables_quantised,
     jax_devices,
     jax_resumed,
     keras_devices,

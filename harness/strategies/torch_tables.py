@@ -6,25 +6,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from generators.training import Training
-from harness.strategies.strategy import Reason, Strategy, even_parts, first_reason
+from harness.strategies.strategy import WORLDS, Reason, Strategy, even_parts, first_reason
 from harness.strategies.torch_data import APART, START, SUMMED, distribute
 from harness.strategies.torch_program import MODULES
 
 _IMPORTS = (
     "import torchrec",
     "from torchrec.distributed import sharding_plan",
-    "from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder",
     "from torchrec.distributed.model_parallel import DefaultDataParallelWrapper, DistributedModelParallel",
     "from torchrec.distributed.types import ShardingEnv, ShardingPlan",
 )
-_TABLE = '''
-
-
-def spread(world):
-    """Which ranks have what of a table."""
+_SPREAD = '''
+def spread(world, columns):
+    """Which ranks have what of a table of so many columns."""
     return sharding_plan.{spread}
-
-
+'''
+COLLECTION = '''
 class Table(torch.nn.Module):
     """A table in the place of torch.nn.EmbeddingBag."""
 
@@ -45,17 +42,18 @@ class Table(torch.nn.Module):
             lengths = torch.diff(begins, append=torch.tensor([len(rows)]))
         bags = torchrec.KeyedJaggedTensor(keys=["bag"], values=rows.flatten(), lengths=lengths)
         return self.inner(bags).values()
-
-
+'''
+_TABLES = '''
 def tables_of(model, rank, world):
     """The model over the ranks, its tables as they are spread, with the values that they had."""
     given, plans = {{}}, {{}}
     for name, bag in list(model.named_children()):
         if isinstance(bag, torch.nn.EmbeddingBag):
             given[name] = bag.weight.detach()
-            table = Table(bag)
+            table = Table(bag).requires_grad_(name + ".weight" not in FROZEN){fused}
+            plan = {{"{parameter}": spread(world, bag.embedding_dim)}}
             plans[f"{{name}}.inner"] = sharding_plan.construct_module_sharding_plan(
-                table.inner, {{"table": spread(world)}}, sharder(), world, world, "cpu"
+                table.inner, plan, sharder(), world, world, "cpu"
             )
             setattr(model, name, table)
     group = ShardingEnv.from_process_group(dist.group.WORLD)
@@ -68,7 +66,7 @@ def tables_of(model, rank, world):
         for name, parameter in subject.named_parameters():
             bag, own = named(name), place(subject, name)
             if own:
-                parameter.copy_(given[bag][own].view_as(parameter))
+                parameter.copy_(given[bag][own].reshape(parameter.shape))
     return subject
 
 
@@ -106,10 +104,28 @@ def together(subject, own):
             found.setdefault((f"{{bag}}.weight", key), value)
     return found
 '''
+_SINGLE = '''
+class Table(torch.nn.Module):
+    """A table of torch's own, which TorchRec spreads where rows are added up: for a mean each has a weight."""
+
+    def __init__(self, bag):
+        super().__init__()
+        self.mean = bag.mode == "mean"
+        self.inner = torch.nn.EmbeddingBag(*bag.weight.shape, mode="sum", include_last_offset=True)
+
+    def forward(self, rows, begins=None):
+        """Rows of a matrix, or between where bags begin."""
+        if begins is None:
+            begins = torch.arange(len(rows)) * rows.shape[1]
+        ends = torch.cat([begins, torch.tensor([rows.numel()])])
+        lengths = torch.diff(ends)
+        weights = (1 / lengths.clamp(min=1)).repeat_interleave(lengths) if self.mean else None
+        return self.inner(rows.flatten(), ends, weights).wait()
+'''
 _SHARDER = '''
 def sharder():
     """What spreads a collection of tables; with nothing told, results and gradients travel as they are."""
-    return EmbeddingBagCollectionSharder({codecs})
+    return {sharder}({options})
 '''
 _GRADIENTS = """
 def gradients(subject):
@@ -152,39 +168,78 @@ def _tables(training: Training, world: int) -> str | None:
         return "TorchRec spreads tables, and there is none"
     if training.settings.dtype == "float64":
         return "TorchRec's tables are float32 at most"
+    return None
+
+
+ONE = "table_wise(rank=world // 2)"
+_RATE = 'fused_params={"optimizer": EmbOptimType.EXACT_SGD, "learning_rate": OPTIONS["lr"]}'
+_OPTIMIZERS = "from fbgemm_gpu.split_embedding_configs import EmbOptimType"
+_PARTS = "np.array_split(range({columns}), world)"
+_COLUMN_WISE = f"column_wise(size_per_rank=[len(p) for p in {_PARTS.format(columns='columns')} if len(p)])"
+_FOURS = f"column_wise(size_per_rank=[4 * len(p) for p in {_PARTS.format(columns='columns // 4')} if len(p)])"
+_BACKWARD = ("from torch.distributed.optim import _apply_optimizer_in_backward",)
+_FUSED = """
+            _apply_optimizer_in_backward(OPTIMIZER, table.inner.parameters(), {"lr": OPTIONS["lr"]})"""
+_DENSE = 'optimizer_of(p for p in subject.parameters() if not hasattr(p, "_in_backward_optimizers"))'
+_SEEN = """
+def gradients(subject):
+    tables = [f"{name}.weight" for name, part in subject.named_children() if isinstance(part, torch.nn.EmbeddingBag)]
+    seen = {name: p for name, p in subject.named_parameters() if p.requires_grad and name not in tables}
+    return {name: p.grad.clone() for name, p in seen.items() if p.grad is not None}
+"""
+
+
+def _unseen(training: Training, world: int, noise: bool) -> Mapping[str, str]:
+    """Nobody sees gradients of tables that are trained on the way back."""
+    return {"gradients": _SEEN}
+
+
+def _steps(training: Training, world: int) -> str | None:
+    """What is trained on the way back cannot wait."""
+    settings = training.settings
     if any(bag.frozen for bag in training.network.bags):
-        return "TorchRec trains all tables"
+        return "tables that are trained on the way back: none that is frozen"
+    if settings.optimizer != "sgd" or any(value for name, value in settings.options if name != "lr"):
+        return "tables that are trained on the way back: plain SGD only"
+    if settings.clip or settings.accumulate > 1 or settings.decay != 1:
+        return "tables that are trained on the way back: no clipping, no accumulation, no schedule"
     return None
 
 
-def _columns(training: Training, world: int) -> str | None:
-    """What goes by column."""
-    if any(bag.numbers["features"] % world for bag in training.network.bags):
-        return "TorchRec spreads columns evenly only"
+def _multiple_of_four(training: Training, world: int) -> str | None:
+    """What ranks may have of columns."""
+    if any(bag.numbers["features"] % 4 for bag in training.network.bags):
+        return "TorchRec's fused kernel takes columns by fours (local_cols not divisible by 4)"
     return None
 
 
-_COLUMN_WISE = "column_wise(ranks=list(range(world)))"
+_IN_BACKWARD: tuple[Reason, ...] = (_steps,)
 _REASONS: tuple[Reason, ...] = (
     _tables, APART, even_parts("TorchRec's ranks have equally many samples"),
 )  # fmt: skip
 
 
-def _torchrec(
-    name: str, spread: str, *reasons: Reason, worlds: tuple[int, ...] = (2, 3, 4), codecs: str = "",
-    imports: tuple[str, ...] = (), pieces: Mapping[str, str] | None = None,
+def torchrec(
+    name: str, spread: str, *reasons: Reason, worlds: tuple[int, ...] = WORLDS, options: str = "",
+    imports: tuple[str, ...] = (), pieces: Mapping[str, str] | None = None, single: bool = False, fused: bool = False,
     reference: Callable[[Training, int, bool], Mapping[str, str]] | None = None,
 ) -> Strategy:  # fmt: skip
+    """spread: of torchrec.distributed.sharding_plan; options: of what spreads tables; single: these are
+    modules of torch's own, not collections; fused: they are trained on the way back."""
+    sharder = "EmbeddingBagSharder" if single else "EmbeddingBagCollectionSharder"
+    tables = _TABLES.format(parameter="weight" if single else "table", fused=_FUSED * fused)
     given = {
-        "start": START, "sharder": _SHARDER.format(codecs=codecs), "tables": _TABLE.format(spread=spread),
-        "distribute": distribute("    subject = tables_of(model, rank, world)"), "summed": SUMMED,
+        "start": START, "sharder": _SHARDER.format(sharder=sharder, options=options),
+        "spread": _SPREAD.format(spread=spread), "table": _SINGLE if single else COLLECTION, "tables": tables,
+        "distribute": distribute("    subject = tables_of(model, rank, world)", _DENSE), "summed": SUMMED,
         "gradients": _GRADIENTS, "clip": _CLIP, "parameters": _PARAMETERS, "buffers": _BUFFERS, "states": _STATES,
         **(pieces or {}),
     }  # fmt: skip
     return Strategy(
         name, "torch", (*MODULES, "torchrec.distributed", "torchrec.quant"), worlds, given,
-        imports=(*_IMPORTS, *imports), factor="world", home="torchrec", reference=reference,
-        unsupported=first_reason(*reasons, *_REASONS),
+        imports=(*_IMPORTS, f"from torchrec.distributed.embeddingbag import {sharder}", *_BACKWARD * fused, *imports),
+        factor="world", home="torchrec", reference=_unseen if fused else reference,
+        unsupported=first_reason(*reasons, *_IN_BACKWARD * fused, *_REASONS),
     )  # fmt: skip
 
 
@@ -240,93 +295,22 @@ def _lost(training: Training, world: int, noise: bool) -> Mapping[str, str]:
     return {"distribute": _SENT.format(world=world)} if noise else {}
 
 
-# ---- quantised tables: predictions after training ---------------------------------------------------------
-
-_KEPT = '''
-def predict(subject, x):
-    """By one device, with tables of a collection for inference, quantised."""
-    current = parameters(subject)
-    model = Model().to(DTYPE).eval()
-    for name, parameter in model.named_parameters():
-        parameter.copy_(current[name])
-    for name, bag in list(model.named_children()):
-        if isinstance(bag, torch.nn.EmbeddingBag):
-            table = Table(bag)
-            (weight,) = table.inner.parameters()
-            weight.copy_(bag.weight)
-            table.inner.qconfig = torch.ao.quantization.QConfig(
-                activation=torch.ao.quantization.PlaceholderObserver.with_args(dtype=torch.float32),
-                weight=torch.ao.quantization.PlaceholderObserver.with_args(dtype=torch.{dtype}),
-            )
-            table.inner = torchrec.quant.EmbeddingBagCollection.from_float(table.inner)
-            setattr(model, name, table)
-    return model(x)
-'''
-_STORED = '''
-def predict(subject, x):
-    """With tables as they are stored when quantised; they are put back."""
-    bags = [part for part in subject.children() if isinstance(part, torch.nn.EmbeddingBag)]
-    kept = [bag.weight.detach().clone() for bag in bags]
-    for bag in bags:
-        bag.weight.copy_(stored(bag.weight))
-    outputs = subject(x)
-    for bag, weight in zip(bags, kept):
-        bag.weight.copy_(weight)
-    return outputs
-
-
-def stored(weight):
-    """{what}"""
-{lines}
-'''
-_JITTER = """    # a number that is nearly half way may become either neighbour: more is moved than rounding moves
-    width = weight.amax(1, keepdim=True) - weight.amin(1, keepdim=True)
-    weight = weight + 64 * UNIT * width * (2 * torch.rand_like(weight) - 1)
-"""
-_HALF = "    return weight.half().to(DTYPE)"
-_LEVELS = """    bias = weight.amin(1, keepdim=True).half().to(DTYPE)
-    scale = ((weight.amax(1, keepdim=True) - bias) / {levels}).half().to(DTYPE)
-    scale = torch.where(scale == 0, 1.0, scale)
-    return bias + scale * ((weight - bias) / scale).round().clamp(0, {levels})"""
-
-
-def _quantised(name: str, dtype: str, bits: int, *reasons: Reason) -> Strategy:
-    """bits: of an integer (0: float16). By FBGEMM 1.8 (src/QuantUtils.cc,
-    FloatOrHalfToFusedNBitRowwiseQuantizedSBHalfRef): each row has a scale and a bias, both float16."""
-
-    def reference(training: Training, world: int, noise: bool) -> Mapping[str, str]:
-        what = f"Rows as integers of {bits} bits with a scale and a bias in float16." if bits else "As float16."
-        lines = _LEVELS.format(levels=2**bits - 1) if bits else _HALF
-        return {"predict": _STORED.format(what=what, lines=_JITTER * noise + lines)}
-
-    return _torchrec(
-        name, "table_wise(rank=1)", *reasons, imports=("import torchrec.quant",),
-        pieces={"predict": _KEPT.format(dtype=dtype)}, reference=reference,
-    )  # fmt: skip
-
-
-def _multiple(count: int) -> Reason:
-    def unsupported(training: Training, world: int) -> str | None:
-        if any(bag.numbers["features"] % count for bag in training.network.bags):
-            return "FBGEMM packs rows of whole pairs of bytes (ncols needs to be multiple of 2 Bytes)"
-        return None
-
-    return unsupported
-
-
 STRATEGIES = (
-    _torchrec("torchrec-rows", "row_wise()"),
-    _torchrec("torchrec-columns", _COLUMN_WISE, _columns, worlds=(2, 4)),
-    _torchrec("torchrec-tables", "table_wise(rank=1)"),
-    _torchrec("torchrec-table-rows", "table_row_wise(host_index=0)"),
-    _torchrec("torchrec-data", "data_parallel()"),
-    _torchrec("torchrec-rows-float16", "row_wise()", codecs=_CODECS, imports=(_QCOMMS,), reference=_lost),
-    _torchrec(
-        "torchrec-columns-float16", _COLUMN_WISE, _columns, worlds=(2, 4), codecs=_CODECS, imports=(_QCOMMS,),
-        reference=_lost,
-    ),
-    _torchrec("torchrec-tables-float16", "table_wise(rank=1)", codecs=_CODECS, imports=(_QCOMMS,), reference=_lost),
-    _quantised("torchrec-quantised-int8", "qint8", 8, _multiple(2)),
-    _quantised("torchrec-quantised-int4", "quint4x2", 4, _multiple(4)),
-    _quantised("torchrec-quantised-float16", "float16", 0),
+    torchrec("torchrec-rows", "row_wise()"),
+    torchrec("torchrec-columns", _COLUMN_WISE),
+    torchrec("torchrec-tables", ONE),
+    torchrec("torchrec-table-rows", "table_row_wise(host_index=0)"),
+    torchrec("torchrec-data", "data_parallel()"),
+    torchrec("torchrec-rows-fused", "row_wise()", fused=True),
+    torchrec("torchrec-columns-fused", _FOURS, _multiple_of_four, fused=True),
+    torchrec("torchrec-tables-fused", ONE, fused=True),
+    torchrec("torchrec-table-rows-fused", "table_row_wise(host_index=0)", fused=True),
+    torchrec("torchrec-bag-rows", "row_wise()", single=True),
+    torchrec("torchrec-bag-columns", _COLUMN_WISE, single=True),
+    torchrec("torchrec-bag-data", "data_parallel()", single=True),
+    torchrec("torchrec-bag-rows-fused", "row_wise()", single=True, fused=True, options=_RATE, imports=(_OPTIMIZERS,)),
+    torchrec("torchrec-bag-rows-in-backward", "row_wise()", single=True, fused=True),
+    torchrec("torchrec-rows-float16", "row_wise()", options=_CODECS, imports=(_QCOMMS,), reference=_lost),
+    torchrec("torchrec-columns-float16", _COLUMN_WISE, options=_CODECS, imports=(_QCOMMS,), reference=_lost),
+    torchrec("torchrec-tables-float16", ONE, options=_CODECS, imports=(_QCOMMS,), reference=_lost),
 )  # fmt: skip

@@ -83,7 +83,7 @@ def run_case(gym: Gym, study: Study, case: Case, found: Found | None = None) -> 
     if why:
         return result("left out", why)
     try:
-        base = gym.alone(training, preset.framework, 1)
+        base = gym.alone(training, strategy, world)
     except NoResult as error:
         return result("failed", f"one device: {error}")
     judgement, ranks = gym.observe(training, strategy, world)

@@ -181,6 +181,7 @@ def page(study: Study, results: Sequence[Result], versions: Mapping[str, str]) -
         left_out=Counter(r.reason for r in results if r.outcome == "left out").most_common(),
         lines=lines(study, results),
         unavailable=reasons,
+        theirs=sum(1 for setting in preset.settings if setting.own and setting.name in study.unavailable),
         clusters=clusters(results),
         wrong=wrong[:SHOWN],
         more=max(0, len(wrong) - SHOWN),

@@ -18,13 +18,14 @@ BASE = "base"
 @dataclass(frozen=True)
 class Setting:
     """name: of one setting, as stored; mirrors: D3's setting in words; strategy: of ours, `base` for one device, "" for
-    none; world: ranks or devices; why: it cannot be run here ("": it can)."""
+    none; world: ranks or devices; why: it cannot be run here ("": it can); own: it is D3's, no mirror or variant."""
 
     name: str
     mirrors: str
     strategy: str
     world: int
     why: str = ""
+    own: bool = True
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,10 @@ _EIGHT_BITS = (
     "8-bit weights and activations need quantisation-aware training (tensorflow-model-optimization with tf_keras and "
     "TensorFlow 2.19), in an environment of its own that is not there"
 )
-_TORCHREC = "TorchRec is no strategy here yet (torchrec and fbgemm-gpu-cpu, with tables of their own)"
-_NCCL = "NCCL needs GPUs, and TorchRec is no strategy here yet"
-_QUANTISED = "quantised tables are TorchRec's, which is no strategy here yet"
+_NCCL = "NCCL needs GPUs"
+_SINGLE_TABLE = (
+    "refused by TorchRec: table-wise sharding on a single EmbeddingBag is not supported yet (ShardedEmbeddingBag)"
+)
 
 
 def _tensorflow() -> tuple[Setting, ...]:
@@ -70,21 +72,39 @@ MIRRORS: Mapping[str, str] = {
 """Strategies of ours by what they have in common with D3's settings of PyTorch."""
 
 
+SHARDINGS: Mapping[tuple[str, str], str] = {
+    ("EmbeddingBagCollection", "row-wise"): "torchrec-rows",
+    ("EmbeddingBagCollection", "column-wise"): "torchrec-columns",
+    ("EmbeddingBagCollection", "table-wise"): "torchrec-tables",
+    ("EmbeddingBagCollection", "data-parallel"): "torchrec-data",
+    ("EmbeddingBag", "row-wise"): "torchrec-bag-rows",
+    ("EmbeddingBag", "column-wise"): "torchrec-bag-columns",
+    ("EmbeddingBag", "table-wise"): "",
+    ("EmbeddingBag", "data-parallel"): "torchrec-bag-data",
+}
+"""Strategies that run D3's settings of TorchRec themselves, by module and sharding, with its dense compute kernel. The
+same with `-fused` has the other one that there is for a CPU: tables are trained on the way back. D3's description names
+no kernel."""
+
+
 def _torch() -> tuple[Setting, ...]:
     worlds = (1, 2, 3, 4, 8)
-    found = [Setting("base", "no strategy, cpu, float", BASE, 0)]
+    found = [Setting("base", "no strategy, cpu, float", BASE, 0, own=False)]
     for (name, what), world in product(MIRRORS.items(), worlds):
-        found.append(Setting(f"{name}-{world}", f"{what}, gloo, float", name, world))
-    shardings = ("row-wise", "column-wise", "table-wise", "data-parallel")
-    for collection, sharding, backend, world in product(
-        ("EmbeddingBagCollection", "EmbeddingBag"), shardings, ("gloo", "nccl"), worlds
-    ):
-        name = f"{collection}-{sharding}-{backend}-{world}"
-        why = _NCCL if backend == "nccl" else _TORCHREC
-        found.append(Setting(name, f"TorchRec's {collection}, {sharding}, {backend}, float", "", world, why))
+        found.append(Setting(f"{name}-{world}", f"{what}, gloo, float", name, world, own=False))
+    for ((module, sharding), name), backend, world in product(SHARDINGS.items(), ("gloo", "nccl"), worlds):
+        what = f"TorchRec's {module}, {sharding}"
+        why = _NCCL if backend == "nccl" else "" if name else _SINGLE_TABLE
+        strategy = "" if why else name
+        found.append(
+            Setting(f"{module}-{sharding}-{backend}-{world}", f"{what}, {backend}, float", strategy, world, why)
+        )
+        if f"{strategy}-fused" in STRATEGIES:
+            fused = f"{module}-{sharding}-fused-{backend}-{world}"
+            found.append(Setting(fused, f"{what}, fused kernel, {backend}, float", f"{name}-fused", world, own=False))
     for output, world in product(("qint8", "float16", "float32"), worlds[:4]):
-        what = f"TorchRec's tables in qint8 with output in {output}"
-        found.append(Setting(f"quantised-{output}-{world}", what, "", world, _QUANTISED))
+        what = f"TorchRec's tables in qint8 with output in {output}, table-wise"
+        found.append(Setting(f"quantised-{output}-{world}", what, f"torchrec-devices-int8-{output}", world))
     return tuple(found)
 
 

@@ -91,7 +91,7 @@ class Gym:
     pools: RankPools
     known: Sequence[KnownDeviation] = ()
     arrays: Callable[[Training], Arrays] = arrays_of
-    _references: dict[tuple[Training, str, int, float, str], tuple[Expected, Arrays]] = field(default_factory=dict)
+    _references: dict[tuple[Training, str, int, float, object], tuple[Expected, Arrays]] = field(default_factory=dict)
 
     def reference(
         self, training: Training, framework: str, shards: int, lossy: float = 0.0, own: Strategy | None = None
@@ -99,7 +99,7 @@ class Gym:
         """What a run must give; see oracles/sharding.py. shards: of each batch, whose statistics batch normalisation
         uses. lossy: the relative error with which gradients travel. own: the strategy, where its reference is another
         than that of all. Raises NoResult."""
-        key = (training, framework, shards, lossy, own.name if own else "")
+        key = (training, framework, shards, lossy, _kind(own))
         if key not in self._references:
             if len(self._references) > 256:
                 self._references.pop(next(iter(self._references)))
@@ -126,10 +126,13 @@ class Gym:
             self._references[key] = sharding.expect(runs[0], runs[1:], once, rough), once
         return self._references[key][0]
 
-    def alone(self, training: Training, framework: str, shards: int) -> Arrays:
-        """What one device returns in the run's own dtype. Raises NoResult."""
-        self.reference(training, framework, shards)
-        return self._references[training, framework, shards, 0.0, ""][1]
+    def alone(self, training: Training, strategy: Strategy, world: int) -> Arrays:
+        """What one device returns in the run's own dtype, whole batches at a time; where the strategy's reference is
+        another than that of all, what that one returns. Raises NoResult."""
+        own = strategy if strategy.reference else None
+        shards = world if own else 1
+        self.reference(training, strategy.framework, shards, 0.0, own)
+        return self._references[training, strategy.framework, shards, 0.0, _kind(own)][1]
 
     def returned(self, training: Training, strategy: Strategy, world: int) -> Arrays:
         """What the first rank returns. Raises NoResult where the run fails."""
@@ -203,6 +206,11 @@ class Gym:
             status, None, "", tuple(dict.fromkeys(excused)), elements, undetermined, largest, most.difference,
             most.allowed,
         )  # fmt: skip
+
+
+def _kind(own: Strategy | None) -> object:
+    """What strategies have in common whose references are the same."""
+    return own and (own.policy, own.narrow, own.reference)
 
 
 def _trained(outcome: Together) -> Trained:

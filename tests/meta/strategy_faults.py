@@ -185,11 +185,11 @@ FAULTS = (
         "weight.copy_(bag.weight)", "weight.copy_(bag.weight.bfloat16())", "embedding_bag",
     ),
     StrategyFault(
-        "bags have their neighbours' lengths", "torchrec-tables", "tables", "append=torch.tensor([len(rows)]))",
+        "bags have their neighbours' lengths", "torchrec-tables", "table", "append=torch.tensor([len(rows)]))",
         "append=torch.tensor([len(rows)])).roll(1)", "embedding_bag",
     ),
     StrategyFault(
-        "results of tables travel in eight bits", "torchrec-tables-float16", "tables",
+        "results of tables travel in eight bits", "torchrec-tables-float16", "table",
         "self.inner(bags).values()", "self.inner(bags).values().to(torch.float8_e4m3fn).float()", "embedding_bag",
     ),
     # devices of one process
