@@ -62,7 +62,7 @@ class Campaign:
         a known bug hides nothing behind it. Where no node is wrong by itself, known issues have to cover every
         node of the graph; but what an entry covers that shows only `together` with other nodes is taken out, and so
         is what a known crash covers, since damage to memory shows only sometimes, and anywhere."""
-        running = self._as_run(case.graph)
+        running = self._as_run(target, case.graph)
         nearby = [
             issue
             for issue in self.issues
@@ -102,7 +102,7 @@ class Campaign:
 
     def _known(self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy) -> KnownIssue | None:
         """The first known issue that explains a discrepancy by this node."""
-        running = self._as_run(graph)[node.name]
+        running = self._as_run(target, graph)[node.name]
         for issue in self.issues:
             if self._concerns(issue, target, discrepancy) and self._covers(issue, *running):
                 return issue
@@ -116,20 +116,22 @@ class Campaign:
             for name, version in _versions(target).items()
         )
 
-    def _as_run(self, graph: Graph) -> dict[str, tuple[str, TensorType, list[TensorType], list[TensorType]]]:
+    def _as_run(
+        self, target: Target, graph: Graph
+    ) -> dict[str, tuple[str, TensorType, list[TensorType], list[TensorType]]]:
         """Operator, type of the result, types of the operands and of those that are parameters, of each node by name,
         with the dtypes that run."""
         graph = self.lab.question.ran(graph)
         constants = {leaf.name for leaf in graph.leaves if leaf.role == "parameter"}
-        return {
-            node.name: (
-                node.op,
-                node.type,
-                [graph.types[name] for name in node.operands],
-                [graph.types[name] for name in node.operands if name in constants],
-            )
-            for node in graph.nodes
-        }
+        found = {}
+        for node in graph.nodes:
+            given = [name for name in node.operands if name in constants]
+            types = [node.type, *(graph.types[name] for name in (*node.operands, *given))]
+            if target.rules and target.rules.computes_low(graph, node.name):
+                types = [replace(t, dtype="float16") if t.dtype == "float32" else t for t in types]
+            operands = types[1 : 1 + len(node.operands)]
+            found[node.name] = (node.op, types[0], operands, types[1 + len(node.operands) :])
+        return found
 
     def _covers(
         self,

@@ -78,7 +78,11 @@ class Question:
             steps = next((node.op for node in graph.nodes if node.op in STEPPED_OPS), None)
             if steps:
                 return f"{steps}: what reassociation may do between its steps is not derived"
-        return self.unsupported(target, graph)
+        why = self.unsupported(target, graph)
+        if why or not (target.rules and target.rules.casts):
+            return why
+        after = target.rules.casts(graph, {})
+        return after if isinstance(after, str) else self.unsupported(target, after.graph)
 
     @property
     def drawn(self) -> tuple[str, ...]:

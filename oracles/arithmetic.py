@@ -3,7 +3,7 @@ with bounds derived from what the mode documents, or from a figure measured once
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -41,7 +41,9 @@ class Arithmetic:
     operand_unit:  unit roundoff of the format that float32 operands of `products` are rounded to (0: they are not)
     products:      the operators that this concerns
     accumulators:  how many times the unit roundoff of float32 one addition of them may lose
-    functions:     (operator, dtype of operand 0) -> what it owes"""
+    functions:     (operator, dtype of operand 0) -> what it owes
+    casts:         the case that is computed in place of one, from arrays of its leaves, as far as there are any: nodes
+                   and leaves keep their names, outputs their dtypes. Or why that cannot be told"""
 
     name: str
     nans: bool = True
@@ -53,13 +55,26 @@ class Arithmetic:
     products: frozenset[str] = frozenset()
     accumulators: float = 1.0
     functions: Mapping[tuple[str, str], Approximation] = field(default_factory=dict)
+    casts: Callable[[Graph, Arrays], Case | str] | None = None
+
+    def computes_low(self, graph: Graph, name: str) -> bool:
+        """Is this node of float32 computed, or kept, in float16?"""
+        after = self.casts(graph, {}) if self.casts else ""
+        if isinstance(after, str):
+            return False
+        (node,) = (node for node in after.graph.nodes if node.name == name)
+        return "float16" in {after.graph.types[value].dtype for value in (name, *node.operands)}
 
 
 def expect(case: Case, rules: Arithmetic) -> Expected:
-    """What a run of the graph under these rules is judged against."""
-    values = evaluate(case.graph, case.arrays, rules)
+    """What a run of the graph under these rules is judged against; under none of its casts where they cannot be told,
+    which no target is asked for."""
     names = case.graph.outputs
-    return Expected(names, tuple(case.graph.types[name] for name in names), tuple(values[name] for name in names))
+    after = rules.casts(case.graph, case.arrays) if rules.casts else case
+    after = case if isinstance(after, str) else after
+    values = evaluate(after.graph, after.arrays, replace(rules, casts=None))
+    types = tuple(case.graph.types[name] for name in names)
+    return Expected(names, types, tuple(values[name] for name in after.graph.outputs))
 
 
 def evaluate(graph: Graph, arrays: Arrays, rules: Arithmetic) -> dict[str, Bounded]:
@@ -78,6 +93,8 @@ def evaluate(graph: Graph, arrays: Arrays, rules: Arithmetic) -> dict[str, Bound
 
 def apply(graph: Graph, index: int, values: Mapping[str, Bounded], rules: Arithmetic) -> Bounded:
     """The result of node number `index` from the bounded values of its operands."""
+    if rules.casts:
+        return _cast(graph, index, values, rules.casts)
     node = graph.nodes[index]
     given = {name: kept(values[name], rules) for name in node.operands}
     first = given[node.operands[0]]
@@ -95,6 +112,22 @@ def apply(graph: Graph, index: int, values: Mapping[str, Bounded], rules: Arithm
     if rules.reciprocals and node.op in ("div", "reciprocal"):
         result = _inverted(result, values[node.operands[-1]])
     return kept(result, rules)
+
+
+def _cast(
+    graph: Graph, index: int, values: Mapping[str, Bounded], casts: Callable[[Graph, Arrays], Case | str]
+) -> Bounded:
+    """The same where casts are made, of values that the other nodes have in the graph's own dtypes."""
+    name = graph.nodes[index].name
+    after = casts(graph, {leaf.name: values[leaf.name].value for leaf in graph.leaves})
+    assert not isinstance(after, str)  # it has run
+    known = {**values, **{key: leaf(array) for key, array in after.arrays.items() if key not in values}}
+    for place, node in enumerate(after.graph.nodes):
+        if node.name in values and node.name != name:
+            known[node.name] = replace(values[node.name], dtype=node.type.dtype)
+        elif all(operand in known for operand in node.operands):
+            known[node.name] = reference.apply(after.graph, place, known)
+    return replace(known[name], dtype=graph.types[name].dtype)
 
 
 def kept(x: Bounded, rules: Arithmetic) -> Bounded:

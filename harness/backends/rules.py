@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from generators.ops.bounded import PRECISION
+from oracles import tvm_mixed
 from oracles.arithmetic import Approximation, Arithmetic
 
 TVM_FAST = Arithmetic(
@@ -28,6 +30,13 @@ TVM_FAST_REFUSES = {
     (operator, "float32"): "composed of an approximated exponential: what it may lose is not derived"
     for operator in ("bce_with_logits", "celu", "elu", "logcumsumexp", "logsumexp")
 }
+
+TVM_MIXED = {
+    sums: Arithmetic(f"ToMixedPrecision({sums!r})", casts=partial(tvm_mixed.casts, sums=sums))
+    for sums in ("float32", "float16")
+}
+"""By the pass' out_dtype, "the output data type of gemm/conv, which is the data type of the accumulator": every value
+is computed in float16 or float32, as the casts say, and each dtype has its ordinary roundoff."""
 
 XLA_FAST = Arithmetic("xla_cpu_enable_fast_math", signed_zeros=False, reassociates=True)
 """LLVM's flags reassoc, nsz and contract (GetCpuFastMathFlags of xla/service/cpu: fast, of which the switches

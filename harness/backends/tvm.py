@@ -1,10 +1,10 @@
 """TVM (Relax) on the CPU, where an optimisation level is a pipeline of passes together with LLVM's own level, with
-approximated functions, and on CUDA by its default pipeline."""
+approximated functions, in mixed precision, and on CUDA by its default pipeline."""
 
 from __future__ import annotations
 
 from harness.backends import gradients, passes
-from harness.backends.rules import TVM_FAST, TVM_FAST_REFUSES
+from harness.backends.rules import TVM_FAST, TVM_FAST_REFUSES, TVM_MIXED
 from harness.backends.target import Level, Target
 from harness.backends.text import before
 from harness.dialects import RELAX
@@ -149,6 +149,23 @@ TARGETS = (
         record="tvm",
         stride=4,
         rules=TVM_FAST,
+    ),
+    *(
+        Target(
+            name,
+            "tvm",
+            MODULES,
+            RELAX,
+            loads(2, f"relax.transform.ToMixedPrecision({sums!r}),\n        {BEFORE[2]}")[0],
+            PACKAGES,
+            Level(name, 0),
+            refuses=REFUSES,
+            record="tvm",
+            stride=4,
+            rules=TVM_MIXED[sums],
+            asked=True,
+        )
+        for name, sums in (("tvm-mixed", "float32"), ("tvm-mixed-half", "float16"))
     ),
     Target(
         "tvm-cuda",
