@@ -19,6 +19,8 @@ from oracles.compare import Expected
 _KEEP_NAN = frozenset(["unary", "comparison", "layout", "indexing", "sorting"])
 """Families that neither add nor multiply operands. In all others x - x is 0 for real numbers, a NaN or an infinity
 notwithstanding."""
+_EXPONENTIALS = frozenset(["sigmoid", "silu", "log_sigmoid", "softplus", "mish"])
+"""Elementwise operators that are composed of the exponential of their operand or of its negative."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ def apply(graph: Graph, index: int, values: Mapping[str, Bounded], rules: Arithm
         result = _approximated(result, first, function)
     if rules.reassociates and OPS[node.op].family not in _KEEP_NAN and result.floating:
         result = replace(result, error=np.where(np.isnan(result.value), np.inf, result.error))
+    if not rules.infinities and node.op in _EXPONENTIALS:
+        result = _overflown(result, first)
     if rules.reciprocals and node.op in ("div", "reciprocal"):
         result = _inverted(result, values[node.operands[-1]])
     return kept(result, rules)
@@ -176,6 +180,13 @@ def _approximated(x: Bounded, operand: Bounded, function: Approximation) -> Boun
         beyond = operand.value + operand.error > function.up_to
         beyond |= np.isnan(operand.value) & (not function.nan)
     return replace(result, error=np.where(beyond, np.inf, result.error))
+
+
+def _overflown(x: Bounded, operand: Bounded) -> Bounded:
+    """What comes of an exponential that overflows on the way comes of an infinity."""
+    with np.errstate(all="ignore"):
+        over = np.abs(operand.value) + operand.error >= np.log(PRECISION[operand.dtype].largest)
+    return replace(x, error=np.where(over, np.inf, x.error))
 
 
 def _inverted(x: Bounded, divisor: Bounded) -> Bounded:

@@ -215,6 +215,12 @@ def test_what_is_not_honoured_is_undetermined() -> None:
     assert under(XLA_FASTEST, case, np.array([0.0, 1.0, 2.0, -3.0])).status == "mismatch"
 
 
+def test_an_exponential_that_overflows_on_the_way_is_an_infinity() -> None:
+    case = applied(("silu", ("x",)), x=np.array([-100.0, -80.0, 100.0]))
+    assert arithmetic.expect(case, XLA_FASTEST).values[0].undetermined.tolist() == [True, False, True]
+    assert not arithmetic.expect(case, XLA_FAST).values[0].undetermined.any()
+
+
 def test_a_reciprocal_may_overflow_where_the_quotient_does_not() -> None:
     case = applied(("div", ("x", "y")), x=np.array([1e38, 1.0]), y=np.array([3e38, 3.0]))
     assert arithmetic.expect(case, XLA_FAST).values[0].undetermined.sum() == 0
