@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from generators.graphs import Case, seeded_case
 from harness.campaign import Campaign, operators_for
+from harness.culprit import without
 from harness.findings import Finding
 from harness.quantisers import Quantiser
 from harness.questions.quantisers import QUANTISERS, judged
@@ -74,13 +75,26 @@ def drawn(seed: int, index: int, path: Quantiser, max_nodes: int) -> Case:
     """Case number `index`: of operators that the path can express, in the roles of a trained model. Where the path
     quantises few operators, a graph without them is drawn again, up to ten times."""
     operators = [name for name in QUANTISERS.drawn if operators_for(path, (name,))]
-    tries = (
-        QUANTISERS.prepare(seeded_case(seed + further, index, max_nodes, operators, QUANTISERS.style))
+    plain = (
+        seeded_case(seed + further, index, max_nodes, operators, QUANTISERS.style)
         for further in range(10 if path.takes else 1)
     )
+    tries = (QUANTISERS.prepare(expressible(path, case)) for case in plain)
     first = next(tries)
     fits = (case for case in itertools.chain([first], tries) if QUANTISERS.why_not(path, case.graph) is None)
     return next(fits, first)
+
+
+def expressible(path: Quantiser, case: Case) -> Case:
+    """The case with inputs in place of the nodes that the path does not keep; as it is where it keeps none."""
+    graph = case.graph
+    kept = [node for node in graph.nodes if path.keeps is None or path.keeps(graph, node)]
+    if len(kept) in (0, len(graph.nodes)):
+        return case
+    taken = {name for node in kept for name in node.operands}
+    outputs = tuple(node.name for node in kept if node.name not in taken or node.name in graph.outputs)
+    rest = without(replace(case, graph=replace(graph, outputs=outputs)), [n for n in graph.nodes if n not in kept])
+    return expressible(path, rest) if rest else case  # what is kept may depend on what was
 
 
 def turns(paths: Sequence[Quantiser]) -> list[Quantiser]:

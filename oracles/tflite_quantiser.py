@@ -71,7 +71,10 @@ def _numbers(found: Judgement, record: Record, tensors: dict[str, Quantisation])
                 found.checked += b.scale.size
                 if (np.abs(b.scale - right) > 4 * UNIT * right).any() or b.zero.any():
                     operands = f"the operands have {right.tolist()}; its zero point is {b.zero.tolist()}"
-                    found.fault(f"scale of the bias of {node.op} -> {result}: {b.scale.tolist()}, {operands}")
+                    where = f"scale of the bias of {node.op} -> {result}"
+                    levels = np.rint((values[node.operands[2]] - b.zero) * b.scale / right)
+                    place = record.places[_KERNELS[0], node.operands[2]]
+                    found.fault(f"{where}: {b.scale.tolist()}, {operands}", place, levels.astype(np.int32))
         if node.op in _FIXED and result in tensors and values[result].dtype == np.int8:
             scale, zero = _FIXED[node.op]
             found.checked += 2

@@ -73,7 +73,7 @@ class Dialect:
     def unsupported(self, graph: Graph) -> str | None:
         """Why this dialect cannot express the graph (the first reason), or None."""
         for node in graph.nodes:
-            text = self._node(graph, node)
+            text = self.node(graph, node)
             if isinstance(text, Unsupported):
                 return f"{node.op}: {text.why}"
         return None
@@ -84,7 +84,7 @@ class Dialect:
         arguments = [*self.context, *(leaf.name for leaf in (*graph.inputs, *graph.parameters))]
         lines = [f"def model({', '.join(arguments)}):"]
         for node in graph.nodes:
-            text = self._node(graph, node)
+            text = self.node(graph, node)
             if isinstance(text, Unsupported):
                 raise ValueError(f"{self.name} cannot express {node}: {text.why}")
             lines.append("    " + self.line.format(name=node.name, expression=text))
@@ -92,7 +92,8 @@ class Dialect:
         parts = ["\n".join(lines), load.strip()]
         return "\n\n\n".join([*self._used_helpers("\n".join(parts)), *parts]) + "\n"
 
-    def _node(self, graph: Graph, node: Node) -> str | Unsupported:
+    def node(self, graph: Graph, node: Node) -> str | Unsupported:
+        """The source text of a node of the graph."""
         call = Call(tuple(graph.types[o] for o in node.operands), node.attributes, node.type)
         return self.expression(node.op, node.operands, call)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from zlib import crc32
 
-from generators.graph import Graph
+from generators.graph import Graph, Node
 from harness.backends.target import Target, types_listed
 from oracles.quantised_model import Judgement, Record
 
@@ -24,11 +24,14 @@ class Quantiser(Target):
 
     judge:  recomputes what the record says, without the framework
     allows: what the judge accepts beside one right level, and for what reason
-    takes:  the operators that it quantises, where a graph without them shows nothing (empty: most of them)"""
+    takes:  the operators that it quantises, where a graph without them shows nothing (empty: most of them)
+    keeps:  which nodes of drawn graphs it can express (None: graphs are taken or refused as they are): inputs take the
+            place of the others where few graphs would be left"""
 
     judge: Callable[[Record], Judgement] = _nobody
     allows: str = ""
     takes: tuple[str, ...] = ()
+    keeps: Callable[[Graph, Node], bool] | None = None
 
     def unsupported(self, graph: Graph) -> str | None:
         """Nor is there anything to say of a graph in which nothing is quantised."""
