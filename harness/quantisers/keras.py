@@ -49,7 +49,10 @@ _ALLOWS = (
     "real numbers: what float32 loses, and with int8 a level of the operand where that lies at a tie, since its levels "
     "are not shown"
 )
-_DECLINES = {"No layers were quantized": "the model has no layer that Keras quantises"}
+_DECLINES = {
+    "No layers were quantized": "the model has no layer that Keras quantises",
+    "input channels must match the kernel's input channels": "keras.ops.conv documents no groups, and takes none here",
+}
 
 QUANTISERS = tuple(
     Quantiser(

@@ -123,7 +123,8 @@ _ROWS = (
     "real numbers: what float32 loses, and where operands are quantised row by row a level of one that lies at a tie, "
     "since their levels are not shown"
 )
-_DECLINES = {"Unsupported input dtype: torch": "only layers of float32, float16 and bfloat16 are quantised"}
+_REAL = "only layers of float32, float16 and bfloat16 are quantised"
+_DECLINES = {"Unsupported input dtype: torch": _REAL, r"torch.finfo\(\) requires a floating point": _REAL}
 
 
 def _layers(name: str, config: str) -> Quantiser:

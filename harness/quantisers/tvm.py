@@ -44,7 +44,7 @@ def _quantiser(activations: str, weights: str, channels: bool) -> Quantiser:
         name, "tvm", ("tvm", "tvm.relax", *onnxruntime.MODULES), ONNX, load,
         {"apache-tvm": "0.27", **onnxruntime.PACKAGES}, Level(name, 0), stride=2, refuses=REFUSES, record="onnxruntime",
         gradient=Unsupported("a quantised model"), judge=tvm_quantiser.judge, allows=_ALLOWS,
-        declines={**onnxruntime.DECLINES, **_DECLINES},
+        declines={**onnxruntime.DECLINES, **_DECLINES}, kin=("tvm-O0", "tvm-O3"),
     )  # fmt: skip
 
 

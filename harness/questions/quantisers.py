@@ -37,6 +37,7 @@ QUANTISERS = Question(
     forward.expect,
     program=lambda target, graph: target.program(graph),
     unsupported=unsupported,
+    inherits=(forward.NAME,),
     prepare=prepare,
     style=STYLE,
     concerns=concerns,
