@@ -53,8 +53,12 @@ def weighted(layer, x, *weights, **how):
 
 
 def tfmot_model(inputs, outputs):
-    """The model with fake quantisation where tfmot's default 8-bit scheme puts it."""
-    return tfmot.quantization.keras.quantize_model(tf_keras.Model(inputs, outputs))
+    """The model with fake quantisation where tfmot's default 8-bit scheme puts it: of the same shapes, or refused."""
+    whole = tfmot.quantization.keras.quantize_model(tf_keras.Model(inputs, outputs))
+    made, given = ([tuple(x.shape) for x in xs] for xs in (whole.outputs, outputs))
+    if made != given:
+        raise ValueError(f"quantize_model changes the shapes of outputs: {given} become {made}")
+    return whole
 
 
 def tfmot_trained(whole, samples, targets, rounds):

@@ -71,8 +71,12 @@ def weighted(layer, x, *weights, **how):
 
 
 def tfmot_model(inputs, outputs):
-    """The model with fake quantisation where tfmot's default 8-bit scheme puts it."""
-    return tfmot.quantization.keras.quantize_model(tf_keras.Model(inputs, outputs))
+    """The model with fake quantisation where tfmot's default 8-bit scheme puts it: of the same shapes, or refused."""
+    whole = tfmot.quantization.keras.quantize_model(tf_keras.Model(inputs, outputs))
+    made, given = ([tuple(x.shape) for x in xs] for xs in (whole.outputs, outputs))
+    if made != given:
+        raise ValueError(f"quantize_model changes the shapes of outputs: {given} become {made}")
+    return whole
 
 
 def tfmot_trained(whole, samples, targets, rounds):
@@ -97,9 +101,9 @@ def tfmot_trained(whole, samples, targets, rounds):
 
 
 def tfmot_ranges(whole):
-    """All fake quantisation by name: of which layer it is, and, for a weight, which ranges of activations come behind its
-    layer (the first one, and those that a fused activation has); their ranges, low ends before high ones; the weights,
-    with the batch normalisation behind them. A weight that has no range has one of zeros, and is marked."""
+    """All fake quantisation by name: of which layer it is, and, for a weight, which ranges of activations come behind
+    its layer (the first one, and those that a fused activation has); their ranges, low ends before high ones; the
+    weights, with the batch normalisation behind them. A weight that has no range has one of zeros, and is marked."""
     listed, ranges, arrays = {}, {}, {}
 
     def add(name, kind, layer, made, **further):
