@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,11 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import check
 from generators.ops.bounded import Bounded
+from harness import known_issues
 from harness.backends import TARGETS
+from harness.campaign import Campaign
+from harness.cli import KNOWN_ISSUES
+from harness.findings import Store
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.quantisation import turns
@@ -22,9 +27,10 @@ from harness.quantisers.cases import OPERATORS, STYLE, prepare
 from harness.question import exhibit
 from harness.questions.quantisers import QUANTISERS as QUESTION
 from oracles import onnx_integers, quantised_model
+from oracles.discrepancy import Discrepancy
 from oracles.integers import along, away, dequantised, known, quantised, rescaled, settled
 from oracles.onnx_quantiser import parameters
-from oracles.outcome import Value
+from oracles.outcome import Rejected, Value
 from oracles.quantised_model import Judgement, Record
 
 F = np.float32
@@ -252,3 +258,38 @@ def test_channels_in_blocks_are_not_judged_by_their_shape() -> None:
     plain = onnx_integers.compute(replace(node, domain=""), [values], 0, {})
     assert isinstance(plain, Bounded)
     assert np.array_equal(plain.value, values.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        (
+            "keras-int8",
+            "ValueError",
+            "The number of input channels must match the kernel's input channels. Received: 4",
+        ),
+        (
+            "torchao-int8-dynamic-int4",
+            "TypeError",
+            "torch.finfo() requires a floating point input type. Use torch.iinfo",
+        ),
+        (
+            "torchao-pt2e-x86-dynamic",
+            "AssertionError",
+            "Expecting input to have dtype torch.float32/16/b16, but got dtype",
+        ),
+    ],
+)
+def test_refusals_of_groups_and_of_integers_are_named(name: str, kind: str, message: str) -> None:
+    assert QUANTISERS[name].declined(Rejected(kind, message))
+    assert QUANTISERS[name].declined(Rejected(kind, "something else")) is None
+
+
+def test_known_issues_of_tvm_hold_for_its_paths(pool: Pool, tmp_path: Path) -> None:
+    """Those of the levels that the paths run, and of the forward question; those of other targets do not."""
+    issues = {issue.id: issue for issue in known_issues.load(KNOWN_ISSUES)}
+    path = QUANTISERS["tvm-qdq-u8u8"]
+    campaign = Campaign(Laboratory(pool, QUESTION), [path], Store(tmp_path), tuple(issues.values()))
+    wrong = Discrepancy("value", "O0: Tanh of (3, 4, 2) -> t0_0: mismatched 1 of 24")
+    assert campaign._concerns(issues["tvm-tanh-approximation"], path, wrong)
+    assert not campaign._concerns(issues["tvm-fast-tanh-double"], path, wrong)
