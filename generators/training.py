@@ -47,7 +47,8 @@ class Training:
     @property
     def traits(self) -> frozenset[str]:
         """What it is made of, in words: kinds of layers (`embedding` for bags, too), optimiser, loss, dtype, and
-        whether it is frozen in places, tied, idle in places, clipped, weighted, in parts, some of them empty."""
+        whether it is frozen in places (`frozen table`: in one), tied, idle in places, clipped, weighted, in parts, some
+        of them empty."""
         network, settings = self.network, self.settings
         words = {
             "frozen": bool(network.frozen),
@@ -176,10 +177,10 @@ def pruned(training: Training, layers: tuple[Layer, ...]) -> Training | None:
 def plainer(training: Training, multiple: int) -> Iterator[Training]:
     """The run without one of the things that strategies have reasons to refuse, then without more and more of them,
     then without any two: clipped gradients, shared weights, layers that nothing uses, layers of each kind in LEFT_OUT,
-    an optimiser that not every framework has, last batches or parts that are not a multiple of so many samples, and
-    frozen parameters."""
+    an optimiser that not every framework has, last batches or parts that are not a multiple of so many samples,
+    frozen parameters, and all that optimisers do beside a step of plain SGD."""
     without_kinds = (partial(_without_kind, kind) for kind in LEFT_OUT)
-    steps = (_unclipped, _used_once, *without_kinds, with_sgd, partial(_even, multiple), _thawed)
+    steps = (_unclipped, _used_once, *without_kinds, with_sgd, partial(_even, multiple), _thawed, _with_plain_sgd)
     for step in steps:
         yield step(training)
     current = training
@@ -227,6 +228,13 @@ def with_sgd(training: Training) -> Training:
         return training
     options = tuple((name, values[0]) for name, values in OPTIMIZERS["sgd"].items())
     return replace(training, settings=replace(settings, optimizer="sgd", options=options))
+
+
+def _with_plain_sgd(training: Training) -> Training:
+    """With SGD without momentum or decay, at one rate, a step for each batch."""
+    options = tuple((name, values[0]) for name, values in OPTIMIZERS["sgd"].items())
+    settings = replace(training.settings, optimizer="sgd", options=options, accumulate=1, clip=0.0, decay=1.0)
+    return replace(training, settings=settings)
 
 
 def _thawed(training: Training) -> Training:

@@ -207,13 +207,13 @@ def _steps(training: Training, world: int) -> str | None:
 
 
 def _multiple_of_four(training: Training, world: int) -> str | None:
-    """What ranks may have of columns."""
+    """What columns it takes."""
     if any(bag.numbers["features"] % 4 for bag in training.network.bags):
         return "TorchRec's fused kernel takes columns by fours (local_cols not divisible by 4)"
     return None
 
 
-_IN_BACKWARD: tuple[Reason, ...] = (_steps,)
+_IN_BACKWARD: tuple[Reason, ...] = (_steps, _multiple_of_four)
 _REASONS: tuple[Reason, ...] = (
     _tables, APART, even_parts("TorchRec's ranks have equally many samples"),
 )  # fmt: skip
@@ -302,7 +302,7 @@ STRATEGIES = (
     torchrec("torchrec-table-rows", "table_row_wise(host_index=0)"),
     torchrec("torchrec-data", "data_parallel()"),
     torchrec("torchrec-rows-fused", "row_wise()", fused=True),
-    torchrec("torchrec-columns-fused", _FOURS, _multiple_of_four, fused=True),
+    torchrec("torchrec-columns-fused", _FOURS, fused=True),
     torchrec("torchrec-tables-fused", ONE, fused=True),
     torchrec("torchrec-table-rows-fused", "table_row_wise(host_index=0)", fused=True),
     torchrec("torchrec-bag-rows", "row_wise()", single=True),

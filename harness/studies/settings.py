@@ -42,8 +42,8 @@ class Preset:
 
 _NO_GPU = "needs GPUs: strategies here run on a CPU (tensorflow-cpu; gloo)"
 _EIGHT_BITS = (
-    "8-bit weights and activations need quantisation-aware training (tensorflow-model-optimization with tf_keras and "
-    "TensorFlow 2.19), in an environment of its own that is not there"
+    "8-bit weights and activations: quantisation-aware training (tensorflow-model-optimization) is not in the study "
+    "yet, since replicas quantise by the ranges of their own shares (docs/study.md)"
 )
 _NCCL = "NCCL needs GPUs"
 _SINGLE_TABLE = (

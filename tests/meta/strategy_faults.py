@@ -176,22 +176,6 @@ FAULTS = (
         "gradients of the last part are not synchronised", "torch-fully-shard-no-sync", "backward",
         "set_requires_gradient_sync(last)", "set_requires_gradient_sync(False)",
     ),
-    StrategyFault(
-        "ranks have shards of other tables", "torchrec-rows", "tables", "            if own:",
-        "            if own and not rank:", "embedding_bag",
-    ),
-    StrategyFault(
-        "tables go through bfloat16 before they are quantised", "torchrec-quantised-int8", "predict",
-        "weight.copy_(bag.weight)", "weight.copy_(bag.weight.bfloat16())", "embedding_bag",
-    ),
-    StrategyFault(
-        "bags have their neighbours' lengths", "torchrec-tables", "table", "append=torch.tensor([len(rows)]))",
-        "append=torch.tensor([len(rows)])).roll(1)", "embedding_bag",
-    ),
-    StrategyFault(
-        "results of tables travel in eight bits", "torchrec-tables-float16", "table",
-        "self.inner(bags).values()", "self.inner(bags).values().to(torch.float8_e4m3fn).float()", "embedding_bag",
-    ),
     # devices of one process
     StrategyFault(
         "mapped devices average", "jax-pmap", "gradient", 'jax.lax.psum((loss, found), "d")',

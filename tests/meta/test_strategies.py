@@ -15,7 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from strategy_faults import FAULTS, StrategyFault
+from strategy_faults import FAULTS as PLANTED
+from strategy_faults import StrategyFault
+from table_faults import TABLE_FAULTS
 
 from generators.networks import Layer, Network, NetworkError, checked, parameters_of
 from generators.settings import RARE, SettingsError
@@ -43,6 +45,7 @@ from harness.training.gym import Gym, Judgement, available, suited, version_of
 from harness.training.reduce import candidates, reduce_training
 from oracles import sharding
 
+FAULTS = (*PLANTED, *TABLE_FAULTS)
 RUNS = [seeded_training(50, number) for number in range(60)]
 COMPOSED = {"layer_norm", "batch_norm", "sigmoid", "tanh", "gelu", "silu", "attention", "gru", "lstm"}
 COMPOSED |= {"embedding", "interaction", "clipped", "parts"}
