@@ -43,7 +43,7 @@ class Preset:
 _NO_GPU = "needs GPUs: strategies here run on a CPU (tensorflow-cpu; gloo)"
 _EIGHT_BITS = (
     "8-bit weights and activations: quantisation-aware training (tensorflow-model-optimization) is not in the study "
-    "yet, since replicas quantise by the ranges of their own shares (docs/study.md)"
+    "yet (docs/study.md)"
 )
 _NCCL = "NCCL needs GPUs"
 _SINGLE_TABLE = (
