@@ -1,5 +1,5 @@
-"""TVM at its highest level for other processors and vectors, through C, with schedules and layouts, as compiled code in
-place of bytecode, and on a device behind TVM's RPC. For globs that name them."""
+"""TVM at its highest level for other processors and vectors, through C, with schedules (dlight's, drawn ones), with
+layouts, as compiled code in place of bytecode, and on a device behind TVM's RPC. For globs that name them."""
 
 from __future__ import annotations
 
@@ -51,6 +51,44 @@ _DLIGHT = BEFORE[3].replace(
     "relax.transform.FuseTIR()",
     "relax.transform.FuseTIR(),\n        dlight.ApplyDefaultSchedule(dlight.cpu.GEMV(), dlight.cpu.Reduction())",
 )
+
+_FUSED = "relax.transform.FuseTIR()"
+_META = BEFORE[3].replace(_FUSED, f"{_FUSED},\n        scheduled")
+_SCHEDULED = '''
+    # Each context registers the tensor intrinsics of GPUs and others first, 25 s of work; the rules of LLVM use none.
+    sys.modules.setdefault("tvm.s_tir.tensor_intrin", types.ModuleType("tvm.s_tir.tensor_intrin"))
+    from tvm.s_tir import meta_schedule
+
+    @tvm.transform.module_pass(opt_level=0)
+    def scheduled(mod, _):
+        """Each function with the first schedule that meta-schedule draws; as it is where it draws none."""
+        cores = tvm.target.Target({"kind": "llvm", "opt-level": 3, "num-cores": 4})
+        functions = [(name, f) for name, f in mod.functions.items() if isinstance(f, tvm.tirx.PrimFunc)]
+        for seed, (name, function) in enumerate(sorted(functions, key=lambda item: item[0].name_hint), start=1):
+            context = meta_schedule.TuneContext(
+                tvm.IRModule({"main": function.with_attr("global_symbol", "main")}),
+                target=cores,
+                space_generator=meta_schedule.space_generator.PostOrderApply(None, "llvm", "llvm", {}),
+                search_strategy="replay-func",
+                rand_state=seed,
+                num_threads=1,
+            )
+            context.pre_tuning(1, 1, context.generate_design_space())
+            for candidate in context.generate_measure_candidates() or []:
+                mod.update_func(name, candidate.sch.mod["main"].with_attr("global_symbol", name.name_hint))
+        return mod
+
+'''
+
+
+def _drawn() -> Target:
+    """Schedules of meta-schedule, by a worker of its own: its programs change the modules that are imported."""
+    target = _variant("tvm-O3-meta", ("    target = tvm.", f"{_SCHEDULED[1:]}    target = tvm."), before=_META)
+    load = f"import sys\nimport types\n\n{target.load}"
+    return replace(
+        target, load=load, framework="tvm-meta", modules=(*target.modules, "tvm.s_tir.meta_schedule"), symbolic=""
+    )
+
 
 _MACHINE = "    machine = relax.VirtualMachine(executable, tvm.cpu())\n"
 _DEVICE = '''
@@ -131,5 +169,6 @@ TARGETS = (
     _variant(
         "tvm-O3-dlight", ("    target = tvm.", "    from tvm.s_tir import dlight\n\n    target = tvm."), before=_DLIGHT
     ),
+    _drawn(),
     _remote(),
 )

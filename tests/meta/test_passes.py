@@ -20,6 +20,7 @@ from generators.ops import DRAWN
 from harness import hunt, known_issues
 from harness.backends import TARGETS, passes, select
 from harness.backends.passes import Switches
+from harness.backends.text import swapped
 from harness.campaign import Campaign
 from harness.findings import Finding, Store, failure_text
 from harness.guilty_pass import Shown, find
@@ -27,7 +28,7 @@ from harness.laboratory import Laboratory
 from harness.pool import Job, Limits, Pool, ProgramError
 from harness.probe import probe
 from harness.reduce import Budget
-from oracles.outcome import Value
+from oracles.outcome import Rejected, Value
 
 ROOT = Path(__file__).parents[2]
 TEN = tuple("abcdefghij")
@@ -231,7 +232,7 @@ def onnxruntime_folder() -> str:
     return f"{spec.submodule_search_locations[0]}/capi"
 
 
-FEW = ("tvm-O3-avx2", "tvm-O3-c")
+FEW = ("tvm-O3-avx2", "tvm-O3-c", "tvm-O3-meta")
 VARIANTS = [target.name for target in select("tvm-O3-*") if probe(target).available]
 
 
@@ -240,6 +241,27 @@ def test_other_settings_of_tvm_right_and_wrong(name: str, lab: Laboratory) -> No
     wrong = planted("neg", "relax.op.multiply({0}, {0})", of=name)
     found = lab.judge(chain_case(), [TARGETS[name], wrong]).verdicts
     assert (found[name].status, found["planted"].status) == ("agree", "mismatch")
+
+
+_TELL = """        text = str([(name.name_hint, str(mod[name])) for name, _ in functions])
+        others = sum(str(mod[name]) != str(function) for name, function in functions)
+        raise ValueError(f"{others} of {len(functions)} scheduled, {zlib.crc32(text.encode())}")
+"""
+
+
+def test_schedules_are_drawn(lab: Laboratory) -> None:
+    """One for each fused function, and the same ones in another process."""
+    target = TARGETS["tvm-O3-meta"]
+    telling = replace(target, load="import zlib\n" + swapped(target.load, ("        return mod\n", _TELL)))
+    said = []
+    for _ in range(2):
+        lab.pool.fresh(target.framework)
+        (outcome,) = lab.outcomes([(telling, chain_case())], confirm=False)
+        assert isinstance(outcome, Rejected)
+        said.append(outcome.message)
+    assert said[0] == said[1]
+    numbers = [int(word) for word in said[0].split()[:3:2]]
+    assert numbers[0] == numbers[1] > 0
 
 
 def test_they_run_only_where_asked_for() -> None:
