@@ -35,12 +35,14 @@ ZYGOTE = Path(__file__).with_name("zygote.py")
 class RankLimits:
     """seconds: wall-clock time for one program; start: for the framework to be imported, and for a pool to meet; grace:
     for the other ranks once one has failed, which are waiting for it as a rule; jobs: after so many a pool is replaced,
-    since groups of processes are never given back."""
+    since groups of processes are never given back; ranks: so many are kept (1, 2, 3, 4 and 8 of one framework), of 0.1
+    to 0.35 GB each: groups that have waited longest end first."""
 
     seconds: float = 60.0
     start: float = 180.0
     grace: float = 3.0
     jobs: int = 200
+    ranks: int = 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,10 +207,13 @@ class RankPools:
         return outcome
 
     def _run(self, key: _Key, program: str, arrays: Mapping[str, np.ndarray]) -> Together:
-        group = self._groups.get(key)
+        group = self._groups.pop(key, None)
         if group is None or group.served >= self.limits.jobs:
-            self._drop(key)
-            group = self._groups[key] = self._start(key)
+            if group:
+                group.kill()
+            self._make_room(key[2])
+            group = self._start(key)
+        self._groups[key] = group  # the last one is the last used
         path = self._folder / "program_ranks.py"
         path.write_text(program, encoding="utf-8")
         group.served += 1
@@ -220,6 +225,11 @@ class RankPools:
         if not isinstance(outcome, Trained):
             self._drop(key)
         return outcome
+
+    def _make_room(self, world: int) -> None:
+        """End groups that have waited longest, until so many ranks more are not too many."""
+        while self._groups and sum(len(group.ranks) for group in self._groups.values()) + world > self.limits.ranks:
+            self._drop(next(iter(self._groups)))
 
     def _drop(self, key: _Key) -> None:
         group = self._groups.pop(key, None)

@@ -56,6 +56,17 @@ def test_ranks_are_kept_until_one_fails(pools: RankPools) -> None:
     assert pools.started == before + 1
 
 
+def test_groups_that_waited_longest_make_room() -> None:
+    with RankPools(RankLimits(seconds=3.0, grace=1.0, ranks=5)) as pools:
+        for world in (2, 3, 2, 1):  # three ranks end for the one
+            run(pools, GOOD, world)
+        assert pools.started == 3
+        run(pools, GOOD, 2)
+        assert pools.started == 3
+        run(pools, GOOD, 3)
+        assert pools.started == 4
+
+
 def test_a_refusal_names_the_rank(pools: RankPools) -> None:
     """The other rank waits for it for ever, as in a collective."""
     body = "def train(rank, world, arrays):\n    if rank == 1: raise ValueError('no such thing')\n    time.sleep(60)"
