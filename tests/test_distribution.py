@@ -21,7 +21,7 @@ from harness.training.gym import Gym, Judgement, available, suited, version_of
 from oracles.discrepancy import SYMPTOMS
 
 KNOWN = load()
-COSTLY = {"tensorflow": (2, 16, 2), "jax": (2, 16, 2), "keras": (1, 32, 1)}
+COSTLY = {"tensorflow": (2, 16, 2), "jax": (2, 16, 2), "keras": (1, 32, 1), "tf_keras": (1, 32, 1)}
 """Frameworks that take seconds for a run: the least number of runs, of how many examples one, and blocks of layers."""
 
 

@@ -24,7 +24,7 @@ from harness.strategies import Strategy
 from harness.strategies.known import load
 from harness.studies.distribution import Study, run_case
 from harness.studies.report import STATES, csv_of, lines, page, state_of
-from harness.studies.settings import PRESETS
+from harness.studies.settings import PRESETS, versions_beside
 from harness.studies.store import Result, Store, StoreError
 from harness.terminal import console, fail, heed_sigterm, print_counts, print_wide, seconds_of, status_of
 from harness.training.findings import investigate, text_of
@@ -114,7 +114,7 @@ def distribution(
         results = plan.within(store.results())
         store.close()
         replace_text(folder / "inconsistencies.csv", csv_of(plan, results))
-        replace_text(folder / "report.html", page(plan, results, versions))
+        replace_text(folder / "report.html", page(plan, results, versions | versions_beside(chosen)))
     except (OSError, StoreError) as error:
         told = f"cannot write {error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
         raise fail(f"{failure or told}; results so far are kept in {folder / 'study.sqlite'}") from error

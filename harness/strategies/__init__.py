@@ -10,6 +10,7 @@ from harness.strategies import (
     tensorflow_meshes,
     tensorflow_mirrored,
     tensorflow_mixed,
+    tensorflow_quantised,
     tensorflow_resumed,
     tensorflow_workers,
     torch_averaged,
@@ -47,6 +48,7 @@ _FILES = (
     tensorflow_resumed,
     tensorflow_meshes,
     tensorflow_workers,
+    tensorflow_quantised,
 )
 STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for file in _FILES for strategy in file.STRATEGIES}
 

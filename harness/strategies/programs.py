@@ -5,11 +5,12 @@ from __future__ import annotations
 from types import ModuleType
 
 from generators.training import Training
-from harness.strategies import jax_program, keras_program, tensorflow_program, torch_program
+from harness.strategies import jax_program, keras_program, tensorflow_program, tfmot_program, torch_program
 from harness.strategies.strategy import Noise, Strategy
 
 _PRINTERS: dict[str, ModuleType] = {
     "torch": torch_program, "jax": jax_program, "keras": keras_program, "tensorflow": tensorflow_program,
+    "tf_keras": tfmot_program,
 }  # fmt: skip
 
 

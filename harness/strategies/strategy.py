@@ -46,6 +46,7 @@ class Strategy:
     imports:     lines that the pieces need
     factor:      of the loss, as source text: `world` where the ranks' gradients are averaged, "1" where they are added
     shards:      batch statistics are those of each rank's samples (True), or of the whole batch (False)
+    ranges:      ranges of quantisers are those of each rank's samples, too
     one_process: one process drives all devices, and returns what every rank would
     apart:       its processes run no other strategy's programs
     off:         why it is never available here ("": it may be)
@@ -67,6 +68,7 @@ class Strategy:
     imports: tuple[str, ...] = ()
     factor: str = "1"
     shards: bool = True
+    ranges: bool = False
     one_process: bool = False
     apart: bool = False
     off: str = ""
@@ -80,7 +82,11 @@ class Strategy:
     @property
     def packages(self) -> tuple[str, ...]:
         """The distributions that must be installed, the framework itself first; "a|b" means either."""
-        several = {"tensorflow": ("tensorflow-cpu|tensorflow", "keras"), "keras": ("keras", "jax")}
+        several = {
+            "tensorflow": ("tensorflow-cpu|tensorflow", "keras"),
+            "tf_keras": ("tensorflow-model-optimization", "tf-keras", "tensorflow-cpu|tensorflow"),
+            "keras": ("keras", "jax"),
+        }
         return several.get(self.framework, self.modules[:1])
 
     @property
@@ -100,7 +106,7 @@ class Strategy:
 
     def environment(self, world: int) -> dict[str, str]:
         """Variables that its processes need."""
-        if self.framework == "tensorflow":
+        if self.framework in ("tensorflow", "tf_keras"):
             devices = {"VIRTUAL_DEVICES": str(world if self.one_process else 1)}
             return devices | ({"ONLY": self.name, "TF_NUM_INTEROP_THREADS": "8"} if self.apart else {})
         if self.framework not in ("jax", "keras"):

@@ -56,7 +56,7 @@ _EAGER = """
 def compile_step(subject, strategy):
     return step_of(subject, strategy)
 """
-_KEPT = '''
+KEPT = '''
 def strategy_of(rank, world):
     """One object for the whole life of the process: the collectives of a second one would have the first one's keys."""
     if not hasattr(tf.distribute, "kept"):
@@ -99,7 +99,7 @@ REDUCTION = _strategy_of("MirroredStrategy(DEVICES, cross_device_ops=tf.distribu
 _HIERARCHICAL = _strategy_of("MirroredStrategy(DEVICES, cross_device_ops=tf.distribute.HierarchicalCopyAllReduce())")
 STRATEGIES = (
     one_process("tf-one-device", ONE_DEVICE, worlds=(1,)),
-    one_process("tf-mirrored", _KEPT),
+    one_process("tf-mirrored", KEPT),
     one_process("tf-mirrored-reduction", REDUCTION),
     one_process("tf-mirrored-hierarchical", _HIERARCHICAL, worlds=(1, 2, 4, 8)),
     # apart, since what it does wrong there is known and would hide what else it did wrong on even numbers

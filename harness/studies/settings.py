@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 
+from harness import environments
 from harness.strategies import STRATEGIES
 from harness.strategies.programs import alone
 from harness.strategies.strategy import Strategy
@@ -41,10 +42,6 @@ class Preset:
 
 
 _NO_GPU = "needs GPUs: strategies here run on a CPU (tensorflow-cpu; gloo)"
-_EIGHT_BITS = (
-    "8-bit weights and activations: quantisation-aware training (tensorflow-model-optimization) is not in the study "
-    "yet (docs/study.md)"
-)
 _NCCL = "NCCL needs GPUs"
 _SINGLE_TABLE = (
     "refused by TorchRec: table-wise sharding on a single EmbeddingBag is not supported yet (ShardedEmbeddingBag)"
@@ -55,8 +52,9 @@ def _tensorflow() -> tuple[Setting, ...]:
     found = []
     for precision, device, count in product(("float", "8-bit"), ("cpu", "gpu"), (0, 1, 2, 3, 4, 8)):
         what = f"MirroredStrategy over {count} devices" if count else "no strategy"
-        why = (_EIGHT_BITS if precision == "8-bit" else "") or (_NO_GPU if device == "gpu" else "")
-        strategy = "" if why else "tf-mirrored" if count else BASE
+        why = _NO_GPU if device == "gpu" else ""
+        one, several = (BASE, "tf-mirrored") if precision == "float" else ("tfmot-one-device", "tfmot-mirrored")
+        strategy = "" if why else several if count else one
         found.append(Setting(f"{precision}-{device}-{count}", f"{what}, {device}, {precision}", strategy, count, why))
     return tuple(found)
 
@@ -117,6 +115,17 @@ PRESETS: Mapping[str, Callable[[], Preset]] = {
 def strategy_of(preset: Preset, setting: Setting) -> Strategy:
     """What runs a setting that can be run."""
     return alone(preset.framework, 1) if setting.strategy == BASE else STRATEGIES[setting.strategy]
+
+
+def versions_beside(preset: Preset) -> dict[str, str]:
+    """Versions of what settings run with in environments of their own, by `package (environment)`."""
+    used = {strategy_of(preset, setting) for setting in preset.settings if not why_not(preset, setting)}
+    found = {}
+    for strategy in used:
+        if strategy.home:
+            for name, version in environments.versions_of(strategy.packages, strategy.home).items():
+                found[f"{name.split('|')[0]} ({strategy.home})"] = version
+    return dict(sorted(found.items()))
 
 
 def why_not(preset: Preset, setting: Setting) -> str:

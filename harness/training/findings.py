@@ -165,6 +165,6 @@ def write_reproducer(
     )
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     versions += f" (environment {strategy.home})" if strategy.home else ""
-    head = PROLOGUE.format(title=text_of(found).splitlines()[0], versions=versions, modules=[strategy.modules[0]])
+    head = PROLOGUE.format(title=text_of(found).splitlines()[0], versions=versions, modules=list(strategy.modules))
     text = head + program(training, strategy) + check
     replace_text(folder / "reproducer.py", text)

@@ -115,7 +115,7 @@ class Gym:
                     for one, noisy in ((single, False), (sent, True))
                 )
             outcomes = [
-                self.pools.run(one.modules, 1, program(training, one, how), arrays, one.environment(1))
+                self.pools.run(one.modules, 1, program(training, one, how), arrays, one.environment(1), one.home)
                 for one, how in ((single, None), (sent, noise))
             ]
             once, noisy = (outcome.ranks[0] for outcome in map(_trained, outcomes))
@@ -146,7 +146,8 @@ class Gym:
     def expected(self, training: Training, strategy: Strategy, world: int) -> Expected:
         """What a run under a strategy must give. Raises NoResult."""
         own = strategy if strategy.reference else None
-        apart = own or strategy.lossy > 0 or (strategy.shards and "batch_norm" in training.network.kinds)
+        shared = strategy.ranges or (strategy.shards and "batch_norm" in training.network.kinds)
+        apart = own or strategy.lossy > 0 or shared
         shards = world if apart else 1
         return self.reference(training, strategy.framework, shards, strategy.lossy, own)
 

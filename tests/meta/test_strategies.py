@@ -70,6 +70,9 @@ def simple_run(gym: Gym, strategy: Strategy) -> Training:
 
 TABLE = loads((FILE.parent / "known_deviations" / "torchrec-table.json").read_text(encoding="utf-8"))
 """A run that TorchRec's strategies take: simple ones have no tables."""
+RANGES = loads((FILE.parent / "known_deviations" / "tfmot-replica-ranges.json").read_text(encoding="utf-8"))
+HOMES = {"torchrec": TABLE, "tfmot": RANGES}
+"""Runs that strategies take which are at home in an environment."""
 LINEAR = (("features", 2), ("bias", 1))
 OTHERWISE = ("tf-mirrored-xla", "jax-pmap", "torch-pipeline-looped-bfs", "torch-pipeline-interleaved-1f1b")
 OTHERWISE += ("torch-pipeline-interleaved-zb", "torch-pipeline-zbv", "torch-pipeline-dualpipev")
@@ -192,7 +195,7 @@ def test_one_rank_is_one_device(gym: Gym) -> None:
         if available(strategy) or 1 not in strategy.worlds or strategy.name in (*OTHERWISE, *DEVIATING):
             continue
         if not strategy.lossy and not strategy.reference:
-            training = TABLE if strategy.home else simple_run(gym, strategy)
+            training = HOMES[strategy.home] if strategy.home else simple_run(gym, strategy)
             found, once = gym.returned(training, strategy, 1), gym.alone(training, strategy, 1)
             assert found.keys() == once.keys(), strategy.name
             for name in once:
