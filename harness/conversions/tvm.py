@@ -22,7 +22,7 @@ def convert(source, target):
             (
                 name or f"{{kind}}{{i}}",
                 str(type_.dtype),
-                [int(dim) if isinstance(dim, tvm.tirx.IntImm) else None for dim in type_.shape],
+                [int(dim) if isinstance(dim, tvm.tirx.IntImm) else None for dim in type_.shape or [None] * type_.ndim],
             )
             for i, (name, type_) in enumerate(values)
         ]
@@ -76,6 +76,9 @@ EDGES = tuple(
             (r"Unsupported function types (\[.*?\])", "no {}"),
             (r"Tensor type (\d+) is currently not supported", "no tensors of TFLite's type {}"),
             ("TFLite does not support multi-axis yet", "several axes of a reversal"),
+            (r"operators are not supported for frontend ONNX: (\w+)", "no {}"),
+            (r"(\w+): only support float32 and float16 for now", "no {} of other dtypes than float32 and float16"),
+            (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),
         ),
     )
     for format_, module, more, text in (
