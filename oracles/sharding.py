@@ -29,9 +29,10 @@ by the gradient's own size), and which ones those are differs from run to run.""
 ROUGH_RUNS = 20
 ROUGH_FACTOR = 4.0
 ROUGH_NEIGHBOURS = 1.0
-"""The same where layers compute in bfloat16, whose noise is much nearer to what a wrong algorithm does: more runs need
-less allowed beside them. The greatest of twenty normal moves is below 1.1 deviations with a probability of 2e-3; five
-times that are 5.5 deviations. Functions of bfloat16 compute in float32 and round once."""
+"""The same where layers compute in bfloat16, or numbers take levels (fake quantisation), whose noise is much nearer to
+what a wrong algorithm does: more runs need less allowed beside them. The greatest of twenty normal moves is below 1.1
+deviations with a probability of 2e-3; five times that are 5.5 deviations. Functions of bfloat16 compute in float32 and
+round once."""
 OWN = 8
 """Roundings of the value itself that are allowed beside."""
 CHAOS = 0.25
@@ -42,7 +43,8 @@ def expect(exact: Arrays, noisy: Sequence[Arrays], alone: Arrays, rough: bool = 
     """What a run must give, by name.
 
     exact: the run in float64; noisy: the same with noise; alone: the run on one device in its own dtypes, which gives
-    dtypes and shapes, and what rounding did once; rough: layers compute in bfloat16."""
+    dtypes and shapes, and what rounding did once; rough: layers compute in bfloat16,
+    or numbers take levels."""
     names = tuple(alone)
     types = tuple(TensorType(str(alone[name].dtype), alone[name].shape) for name in names)
     return Expected(names, types, tuple(_bounded(name, exact, noisy, alone, rough) for name in names))

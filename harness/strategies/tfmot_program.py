@@ -92,7 +92,7 @@ def alone(shards: int, sent: bool = False) -> Strategy:
     """One device. Ranges and batch statistics are those of so many shares of each batch; of one share, they are tfmot's
     and tf_keras' own."""
     pieces = {"shards": ALONE["shards"].replace("1", str(shards), 1)}
-    return Strategy("tfmot-alone", "tf_keras", MODULES, (1,), pieces, home=HOME)
+    return Strategy("tfmot-alone", "tf_keras", MODULES, (1,), pieces, ranges=True, home=HOME)
 
 
 def _layers(network: Network) -> list[str]:

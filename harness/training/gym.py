@@ -103,12 +103,15 @@ class Gym:
         if key not in self._references:
             if len(self._references) > 256:
                 self._references.pop(next(iter(self._references)))
-            arrays, rough = self.arrays(training), training.settings.dtype == "mixed"
-            noise = Noise(
-                sharding.ROUGH_RUNS if rough else sharding.RUNS, PRECISION[training.settings.stored].unit,
-                PRECISION[own.narrow if own else "bfloat16"].unit if rough else 0.0, lossy,
-            )  # fmt: skip
             single, sent = alone(framework, shards), alone(framework, shards, sent=lossy > 0)
+            arrays, mixed = self.arrays(training), training.settings.dtype == "mixed"
+            rough, unit = mixed or single.ranges, PRECISION[training.settings.stored].unit
+            if single.ranges:  # levels take the smaller factor; what is smooth between them keeps the greater one so
+                unit *= sharding.FACTOR / sharding.ROUGH_FACTOR
+            noise = Noise(
+                sharding.ROUGH_RUNS if rough else sharding.RUNS, unit,
+                PRECISION[own.narrow if own else "bfloat16"].unit if mixed else 0.0, lossy,
+            )  # fmt: skip
             if own and own.reference:
                 single, sent = (
                     replace(one, policy=own.policy, pieces={**one.pieces, **own.reference(training, shards, noisy)})
