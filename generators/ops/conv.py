@@ -327,10 +327,11 @@ def _transpose(args: Sequence[Bounded], call: Call) -> Bounded:
     hole = spread_out(np.zeros((1, *x.value.shape[1:]), bool), True)
     spaced = x.map(lambda a: spread_out(a, 0.0))
     result = _convolve(spaced, hole, weight.map(flipped), groups, once, dilation, None)
-    if dilation == once or np.isfinite(x.value).all():
+    finite = np.isfinite(x.value) & np.isfinite(x.error)  # what is not determined may be an infinity
+    if dilation == once or finite.all():
         return result
     # some back ends fill the gaps of a dilated kernel with zeros, by which an infinity of x is multiplied
-    wild = spread_out(1.0 * ~np.isfinite(x.value), 0.0)
+    wild = spread_out(1.0 * ~finite, 0.0)
     wild = wild.reshape(wild.shape[0], groups, wild.shape[1] // groups, *wild.shape[2:]).sum(axis=2)
     kernel = weight.value.shape[2:]
     reach = tuple(extent(k, r) for k, r in zip(kernel, dilation, strict=True))

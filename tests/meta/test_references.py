@@ -99,3 +99,20 @@ def test_what_overflows_float16_may_be_finite_for_the_next_node_beside_an_infini
     assert values["left"].undetermined.tolist() == [True, False, False]
     assert not values["right"].undetermined.any()
     assert np.isnan(values["right"].value).all()
+
+
+def test_what_is_not_determined_reaches_the_gaps_of_a_dilated_kernel() -> None:
+    """Zeros that fill the gaps are multiplied by an infinity of the operand, and it may be one."""
+    weight = leaf(np.ones((1, 1, 2)))
+    image = Bounded(np.zeros((1, 1, 2)), np.array([[[inf, 0.0]]]), "float64")
+    known = leaf(np.zeros((1, 1, 2)))
+    for x, expected in ((image, [True, True, True, False, False]), (known, [False] * 5)):
+        attrs: dict[str, Attr] = {
+            "stride": (2,),
+            "dilation": (2,),
+            "padding": (0,),
+            "output_padding": (0,),
+            "groups": 1,
+        }
+        result = compute(OPS["conv_transpose1d"], x, weight, **attrs)
+        assert result.undetermined[0, 0].tolist() == expected
