@@ -31,8 +31,11 @@ def convert(source, target):
 """
 
 _MODULES = ("tensorflow", "tf2onnx")
-LEFT = ((r"INVALID_GRAPH .* No Op registered for (\w+)", "{} is left as it is"),)
-"""It logs that it has no rule for an operator, and copies it."""
+LEFT = (
+    (r"INVALID_GRAPH .* No Op registered for (\w+)", "{} is left as it is"),
+    (r"Type 'tensor\((complex\d+)\)' of input parameter .* of operator \((\w+)\)", "{1} of {0} is left as it is"),
+)
+"""It logs that it has no rule for an operator, and copies it; ONNX' operators have no complex dtypes."""
 _PACKAGES = {"tf2onnx": "1.16", "tensorflow-cpu|tensorflow": "2.16", "onnx": "1.17"}
 
 EDGES = (
