@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from generators.graph import Graph, Leaf, Node, TensorType
+from generators.graphs import Case
 from harness import probe, profiles
 from harness.conversions import EDGES
 from harness.conversions.route import shortest, target_of
+from harness.laboratory import Laboratory
+from harness.pool import Pool
 from harness.questions.conversion import CONVERSION
 from harness.trial import Trial
 
@@ -34,3 +39,11 @@ def test_conversions(route: str, trial: Trial) -> None:
     target = target_of(route)
     asking = trial.asking(CONVERSION, share=4 if profiles.nightly() else 1)
     asking.run([target], asking.alone(target))
+
+
+def test_tvm_need_not_know_the_shape_of_an_output(pool: Pool) -> None:
+    leaf = Leaf("x0", TensorType("float32", (1, 0)))
+    node = Node("v0", "reshape", ("x0",), (("shape", (0, 0)),), TensorType("float32", (0, 0)))
+    case = Case(Graph((leaf,), (node,), ("v0",)).validate(), {"x0": np.ones((1, 0), "f4")})
+    target = target_of("onnx/tvm-onnx/tvm")
+    assert Laboratory(pool, CONVERSION).judge(case, [target]).verdicts[target.name].status == "agree"

@@ -28,7 +28,7 @@ SAYS = (
     (r"No translator found for (\w+) node", "no translation of {}"),
     (r"Unsupported padding mode: \[(\w+)\]", "no padding by {}"),
     (r"does not support ([^\n]{1,120})", "it does not support {}"),
-    (r"Unsupported operation of type: (\w+)(?:.*\n){1,9}Not Implemented:\n([^\n]+)", "no kernel for {}: {}"),
+    (r"Unsupported operation of type: (\w+)(?:.*\n){1,9}Not Implemented:", "no kernel for {}"),
 )
 _PACKAGES = {"openvino": "2025.0"}
 

@@ -93,7 +93,10 @@ RUNNERS = (
             swapped(_ORT, ("ORT_DISABLE_ALL", level)),
             kin=(name,),
             level=list(LEVELS).index(name),
-            refuses=((r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),),
+            refuses=(
+                (r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),
+                (r"Numpy_type 1[45] can't be converted to MLDataType", "no complex tensors"),
+            ),
         )
         for name, level in reversed(LEVELS.items())
     ),

@@ -284,14 +284,6 @@ def test_a_wrong_conversion_is_reduced_and_reproduced(campaign: Campaign) -> Non
     assert (done.returncode, "reproduced" in done.stdout) == (1, True)
 
 
-def test_tvm_need_not_know_the_shape_of_an_output(campaign: Campaign) -> None:
-    leaf, node = Leaf("x0", TensorType("float32", (1, 0))), TensorType("float32", (0, 0))
-    graph = Graph((leaf,), (Node("v0", "reshape", ("x0",), (("shape", (0, 0)),), node),), ("v0",)).validate()
-    case = Case(graph, {"x0": np.ones((1, 0), "f4")})
-    found = travel(campaign, route_of(target_of("onnx/tvm-onnx/tvm")), 0, case, keep=False)
-    assert (found.outcome, found.why) == ("agree", "")
-
-
 def test_routes_lead_from_format_to_format() -> None:
     listed = list(routes())
     assert len({route.name for route in listed}) == len(listed) > 80
