@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +130,19 @@ _ANOTHER = """        if SYMPTOM == "rejected":
 """In place of it, where what a program returns is known for one run only."""
 
 
+def looked_for(modules: Iterable[str], program: str) -> list[str]:
+    """What a reproducer looks for before it runs: these modules, each after the packages that it is in (to look for
+    "a.b" raises where there is no "a"), and the other packages that the program imports anywhere."""
+    parts = [module.split(".") for module in modules]
+    wanted = [".".join(names[: n + 1]) for names in parts for n in range(len(names))]
+    for node in ast.walk(ast.parse(program)):
+        if isinstance(node, ast.Import):
+            wanted += [alias.name.partition(".")[0] for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            wanted.append((node.module or "").partition(".")[0])
+    return [module for module in dict.fromkeys(wanted) if module not in {*sys.stdlib_module_names, "numpy"}]
+
+
 def write(
     folder: Path,
     shown: Exhibit,
@@ -162,7 +177,7 @@ def write(
             'EXPECTED = [DATA[f"EXPECTED_{i}"] for i in range(len(OUTPUTS))]',
             'ALLOWED = [DATA[f"ALLOWED_{i}"] for i in range(len(OUTPUTS))]',
         ]
-    text = PROLOGUE.format(title=title, versions=shown.versions, modules=list(shown.modules))
+    text = PROLOGUE.format(title=title, versions=shown.versions, modules=looked_for(shown.modules, shown.program))
     main = swapped(_MAIN, (_COUNT, _ANOTHER)) if shown.observed else _MAIN
     text += shown.program + _DATA.format(data="\n".join(lines)) + WRONG + main
     path = folder / "reproducer.py"

@@ -15,7 +15,7 @@ from generators.training import Arrays, Training, dumps
 from harness.environments import versions_of
 from harness.files import locked, replace_text
 from harness.reduce import Budget
-from harness.reproducer import INLINE, PROLOGUE, WRONG, literal
+from harness.reproducer import INLINE, PROLOGUE, WRONG, literal, looked_for
 from harness.strategies import Strategy
 from harness.strategies.programs import program
 from harness.strategies.strategy import TEMPLATES
@@ -165,6 +165,7 @@ def write_reproducer(
     )
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     versions += f" (environment {strategy.home})" if strategy.home else ""
-    head = PROLOGUE.format(title=text_of(found).splitlines()[0], versions=versions, modules=list(strategy.modules))
-    text = head + program(training, strategy) + check
+    text = program(training, strategy)
+    modules = looked_for(strategy.modules, text)
+    text = PROLOGUE.format(title=text_of(found).splitlines()[0], versions=versions, modules=modules) + text + check
     replace_text(folder / "reproducer.py", text)

@@ -26,6 +26,7 @@ from harness.findings import Finding, Store, failure_text, fingerprint
 from harness.known_file import KnownFileError
 from harness.laboratory import Laboratory
 from harness.pool import Pool
+from harness.reproducer import looked_for
 from oracles.discrepancy import Discrepancy
 
 WRONG_NEG = "torch.neg({0}) * 1.0001"
@@ -102,6 +103,13 @@ def test_reproducer_exits_with_77_without_its_framework(campaign: Campaign) -> N
     path = Path(finding.path) / "reproducer.py"
     path.write_text(path.read_text().replace("for module in ['torch']", "for module in ['absent_framework']"))
     assert exit_status(path) == 77
+
+
+def test_reproducer_looks_for_all_packages_and_for_each_before_its_modules() -> None:
+    program = "import os\nimport numpy as np\n\ndef convert():\n    import another.part\n    from torch import fx\n"
+    assert looked_for(("torch", "absent.inner.module"), program) == [
+        *("torch", "absent", "absent.inner", "absent.inner.module", "another")
+    ]
 
 
 @pytest.mark.parametrize(

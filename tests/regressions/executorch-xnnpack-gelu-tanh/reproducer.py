@@ -7,7 +7,7 @@ exit status: 1 reproduced, 0 not reproduced, 77 not available here
 import importlib.util
 import sys
 
-for module in ['torch', 'executorch.exir', 'executorch.runtime']:
+for module in ['torch', 'executorch', 'executorch.exir', 'executorch.runtime']:
     if importlib.util.find_spec(module) is None:
         print(f"not available: {module}")
         sys.exit(77)

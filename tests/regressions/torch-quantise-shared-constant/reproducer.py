@@ -7,7 +7,7 @@ exit status: 1 reproduced, 0 not reproduced, 77 not available here
 import importlib.util
 import sys
 
-for module in ['torch', 'torch.ao.quantization.quantize_fx']:
+for module in ['torch', 'torch.ao', 'torch.ao.quantization', 'torch.ao.quantization.quantize_fx']:
     if importlib.util.find_spec(module) is None:
         print(f"not available: {module}")
         sys.exit(77)

@@ -6,7 +6,7 @@ exit status: 1 reproduced, 0 not reproduced, 77 not available here
 import importlib.util
 import sys
 
-for module in ['tvm', 'tvm.relax']:
+for module in ['tvm', 'tvm.relax', 'ml_dtypes']:
     if importlib.util.find_spec(module) is None:
         print(f"not available: {module}")
         sys.exit(77)
