@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from generators.blocks import draw_network, thawed
 from generators.graphs import HypothesisDraw, SeededDraw
 from generators.networks import (
+    INPUT,
     TABLES,
     Layer,
     Network,
@@ -146,22 +147,42 @@ def seeded_training(seed: int, number: int, most: int = 4) -> Training:
     return draw_training(SeededDraw(f"training/{seed}/{number}"), most)
 
 
-def without(training: Training, name: str) -> Training | None:
-    """The run without one layer, its result replaced by its first input, and without what nothing uses any more; None
-    where the rest does not fit then, or nothing is left."""
-    network = training.network
-    gone = next(layer for layer in network.layers if layer.name == name)
-    source = gone.inputs[0]
-    layers = tuple(
-        replace(
-            layer,
-            inputs=tuple(source if i == name else i for i in layer.inputs),
-            tied="" if layer.tied == name else layer.tied,
+def without(training: Training, *names: str) -> Training | None:
+    """The run without these layers, the result of each replaced by its first input, and without what nothing uses any
+    more; None where the rest does not fit then, or nothing is left."""
+    layers = training.network.layers
+    for gone in [layer for layer in layers if layer.name in names]:
+        source = next(layer for layer in layers if layer.name == gone.name).inputs[0]
+        layers = tuple(
+            replace(
+                layer,
+                inputs=tuple(source if i == gone.name else i for i in layer.inputs),
+                tied="" if layer.tied == gone.name else layer.tied,
+            )
+            for layer in layers
+            if layer.name != gone.name
         )
-        for layer in network.layers
-        if layer.name != name
-    )
     return pruned(training, layers) if layers else None
+
+
+def alone(training: Training, name: str, last: bool) -> Training | None:
+    """The run of one layer, which is given data of the shape of its first input (or the very columns that it takes),
+    its result flattened, and with the last layer behind it if `last` says so; the sum of two layers, where one has the
+    weight of the other. None where that makes no run."""
+    network = training.network
+    layer = next(layer for layer in network.layers if layer.name == name)
+    own = layer.kind in TABLES
+    shape = network.shape if own else network.shapes[layer.inputs[0]]
+    kept = [replace(layer, inputs=(INPUT,))]
+    if layer.tied:
+        kept.insert(0, replace(next(la for la in network.layers if la.name == layer.tied), inputs=(INPUT,)))
+        kept.append(Layer("sum", "add", (layer.tied, name), ()))
+    if len(layer.shape) > 1:
+        kept.append(Layer("flat", "flatten", (kept[-1].name,), ()))
+    if last and network.layers[-1].name not in {layer.name for layer in kept}:
+        kept.append(replace(network.layers[-1], inputs=(kept[-1].name,), tied=""))
+    base = replace(training, network=replace(network, shape=shape, vocabulary=network.vocabulary if own else 0))
+    return fitted(base, tuple(kept))
 
 
 def pruned(training: Training, layers: tuple[Layer, ...]) -> Training | None:
@@ -210,9 +231,12 @@ def _without_kind(kind: str, training: Training) -> Training:
         layer = next((layer for layer in training.network.layers if layer.name == name), None)
         if layer:  # it may be gone with an earlier one
             same = training.network.shapes[layer.inputs[0]] == layer.shape or kind == "embedding_bag"
-            gone = partial(without, name=name) if same else partial(_dense, old=layer)
             # what is left may be frozen
-            training = gone(training) or gone(replace(training, network=thawed(training.network))) or training
+            for run in (training, replace(training, network=thawed(training.network))):
+                smaller = without(run, name) if same else _dense(run, layer)
+                if smaller:
+                    training = smaller
+                    break
     return training
 
 

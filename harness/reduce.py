@@ -28,6 +28,11 @@ class Budget:
     def __post_init__(self) -> None:
         self._deadline = time.monotonic() + self.seconds
 
+    @property
+    def left(self) -> bool:
+        """Is there any?"""
+        return self.runs > 0 and time.monotonic() < self._deadline
+
     def spend(self) -> bool:
         """Account for one run; False when nothing is left."""
         self.runs -= 1

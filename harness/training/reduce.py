@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import combinations, islice
 
-from generators.networks import Layer
+from generators.networks import Layer, parameters_of
 from generators.settings import OPTIMIZERS, Settings, SettingsError
-from generators.training import Training, fitted, pruned, valid, without
+from generators.training import Training, alone, fitted, pruned, valid, without
 from harness.reduce import Budget
 
 Fails = Callable[[Training, int], bool]
@@ -18,31 +19,95 @@ PLAIN = {name: tuple((key, values[0]) for key, values in options.items()) for na
 def reduce_training(
     training: Training, world: int, worlds: tuple[int, ...], fails: Fails, budget: Budget
 ) -> tuple[Training, int]:
-    """The smallest run and number of ranks found, never larger than what is given. Ranks come first: every other
-    attempt costs less then. worlds: the numbers of ranks that there may be."""
+    """The smallest run and number of ranks found, never larger than what is given. Ranks come first, steps and most of
+    the layers next: every other attempt costs less then. worlds: the numbers of ranks that there may be."""
     for fewer in sorted(w for w in worlds if 1 < w < world):
         if budget.spend() and fails(training, fewer):
             world = fewer
             break
-    improved = True
-    while improved:
-        improved = False
-        for candidate in candidates(training):
-            if not budget.spend():
-                return training, world
-            if fails(candidate, world):
-                training, improved = candidate, True
-                break
+    tried = {training}
+
+    def still(candidate: Training) -> bool:
+        if candidate in tried or not budget.spend():
+            return False
+        tried.add(candidate)
+        return fails(candidate, world)
+
+    before = None
+    while training != before and budget.left:
+        before = training
+        for edits in EDITS:
+            training = _exhaust(training, edits, still, budget)
     return training, world
 
 
+def _exhaust(
+    training: Training,
+    edits: Callable[[Training], Iterator[Training]],
+    still: Callable[[Training], bool],
+    budget: Budget,
+) -> Training:
+    """One kind of edit, each once: after one that holds, those of the smaller run from the same place on."""
+    place = 0
+    while budget.left and (candidate := next(islice(edits(training), place, None), None)) is not None:
+        if still(candidate):
+            training = candidate
+        else:
+            place += 1
+    return training
+
+
 def candidates(training: Training) -> Iterator[Training]:
-    """Runs one step simpler, those that save most first; all of them valid."""
-    yield from (t for change in _settings(training.settings) if (t := valid(replace(training, settings=change))))
+    """Runs one edit simpler; all of them valid."""
+    for edits in EDITS:
+        yield from edits(training)
+
+
+def _one_step(training: Training) -> Iterator[Training]:
+    if training.settings.steps > 1:
+        yield replace(training, settings=replace(training.settings, steps=1))
+
+
+def _of_one_layer(training: Training) -> Iterator[Training]:
+    """Runs of one layer with parameters, on data of its own, and of one and the last; where there are more."""
+    network = training.network
+    trained = [la for la in network.layers if parameters_of(la, network.shapes[la.inputs[0]])]
+    if len(trained) > 2:
+        for layer in reversed(trained):
+            yield from filter(None, (alone(training, layer.name, last) for last in (False, True)))
+
+
+def _halves(training: Training) -> Iterator[Training]:
+    """Runs without half of the layers, or a quarter, one behind the other."""
+    names = [layer.name for layer in training.network.layers[:-1]]
+    for size in (len(names) // 2, len(names) // 4):
+        if size > 1:
+            for end in range(len(names), 0, -size):
+                yield from _without(training, names[max(0, end - size) : end])
+
+
+def _layers(training: Training) -> Iterator[Training]:
+    """Runs without one layer."""
     for layer in reversed(training.network.layers[:-1]):
-        smaller = without(training, layer.name)
-        if smaller:
-            yield smaller
+        yield from _without(training, [layer.name])
+
+
+def _pairs(training: Training) -> Iterator[Training]:
+    """Runs without two layers of few: what one of them changes in shape the other one changes back."""
+    names = [layer.name for layer in training.network.layers[:-1]]
+    if len(names) <= 8:
+        for one, other in combinations(reversed(names), 2):
+            yield from _without(training, [one, other])
+
+
+def _without(training: Training, names: list[str]) -> Iterator[Training]:
+    smaller = without(training, *names)
+    if smaller:
+        yield smaller
+
+
+def _details(training: Training) -> Iterator[Training]:
+    """Runs whose layers have fewer inputs, or simpler attributes."""
     for number, layer in enumerate(training.network.layers):
         before, after = training.network.layers[:number], training.network.layers[number + 1 :]
         for fewer in _fewer(layer):
@@ -55,7 +120,18 @@ def candidates(training: Training) -> Iterator[Training]:
                 yield smaller
 
 
-def _settings(s: Settings) -> Iterator[Settings]:
+def _settings(training: Training) -> Iterator[Training]:
+    for change in _simpler_settings(training.settings):
+        smaller = valid(replace(training, settings=change))
+        if smaller:
+            yield smaller
+
+
+EDITS = (_one_step, _of_one_layer, _halves, _layers, _settings, _details, _pairs)
+"""Those that save most first."""
+
+
+def _simpler_settings(s: Settings) -> Iterator[Settings]:
     """Settings one step simpler."""
     changes: list[dict] = []
     if s.steps > 1:

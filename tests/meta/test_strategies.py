@@ -129,9 +129,7 @@ def test_fault_is_made_small(fault: StrategyFault, gym: Gym, tmp_path: Path) -> 
     strategy = fault.planted()
     kept = investigate(gym, tmp_path, training, strategy, world, judgement, Budget(150, 60))
     small = loads((Path(kept.path) / "training.json").read_text(encoding="utf-8"))
-    layers, shapes = small.network.layers, small.network.shapes
-    trained = [layer for layer in layers if parameters_of(layer, shapes[layer.inputs[0]])]
-    assert len(trained) <= 2
+    assert len(trained_layers(small)) <= 2
     assert kept.world == min(w for w in strategy.worlds if w > 1)
     assert kept.strategy in text_of(kept)
     script = Path(kept.path) / "reproducer.py"
@@ -142,6 +140,12 @@ def test_fault_is_made_small(fault: StrategyFault, gym: Gym, tmp_path: Path) -> 
     repaired = script.with_name("repaired.py")
     repaired.write_text(script.read_text(encoding="utf-8").replace(piece, sound), encoding="utf-8")
     assert exit_status(repaired) == 0
+
+
+def trained_layers(training: Training) -> list[Layer]:
+    """Those with parameters."""
+    layers, shapes = training.network.layers, training.network.shapes
+    return [layer for layer in layers if parameters_of(layer, shapes[layer.inputs[0]])]
 
 
 @pytest.mark.nightly
@@ -272,6 +276,14 @@ def test_reduction_keeps_what_matters() -> None:
     assert small.settings.steps == 2
     assert "layer_norm" in small.traits
     assert len(small.network.layers) <= 3
+
+
+@pytest.mark.parametrize("trait", ["attention", "batch_norm", "conv2d", "gru", "interaction", "lstm", "tied"])
+def test_reduction_keeps_two_layers_at_most(trait: str) -> None:
+    """Whatever else there is, and for little."""
+    for run in [run for run in RUNS if trait in run.traits][:4]:
+        small, _ = reduce_training(run, 2, (2,), lambda t, w: trait in t.traits, Budget(60, 60))
+        assert len(trained_layers(small)) <= 2, str(small)
 
 
 def test_a_layer_can_be_taken_out() -> None:
