@@ -1,5 +1,8 @@
 """`python -m harness`."""
 
-from harness.cli import app
+import sys
 
-app()
+from harness.cli import app
+from harness.terminal import spelled_out
+
+app(args=spelled_out(sys.argv[1:]))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,28 @@ WIDE = 140
 """Columns that wide tables need, also where they are written to a file."""
 KNOWN_ISSUES = Path(__file__).parent.parent / "known_issues.toml"
 Issues = Annotated[Path, typer.Option("--known-issues", metavar="FILE", help="What is known already.")]
-Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON, too.")]
+STANDARD_OUTPUT = Path("-")
+
+
+def _aside(path: Path | None) -> Path | None:
+    """What people read goes to standard error where JSON goes to standard output."""
+    console.stderr = path == STANDARD_OUTPUT
+    return path
+
+
+JSON_HELP = "Write the result as JSON, too; on standard output without a FILE, and all else on standard error."
+Json = Annotated[Path | None, typer.Option("--json", metavar="[FILE]", callback=_aside, help=JSON_HELP)]
+
+
+def spelled_out(arguments: Sequence[str]) -> list[str]:
+    """Arguments of a command line, with `--json -` for a `--json` at their end or before another option: Typer has no
+    option whose value may be left out."""
+    found = []
+    for argument, following in zip(arguments, [*arguments[1:], "--"], strict=True):
+        found.append(argument)
+        if argument == "--json" and following.startswith("--"):
+            found.append(str(STANDARD_OUTPUT))
+    return found
 
 
 class Terminated(KeyboardInterrupt):
@@ -65,8 +87,11 @@ def write_json(path: Path | None, data: object) -> None:
 
 
 def write_text(path: Path | None, text: str) -> None:
-    """Write text where a file is named; one clear line where that fails."""
+    """Write text where a file, or standard output, is named; one clear line where that fails."""
     if path is None:
+        return
+    if path == STANDARD_OUTPUT:
+        sys.stdout.write(text)
         return
     try:
         path.write_text(text, encoding="utf-8")

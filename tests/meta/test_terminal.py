@@ -1,0 +1,38 @@
+"""`--json` with a file, and without: then on standard output, alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from generators.ops import OPS
+from harness.terminal import spelled_out
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("ops --json", "ops --json -"),
+        ("ops --json ops.json", "ops --json ops.json"),
+        ("ops --json=ops.json", "ops --json=ops.json"),
+        ("conversions --json --edges tflite", "conversions --json - --edges tflite"),
+        ("ops", "ops"),
+    ],
+)
+def test_a_file_may_be_left_out(given: str, meant: str) -> None:
+    assert spelled_out(given.split()) == meant.split()
+
+
+def test_json_on_standard_output_is_all_that_is_there(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "harness", "ops", "--json"]
+    root = Path(__file__).parents[2]
+    shown = subprocess.run(command, capture_output=True, text=True, cwd=root)
+    assert [row["name"] for row in json.loads(shown.stdout)] == list(OPS)
+    assert f"{len(OPS)} operators" in shown.stderr
+    kept = subprocess.run([*command, str(tmp_path / "ops.json")], capture_output=True, text=True, cwd=root)
+    assert (tmp_path / "ops.json").read_text(encoding="utf-8") == shown.stdout
+    assert f"{len(OPS)} operators" in kept.stdout
