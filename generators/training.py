@@ -49,11 +49,12 @@ class Training:
     def traits(self) -> frozenset[str]:
         """What it is made of, in words: kinds of layers (`embedding` for bags, too), optimiser, loss, dtype, and
         whether it is frozen in places (`frozen table`: in one), tied, idle in places, clipped, weighted, in parts, some
-        of them empty."""
+        of them empty, and whether bags are means (`mean bag`)."""
         network, settings = self.network, self.settings
         words = {
             "frozen": bool(network.frozen),
             "frozen table": any(bag.frozen for bag in network.bags),
+            "mean bag": any(bag.numbers.get("mean", 0) for bag in network.bags),
             "tied": any(layer.tied for layer in network.layers),
             "idle": bool(network.idle),
             "clipped": settings.clip > 0,

@@ -87,7 +87,8 @@ class Strategy:
             "tf_keras": ("tensorflow-model-optimization", "tf-keras", "tensorflow-cpu|tensorflow"),
             "keras": ("keras", "jax"),
         }
-        return several.get(self.framework, self.modules[:1])
+        beside = {"torchrec": ("torchrec", "fbgemm-gpu-cpu")}
+        return several.get(self.framework, self.modules[:1]) + beside.get(self.home, ())
 
     @property
     def dtypes(self) -> tuple[str, ...]:

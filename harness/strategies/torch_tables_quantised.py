@@ -46,17 +46,19 @@ def over_devices(table):
     """A quantised collection as a process serves it that drives as many devices as there are ranks."""
     world, sharder = dist.get_world_size(), QuantEmbeddingBagCollectionSharder()
     plan = sharding_plan.construct_module_sharding_plan(
-        table, {"table": spread(world, table.embedding_bag_configs()[0].embedding_dim)}, sharder, world, world, "cpu"
+        table, {{"table": {plan}}}, sharder, world, world, "cpu"
     )
     set_propogate_device(True)  # else devices are GPUs
     served = _shard_modules(
-        module=torch.nn.Sequential(table), device=torch.device("cpu"), plan=ShardingPlan({"0": plan}),
+        module=torch.nn.Sequential(table), device=torch.device("cpu"), plan=ShardingPlan({{"0": plan}}),
         env=ShardingEnv.from_local(world, 0), sharders=[sharder],
     )[0]
     given = table.state_dict()
-    for name, value in served.state_dict().items():  # one table on one device: shards are whole
+    for name, value in served.state_dict().items():
+        rows = given[name].view(len(given[name]), -1)
         for part in [shard.tensor for shard in value.local_shards()] if hasattr(value, "local_shards") else [value]:
-            part.copy_(given[name].view_as(part))
+            part.copy_(rows[: len(part)].view_as(part))
+            rows = rows[len(part) :]
     return served
 '''
 _SERVING = (
@@ -113,11 +115,12 @@ _RETURNED = {
 
 
 def _quantised(
-    name: str, dtype: str, bits: int, *reasons: Reason, output: str = "float32", devices: bool = False
+    name: str, dtype: str, bits: int, *reasons: Reason, output: str = "float32", devices: str = ""
 ) -> Strategy:
     """bits: of an integer (0: float16). By FBGEMM 1.8 (src/QuantUtils.cc,
     FloatOrHalfToFusedNBitRowwiseQuantizedSBHalfRef): each row has a scale and a bias, both float16. output: of what
-    tables return; devices: a process spreads its tables over as many devices as there are ranks."""
+    tables return; devices: how a process
+    spreads its tables over as many devices as there are ranks."""
 
     def reference(training: Training, world: int, noise: bool) -> Mapping[str, str]:
         what = f"Rows as integers of {bits} bits with a scale and a bias in float16." if bits else "As float16."
@@ -127,11 +130,15 @@ def _quantised(
         return {"predict": _STORED.format(what=what, lines=_JITTER * noise + lines, as_what=as_what, how=how)}
 
     predict = _KEPT.format(
-        dtype=dtype, output=output, read=_READ[output], split=_SPLIT * devices, spread="over_devices" * devices
+        dtype=dtype,
+        output=output,
+        read=_READ[output],
+        split=_SPLIT * bool(devices),
+        spread="over_devices" * bool(devices),
     )
     return torchrec(
-        name, ONE, *reasons, imports=("import torchrec.quant", *_SERVING * devices), reference=reference,
-        pieces={"predict": predict + _SPREAD * devices},
+        name, ONE, *reasons, imports=("import torchrec.quant", *_SERVING * bool(devices)), reference=reference,
+        pieces={"predict": predict + (_SPREAD.format(plan=devices) if devices else "")},
     )  # fmt: skip
 
 
@@ -144,12 +151,15 @@ def _multiple(count: int) -> Reason:
     return unsupported
 
 
+_WHOLE = "spread(world, table.embedding_bag_configs()[0].embedding_dim)"
+
 STRATEGIES = (
     _quantised("torchrec-quantised-int8", "qint8", 8, _multiple(2)),
     _quantised("torchrec-quantised-int4", "quint4x2", 4, _multiple(4)),
     _quantised("torchrec-quantised-float16", "float16", 0),
     *(
-        _quantised(f"torchrec-devices-int8-{output}", "qint8", 8, _multiple(2), output=output, devices=True)
+        _quantised(f"torchrec-devices-int8-{output}", "qint8", 8, _multiple(2), output=output, devices=_WHOLE)
         for output in _RETURNED
     ),
+    _quantised("torchrec-devices-rows-int8", "qint8", 8, _multiple(2), devices="sharding_plan.row_wise()"),
 )  # fmt: skip
