@@ -150,13 +150,16 @@ def last_words(log: str) -> str:
 
 
 def environment(folder: Path, threads: int, name: str = "") -> dict[str, str]:
-    """So many threads a library, quiet logs, caches inside the pool's folder, apart for other environments. TensorFlow
-    takes oneDNN's kernels on some processors only: here it takes them everywhere, so that one case meets the same code
-    on every machine, unless the variable is set already."""
+    """So many threads a library, quiet logs, caches inside the pool's folder, apart for other environments; commands of
+    an environment are found, as where a person has activated it. TensorFlow takes oneDNN's kernels on some processors
+    only: here it takes them everywhere, so that one case meets the same code on every machine, unless the variable is
+    set already."""
+    commands = [str(environments.named(name).interpreter.parent)] if name else []
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
     return {
         "TF_ENABLE_ONEDNN_OPTS": "1",
         **os.environ,
+        "PATH": os.pathsep.join([*commands, os.environ.get("PATH", os.defpath)]),
         **dict.fromkeys(names, str(threads)),
         "TF_NUM_INTEROP_THREADS": "1",
         "TF_CPP_MIN_LOG_LEVEL": "2",

@@ -126,15 +126,17 @@ def test_half_made_changed_and_damaged_are_not_whole(write: Write) -> None:
 
 def test_a_worker_runs_in_its_environment(write: Write) -> None:
     write("[other]\n" + PINS)
-    fake()
+    command = fake() / "bin" / "planted-command"
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
     program = (
-        "import os\nimport numpy as np\nINPUTS = {}\nPARAMETERS = {}\n"
-        "def load(parameters):\n    return lambda: [np.array('PLANTED' in os.environ)]\n"
+        "import os, shutil\nimport numpy as np\nINPUTS = {}\nPARAMETERS = {}\ndef load(parameters):\n"
+        "    return lambda: [np.array(['PLANTED' in os.environ, shutil.which('planted-command') is not None])]\n"
     )
     with Pool() as pool:
         jobs = [Job("json", ("json",), program, {}, name) for name in ("other", "")]
-        found = [outcome.outputs[0].item() for outcome in pool.run(jobs) if isinstance(outcome, Value)]
-        assert found == [True, False]
+        found = [outcome.outputs[0].tolist() for outcome in pool.run(jobs) if isinstance(outcome, Value)]
+        assert found == [[True, True], [False, False]]
         assert pool.restarts == 2
         pool.fresh("json", "other")
         pool.run(jobs)
