@@ -47,3 +47,26 @@ def test_tvm_need_not_know_the_shape_of_an_output(pool: Pool) -> None:
     case = Case(Graph((leaf,), (node,), ("v0",)).validate(), {"x0": np.ones((1, 0), "f4")})
     target = target_of("onnx/tvm-onnx/tvm")
     assert Laboratory(pool, CONVERSION).judge(case, [target]).verdicts[target.name].status == "agree"
+
+
+@pytest.mark.parametrize(
+    "edge",
+    [
+        "tf2onnx-tflite",
+        pytest.param("tvm-tflite", marks=pytest.mark.nightly),
+        pytest.param("openvino-tflite", marks=pytest.mark.nightly),
+    ],
+)
+def test_outputs_that_are_one_tensor_are_told_by_the_signature(edge: str, pool: Pool) -> None:
+    """TensorFlow's converter makes one tensor of the first two, and the file has the outputs in another order."""
+    type_ = TensorType("float32", (3,))
+    nodes = [Node(f"v{i}", op, ("x0",), (), type_) for i, op in enumerate(("neg", "neg", "abs"))]
+    graph = Graph((Leaf("x0", type_),), tuple(nodes), ("v0", "v1", "v2")).validate()
+    route = shortest(EDGES[edge])
+    assert route
+    target = target_of(route.name)
+    status = probe.probe(target)
+    if not status.available:
+        pytest.skip(f"{edge}: {status.reason}")
+    verdict = Laboratory(pool, CONVERSION).judge(Case(graph, {"x0": np.ones(3, "f4")}), [target]).verdicts[target.name]
+    assert verdict.status == "agree", verdict.discrepancy

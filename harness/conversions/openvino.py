@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.conversions.edge import Edge
 from harness.formats.pt2 import LOAD
+from harness.formats.tflite import SIGNED
 
 _CONVERT = """
 def convert(source, target):
@@ -11,6 +12,24 @@ def convert(source, target):
 
     openvino.save_model(openvino.convert_model(source), target, compress_to_fp16=False)
 """
+
+_TFLITE = (
+    SIGNED
+    + """
+
+def convert(source, target):
+    import openvino
+
+    model, results = openvino.convert_model(source), []
+    ends = {name: output.get_node().input_value(0) for output in model.outputs for name in output.get_names()}
+    for tensor, _ in sorted(signed(source), key=lambda one: one[1]):  # it makes one output of those that are one tensor
+        if tensor in ends:
+            results.append(openvino.opset13.result(ends[tensor]))
+    if len(results) > len(model.outputs):
+        model = openvino.Model(results, model.get_sinks(), model.get_parameters())
+    openvino.save_model(model, target, compress_to_fp16=False)
+"""
+)
 
 _TORCH = (
     LOAD
@@ -35,7 +54,16 @@ _PACKAGES = {"openvino": "2025.0"}
 EDGES = (
     *(
         Edge(f"openvino-{format_}", format_, "openvino", ("openvino",), _PACKAGES, _CONVERT, refuses=SAYS)
-        for format_ in ("onnx", "savedmodel", "tflite")
+        for format_ in ("onnx", "savedmodel")
+    ),
+    Edge(
+        "openvino-tflite",
+        "tflite",
+        "openvino",
+        ("openvino", "tflite"),
+        {**_PACKAGES, "tflite": "2.18"},
+        _TFLITE,
+        refuses=SAYS,
     ),
     Edge("openvino-pt2", "pt2", "openvino", ("openvino", "torch"), {**_PACKAGES, "torch": "2.9"}, _TORCH, refuses=SAYS),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edge import Edge
+from harness.formats.tflite import SIGNED
 
 _SAVED_MODEL = """
 def convert(source, target):
@@ -14,12 +15,25 @@ def convert(source, target):
     tf2onnx.convert.main()
 """
 
-_TFLITE = """
+_TFLITE = (
+    SIGNED
+    + """
+
 def convert(source, target):
+    import onnx
     import tf2onnx.convert
 
     tf2onnx.convert.from_tflite(source, opset=18, output_path=target)
+    model, names = onnx.load(target), [name for _, name in signed(source)]
+    graph = model.graph
+    if {*names} & {name for node in graph.node for name in (*node.input, *node.output)}:
+        return
+    for value, name in zip(graph.output, names):  # it leaves them the names of tensors
+        graph.node.append(onnx.helper.make_node("Identity", [value.name], [name]))
+        value.name = name
+    onnx.save(model, target)
 """
+)
 
 _KERAS = """
 def convert(source, target):
@@ -40,6 +54,14 @@ _PACKAGES = {"tf2onnx": "1.16", "tensorflow-cpu|tensorflow": "2.16", "onnx": "1.
 
 EDGES = (
     Edge("tf2onnx", "savedmodel", "onnx", _MODULES, _PACKAGES, _SAVED_MODEL, refuses=LEFT),
-    Edge("tf2onnx-tflite", "tflite", "onnx", _MODULES, _PACKAGES, _TFLITE, refuses=LEFT),
+    Edge(
+        "tf2onnx-tflite",
+        "tflite",
+        "onnx",
+        (*_MODULES, "onnx", "tflite"),
+        {**_PACKAGES, "tflite": "2.18"},
+        _TFLITE,
+        refuses=LEFT,
+    ),
     Edge("tf2onnx-keras", "keras", "onnx", _MODULES, _PACKAGES, _KERAS, refuses=LEFT),
 )

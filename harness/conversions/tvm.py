@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.conversions.edge import Edge
 from harness.formats.pt2 import LOAD
+from harness.formats.tflite import SIGNED
 
 _COMPILE = """
 def convert(source, target):
@@ -54,12 +55,8 @@ _TFLITE = """
     import tflite
     from tvm.relax.frontend.tflite import from_tflite
 
-    model = tflite.Model.GetRootAsModel(Path(source).read_bytes(), 0)
-    if model.SignatureDefsLength():
-        signed = [model.SignatureDefs(0).Outputs(i) for i in range(model.SignatureDefs(0).OutputsLength())]
-        known = {one.TensorIndex(): one.Name().decode() for one in signed}
-        names = [known[index] for index in model.Subgraphs(0).OutputsAsNumpy()]
-    module = from_tflite(model)
+    names = [name for _, name in signed(source)]
+    module = from_tflite(tflite.Model.GetRootAsModel(Path(source).read_bytes(), 0))
 """
 
 _PACKAGES = {"apache-tvm": "0.25"}
@@ -71,7 +68,7 @@ EDGES = tuple(
         "relax",
         ("tvm", "tvm.relax", module),
         {**_PACKAGES, **more},
-        (LOAD + "\n" if format_ == "pt2" else "") + _COMPILE.format(imported=text.strip("\n")),
+        before + _COMPILE.format(imported=text.strip("\n")),
         refuses=(
             (r"Unsupported function types (\[.*?\])", "no {}"),
             (r"Tensor type (\d+) is currently not supported", "no tensors of TFLite's type {}"),
@@ -81,9 +78,9 @@ EDGES = tuple(
             (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),
         ),
     )
-    for format_, module, more, text in (
-        ("onnx", "onnx", {"onnx": "1.17"}, _ONNX),
-        ("pt2", "torch", {"torch": "2.9"}, _TORCH),
-        ("tflite", "tflite", {"tflite": "2.18"}, _TFLITE),
+    for format_, module, more, before, text in (
+        ("onnx", "onnx", {"onnx": "1.17"}, "", _ONNX),
+        ("pt2", "torch", {"torch": "2.9"}, LOAD + "\n", _TORCH),
+        ("tflite", "tflite", {"tflite": "2.18"}, SIGNED + "\n", _TFLITE),
     )
 )

@@ -6,6 +6,27 @@ from __future__ import annotations
 from harness.backends.text import swapped
 from harness.formats.format import Format, Runner, begins
 
+SIGNED = """
+def signed(path):
+    # (the tensor, the name by the signature) of each output, in the order of the file: two of them may be one tensor,
+    # and the signature may have another order. Empty where the signature does not say it
+    from pathlib import Path
+
+    import tflite
+
+    model, names = tflite.Model.GetRootAsModel(Path(path).read_bytes(), 0), {}
+    if model.SignatureDefsLength():
+        signature = model.SignatureDefs(0)
+        for one in map(signature.Outputs, range(signature.OutputsLength())):
+            names.setdefault(one.TensorIndex(), []).append(one.Name().decode())
+    graph = model.Subgraphs(0)
+    tensors = list(map(graph.Outputs, range(graph.OutputsLength())))
+    if {i: tensors.count(i) for i in tensors} != {i: len(found) for i, found in names.items()}:
+        return []
+    return [(graph.Tensors(i).Name().decode(), sorted(names[i])[tensors[:n].count(i)]) for n, i in enumerate(tensors)]
+"""
+"""For tools that take the outputs of a TFLite file as they stand there."""
+
 _OPEN = """
 def open_model(path):
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
