@@ -60,6 +60,16 @@ _TFLITE = """
 """
 
 _PACKAGES = {"apache-tvm": "0.25"}
+_SAYS = (
+    (r"Unsupported function types (\[.*?\])", "no {}"),
+    (r"Tensor type (\d+) is currently not supported", "no tensors of TFLite's type {}"),
+    ("TFLite does not support multi-axis yet", "several axes of a reversal"),
+    (r"operators are not supported for frontend ONNX: (\w+)", "no {}"),
+    (r"(\w+): only support float32 and float16 for now", "no {} of other dtypes than float32 and float16"),
+    (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),
+)
+_TYPES = (r"^KeyError: (\d+)\b", "no inputs of TFLite's type {}")
+"""The importer has a table of the dtypes of inputs (`_decode_type`), without float64, for one, which is 10."""
 
 EDGES = tuple(
     Edge(
@@ -69,18 +79,11 @@ EDGES = tuple(
         ("tvm", "tvm.relax", module),
         {**_PACKAGES, **more},
         before + _COMPILE.format(imported=text.strip("\n")),
-        refuses=(
-            (r"Unsupported function types (\[.*?\])", "no {}"),
-            (r"Tensor type (\d+) is currently not supported", "no tensors of TFLite's type {}"),
-            ("TFLite does not support multi-axis yet", "several axes of a reversal"),
-            (r"operators are not supported for frontend ONNX: (\w+)", "no {}"),
-            (r"(\w+): only support float32 and float16 for now", "no {} of other dtypes than float32 and float16"),
-            (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),
-        ),
+        refuses=refuses,
     )
-    for format_, module, more, before, text in (
-        ("onnx", "onnx", {"onnx": "1.17"}, "", _ONNX),
-        ("pt2", "torch", {"torch": "2.9"}, LOAD + "\n", _TORCH),
-        ("tflite", "tflite", {"tflite": "2.18"}, SIGNED + "\n", _TFLITE),
+    for format_, module, more, before, text, refuses in (
+        ("onnx", "onnx", {"onnx": "1.17"}, "", _ONNX, _SAYS),
+        ("pt2", "torch", {"torch": "2.9"}, LOAD + "\n", _TORCH, _SAYS),
+        ("tflite", "tflite", {"tflite": "2.18"}, SIGNED + "\n", _TFLITE, (*_SAYS, _TYPES)),
     )
 )
