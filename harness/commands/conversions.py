@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -53,6 +54,9 @@ def conversions(
     cases: Annotated[
         int | None, typer.Option(min=1, help="Draw so many graphs for each edge; without it the edges are listed.")
     ] = None,
+    chosen: Annotated[
+        str | None, typer.Option("--numbers", metavar="N,N", help="Draw the graphs of these numbers alone.")
+    ] = None,
     edge_globs: Annotated[str, typer.Option("--edges", metavar="GLOB", help="Globs of edges.")] = "*",
     drawn: Annotated[
         bool, typer.Option("--paths", help="Draw a path of one to three edges for each graph instead.")
@@ -73,11 +77,12 @@ def conversions(
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all lines as CSV.")] = None,
     json_file: Json = None,
 ) -> None:
-    """List the conversions between formats of model files; with --cases, drawn graphs by way of each."""
+    """List the conversions between formats of model files; with --cases or --numbers, drawn graphs by way of each."""
     edges = [EDGES[name] for name in named(edge_globs, EDGES, "edge")]
-    if cases is None:
+    if cases is None and chosen is None:
         _list(edges, json_file)
         return
+    numbers = _numbers(cases, chosen)
     here = [edge for edge in edges if _usable(edge)]
     if not here:
         raise fail(f"no edge that matches {edge_globs!r} is available here")
@@ -92,7 +97,7 @@ def conversions(
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
     seed = kept.head["seed"]
-    plan = paths(here, cases, seed) if drawn else list(planned(here, cases))
+    plan = paths(here, numbers, seed) if drawn else list(planned(here, numbers))
     done = {(one.route, one.number) for one in kept.runs}
     left = [item for item in plan if (item[1].name, item[2]) not in done]
     console.print(
@@ -165,6 +170,18 @@ def _list(edges: list[Edge], json_file: Path | None) -> None:
         table.add_row(edge.name, edge.source, edge.target, row["tool"], version or "-", state)
     print_wide(table)
     write_json(json_file, rows)
+
+
+def _numbers(cases: int | None, chosen: str | None) -> Sequence[int]:
+    """Those of the graphs to draw: the first so many, or the chosen ones."""
+    if chosen is None:
+        return range(cases or 0)
+    if cases is not None:
+        raise fail("--cases draws the first graphs of a seed, --numbers those that it names: give one of them")
+    parts = [part.strip() for part in chosen.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise fail(f"--numbers takes numbers of graphs, such as 3,14, not {chosen!r}")
+    return sorted(set(map(int, parts)))
 
 
 def _usable(edge: Edge) -> bool:

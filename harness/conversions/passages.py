@@ -79,18 +79,18 @@ def case_of(route: Route, seed: int, number: int, max_nodes: int) -> Case:
     return Case(replace(case.graph, leaves=leaves), case.arrays)
 
 
-def planned(edges: Sequence[Edge], cases: int) -> Iterator[tuple[Edge, Route, int]]:
-    """So many cases through each edge, by the shortest route; edge by edge, so that each tool is imported once."""
+def planned(edges: Sequence[Edge], numbers: Sequence[int]) -> Iterator[tuple[Edge, Route, int]]:
+    """These cases through each edge, by the shortest route; edge by edge, so that each tool is imported once."""
     for edge in edges:
         route = shortest(edge)
-        for number in range(cases) if route else ():
+        for number in numbers if route else ():
             assert route
             yield edge, route, number
 
 
-def paths(edges: Sequence[Edge], cases: int, seed: int) -> list[tuple[Edge, Route, int]]:
-    """So many cases, each by a drawn route of one to three of the edges; those with one last edge together."""
-    found = [(number, drawn(random.Random(f"{seed}/{number}/route"), edges)) for number in range(cases)]
+def paths(edges: Sequence[Edge], numbers: Sequence[int], seed: int) -> list[tuple[Edge, Route, int]]:
+    """These cases, each by a drawn route of one to three of the edges; those with one last edge together."""
+    found = [(number, drawn(random.Random(f"{seed}/{number}/route"), edges)) for number in numbers]
     order = {edge.name: i for i, edge in enumerate(edges)}
     return sorted(
         ((route.edges[-1], route, number) for number, route in found), key=lambda one: (order[one[0].name], one[2])

@@ -390,15 +390,8 @@ def test_the_command_counts_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytes
         "--csv",
         str(tmp_path / "t.csv"),
     ]
-    arguments = [
-        "conversions",
-        "--edges",
-        "onnx-version",
-        "--max-nodes",
-        "2",
-        "--known-issues",
-        str(tmp_path / "none.toml"),
-    ]
+    known = ["--known-issues", str(tmp_path / "none.toml")]
+    arguments = ["conversions", "--edges", "onnx-version", "--max-nodes", "2", *known]
     (tmp_path / "none.toml").write_text("")
     assert CliRunner().invoke(cli.app, [*arguments, "--cases", "2", "--seed", "5", *files]).exit_code == 0
     seen: list[int] = []
@@ -410,6 +403,12 @@ def test_the_command_counts_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytes
     (row,) = json.loads((tmp_path / "t.json").read_text())["edges"]
     assert row["graphs"] == 4 == sum(row[outcome] for outcome in OUTCOMES)
     assert len((tmp_path / "t.csv").read_text().splitlines()) == 5
+    assert CliRunner().invoke(cli.app, [*arguments, "--numbers", "9,3, 9", *files]).exit_code == 0
+    assert seen == [2, 3, 9]
+    for wrong, told in (["--cases", "4"], "give one of them"), ([], "takes numbers of graphs, such as 3,14, not '4,x'"):
+        done = CliRunner().invoke(cli.app, [*arguments, "--numbers", "4,x", *wrong])
+        assert done.exit_code == 2
+        assert told in done.stderr
 
 
 def test_every_edge_but_those_of_keras_is_reached() -> None:
