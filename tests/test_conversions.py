@@ -70,3 +70,10 @@ def test_outputs_that_are_one_tensor_are_told_by_the_signature(edge: str, pool: 
         pytest.skip(f"{edge}: {status.reason}")
     verdict = Laboratory(pool, CONVERSION).judge(Case(graph, {"x0": np.ones(3, "f4")}), [target]).verdicts[target.name]
     assert verdict.status == "agree", verdict.discrepancy
+
+
+def test_keras_exports_what_takes_an_empty_tensor(pool: Pool) -> None:
+    empty = TensorType("float32", (3, 0, 4))
+    graph = Graph((Leaf("x0", empty),), (Node("v0", "neg", ("x0",), (), empty),), ("v0",)).validate()
+    case, target = Case(graph, {"x0": np.ones((3, 0, 4), "f4")}), target_of("keras/keras-savedmodel/tf-savedmodel")
+    assert Laboratory(pool, CONVERSION).judge(case, [target]).verdicts[target.name].status == "agree"

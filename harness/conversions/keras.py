@@ -10,7 +10,7 @@ def convert(source, target):
     import keras
 
     model = keras.saving.load_model(source, compile=False, safe_mode=not TRUST)
-    zeros = [keras.ops.zeros([dim or 1 for dim in one.shape], one.dtype) for one in model.inputs]
+    zeros = [keras.ops.zeros([1 if dim is None else dim for dim in one.shape], one.dtype) for one in model.inputs]
     model(zeros if len(zeros) > 1 else zeros[0])  # an exporter wants a model that was called
     model.export(target, format={format!r}, verbose=False{more})
 """

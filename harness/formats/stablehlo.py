@@ -51,4 +51,4 @@ def open_model(path):
 
 FORMAT = Format("stablehlo", ".stablehlo", (".stablehlo",), not_empty, writers={"jax": WRITE})
 
-RUNNERS = (Runner("jax-exported", "stablehlo", "jax", ("jax",), {"jax": "0.5"}, _OPEN),)
+RUNNERS = (Runner("jax-exported", "stablehlo", "jax", ("jax",), {"jax": "0.5"}, _OPEN, kin=("jax-jit",)),)
