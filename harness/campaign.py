@@ -70,17 +70,16 @@ class Campaign:
         ]
         if not nearby:
             return case, discrepancy
-        guilty = culprit.blame(self.lab, target, case) or self._inherited(target, case)
-        if not guilty:
-            guilty = [
-                culprit.Guilt(node, case, discrepancy)
-                for node in case.graph.nodes
-                if (issue := self._known(target, case.graph, node, discrepancy))
-                and (issue.together or discrepancy.symptom == "crash")
-            ]
+        alone = culprit.blame(self.lab, target, case) or self._inherited(target, case)
+        guilty = alone or [
+            culprit.Guilt(node, case, discrepancy)
+            for node in case.graph.nodes
+            if (issue := self._known(target, case.graph, node, discrepancy, together=True))
+            and (issue.together or discrepancy.symptom == "crash")
+        ]
         found: list[KnownIssue] = []
         for node, shown in [(g.node, g.discrepancy) for g in guilty] or [(n, discrepancy) for n in case.graph.nodes]:
-            issue = self._known(target, case.graph, node, shown)
+            issue = self._known(target, case.graph, node, shown, together=not alone)
             if issue is None:
                 new = next((g for g in guilty if g.node is node), None)
                 return (new.case, new.discrepancy) if new else (case, discrepancy)
@@ -100,10 +99,13 @@ class Campaign:
             found += [g for g in blamed if self._known(target, case.graph, g.node, g.discrepancy)]
         return found
 
-    def _known(self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy) -> KnownIssue | None:
-        """The first known issue that explains a discrepancy by this node."""
+    def _known(
+        self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy, together: bool = False
+    ) -> KnownIssue | None:
+        """The first known issue that explains a discrepancy by this node; together: those that show beside other nodes
+        only are looked at first."""
         running = self._as_run(target, graph)[node.name]
-        for issue in self.issues:
+        for issue in sorted(self.issues, key=lambda issue: not issue.together) if together else self.issues:
             if self._concerns(issue, target, discrepancy) and self._covers(issue, *running):
                 return issue
         return None

@@ -265,15 +265,17 @@ def test_a_known_issue_hides_nothing_behind_it(lab: Laboratory, tmp_path: Path) 
     assert rest[0].graph.operators == ("neg",)
 
 
-def beside_others(lab: Laboratory, folder: Path, wrong: str, **changes: object) -> bool:
-    """Does the issue explain a `neg` that is wrong in the whole chain only, not alone?"""
+def beside_others(
+    lab: Laboratory, folder: Path, wrong: str, before: tuple[known_issues.KnownIssue, ...] = (), **changes: object
+) -> bool:
+    """Does the issue, which stands after others, explain a `neg` that is wrong in the whole chain only, not alone?"""
     alone = "len(INPUTS) == 1 and 'x0' not in INPUTS"
     target = replace(planted("neg", f"torch.neg({{0}}) if {alone} else {wrong}"), name="torch-eager")
-    issues = known_issues.load(issues_file(folder, **changes))
+    issues = (*before, *known_issues.load(issues_file(folder, **changes)))
     campaign = Campaign(lab, [target], Store(folder / "f"), issues)
     verdict = lab.examine(chain_case(), [target]).verdicts["torch-eager"]
     assert verdict.discrepancy is not None
-    assert verdict.discrepancy.symptom in issues[0].symptoms
+    assert verdict.discrepancy.symptom in issues[-1].symptoms
     return campaign.unexplained(target, chain_case(), verdict.discrepancy) is None
 
 
@@ -292,6 +294,11 @@ def test_an_issue_of_nodes_together_explains_what_goes_with_the_known_node(
     lab: Laboratory, tmp_path: Path, operator: str, together: bool, known: bool
 ) -> None:
     assert beside_others(lab, tmp_path, "-{0} * 1.0001", operators=[operator], together=together) == known
+
+
+def test_an_issue_of_a_node_alone_does_not_stand_before_one_of_nodes_together(lab: Laboratory, tmp_path: Path) -> None:
+    alone = known_issues.load(issues_file(tmp_path))
+    assert beside_others(lab, tmp_path, "-{0} * 1.0001", before=alone, together=True)
 
 
 def test_entries_of_parameters_cover_no_inputs() -> None:
