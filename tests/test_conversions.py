@@ -12,8 +12,9 @@ from harness.conversions import EDGES
 from harness.conversions.route import shortest, target_of
 from harness.laboratory import Laboratory
 from harness.pool import Pool
-from harness.questions.conversion import CONVERSION
+from harness.questions.conversion import CONVERSION, refusal
 from harness.trial import Trial
+from oracles.outcome import Rejected
 
 CHEAP = ("onnx-version", "ort-optimised")
 """Milliseconds a graph."""
@@ -77,3 +78,27 @@ def test_keras_exports_what_takes_an_empty_tensor(pool: Pool) -> None:
     graph = Graph((Leaf("x0", empty),), (Node("v0", "neg", ("x0",), (), empty),), ("v0",)).validate()
     case, target = Case(graph, {"x0": np.ones((3, 0, 4), "f4")}), target_of("keras/keras-savedmodel/tf-savedmodel")
     assert Laboratory(pool, CONVERSION).judge(case, [target]).verdicts[target.name].status == "agree"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "why"),
+    [
+        (
+            "NotImplementedError",
+            "Converter is not implemented (OperationDescription(domain='', operation_type='Sinh', version=9))",
+            "no Sinh of version 9",
+        ),
+        ("NotImplementedError", "DepthToSpace for mode other than CRD is not implemented", "no DepthToSpace for mode"),
+        (
+            "GuardOnDataDependentSymNode",
+            "Could not guard on data-dependent expression Eq(u0, 2)",
+            "sizes or indices are",
+        ),
+        ("KeyError", "'w1'", None),
+        ("RuntimeError", "The size of tensor a (2) must match the size of tensor b (3)", None),
+    ],
+)
+def test_what_onnx2torch_says_that_it_lacks_is_refused(kind: str, message: str, why: str | None) -> None:
+    target = target_of("onnx/onnx2torch/torch-exported")
+    told = refusal(target, Rejected(kind, f"{message}\nin step onnx2torch"))
+    assert told is None if why is None else str(told).startswith(f"onnx2torch: {why}")
