@@ -129,7 +129,7 @@ def _text(route: Route) -> str:
     files = [f"{i}{one.suffix}" for i, one in enumerate(route.formats)]
     steps = ", ".join(f"({edge.name!r}, convert_{i})" for i, edge in enumerate(route.edges, 1))
     parts = [
-        "TRUST = False",
+        f"TRUST = {any(one.executes for one in route.formats)}",  # these files are our own
         route.formats[0].writers[route.dialect],
         *(swapped(edge.convert, ("def convert(", f"def convert_{i}(")) for i, edge in enumerate(route.edges, 1)),
         route.runner.open,

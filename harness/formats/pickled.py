@@ -34,4 +34,4 @@ FORMAT = Format(
     "pickled", ".pt", (".pt", ".pth"), not_empty, executes="a pickle runs whatever code it names when it is opened"
 )
 
-RUNNERS = (Runner("torch-pickled", "pickled", "torch", ("torch",), {"torch": "2.9"}, _OPEN),)
+RUNNERS = (Runner("torch-pickled", "pickled", "torch", ("torch",), {"torch": "2.9"}, _OPEN, kin=("torch-eager",)),)

@@ -30,7 +30,11 @@ def convert_all(
 ) -> tuple[list[ModelFile], list[Refusal]]:
     """All files that are made of the given one by conversions whose names match, the given one first; and what makes
     none, with the reason. Raises ValueError for a glob that matches no conversion."""
-    chosen = [EDGES[name] for name in matching(edges, EDGES, "conversion")]
+    chosen = [
+        edge
+        for edge in map(EDGES.__getitem__, matching(edges, EDGES, "conversion"))
+        if not (edge.environment and FORMATS[edge.target].executes)  # such a file needs the tool where it is opened
+    ]
     files, refusals = [given], []
     reached = {given.format}
     ends = [given]

@@ -346,11 +346,10 @@ def test_a_file_in_every_format(quick: Pool, tmp_path: Path, monkeypatch: pytest
     ):
         text = f"\ndef convert(source, target):\n    {body}\n"
         monkeypatch.setitem(EDGES, name, Edge(name, source, target, ("json",), {"numpy": "1"}, text))
-    monkeypatch.setitem(
-        EDGES,
-        "off",
-        Edge("off", "onnx", "pt2", ("json",), {"no-such-tool": "1"}, "\ndef convert(source, target):\n    pass\n"),
-    )
+    nothing = "\ndef convert(source, target):\n    pass\n"
+    monkeypatch.setitem(EDGES, "off", Edge("off", "onnx", "pt2", ("json",), {"no-such-tool": "1"}, nothing))
+    away = Edge("away", "onnx", "pickled", ("json",), {"numpy": "1"}, nothing, environment="onnx2torch")
+    monkeypatch.setitem(EDGES, "away", away)  # is not tried: its file could not be opened here
     path = tmp_path / "model.onnx"
     path.write_bytes(b"a model")
     files, refusals = convert_all(quick, ModelFile(path, "onnx"), tmp_path, depth=3)
