@@ -20,15 +20,19 @@ class StrategyFault:
     new: str
     trait: str = ""
 
+    @property
+    def sound(self) -> str:
+        """The piece without the fault."""
+        strategy = STRATEGIES[self.strategy]
+        named = {"torch": torch_program, "jax": jax_program, "keras": keras_program, "tensorflow": tensorflow_program}
+        pieces: Mapping[str, str] = {**named[strategy.framework].ALONE, **strategy.pieces}
+        assert self.old in pieces[self.piece], f"{self.name}: the text to change is not there"
+        return pieces[self.piece]
+
     def planted(self) -> Strategy:
         """The strategy with the fault."""
-        sound = STRATEGIES[self.strategy]
-        named = {"torch": torch_program, "jax": jax_program, "keras": keras_program, "tensorflow": tensorflow_program}
-        alone = named[sound.framework].ALONE
-        pieces: Mapping[str, str] = {**alone, **sound.pieces}
-        assert self.old in pieces[self.piece], f"{self.name}: the text to change is not there"
-        wrong = {**sound.pieces, self.piece: pieces[self.piece].replace(self.old, self.new)}
-        return replace(sound, pieces=wrong)
+        strategy = STRATEGIES[self.strategy]
+        return replace(strategy, pieces={**strategy.pieces, self.piece: self.sound.replace(self.old, self.new)})
 
 
 _LOSS = "(loss * FACTOR(world)).backward()"

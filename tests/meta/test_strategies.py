@@ -33,6 +33,7 @@ from generators.training import (
     valid,
     without,
 )
+from harness import environments
 from harness.known_file import KnownFileError
 from harness.profiles import nightly
 from harness.ranks import RankPools
@@ -133,13 +134,16 @@ def test_fault_is_made_small(fault: StrategyFault, gym: Gym, tmp_path: Path) -> 
     assert kept.world == min(w for w in strategy.worlds if w > 1)
     assert kept.strategy in text_of(kept)
     script = Path(kept.path) / "reproducer.py"
-    assert exit_status(script) == 1
+    assert exit_status(script, strategy.home) == 1
     piece = strategy.pieces[fault.piece].strip("\n")
     assert piece in script.read_text(encoding="utf-8")
-    sound = piece.replace(fault.new, fault.old)
     repaired = script.with_name("repaired.py")
-    repaired.write_text(script.read_text(encoding="utf-8").replace(piece, sound), encoding="utf-8")
-    assert exit_status(repaired) == 0
+    text = script.read_text(encoding="utf-8").replace(piece, fault.sound.strip("\n"))
+    repaired.write_text(text, encoding="utf-8")
+    without = gym.examine(small, STRATEGIES[fault.strategy], kept.world)
+    assert without.discrepancy is None
+    # a program does not know what is known
+    assert exit_status(repaired, strategy.home) == (1 if without.excused else 0)
 
 
 def trained_layers(training: Training) -> list[Layer]:
@@ -188,9 +192,10 @@ def free_ports(count: int) -> list[int]:
     return sorted(found)
 
 
-def exit_status(script: Path) -> int:
-    """Of a reproducer, run as a person would."""
-    return subprocess.run([sys.executable, str(script)], capture_output=True, timeout=200).returncode
+def exit_status(script: Path, home: str) -> int:
+    """Of a reproducer, run as a person would, in this environment."""
+    command = [environments.interpreter(home), str(script)]
+    return subprocess.run(command, capture_output=True, timeout=200).returncode
 
 
 def test_one_rank_is_one_device(gym: Gym) -> None:
