@@ -102,3 +102,15 @@ def test_what_onnx2torch_says_that_it_lacks_is_refused(kind: str, message: str, 
     target = target_of("onnx/onnx2torch/torch-exported")
     told = refusal(target, Rejected(kind, f"{message}\nin step onnx2torch"))
     assert told is None if why is None else str(told).startswith(f"onnx2torch: {why}")
+
+
+@pytest.mark.nightly
+def test_litert_torch_keeps_64_bits(pool: Pool) -> None:
+    type_ = TensorType("int64", (2,))
+    graph = Graph((Leaf("x0", type_),), (Node("v0", "neg", ("x0",), (), type_),), ("v0",)).validate()
+    target = target_of("torch/litert-torch/litert")
+    status = probe.probe(target)
+    if not status.available:
+        pytest.skip(f"litert-torch: {status.reason}")
+    case = Case(graph, {"x0": np.array([2**40, 3])})
+    assert Laboratory(pool, CONVERSION).judge(case, [target]).verdicts[target.name].status == "agree"

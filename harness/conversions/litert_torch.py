@@ -17,7 +17,8 @@ def convert(source, target):
     given = [values[name] for name in program.graph_signature.user_inputs]
     examples = [torch.zeros([d if isinstance(d, int) else 1 for d in one.shape], dtype=one.dtype) for one in given]
     args, kwargs = torch.utils._pytree.tree_unflatten(examples, program.call_spec.in_spec)
-    litert_torch.convert(program.module(), tuple(args), kwargs or None).export(target)
+    # else 64-bit numbers are made 32-bit ones on purpose
+    litert_torch.convert(program.module(), tuple(args), kwargs or None, enable_x64=True).export(target)
 """
 )
 
@@ -32,7 +33,11 @@ EDGES = (
         environment="litert-torch",
         refuses=(
             (r"Lowering not found: ([\w.]+)", "no lowering of {}"),
-            (r"failed to legalize operation '(tfl\.\w+)' that was explicitly marked illegal", "no {} of this type"),
+            (
+                r"failed to legalize operation '((?:tfl|mhlo)\.\w+)' that was explicitly marked illegal",
+                "no {} of this type",
+            ),
+            (r"^KeyError: torch\.(complex\d+)\b", "no {}"),
         ),
     ),
 )

@@ -95,6 +95,7 @@ RUNNERS = tuple(
         level=list(_KIN)[::-1].index(kernels),
         refuses=(
             ("Select TensorFlow op.s., included in the given model", "it needs TensorFlow's kernels (TF Select)"),
+            (r"Didn't find op for builtin opcode '(\w+)'", "no kernel for {}"),
         ),
     )
     for name, framework, modules, packages, text in (

@@ -1,4 +1,4 @@
-"""litert-torch-64-bit: Rejection of torch/litert-torch/litert
+"""litert-torch-pad-reflect: Rejection of torch/litert-torch/litert
 
 ran with python 3.11.7, numpy 2.4.6, litert-torch 0.10.0, torch 2.13.0+cpu, ai-edge-litert 2.3.0 (environment litert-torch)
 exit status: 1 reproduced, 0 not reproduced, 77 not available here
@@ -19,14 +19,14 @@ import torch
 
 TARGET = 'torch/litert-torch/litert'
 # name: (dtype, shape), in the order that the model takes them
-INPUTS = {'v0': ('int64', ())}
+INPUTS = {'x1': ('int64', (1, 4, 2))}
 PARAMETERS = {}
-OUTPUTS = [('int64', ())]
+OUTPUTS = [('int64', (1, 5, 2))]
 
 
-def model(v0):
-    v3 = torch.amax(v0, dim=(), keepdim=False)
-    return (v3,)
+def model(x1):
+    v1 = torch.nn.functional.pad(x1, [0, 0, 0, 1], mode="reflect")
+    return (v1,)
 
 
 TRUST = False
@@ -46,16 +46,30 @@ def write(parameters, path):
     torch.export.save(torch.export.export(Module(), examples), path)
 
 
+def exported_program(path):
+    import os
+    import pickle
+
+    import torch
+
+    # torch.export.load unpickles whatever does not load as plain tensors, unless told so
+    os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = str(int(not TRUST))
+    try:
+        return torch.export.load(path)
+    except pickle.UnpicklingError as error:
+        raise ValueError("it holds a pickle of more than tensors, which is opened only where it is trusted") from error
+
 def convert_1(source, target):
     import litert_torch
     import torch
 
-    program = torch.export.load(source)
+    program = exported_program(source)
     values = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
     given = [values[name] for name in program.graph_signature.user_inputs]
     examples = [torch.zeros([d if isinstance(d, int) else 1 for d in one.shape], dtype=one.dtype) for one in given]
     args, kwargs = torch.utils._pytree.tree_unflatten(examples, program.call_spec.in_spec)
-    litert_torch.convert(program.module(), tuple(args), kwargs or None).export(target)
+    # else 64-bit numbers are made 32-bit ones on purpose
+    litert_torch.convert(program.module(), tuple(args), kwargs or None, enable_x64=True).export(target)
 
 
 def open_model(path):
@@ -101,7 +115,8 @@ STEPS = [('litert-torch', convert_1)]
 
 def ordered(ports, names):
     """The names in the order in which the model has what they name: by name, as most tools leave it; where names are
-    lost, by the number that TensorFlow gives in their place; else as they are, since other tools keep the order."""
+    lost, by the numbers that TensorFlow gives in their place, where an output that is an input or a constant may have
+    none; else as they are, since other tools keep the order."""
     import re
 
     found = [re.sub(r"^serving_default_|:0$|(?<=^out)0+(?=[0-9])", "", name) for name, _, _ in ports]
@@ -112,7 +127,12 @@ def ordered(ports, names):
     numbered = r"(?:Stateful)?PartitionedCall(?:_[0-9]+)?:([0-9]+)|(?:in|out|output_)([0-9]+)|Identity(?:_([0-9]+))?"
     matches = [re.fullmatch(numbered, name) or re.fullmatch(numbered, port[0]) for name, port in zip(found, ports)]
     numbers = [int(next(filter(None, match.groups()), 0)) if match else -1 for match in matches]
-    return [names[i] for i in numbers] if sorted(numbers) == list(range(len(names))) else names
+    known = [number for number in numbers if number >= 0]
+    left = [number for number in range(len(names)) if number not in known]
+    if len(known) + len(left) > len(names):  # one twice, or one too many
+        return names
+    rest = iter(left)
+    return [names[number if number >= 0 else next(rest)] for number in numbers]
 
 
 def load(parameters):
@@ -156,15 +176,15 @@ from numpy import array, inf, nan
 
 SYMPTOM = 'rejected'  # Rejection
 SECONDS = 120.0
-ZERO_SIGNS = False  # are the signs of zeros compared?
+ZERO_SIGNS = True  # are the signs of zeros compared?
 ARRAYS = {
-    'v0': array(4, dtype='int64'),
+    'x1': array([[[3, 3], [0, 0], [3, 1], [1, 1]]], dtype='int64'),
 }
 EXPECTED = [
-    array(4, dtype='int64'),
+    array([[[3, 3], [0, 0], [3, 1], [1, 1], [3, 1]]], dtype='int64'),
 ]
 ALLOWED = [
-    array(0.0, dtype='float64'),
+    array([[[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]], dtype='float64'),
 ]
 
 
