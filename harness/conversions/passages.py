@@ -90,11 +90,18 @@ def planned(edges: Sequence[Edge], numbers: Sequence[int]) -> Iterator[tuple[Edg
 
 def paths(edges: Sequence[Edge], numbers: Sequence[int], seed: int) -> list[tuple[Edge, Route, int]]:
     """These cases, each by a drawn route of one to three of the edges; those with one last edge together."""
-    found = [(number, drawn(random.Random(f"{seed}/{number}/route"), edges)) for number in numbers]
+    found = [(number, _runnable(drawn(random.Random(f"{seed}/{number}/route"), edges))) for number in numbers]
     order = {edge.name: i for i, edge in enumerate(edges)}
     return sorted(
         ((route.edges[-1], route, number) for number, route in found), key=lambda one: (order[one[0].name], one[2])
     )
+
+
+def _runnable(route: Route) -> Route:
+    """As much of a route as one environment has the tools for."""
+    while len(route.edges) > 1 and not probe.probe(target_of(route.name)).available:
+        route = route.source
+    return route
 
 
 def travel(campaign: Campaign, route: Route, number: int, case: Case, keep: bool) -> Passage:

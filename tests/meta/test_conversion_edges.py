@@ -67,6 +67,7 @@ FAILING = {
     "planted-hang": "import time; time.sleep(60)",
     "planted-nothing": 'open(target, "wb").write(b"nonsense")',
 }
+OFF = Edge("off", "onnx", "onnx", (), {"no-such-tool": "1"}, "\ndef convert(source, target):\n    pass\n")
 
 
 def planted(name: str) -> Edge:
@@ -300,6 +301,12 @@ def test_drawn_paths_depend_on_the_seed_alone() -> None:
     assert {name.count("/") for name in names[0]} == {2, 3, 4}
 
 
+def test_a_drawn_path_ends_before_what_its_environment_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EDGES, "off", OFF)
+    found = [route.edges for _, route, _ in passages.paths([EDGES["onnx-version"], OFF], range(30), 1)]
+    assert {OFF in edges for edges in found if len(edges) > 1} == {False}
+
+
 MATCHING: dict = {}
 exec(ORDERED, MATCHING)  # what every route's program carries
 
@@ -346,10 +353,8 @@ def test_a_file_in_every_format(quick: Pool, tmp_path: Path, monkeypatch: pytest
     ):
         text = f"\ndef convert(source, target):\n    {body}\n"
         monkeypatch.setitem(EDGES, name, Edge(name, source, target, ("json",), {"numpy": "1"}, text))
-    nothing = "\ndef convert(source, target):\n    pass\n"
-    monkeypatch.setitem(EDGES, "off", Edge("off", "onnx", "pt2", ("json",), {"no-such-tool": "1"}, nothing))
-    away = Edge("away", "onnx", "pickled", ("json",), {"numpy": "1"}, nothing, environment="onnx2torch")
-    monkeypatch.setitem(EDGES, "away", away)  # is not tried: its file could not be opened here
+    monkeypatch.setitem(EDGES, "off", OFF)  # and one whose file could not be opened here is not tried:
+    monkeypatch.setitem(EDGES, "far", Edge("far", "onnx", "pickled", (), {"numpy": "1"}, OFF.convert, "onnx2torch"))
     path = tmp_path / "model.onnx"
     path.write_bytes(b"a model")
     files, refusals = convert_all(quick, ModelFile(path, "onnx"), tmp_path, depth=3)
@@ -389,9 +394,9 @@ def test_the_command_counts_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytes
         "--csv",
         str(tmp_path / "t.csv"),
     ]
-    known = ["--known-issues", str(tmp_path / "none.toml")]
+    known = ["--known-issues", str(tmp_path / "n.toml")]
     arguments = ["conversions", "--edges", "onnx-version", "--max-nodes", "2", *known]
-    (tmp_path / "none.toml").write_text("")
+    (tmp_path / "n.toml").write_text("")
     assert CliRunner().invoke(cli.app, [*arguments, "--cases", "2", "--seed", "5", *files]).exit_code == 0
     seen: list[int] = []
     kept = passages.travel
