@@ -82,12 +82,13 @@ def orthogonal(matrix):
     return torch.stack(found, 1)
 '''
 _JITTER = "\n    jitter([(None, left)])"
-_LOST = """ * (
-                1 + (2 * len(column) + 4) * UNIT * (2 * torch.rand(()) - 1)
-            ) + 2 * UNIT * column * (2 * torch.rand_like(column) - 1)"""
-"""What rounding does to a projection: the product of n elements, and that of a column with itself that normalised it,
-are off by n units at most (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, 3.1), and each element
-by two more. Of a column in the span of those before nothing else is left, and its direction is anything."""
+_LOST = """
+        if column.norm() < 64 * (2 * len(column) + 4) * UNIT * matrix[:, len(found)].norm():
+            column = column * torch.nan"""
+"""What rounding leaves of a column that lies in the span of those before: its direction may be any, and nothing that
+comes of it is determined. The product of n elements, and that of a column with itself, which normalised it, are off by
+n units each (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, 3.1); a direction that is less
+than 64 times as large as that is taken for none."""
 FORMULAS = ("attention", "gru", "lstm")
 EPSILON = 1e-8
 """Added to norms, so that a gradient of zero stays one."""

@@ -128,7 +128,7 @@ def test_fault_is_made_small(fault: StrategyFault, gym: Gym, tmp_path: Path) -> 
         pytest.skip("not found: counted above")
     training, world, judgement = found
     strategy = fault.planted()
-    kept = investigate(gym, tmp_path, training, strategy, world, judgement, Budget(150, 60))
+    kept = investigate(gym, tmp_path, training, strategy, world, judgement, Budget(150, 150))
     small = loads((Path(kept.path) / "training.json").read_text(encoding="utf-8"))
     assert len(trained_layers(small)) <= 2
     assert kept.world == min(w for w in strategy.worlds if w > 1)
