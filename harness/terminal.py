@@ -66,7 +66,7 @@ def status_of(stop: KeyboardInterrupt) -> int:
 
 def print_wide(table: Table) -> None:
     """Print a table whole, however narrow the terminal is."""
-    Console(width=max(console.width, WIDE)).print(table)
+    Console(width=max(console.width, WIDE), stderr=console.stderr).print(table)
 
 
 def print_counts(told: str, reasons: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from generators.ops import OPS
+from harness.conversions import EDGES
 from harness.terminal import spelled_out
 
 
@@ -27,12 +28,21 @@ def test_a_file_may_be_left_out(given: str, meant: str) -> None:
     assert spelled_out(given.split()) == meant.split()
 
 
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "harness", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+
+
 def test_json_on_standard_output_is_all_that_is_there(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "harness", "ops", "--json"]
-    root = Path(__file__).parents[2]
-    shown = subprocess.run(command, capture_output=True, text=True, cwd=root)
+    shown = run("ops", "--json")
     assert [row["name"] for row in json.loads(shown.stdout)] == list(OPS)
     assert f"{len(OPS)} operators" in shown.stderr
-    kept = subprocess.run([*command, str(tmp_path / "ops.json")], capture_output=True, text=True, cwd=root)
+    kept = run("ops", "--json", str(tmp_path / "ops.json"))
     assert (tmp_path / "ops.json").read_text(encoding="utf-8") == shown.stdout
     assert f"{len(OPS)} operators" in kept.stdout
+
+
+def test_wide_tables_stay_out_of_it() -> None:
+    shown = run("conversions", "--json", "--edges", "tvm-*")
+    assert [row["name"] for row in json.loads(shown.stdout)] == [name for name in EDGES if name.startswith("tvm-")]
+    assert "tvm-onnx" in shown.stderr
