@@ -63,6 +63,11 @@ def serve(order: dict) -> None:
             gc.collect()
 
 
+def say(message: dict) -> None:
+    """A line, in one piece: while it is written the signal may come that says another one."""
+    os.write(1, (json.dumps(message) + "\n").encode())
+
+
 def _reap() -> None:
     """Say which ranks have ended."""
     with contextlib.suppress(ChildProcessError):
@@ -70,7 +75,7 @@ def _reap() -> None:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 return
-            print(json.dumps({"pid": pid, "status": os.waitstatus_to_exitcode(status)}), flush=True)
+            say({"pid": pid, "status": os.waitstatus_to_exitcode(status)})
 
 
 def main() -> None:
@@ -84,9 +89,9 @@ def main() -> None:
         for module in options.modules:
             importlib.import_module(module)
     except Exception as error:  # any failure to import is the reason why its strategies are off
-        print(json.dumps({"unavailable": f"{type(error).__name__}: {error}"}), flush=True)
+        say({"unavailable": f"{type(error).__name__}: {error}"})
         return
-    print(json.dumps({"ready": cpu_seconds()}), flush=True)
+    say({"ready": cpu_seconds()})
     signal.signal(signal.SIGCHLD, lambda *_: _reap())
     for line in sys.stdin:
         if os.fork() == 0:

@@ -80,6 +80,15 @@ def test_a_death_names_the_rank_and_the_signal(pools: RankPools) -> None:
     assert run(pools, body) == Crash("signal SIGSEGV", "rank 1")
 
 
+def test_ranks_may_die_together(pools: RankPools) -> None:
+    """A line about one is written while that about another is."""
+    body = "def train(rank, world, arrays):\n    os.kill(os.getpid(), signal.SIGSEGV)"
+    for _ in range(4):
+        found = run(pools, body, 8)
+        assert isinstance(found, Crash)
+        assert found.how == "signal SIGSEGV"
+
+
 def test_a_hang_ends_in_time_and_names_who_is_missing(pools: RankPools) -> None:
     body = "def train(rank, world, arrays):\n    if rank == 0: time.sleep(60)\n    return {}"
     started = time.monotonic()
