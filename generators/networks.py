@@ -73,6 +73,12 @@ class Network:
         return found
 
     @property
+    def parameterised(self) -> tuple[Layer, ...]:
+        """The layers that have parameters."""
+        shapes = self.shapes
+        return tuple(layer for layer in self.layers if parameters_of(layer, shapes[layer.inputs[0]]))
+
+    @property
     def bags(self) -> tuple[Layer, ...]:
         """The layers that take integers below their vocabulary out of the columns of a sample."""
         return tuple(layer for layer in self.layers if layer.kind == "embedding_bag")
@@ -107,9 +113,9 @@ class Network:
     def cuts(self) -> tuple[str, ...]:
         """Layers with parameters, but for the first one, before which one value is all that goes on."""
         used = [layer for layer in self.layers if layer.name not in self.idle]
-        found = []
+        found, own = [], self.parameterised
         for number, layer in enumerate(used):
-            if parameters_of(layer, self.shapes[layer.inputs[0]]):
+            if layer in own:
                 before = {INPUT, *(earlier.name for earlier in used[:number])}
                 alive = {name for later in used[number:] for name in later.inputs if name in before}
                 found.append(layer.name if len(alive) == 1 else "")

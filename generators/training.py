@@ -233,11 +233,9 @@ def _without_kind(kind: str, training: Training) -> Training:
         if layer:  # it may be gone with an earlier one
             same = training.network.shapes[layer.inputs[0]] == layer.shape or kind == "embedding_bag"
             # what is left may be frozen
-            for run in (training, replace(training, network=thawed(training.network))):
-                smaller = without(run, name) if same else _dense(run, layer)
-                if smaller:
-                    training = smaller
-                    break
+            runs = (training, replace(training, network=thawed(training.network)))
+            smaller = [without(run, name) if same else _dense(run, layer) for run in runs]
+            training = smaller[0] or smaller[1] or training
     return training
 
 

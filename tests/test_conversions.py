@@ -42,12 +42,24 @@ def test_conversions(route: str, trial: Trial) -> None:
     asking.run([target], asking.alone(target))
 
 
+def needs(route: str) -> None:
+    status = probe.probe(target_of(route))
+    if not status.available:
+        pytest.skip(f"{route}: {status.reason}")
+
+
+def agrees(pool: Pool, route: str, graph: Graph, array: np.ndarray) -> None:
+    """A graph of one input by this route."""
+    target = target_of(route)
+    verdict = Laboratory(pool, CONVERSION).judge(Case(graph, {"x0": array}), [target]).verdicts[target.name]
+    assert verdict.status == "agree", verdict.discrepancy
+
+
 def test_tvm_need_not_know_the_shape_of_an_output(pool: Pool) -> None:
     leaf = Leaf("x0", TensorType("float32", (1, 0)))
     node = Node("v0", "reshape", ("x0",), (("shape", (0, 0)),), TensorType("float32", (0, 0)))
-    case = Case(Graph((leaf,), (node,), ("v0",)).validate(), {"x0": np.ones((1, 0), "f4")})
-    target = target_of("onnx/tvm-onnx/tvm")
-    assert Laboratory(pool, CONVERSION).judge(case, [target]).verdicts[target.name].status == "agree"
+    graph = Graph((leaf,), (node,), ("v0",)).validate()
+    agrees(pool, "onnx/tvm-onnx/tvm", graph, np.ones((1, 0), "f4"))
 
 
 @pytest.mark.parametrize(
@@ -65,19 +77,14 @@ def test_outputs_that_are_one_tensor_are_told_by_the_signature(edge: str, pool: 
     graph = Graph((Leaf("x0", type_),), tuple(nodes), ("v0", "v1", "v2")).validate()
     route = shortest(EDGES[edge])
     assert route
-    target = target_of(route.name)
-    status = probe.probe(target)
-    if not status.available:
-        pytest.skip(f"{edge}: {status.reason}")
-    verdict = Laboratory(pool, CONVERSION).judge(Case(graph, {"x0": np.ones(3, "f4")}), [target]).verdicts[target.name]
-    assert verdict.status == "agree", verdict.discrepancy
+    needs(route.name)
+    agrees(pool, route.name, graph, np.ones(3, "f4"))
 
 
 def test_keras_exports_what_takes_an_empty_tensor(pool: Pool) -> None:
     empty = TensorType("float32", (3, 0, 4))
     graph = Graph((Leaf("x0", empty),), (Node("v0", "neg", ("x0",), (), empty),), ("v0",)).validate()
-    case, target = Case(graph, {"x0": np.ones((3, 0, 4), "f4")}), target_of("keras/keras-savedmodel/tf-savedmodel")
-    assert Laboratory(pool, CONVERSION).judge(case, [target]).verdicts[target.name].status == "agree"
+    agrees(pool, "keras/keras-savedmodel/tf-savedmodel", graph, np.ones((3, 0, 4), "f4"))
 
 
 @pytest.mark.parametrize(
@@ -108,9 +115,5 @@ def test_what_onnx2torch_says_that_it_lacks_is_refused(kind: str, message: str, 
 def test_litert_torch_keeps_64_bits(pool: Pool) -> None:
     type_ = TensorType("int64", (2,))
     graph = Graph((Leaf("x0", type_),), (Node("v0", "neg", ("x0",), (), type_),), ("v0",)).validate()
-    target = target_of("torch/litert-torch/litert")
-    status = probe.probe(target)
-    if not status.available:
-        pytest.skip(f"litert-torch: {status.reason}")
-    case = Case(graph, {"x0": np.array([2**40, 3])})
-    assert Laboratory(pool, CONVERSION).judge(case, [target]).verdicts[target.name].status == "agree"
+    needs("torch/litert-torch/litert")
+    agrees(pool, "torch/litert-torch/litert", graph, np.array([2**40, 3]))

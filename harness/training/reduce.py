@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations, islice
 
-from generators.networks import Layer, parameters_of
+from generators.networks import Layer
 from generators.settings import OPTIMIZERS, Settings, SettingsError
 from generators.training import Training, alone, fitted, pruned, valid, without
 from harness.reduce import Budget
@@ -48,10 +48,10 @@ def _exhaust(
     budget: Budget,
 ) -> Training:
     """One kind of edit, each once: after one that holds, those of the smaller run from the same place on."""
-    place = 0
-    while budget.left and (candidate := next(islice(edits(training), place, None), None)) is not None:
+    place, left = 0, edits(training)
+    while budget.left and (candidate := next(left, None)) is not None:
         if still(candidate):
-            training = candidate
+            training, left = candidate, islice(edits(candidate), place, None)
         else:
             place += 1
     return training
@@ -70,10 +70,9 @@ def _one_step(training: Training) -> Iterator[Training]:
 
 def _of_one_layer(training: Training) -> Iterator[Training]:
     """Runs of one layer with parameters, on data of its own, and of one and the last; where there are more."""
-    network = training.network
-    trained = [la for la in network.layers if parameters_of(la, network.shapes[la.inputs[0]])]
-    if len(trained) > 2:
-        for layer in reversed(trained):
+    layers = training.network.parameterised
+    if len(layers) > 2:
+        for layer in reversed(layers):
             yield from filter(None, (alone(training, layer.name, last) for last in (False, True)))
 
 

@@ -19,7 +19,7 @@ from strategy_faults import FAULTS as PLANTED
 from strategy_faults import StrategyFault
 from table_faults import TABLE_FAULTS
 
-from generators.networks import Layer, Network, NetworkError, checked, parameters_of
+from generators.networks import Layer, Network, NetworkError, checked
 from generators.settings import RARE, SettingsError
 from generators.training import (
     LEFT_OUT,
@@ -130,7 +130,7 @@ def test_fault_is_made_small(fault: StrategyFault, gym: Gym, tmp_path: Path) -> 
     strategy = fault.planted()
     kept = investigate(gym, tmp_path, training, strategy, world, judgement, Budget(150, 150))
     small = loads((Path(kept.path) / "training.json").read_text(encoding="utf-8"))
-    assert len(trained_layers(small)) <= 2
+    assert len(small.network.parameterised) <= 2
     assert kept.world == min(w for w in strategy.worlds if w > 1)
     assert kept.strategy in text_of(kept)
     script = Path(kept.path) / "reproducer.py"
@@ -140,16 +140,10 @@ def test_fault_is_made_small(fault: StrategyFault, gym: Gym, tmp_path: Path) -> 
     repaired = script.with_name("repaired.py")
     text = script.read_text(encoding="utf-8").replace(piece, fault.sound.strip("\n"))
     repaired.write_text(text, encoding="utf-8")
-    without = gym.examine(small, STRATEGIES[fault.strategy], kept.world)
-    assert without.discrepancy is None
+    right = gym.examine(small, STRATEGIES[fault.strategy], kept.world)
+    assert right.discrepancy is None
     # a program does not know what is known
-    assert exit_status(repaired, strategy.home) == (1 if without.excused else 0)
-
-
-def trained_layers(training: Training) -> list[Layer]:
-    """Those with parameters."""
-    layers, shapes = training.network.layers, training.network.shapes
-    return [layer for layer in layers if parameters_of(layer, shapes[layer.inputs[0]])]
+    assert exit_status(repaired, strategy.home) == (1 if right.excused else 0)
 
 
 @pytest.mark.nightly
@@ -288,7 +282,7 @@ def test_reduction_keeps_two_layers_at_most(trait: str) -> None:
     """Whatever else there is, and for little."""
     for run in [run for run in RUNS if trait in run.traits][:4]:
         small, _ = reduce_training(run, 2, (2,), lambda t, w: trait in t.traits, Budget(60, 60))
-        assert len(trained_layers(small)) <= 2, str(small)
+        assert len(small.network.parameterised) <= 2, str(small)
 
 
 def test_a_layer_can_be_taken_out() -> None:
