@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -341,10 +342,9 @@ def test_another_number_of_outputs_is_an_error() -> None:
 # ---- all files made of one -----------------------------------------------------------------------------------
 
 
-def test_a_file_in_every_format(quick: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@patch.dict(EDGES, clear=True)  # deleted one by one they would come back in another order
+def test_a_file_in_every_format(quick: Pool, tmp_path: Path) -> None:
     copy = "import shutil; shutil.copy(source, target)"
-    for name in list(EDGES):
-        monkeypatch.delitem(EDGES, name)
     for name, source, target, body in (
         ("refuses", "onnx", "tflite", 'raise KeyError("shape")'),
         ("first", "onnx", "stablehlo", copy),
@@ -352,9 +352,9 @@ def test_a_file_in_every_format(quick: Pool, tmp_path: Path, monkeypatch: pytest
         ("third", "tflite", "keras", 'raise NotImplementedError("no")'),
     ):
         text = f"\ndef convert(source, target):\n    {body}\n"
-        monkeypatch.setitem(EDGES, name, Edge(name, source, target, ("json",), {"numpy": "1"}, text))
-    monkeypatch.setitem(EDGES, "off", OFF)  # and one whose file could not be opened here is not tried:
-    monkeypatch.setitem(EDGES, "far", Edge("far", "onnx", "pickled", (), {"numpy": "1"}, OFF.convert, "onnx2torch"))
+        EDGES[name] = Edge(name, source, target, ("json",), {"numpy": "1"}, text)
+    EDGES["off"] = OFF  # and one whose file could not be opened here is not tried:
+    EDGES["far"] = Edge("far", "onnx", "pickled", (), {"numpy": "1"}, OFF.convert, "onnx2torch")
     path = tmp_path / "model.onnx"
     path.write_bytes(b"a model")
     files, refusals = convert_all(quick, ModelFile(path, "onnx"), tmp_path, depth=3)
