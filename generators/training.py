@@ -143,9 +143,9 @@ def trainings(draw, most: int = 4) -> Training:
     return draw_training(HypothesisDraw(draw), most)
 
 
-def seeded_training(seed: int, number: int, most: int = 4) -> Training:
-    """The training run with this number of the hunt with this seed."""
-    return draw_training(SeededDraw(f"training/{seed}/{number}"), most)
+def seeded_training(seed: int, number: int, most: int = 4, turn: int = 0) -> Training:
+    """The training run with this number of the hunt with this seed; with a turn, another one in its place."""
+    return draw_training(SeededDraw(f"training/{seed}/{number}" + f"/{turn}" * bool(turn)), most)
 
 
 def without(training: Training, *names: str) -> Training | None:

@@ -130,7 +130,7 @@ def train(
             for number, strategy, world, dtype in _jobs(here, runs, cases, chosen):
                 if time.monotonic() - started >= duration:
                     break
-                run = suited(in_dtype(seeded_training(seed, number, blocks), dtype), strategy, world)
+                run = offered(seed, number, blocks, dtype, strategy, world)
                 cell = Cell(strategy.name, world, run.settings.dtype)
                 if (cell, number) in done:
                     continue

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 
 from generators.ops.bounded import PRECISION
-from generators.training import Training, arrays_of, plainer, with_sgd
+from generators.training import Training, arrays_of, plainer, seeded_training, with_sgd
 from harness import environments
 from harness.ranks import RankPools, Together, Trained
 from harness.strategies import Strategy
@@ -22,6 +23,8 @@ from oracles.outcome import Crash, Rejected, Timeout, Value
 from oracles.verdict import Status, judge
 
 Arrays = Mapping[str, np.ndarray]
+TURNS = 40
+"""Runs that are drawn for a strategy until it takes one: five of six have no tables, which some strategies need."""
 
 
 class NoResult(ValueError):
@@ -61,6 +64,15 @@ def suited(training: Training, strategy: Strategy, world: int) -> Training:
         return training
     plain = plainer(training, 2 * world)
     return next((run for run in plain if strategy.refusal(run, world) is None), training)
+
+
+def offered(seed: int, number: int, blocks: int, dtype: str | None, strategy: Strategy, world: int) -> Training:
+    """The run with this number of a hunt, suited to a strategy; where that takes nothing of it (it needs tables, say),
+    the first of TURNS - 1 others that it takes; itself where it takes none."""
+    turns = (seeded_training(seed, number, blocks, turn) for turn in range(TURNS))
+    runs = (suited(in_dtype(run, dtype), strategy, world) for run in turns)
+    first = next(runs)
+    return next((run for run in chain([first], runs) if strategy.refusal(run, world) is None), first)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -145,10 +146,18 @@ def test_frameworks_run_side_by_side(pool: Pool) -> None:
     assert time.monotonic() - started < 2.9
 
 
+def mine() -> set[Path]:
+    """Folders of this process's pools: other processes come and go."""
+    return set(Path(tempfile.gettempdir()).glob(f"{PREFIX}{os.getpid()}-*"))
+
+
 def test_nothing_outlives_the_pool() -> None:
-    before = set(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"))
+    folders, others = mine(), set(psutil.Process().children(recursive=True))
     with Pool(LIMITS) as pool:
         pool.run([job("import subprocess\nsubprocess.Popen(['sleep', '61'])\nreturn lambda: [np.ones(1)]")])
-        assert len(psutil.Process().children(recursive=True)) >= 2
-    assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "61"]]
-    assert set(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")) == before
+        started = set(psutil.Process().children(recursive=True)) - others
+        assert "sleep" in {process.name() for process in started}
+        assert len(mine()) == len(folders) + 1
+    _, alive = psutil.wait_procs(started, timeout=5)
+    assert not alive
+    assert mine() == folders
