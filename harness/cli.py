@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 
 from generators import caseio
 from generators.graph import COMPLEX, MEASURED, GraphError
@@ -128,7 +128,7 @@ def cell(spec: OpSpec, dialect: str) -> bool | dict[str, str]:
 @app.command()
 def ops(json_file: Json = None) -> None:
     """List all operators, with the dialects that can express them."""
-    table = Table("operator", "family", "dtypes", *DIALECTS)
+    table = Table(Column("operator", overflow="fold"), "family", "dtypes", *DIALECTS)
     rows = []
     for spec in OPS.values():
         cells = {name: cell(spec, name) for name in DIALECTS}

@@ -12,10 +12,9 @@ from typing import Annotated
 
 import typer
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 
 from generators.settings import DTYPES
-from generators.training import seeded_training
 from harness.known_file import KnownFileError
 from harness.pool import HarnessError
 from harness.ranks import RankLimits, RankPools
@@ -37,7 +36,7 @@ from harness.terminal import (
     write_text,
 )
 from harness.training.findings import investigate, text_of
-from harness.training.gym import Gym, available, in_dtype, suited
+from harness.training.gym import Gym, available, offered
 from harness.training.table import (
     Cell,
     Row,
@@ -55,7 +54,7 @@ Globs = Annotated[str, typer.Option("--strategies", metavar="GLOB", help="Comma-
 
 def strategies(json_file: Json = None) -> None:
     """List all distribution strategies: on, or off with the reason."""
-    table = Table("strategy", "framework", "ranks", "status")
+    table = Table(Column("strategy", no_wrap=True), "framework", "ranks", "status")
     rows = []
     for strategy in STRATEGIES.values():
         why = available(strategy)

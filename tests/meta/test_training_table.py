@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +22,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from generators.ops.bounded import Bounded
+from generators.training import seeded_training
 from harness import cli
 from harness.record import Record, RecordError
 from harness.strategies import STRATEGIES
-from harness.training.gym import Gym, Judgement
+from harness.training.gym import Gym, Judgement, offered, suited
 from harness.training.table import (
     OUTCOMES,
     Cell,
@@ -146,6 +148,25 @@ def train(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 ONE = ("--strategies", "torch-ddp", "--worlds", "2", "--runs", "1", "--blocks", "1", "--seed", "3")
+
+
+@pytest.mark.parametrize("name", ["torch-ddp", "torch-loss-parallel", "torchrec-rows", "torchrec-quantised-int8"])
+def test_a_strategy_gets_runs_that_it_takes(name: str) -> None:
+    strategy = STRATEGIES[name]
+    taken = 0
+    for number in range(6):
+        drawn = seeded_training(3, number, 2)
+        run = offered(3, number, 2, None, strategy, 2)
+        assert run == offered(3, number, 2, None, strategy, 2)
+        if strategy.refusal(suited(drawn, strategy, 2), 2) is None:
+            assert run == suited(drawn, strategy, 2)  # the same for all that take it
+        taken += strategy.refusal(run, 2) is None
+    assert taken >= 4
+
+
+def test_a_run_that_no_other_can_stand_in_for_is_left_as_it_is() -> None:
+    never = replace(STRATEGIES["torch-ddp"], name="never", unsupported=lambda *_: "nothing is good enough")
+    assert offered(3, 0, 2, "float64", never, 2).network == seeded_training(3, 0, 2).network
 
 
 @pytest.mark.distributed
