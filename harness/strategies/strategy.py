@@ -51,6 +51,7 @@ class Strategy:
     apart:       its processes run no other strategy's programs
     off:         why it is never available here ("": it may be)
     home:        the environment of environments.toml that its processes run in ("": the one that Dissent runs in)
+    double:      it takes runs in float64
     lossy:       the relative error with which gradients travel by design (0: none)
     policy:      which layers of a run in mixed precision compute in bfloat16: "autocast" (PyTorch's list), "cast" (all:
                  parameters and data are cast), or "all", by strategies that take no other runs; "": it takes none in
@@ -73,6 +74,7 @@ class Strategy:
     apart: bool = False
     off: str = ""
     home: str = ""
+    double: bool = True
     lossy: float = 0.0
     policy: str = ""
     narrow: str = "bfloat16"
@@ -93,7 +95,8 @@ class Strategy:
     @property
     def dtypes(self) -> tuple[str, ...]:
         """Of the runs that it takes."""
-        return {"": FLOATS, "autocast": DTYPES, "cast": DTYPES, "all": ("mixed",)}[self.policy]
+        taken = {"": FLOATS, "autocast": DTYPES, "cast": DTYPES, "all": ("mixed",)}[self.policy]
+        return tuple(dtype for dtype in taken if self.double or dtype != "float64")
 
     def refusal(self, training: Training, world: int) -> str | None:
         """Why it cannot run a training run on so many ranks: its dtype, its framework's reason, or its own."""

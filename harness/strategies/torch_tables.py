@@ -163,12 +163,8 @@ def buffers(subject):
 
 
 def _tables(training: Training, world: int) -> str | None:
-    """What TorchRec's tables are."""
-    if not training.network.bags:
-        return "TorchRec spreads tables, and there is none"
-    if training.settings.dtype == "float64":
-        return "TorchRec's tables are float32 at most"
-    return None
+    """What TorchRec is for."""
+    return None if training.network.bags else "TorchRec spreads tables, and there is none"
 
 
 ONE = "table_wise(rank=world // 2)"
@@ -238,7 +234,7 @@ def torchrec(
     return Strategy(
         name, "torch", (*MODULES, "torchrec.distributed", "torchrec.quant"), worlds, given,
         imports=(*_IMPORTS, f"from torchrec.distributed.embeddingbag import {sharder}", *_BACKWARD * fused, *imports),
-        factor="world", home="torchrec", reference=_unseen if fused else reference,
+        factor="world", home="torchrec", double=False, reference=_unseen if fused else reference,
         unsupported=first_reason(*reasons, *_IN_BACKWARD * fused, *_REASONS),
     )  # fmt: skip
 
