@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded, leaf
 from generators.graph import Graph, Leaf, Node
 from generators.graphs import Case
-from generators.ops.bounded import Bounded, leaf
 from harness.backends import Target
 from harness.laboratory import Laboratory
 from oracles import arithmetic, forward, reference

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, Bounded, leaf
 from generators.graph import COMPONENT, Graph
 from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS
-from generators.ops.bounded import PRECISION, Bounded, leaf
 from oracles import chains, reference
 from oracles.compare import Expected
 

@@ -11,10 +11,10 @@ from zlib import crc32
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS
-from generators.ops.bounded import PRECISION
 from generators.ops.rearrange import pairs
 from oracles import forward
 from oracles.compare import Expected

@@ -9,8 +9,8 @@ from math import prod
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
 from generators.ops import OPS
-from generators.ops.bounded import Bounded
 from generators.ops.spec import Call
 from oracles import matrix_noise
 from oracles.pairs import exact, paired, sizes

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
 from generators.graph import COMPONENT
-from generators.ops.bounded import Bounded
 from oracles.differences import Function
 from oracles.slopes import Slopes, slopes
 

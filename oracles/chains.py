@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, Bounded, gamma
 from generators.graph import Graph
 from generators.ops import OPS, call_of
-from generators.ops.bounded import PRECISION, Bounded, gamma
 from generators.ops.spec import Call
 
 Array = np.ndarray

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
-from generators.ops.bounded import Bounded
 from oracles.discrepancy import Discrepancy
 
 

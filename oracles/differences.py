@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generators.ops.bounded import U64, Bounded
+from generators.bounds.bounded import U64, Bounded
 
 Array = np.ndarray
 Function = Callable[[Sequence[Array]], Array]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generators.ops.bounded import U64, gamma
+from generators.bounds.bounded import U64, gamma
 
 Array = np.ndarray
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from generators.bounds.bounded import Bounded
 from generators.graphs import Case
-from generators.ops.bounded import Bounded
 from oracles import reference
 from oracles.compare import Expected
 

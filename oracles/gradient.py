@@ -10,12 +10,12 @@ from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, SMALLEST, U64, Bounded
+from generators.bounds.complex import PRODUCT, QUOTIENT
 from generators.graph import COMPONENT, CONTINUOUS, Graph, Leaf, TensorType
 from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import call_of
-from generators.ops.bounded import PRECISION, SMALLEST, U64, Bounded
-from generators.ops.moduli import PRODUCT, QUOTIENT
 from generators.ops.spec import Call
 from oracles import backward, reference
 from oracles.compare import Expected

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded
 from generators.graph import Graph
 from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, call_of
-from generators.ops.bounded import PRECISION, U64, Bounded
 from generators.ops.spec import Call
 from oracles import backward, curvature, gradient, jvp, reference
 from oracles.compare import Expected

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 
 Array = np.ndarray
 UNIT = 2.0**-24

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, SMALLEST, U64, Bounded
 from generators.graph import Graph
 from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, call_of
-from generators.ops.bounded import PRECISION, SMALLEST, U64, Bounded
 from generators.ops.spec import Call
 from oracles import backward
 from oracles.compare import Expected

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 from oracles.integers import UNIT
 from oracles.quantised_layers import (
     check_scale,

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
 from generators.graph import COMPONENT, FLOATS, TensorType
-from generators.ops.bounded import Bounded
 from oracles.compare import Expected, compare
 from oracles.discrepancy import Discrepancy
 

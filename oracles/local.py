@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
+from generators.bounds.bounded import Bounded
 from generators.graph import Graph
 from generators.ops import OPS, call_of
-from generators.ops.bounded import Bounded
 from oracles.blocks import slopes_of_parts
 from oracles.matrix_noise import shift
 from oracles.slopes import Slopes, function_of, slopes

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 from generators.ops.matrices import SIDE, form_of, formed, invertible, moved_columns, or_identity
 from generators.ops.spec import Call
 from generators.ops.spectra import iterated

@@ -11,11 +11,11 @@ from zlib import crc32
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
 from generators.graph import Graph
 from generators.graphs import Case, pruned
 from generators.inputs import Arrays
 from generators.ops import valid
-from generators.ops.bounded import Bounded
 from oracles import decompositions, dynamic, forward
 
 NAME = "metamorphic"

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, Bounded
 from generators.graph import TensorType
-from generators.ops.bounded import PRECISION, Bounded
 from oracles.compare import Expected
 
 RUNS = 8

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 from oracles.integers import UNIT, Levels, along, dequantised, powers_of_two, quantised, rescaled, settled
 from oracles.onnx_operators import MOVES, REALS, joined, max_pool, moved, padded, window
 from oracles.quantised_model import NotRecomputed, Operation, Real, Values

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 from oracles.integers import Levels
 from oracles.quantised_model import NotRecomputed, Operation, Real
 from oracles.real import applied, exactly, fixed, number

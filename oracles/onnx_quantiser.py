@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generators.ops.bounded import leaf
+from generators.bounds.bounded import leaf
 from oracles import onnx_integers
 from oracles.integers import LIMITS, UNIT, Levels, along, quantised
 from oracles.quantised_model import Judgement, Record, Values, follow, judge_tensor, loss, observed, rewritten, skipped

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
 from generators.graph import COMPONENT, TensorType
-from generators.ops.bounded import Bounded
 
 Array = np.ndarray
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 from oracles.integers import UNIT, Levels, Quantisation, along, dequantised, quantised, settled
 from oracles.quantised_model import (
     Judgement,

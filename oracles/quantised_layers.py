@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 from oracles.integers import LIMITS, UNIT, settled
 from oracles.quantised_model import Judgement, judge_tensor
 from oracles.real import applied

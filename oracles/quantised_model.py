@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded, leaf
 from generators.graph import TensorType
-from generators.ops.bounded import Bounded, leaf
 from oracles.compare import Expected, compare
 from oracles.discrepancy import Discrepancy
 from oracles.integers import Levels, known

@@ -11,10 +11,10 @@ from zlib import crc32
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, Bounded
 from generators.graph import Attr, Graph, Leaf, Node
 from generators.graphs import FLOAT_CHOICES, Case, Style, pruned
 from generators.ops import OPS, valid
-from generators.ops.bounded import PRECISION, Bounded
 from generators.ops.quantization import RANGES
 from oracles import reference
 

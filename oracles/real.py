@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
 from generators.ops import OPS
-from generators.ops.bounded import Bounded
 from generators.ops.spec import Call, TypeRuleError
 from oracles.integers import Levels
 from oracles.quantised_model import NotRecomputed

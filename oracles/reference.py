@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded, leaf
 from generators.graph import Graph, TensorType
 from generators.inputs import Arrays
 from generators.ops import OPS, Call, call_of
-from generators.ops.bounded import Bounded, leaf
 
 
 class ReferenceBug(Exception):

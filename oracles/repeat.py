@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from generators.bounds.bounded import exact
 from generators.graph import TensorType
 from generators.graphs import Case
-from generators.ops.bounded import exact
 from oracles import forward
 from oracles.compare import Expected
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, Bounded
 from generators.graph import TensorType
-from generators.ops.bounded import PRECISION, Bounded
 from oracles.compare import Expected
 
 NAME = "sharding"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from generators.ops.bounded import PRECISION, U64, Bounded
+from generators.bounds.bounded import PRECISION, U64, Bounded
 from generators.ops.spec import Call, OpSpec
 from oracles.differences import SUBNORMAL, Function, along, extrapolated, steps_of
 from oracles.pairs import exact, numbers_of, paired

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 from oracles.differences import STEP, Function
 
 Array = np.ndarray

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 from oracles.integers import LIMITS, UNIT, Levels, Quantisation, away, dequantised, known, quantised, settled
 from oracles.quantised_model import NotRecomputed, Operation, Real, Values
 from oracles.real import accumulated, applied, exactly, fixed, number, whole

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 from oracles.integers import UNIT, Levels, Quantisation, dequantised, quantised
 from oracles.quantised_model import NotRecomputed, Operation, Real, Values
 from oracles.real import accumulated, applied, exactly, fixed, number, whole

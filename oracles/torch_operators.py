@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 from oracles.integers import LIMITS, UNIT, Levels, Quantisation, settled
 from oracles.quantised_model import NotRecomputed, Operation, Real
 from oracles.real import applied, fixed, number, whole

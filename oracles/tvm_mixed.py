@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, Call
-from generators.ops.bounded import PRECISION
 from oracles.decompositions import Rule, Steps
 
 LARGEST = 65504.0

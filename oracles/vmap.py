@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, Bounded
 from generators.graph import Graph, Leaf, TensorType
 from generators.graphs import Case
 from generators.inputs import Arrays
-from generators.ops.bounded import PRECISION, Bounded
 from oracles import forward
 from oracles.compare import Expected
 

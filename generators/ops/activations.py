@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, Bounded, add, ends, exact, monotone, multiply, rounded, spread
 from generators.graph import Attr, TensorType
-from generators.ops.bounded import PRECISION, Bounded, add, ends, exact, monotone, multiply, rounded, spread
 from generators.ops.slots import floating, numeric, one_of, same_as
 from generators.ops.spec import (
     AttrRule,

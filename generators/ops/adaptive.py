@@ -7,13 +7,13 @@ from functools import partial
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
+from generators.bounds.sums import summed
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.bounded import Bounded
 from generators.ops.layout import ints_of
 from generators.ops.pooling import average, highest
 from generators.ops.slots import MAX_ELEMENTS, tensor
 from generators.ops.spec import Call, Draw, OpSpec, Spelling, TypeRuleError, Types
-from generators.ops.sums import summed
 from generators.ops.windows import Ints, activations, given, number
 
 Array = np.ndarray

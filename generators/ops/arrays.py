@@ -9,10 +9,11 @@ from math import prod
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, Bounded, divide, exact, monotone, multiply, rounded
+from generators.bounds.products import bilinear
+from generators.bounds.sums import summed
 from generators.graph import FLOATS, TensorType
-from generators.ops.bounded import PRECISION, Bounded, divide, exact, monotone, multiply, rounded
 from generators.ops.composed import compute, given, stacked, undetermined
-from generators.ops.contraction import bilinear
 from generators.ops.indexing import INDEX_DTYPES
 from generators.ops.layout import Attrs, axis_in, int_of
 from generators.ops.slots import (
@@ -29,7 +30,6 @@ from generators.ops.slots import (
 from generators.ops.sorting import ordered
 from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types
 from generators.ops.statistics import cov
-from generators.ops.sums import summed
 
 Array = np.ndarray
 

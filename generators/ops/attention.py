@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, Bounded, add
+from generators.bounds.products import bilinear
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.bounded import PRECISION, Bounded, add
 from generators.ops.composed import compute, undetermined
-from generators.ops.contraction import bilinear
 from generators.ops.slots import draw_dtype, flag, one_of
 from generators.ops.softmax import softmax
 from generators.ops.spec import AttrRule, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types

@@ -9,15 +9,15 @@ from itertools import pairwise
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
+from generators.bounds.products import bilinear
+from generators.bounds.sums import summed
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.bounded import Bounded
 from generators.ops.composed import given, shared
-from generators.ops.contraction import bilinear
 from generators.ops.indexing import embedding, index_slot, rows
 from generators.ops.pooling import average, highest
 from generators.ops.slots import computed, draw_dim, one_of, tensor
 from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types
-from generators.ops.sums import summed
 
 Array = np.ndarray
 Attrs = Mapping[str, Attr]

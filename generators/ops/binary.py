@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from generators.ops.bounded import (
+from generators.bounds.bounded import (
     PRECISION,
     SMALLEST,
     Bounded,

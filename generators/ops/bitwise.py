@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded, exact
 from generators.graph import INTEGERS
 from generators.ops.binary import logic, wrapping
-from generators.ops.bounded import Bounded, exact
 from generators.ops.slots import broadcast, broadcastable, same_as, tensor
 from generators.ops.spec import Call, Domain, OpSpec, Reference, Spelling, Types
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, ends, exact, settled, spread
 from generators.graph import EVERY, FLOATS, INTEGERS, Attr, TensorType
 from generators.ops.binary import wrapping
-from generators.ops.bounded import PRECISION, U64, Bounded, ends, exact, settled, spread
 from generators.ops.slots import NUMBERS, boolean, broadcast, broadcastable, numeric, within
 from generators.ops.spec import Call, Draw, OpSpec, Reference, TypeRuleError, Types
 

@@ -7,9 +7,9 @@ from math import prod
 
 import numpy as np
 
+from generators.bounds import complex
+from generators.bounds.bounded import Bounded
 from generators.graph import COMPLEX, COMPONENT, TensorType
-from generators.ops import moduli
-from generators.ops.bounded import Bounded
 from generators.ops.complexes import NO_ONNX, NO_RELAX, NUMBER, PARTS, WHOLE, part_type
 from generators.ops.fourier import complex_of, pairs_of, scale_of, transformed
 from generators.ops.layout import Attrs, int_of
@@ -37,13 +37,13 @@ def _pairs_type(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _paired(x: Bounded) -> Bounded:
-    real, imag = moduli.parts(x)
+    real, imag = complex.parts(x)
     return Bounded(np.stack([real.value, imag.value], -1), np.stack([x.error] * 2, -1), real.dtype)
 
 
 def _whole(x: Bounded, dtype: str) -> Bounded:
     real, imag = (x.map(lambda array, i=i: array[..., i]) for i in (0, 1))
-    return moduli.joined(real, imag, dtype)
+    return complex.joined(real, imag, dtype)
 
 
 def _accepts_pairs(type_: TensorType, earlier: Types) -> bool:
@@ -82,7 +82,7 @@ _VIEWS = (
 def _summed(args: Sequence[Bounded], call: Call) -> Bounded:
     axes = normalized(call.attrs["axes"], call.operands[0].rank)
     count = prod(call.operands[0].shape[axis] for axis in axes)
-    return moduli.added_up(args[0], axes, bool(call.attrs["keepdims"]), count)
+    return complex.added_up(args[0], axes, bool(call.attrs["keepdims"]), count)
 
 
 def _mean(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -90,7 +90,7 @@ def _mean(args: Sequence[Bounded], call: Call) -> Bounded:
     axes = normalized(call.attrs["axes"], call.operands[0].rank)
     count = prod(call.operands[0].shape[axis] for axis in axes)
     total = _summed(args, call)
-    return moduli.rounded(total.value / count, total.error / count, total.dtype, moduli.QUOTIENT, total.undetermined)
+    return complex.rounded(total.value / count, total.error / count, total.dtype, complex.QUOTIENT, total.undetermined)
 
 
 def _reduction(name: str, reference: Callable, torch: str, tensorflow: str, jax: str, nonempty: bool) -> OpSpec:
@@ -141,7 +141,7 @@ def _inner_type(operands: Types, attrs: Attrs) -> TensorType:
 def _inner(args: Sequence[Bounded], call: Call) -> Bounded:
     x = Bounded(np.conj(args[0].value), args[0].error, args[0].dtype)
     terms = call.operands[0].shape[-1]
-    return moduli.contracted(lambda a, b: np.sum(a * b, axis=-1), x, args[1], terms)
+    return complex.contracted(lambda a, b: np.sum(a * b, axis=-1), x, args[1], terms)
 
 
 def _adjoint_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -159,7 +159,7 @@ def _adjoint(args: Sequence[Bounded], call: Call) -> Bounded:
 _PRODUCTS = (
     OpSpec(
         "complex_matmul", "complex", (_MATRIX, Slot(_accepts_right, _fresh_right)), _product_type,
-        lambda args, call: moduli.contracted(np.matmul, args[0], args[1], call.operands[0].shape[-1]),
+        lambda args, call: complex.contracted(np.matmul, args[0], args[1], call.operands[0].shape[-1]),
         torch="torch.matmul({0}, {1})", tensorflow="tf.linalg.matmul({0}, {1})", jax="jnp.matmul({0}, {1})",
         relax=NO_RELAX, onnx=NO_ONNX,
     ),

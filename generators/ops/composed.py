@@ -8,8 +8,8 @@ from typing import TypedDict
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
 from generators.graph import Attr, TensorType
-from generators.ops.bounded import Bounded
 from generators.ops.spec import Call, OpSpec, Spelling
 
 Array = np.ndarray

@@ -8,13 +8,13 @@ from math import prod
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
+from generators.bounds.products import bilinear, bilinear_integer
+from generators.bounds.sums import summed
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.bounded import Bounded
-from generators.ops.contraction import bilinear, bilinear_integer
 from generators.ops.products import same_dtype
 from generators.ops.slots import MAX_ELEMENTS, NUMBERS, draw_dim, draw_dtype
 from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types
-from generators.ops.sums import summed
 
 Attrs = Mapping[str, Attr]
 Sizes = dict[str, int]

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import U64, Bounded, add, divide, ends, exact, multiply, spread
 from generators.graph import INTEGERS
 from generators.ops.binary import wrapping
-from generators.ops.bounded import U64, Bounded, add, divide, ends, exact, multiply, spread
 from generators.ops.slots import broadcast, broadcastable, numeric, tensor
 from generators.ops.spec import Call, Domain, OpSpec, Reference, Slot, Spelling, Types
 

@@ -7,8 +7,8 @@ from math import log2, prod
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, rounded
 from generators.graph import FLOATS, TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded, rounded
 from generators.ops.layout import Attrs, int_of
 from generators.ops.slots import draw_dim, draw_dtype, flag, one_of
 from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types

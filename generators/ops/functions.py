@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, ends, exact, holds_zero, monotone, multiply, rounded
 from generators.graph import Attr, TensorType
 from generators.ops.activations import constant, loose
-from generators.ops.bounded import PRECISION, U64, Bounded, ends, exact, holds_zero, monotone, multiply, rounded
 from generators.ops.slots import floating, one_of, same_as
 from generators.ops.spec import (
     AttrRule,

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded, exact
 from generators.graph import FLOATS, INTEGERS, TensorType
-from generators.ops.bounded import Bounded, exact
 from generators.ops.composed import compute, joined
 from generators.ops.layout import Attrs, axis_in, int_of
 from generators.ops.reduction import REDUCTION

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded, exact
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.bounded import Bounded, exact
 from generators.ops.layout import Array, Attrs, axis_in, int_of
 from generators.ops.pieces import joinable
 from generators.ops.slots import MAX_ELEMENTS, MAX_RANK, draw_dim, size_of, tensor

@@ -7,15 +7,15 @@ from functools import partial
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, Bounded, add, divide, monotone, multiply
+from generators.bounds.sums import scaled_product, summed
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.activations import exactly, loose, softplus
-from generators.ops.bounded import PRECISION, Bounded, add, divide, monotone, multiply
 from generators.ops.composed import chosen, compute, given, negated, shared, undetermined
 from generators.ops.losses import CLASSES, REDUCTIONS, SCORES, check_reduction, reduced
 from generators.ops.slots import computed, floating, like, one_of, tensor
 from generators.ops.softmax import log_softmax
 from generators.ops.spec import AttrRule, Call, OpSpec, Reference, ResultRule, Slot, Spelling, TypeRuleError, Types
-from generators.ops.sums import scaled_product, summed
 from generators.ops.unary import UNARY
 
 Array = np.ndarray

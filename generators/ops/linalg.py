@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
+from generators.bounds.products import bilinear, bilinear_integer
 from generators.graph import Attr, TensorType
-from generators.ops.bounded import Bounded
-from generators.ops.contraction import bilinear, bilinear_integer
 from generators.ops.slots import (
     MAX_ELEMENTS,
     MAX_RANK,

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, add, gamma, monotone, multiply, rounded
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded, add, gamma, monotone, multiply, rounded
 from generators.ops.reduction import REDUCTION
 from generators.ops.slots import floating, like, one_of, positive, tensor
 from generators.ops.softmax import log_softmax

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded, add, exact, holds_zero, multiply
 from generators.graph import FLOATS
-from generators.ops.bounded import Bounded, add, exact, holds_zero, multiply
 from generators.ops.reduction import REDUCTION, count, reducible
 from generators.ops.slots import floating, tensor
 from generators.ops.spec import Call, OpSpec, Reference, Spelling, Unsupported

@@ -18,9 +18,9 @@ from math import sqrt
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, add
+from generators.bounds.products import bilinear
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded, add
-from generators.ops.contraction import bilinear
 from generators.ops.slots import draw_dim, draw_dtype
 from generators.ops.spec import Draw, Slot, TypeRuleError, Types
 

@@ -9,8 +9,9 @@ from math import prod
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, gamma
+from generators.bounds.standardized import Standard, inverse_root, scaled, standardized
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded, gamma
 from generators.ops.slots import MAX_RANK, computed, draw_dtype, draw_shape, one_of, size_of
 from generators.ops.softmax import SOFTMAX
 from generators.ops.spec import (
@@ -25,7 +26,6 @@ from generators.ops.spec import (
     Unsupported,
     unsupported,
 )
-from generators.ops.standardized import Standard, inverse_root, scaled, standardized
 from generators.ops.windows import number
 
 _ROOM = 512  # elements of a fresh operand: every result depends on many of them

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, divide, exact, monotone
 from generators.graph import TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded, divide, exact, monotone
 from generators.ops.composed import compute, given, undetermined
 from generators.ops.layout import Attrs
 from generators.ops.magnitudes import magnitude

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, ends, exact, monotone, rounded, settled
 from generators.graph import INTEGERS, TensorType
 from generators.ops.binary import FLOAT_PAIR
-from generators.ops.bounded import PRECISION, U64, Bounded, ends, exact, monotone, rounded, settled
 from generators.ops.slots import broadcast, broadcastable, computed, floating, numeric, same_as, tensor
 from generators.ops.spec import Call, OpSpec, TypeRuleError, Types, only, unsupported
 

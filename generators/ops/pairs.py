@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.graph import DTYPES, FLOATS, INTEGERS, Attr, TensorType
-from generators.ops.binary import FLOAT_PAIR
-from generators.ops.bounded import (
+from generators.bounds.bounded import (
     PRECISION,
     U64,
     Bounded,
@@ -22,6 +20,9 @@ from generators.ops.bounded import (
     settled,
     spread,
 )
+from generators.bounds.sums import scaled_square
+from generators.graph import DTYPES, FLOATS, INTEGERS, Attr, TensorType
+from generators.ops.binary import FLOAT_PAIR
 from generators.ops.comparison import extreme, where
 from generators.ops.reduction import root
 from generators.ops.slots import broadcast, broadcastable, floating, one_of, tensor, within
@@ -37,7 +38,6 @@ from generators.ops.spec import (
     TypeRuleError,
     Types,
 )
-from generators.ops.sums import scaled_square
 
 Array = np.ndarray
 Attrs = Mapping[str, Attr]

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded, monotone
+from generators.bounds.sums import scaled_square, summed
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.bounded import Bounded, monotone
 from generators.ops.composed import shared
 from generators.ops.conv import convolved
 from generators.ops.layout import ints_of
 from generators.ops.pooling import sum_of
 from generators.ops.slots import MAX_ELEMENTS, draw_dtype, floating
 from generators.ops.spec import AttrRule, Call, Draw, OpSpec, ResultRule, Slot, Spelling, TypeRuleError, Types
-from generators.ops.sums import scaled_square, summed
 from generators.ops.windows import Ints, activations, extent, given, padded, slid, strides, windows
 
 Array = np.ndarray

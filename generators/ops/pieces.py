@@ -7,8 +7,8 @@ from itertools import accumulate
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
 from generators.graph import EVERY, TensorType
-from generators.ops.bounded import Bounded
 from generators.ops.layout import (
     ARRAY,
     Array,

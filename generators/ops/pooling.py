@@ -7,9 +7,9 @@ from math import prod
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, Bounded, ends, rounded, spread
+from generators.bounds.products import bilinear
 from generators.graph import Attr, TensorType
-from generators.ops.bounded import PRECISION, Bounded, ends, rounded, spread
-from generators.ops.contraction import bilinear
 from generators.ops.layout import ints_of
 from generators.ops.slots import flag
 from generators.ops.spec import AttrRule, Call, Draw, OpSpec, ResultRule, TypeRuleError, Types

@@ -7,9 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded, multiply
+from generators.bounds.products import bilinear, bilinear_integer
+from generators.bounds.sums import summed
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.bounded import Bounded, multiply
-from generators.ops.contraction import bilinear, bilinear_integer
 from generators.ops.slots import (
     MAX_ELEMENTS,
     NUMBERS,
@@ -22,7 +23,6 @@ from generators.ops.slots import (
     numeric,
 )
 from generators.ops.spec import Call, Draw, OpSpec, Reference, Slot, Spelling, TypeRuleError, Types
-from generators.ops.sums import summed
 
 Array = np.ndarray
 Attrs = Mapping[str, Attr]

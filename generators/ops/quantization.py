@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, spread
 from generators.graph import Attr, TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded, spread
 from generators.ops.slots import axis_of, normalized, one_of, same_as, tensor
 from generators.ops.spec import AttrRule, Call, Draw, OpSpec, TypeRuleError, Types
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, add, gamma, monotone, multiply, rounded, settled
+from generators.bounds.products import bilinear
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.activations import RELU, sigmoid
-from generators.ops.bounded import PRECISION, U64, Bounded, add, gamma, monotone, multiply, rounded, settled
 from generators.ops.composed import compute, given, joined, shared, stacked
-from generators.ops.contraction import bilinear
 from generators.ops.slots import computed, draw_dtype, one_of
 from generators.ops.spec import AttrRule, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 

@@ -8,18 +8,9 @@ from math import prod
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, ends, exact, gamma, monotone, rounded, spread
+from generators.bounds.sums import multiplied, scaled_square, summed, variance_of
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.bounded import (
-    PRECISION,
-    U64,
-    Bounded,
-    ends,
-    exact,
-    gamma,
-    monotone,
-    rounded,
-    spread,
-)
 from generators.ops.comparison import beside_zero, near_zero
 from generators.ops.slots import (
     NUMBERS,
@@ -46,7 +37,6 @@ from generators.ops.spec import (
     Unsupported,
     unsupported,
 )
-from generators.ops.sums import multiplied, scaled_square, summed, variance_of
 
 Array = np.ndarray
 

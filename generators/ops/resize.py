@@ -12,9 +12,9 @@ from math import gcd
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded
+from generators.bounds.products import bilinear
 from generators.graph import FLOATS, TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded
-from generators.ops.contraction import bilinear
 from generators.ops.layout import Attrs, Shape, ints_of, layout
 from generators.ops.slots import MAX_ELEMENTS, draw_dim, draw_dtype, one_of
 from generators.ops.spec import Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types, Unsupported, unsupported

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, ends, exact, rounded, spread
 from generators.graph import FLOATS
-from generators.ops.bounded import PRECISION, U64, Bounded, ends, exact, rounded, spread
 from generators.ops.comparison import beside_zero, near_zero
 from generators.ops.scan import SCAN
 from generators.ops.slots import normalized, tensor

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded
+from generators.bounds.products import bilinear
 from generators.graph import FLOATS, TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded
-from generators.ops.contraction import bilinear
 from generators.ops.layout import Attrs, Shape, ints_of
 from generators.ops.resize import IMAGE, weighted
 from generators.ops.slots import MAX_ELEMENTS, draw_dim, draw_dtype, flag, one_of

@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded, exact
+from generators.bounds.sums import multiplied, summed
 from generators.graph import Attr, TensorType
-from generators.ops.bounded import Bounded, exact
 from generators.ops.slots import axis_of, normalized, numeric, tensor
 from generators.ops.spec import Call, Draw, OpSpec, Reference, ResultRule, Spelling, TypeRuleError, Types, unsupported
-from generators.ops.sums import multiplied, summed
 
 
 def _prefixes(f: Callable, bound: Callable[..., Bounded]) -> Reference:

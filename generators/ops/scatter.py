@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded, ends, exact, spread
+from generators.bounds.sums import summed
 from generators.graph import TensorType
-from generators.ops.bounded import Bounded, ends, exact, spread
 from generators.ops.comparison import beside_zero, near_zero
 from generators.ops.indexing import ALONG, CLASSES, INDEX_DTYPES, along, along_axis, least
 from generators.ops.layout import Array, Attrs, axis_in, int_of
 from generators.ops.pieces import joinable
 from generators.ops.slots import MAX_ELEMENTS, computed, draw_dim, numeric, tensor
 from generators.ops.spec import Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
-from generators.ops.sums import summed
 
 # ---- updating a slice ---------------------------------------------------------------------------------
 

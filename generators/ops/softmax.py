@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, gamma, rounded
 from generators.graph import Attr, TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded, gamma, rounded
 from generators.ops.slots import axis_of, floating, normalized
 from generators.ops.spec import Call, OpSpec, Types
 from generators.ops.windows import number

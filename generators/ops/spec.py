@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from generators.bounds.bounded import Bounded
 from generators.graph import Attr, TensorType
-from generators.ops.bounded import Bounded
 
 T = TypeVar("T")
 Types = tuple[TensorType, ...]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from generators.ops.bounded import PRECISION, U64, Bounded, monotone, rounded
+from generators.bounds.bounded import PRECISION, U64, Bounded, monotone, rounded
 from generators.ops.functions import erfc_of
 from generators.ops.slots import floating, like, same_as
 from generators.ops.spec import Call, OpSpec, Reference, Spelling, unsupported

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, add, rounded
 from generators.graph import TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded, add, rounded
 from generators.ops.layout import Attrs
 from generators.ops.matrices import (
     SIDE,

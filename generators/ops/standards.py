@@ -8,8 +8,9 @@ from math import prod
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, gamma, rounded
+from generators.bounds.standardized import Standard, scaled, standardized
 from generators.graph import Attr, TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded, gamma, rounded
 from generators.ops.composed import given, shared
 from generators.ops.norm import (
     EPSILON,
@@ -33,7 +34,6 @@ from generators.ops.spec import (
     Unsupported,
     unsupported,
 )
-from generators.ops.standardized import Standard, scaled, standardized
 from generators.ops.windows import number
 
 Array = np.ndarray

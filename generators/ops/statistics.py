@@ -7,15 +7,15 @@ from math import ceil, floor
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, add, exact, gamma, monotone, multiply, rounded
+from generators.bounds.products import bilinear
+from generators.bounds.sums import summed
 from generators.graph import FLOATS, TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded, add, exact, gamma, monotone, multiply, rounded
-from generators.ops.contraction import bilinear
 from generators.ops.indexing import CLASSES, index_slot
 from generators.ops.layout import Attrs, axis_in, int_of
 from generators.ops.slots import MAX_ELEMENTS, axis_of, draw_dim, flag, floating, numeric, one_of
 from generators.ops.sorting import ordered
 from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types
-from generators.ops.sums import summed
 
 Array = np.ndarray
 

@@ -8,8 +8,8 @@ from math import factorial
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, exact, gamma, rounded
 from generators.graph import TensorType
-from generators.ops.bounded import PRECISION, U64, Bounded, exact, gamma, rounded
 from generators.ops.layout import Attrs, int_of
 from generators.ops.matrices import (
     FORMS,

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, ends, holds_zero, monotone, multiply, spread
 from generators.graph import Attr, TensorType
 from generators.ops.activations import loose, sigmoid
-from generators.ops.bounded import PRECISION, U64, Bounded, ends, holds_zero, monotone, multiply, spread
 from generators.ops.comparison import beside_zero, near_zero
 from generators.ops.slots import floating, normalized, one_of, positive, same_as
 from generators.ops.spec import (

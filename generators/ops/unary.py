@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.graph import COMMON, DTYPES, RARE, Attr, TensorType
-from generators.ops.bounded import (
+from generators.bounds.bounded import (
     PRECISION,
     SMALLEST,
     Bounded,
@@ -23,6 +22,7 @@ from generators.ops.bounded import (
     smooth,
     spread,
 )
+from generators.graph import COMMON, DTYPES, RARE, Attr, TensorType
 from generators.ops.slots import boolean, floating, numeric, same_as, tensor
 from generators.ops.spec import (
     Call,

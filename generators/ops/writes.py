@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
-from generators.ops.bounded import Bounded
 from generators.ops.indexing import gather_nd
 from generators.ops.layout import Array, Attrs, axis_in
 from generators.ops.scatter import scatter_add, summed_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from generators.ops.bounded import PRECISION
+from generators.bounds.bounded import PRECISION
 from oracles import tvm_mixed
 from oracles.arithmetic import Approximation, Arithmetic
 

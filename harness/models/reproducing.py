@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
-from generators.ops.bounded import Bounded
 from harness import reproducer
 from harness.backends.target import types_listed
 from harness.backends.text import swapped

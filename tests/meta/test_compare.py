@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from small_graphs import chain_case
 
+from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
-from generators.ops.bounded import Bounded
 from oracles import forward, levels, verdict
 from oracles.compare import Expected, compare, compare_all
 from oracles.discrepancy import Discrepancy

@@ -14,11 +14,12 @@ from complex_faults import COMPLEX_FAULTS
 from faults import Fault
 from planted import planted
 
+from generators.bounds import complex
+from generators.bounds.bounded import Bounded
 from generators.graph import COMPLEX, COMPONENT, Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.inputs import FLOATING, Recipe, fill
-from generators.ops import OPS, check, moduli
-from generators.ops.bounded import Bounded
+from generators.ops import OPS, check
 from generators.sweep import sweep
 from harness import reproducer
 from harness.backends import TARGETS
@@ -296,4 +297,4 @@ def test_a_quotient_by_what_may_be_anything_is_undetermined() -> None:
     """Its bound is no number less than zero."""
     x = Bounded(np.array([1 + 1j, 2 - 1j]), np.array([np.inf, 5.0]), "complex64")
     one = Bounded(np.ones(2, np.complex128), np.zeros(2), "complex64")
-    assert moduli.divide(one, x).error.tolist() == [np.inf, np.inf]
+    assert complex.divide(one, x).error.tolist() == [np.inf, np.inf]

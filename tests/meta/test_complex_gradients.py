@@ -11,10 +11,10 @@ import pytest
 from planted import planted
 from test_complex import applied
 
+from generators.bounds.bounded import Bounded
 from generators.graph import COMPLEX, Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, SeededDraw, build_case, seeded_case
 from generators.ops import OPS, check
-from generators.ops.bounded import Bounded
 from generators.ops.complex_tensors import COMPLEX_TENSORS
 from generators.ops.complexes import COMPLEXES
 from harness.backends import TARGETS, hessians

@@ -10,7 +10,7 @@ import pytest
 from small_graphs import chain_case
 from typer.testing import CliRunner
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 from harness import cli, coverage
 from harness.coverage import Coverage, CoverageError
 from oracles import forward

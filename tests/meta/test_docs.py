@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from generators.bounds import bounded
 from generators.graph import TensorType
-from generators.ops import bounded, slots, spec
+from generators.ops import slots, spec
 from harness import known_issues
 from oracles.discrepancy import SYMPTOMS
 

@@ -13,11 +13,11 @@ import pytest
 from ml_dtypes import finfo
 
 from generators import caseio
+from generators.bounds.bounded import PRECISION, gamma
 from generators.graph import FLOATS, INTEGERS, MEASURED, RARE, Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.inputs import FLOATING, INTEGER, Recipe, fill
 from generators.ops import check
-from generators.ops.bounded import PRECISION, gamma
 from harness import reproducer
 from harness.backends import TARGETS
 from harness.campaign import float64_twin

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from generators.bounds.bounded import Bounded
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, seeded_case
 from generators.ops import check
-from generators.ops.bounded import Bounded
 from harness import known_issues
 from harness.backends import TARGETS, gradients
 from harness.cli import KNOWN_ISSUES

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from generators.ops.bounded import leaf
+from generators.bounds.bounded import leaf
 from oracles import onnx_integers, tflite_integers, torch_integers
 from oracles.integers import Levels, Quantisation
 from oracles.quantised_model import Judgement, Operation, judge_tensor, observed

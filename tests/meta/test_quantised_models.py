@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from generators.bounds.bounded import Bounded
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import check
-from generators.ops.bounded import Bounded
 from harness import known_issues
 from harness.backends import TARGETS
 from harness.campaign import Campaign

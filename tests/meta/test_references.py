@@ -7,10 +7,10 @@ from math import inf
 import numpy as np
 import pytest
 
+from generators.bounds.bounded import Bounded, leaf
 from generators.graph import Attr, Graph, Leaf, Node, TensorType
 from generators.graphs import SeededDraw
 from generators.ops import OPS, check
-from generators.ops.bounded import Bounded, leaf
 from generators.ops.composed import compute
 from oracles import reference
 

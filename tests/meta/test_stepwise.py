@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from generators.bounds.bounded import Bounded
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, SeededDraw, build_case
 from generators.ops import OPS, check
-from generators.ops.bounded import Bounded
 from harness.backends import TARGETS
 from harness.laboratory import Laboratory
 from harness.pool import Pool

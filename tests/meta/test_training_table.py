@@ -21,7 +21,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from generators.ops.bounded import Bounded
+from generators.bounds.bounded import Bounded
 from generators.training import seeded_training
 from harness import cli
 from harness.record import Record, RecordError

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from generators.ops.bounded import PRECISION, U64, Bounded, gamma, rounded
+from generators.bounds.bounded import PRECISION, U64, Bounded, gamma, rounded
 
 Array = np.ndarray
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from generators.ops.bounded import PRECISION, U64, Bounded, gamma
+from generators.bounds.bounded import PRECISION, U64, Bounded, gamma
 
 Array = np.ndarray
 Contract = Callable[[Array, Array], Array]

@@ -8,7 +8,7 @@ from math import log, prod
 
 import numpy as np
 
-from generators.ops.bounded import PRECISION, SMALLEST, U64, Bounded, gamma, holds_zero, multiply
+from generators.bounds.bounded import PRECISION, SMALLEST, U64, Bounded, gamma, holds_zero, multiply
 
 Array = np.ndarray
 Collect = Callable[[Array], Array]

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from generators.bounds.bounded import PRECISION, U64, Bounded, gamma
 from generators.graph import COMPONENT
-from generators.ops.bounded import PRECISION, U64, Bounded, gamma
 
 Array = np.ndarray
 
