@@ -15,7 +15,7 @@ from generators.bounds.bounded import PRECISION
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS
-from generators.ops.rearrange import pairs
+from generators.ops.shape.pad_repeat import pairs
 from oracles import forward
 from oracles.compare import Expected
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from generators.ops.reduction import axes_in
+from generators.ops.reduce.reductions import axes_in
 from generators.ops.spec import Call
 from oracles import matrix_curvature, matrix_noise
 from oracles.backward import SUMS_OF_ONE

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from generators.ops.matrices import SIDE
+from generators.ops.linear.matrices import SIDE
 from generators.ops.spec import Call
 from oracles.matrix_noise import from_gram, inverses, matrix_of, norm, oriented, turned
 

@@ -2,7 +2,7 @@
 
 Formulas: Giles, *Collected matrix derivative results for forward and reverse mode algorithmic differentiation* (2008).
 Their factors are computed by backward stable algorithms, which give those of a matrix that is off by what
-`generators/ops/matrices.py` derives (Higham, ch. 9, 10, 14, 19): `shift`, by which slopes are moved. What is left are
+`generators/ops/linear/matrices.py` derives (Higham, ch. 9, 10, 14, 19): `shift`, by which slopes are moved. What is left are
 the substitutions and products of the formulas themselves, `backwards` and `forwards`: all terms without their signs,
 a substitution with T off by |T^-1| |T| |T^-1| (theorem 8.5), and products of orthogonal factors by their norms."""
 
@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from generators.ops.matrices import SIDE, form_of, formed, invertible, moved_columns, or_identity
+from generators.ops.linear.decompositions import iterated
+from generators.ops.linear.matrices import SIDE, form_of, formed, invertible, moved_columns, or_identity
+from generators.ops.linear.solve import triangle
 from generators.ops.spec import Call
-from generators.ops.spectra import iterated
-from generators.ops.systems import triangle
 
 Array = np.ndarray
 

@@ -15,7 +15,7 @@ from generators.bounds.bounded import PRECISION, Bounded
 from generators.graph import Attr, Graph, Leaf, Node
 from generators.graphs import FLOAT_CHOICES, Case, Style, pruned
 from generators.ops import OPS, valid
-from generators.ops.quantization import RANGES
+from generators.ops.nn.fake_quantize import RANGES
 from oracles import reference
 
 NAME = "quantized"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from generators.graph import Node
-from generators.ops.margins import EPSILON
+from generators.ops.nn.margin_losses import EPSILON
 from oracles.decompositions import Rule, Steps
 from oracles.terms import Term, number, terms, whole
 

@@ -3,57 +3,57 @@
 from __future__ import annotations
 
 from generators.graph import Graph, GraphError
-from generators.ops.activations import ACTIVATIONS
-from generators.ops.adaptive import ADAPTIVE
-from generators.ops.arrays import ARRAYS
-from generators.ops.attention import ATTENTION
-from generators.ops.bags import BAGS
-from generators.ops.binary import BINARY
-from generators.ops.bitwise import BITWISE
-from generators.ops.comparison import COMPARISON
-from generators.ops.complex_tensors import COMPLEX_TENSORS
-from generators.ops.complexes import COMPLEXES
-from generators.ops.contractions import CONTRACTIONS
-from generators.ops.conv import CONV, SELDOM_CONV
-from generators.ops.division import DIVISION
-from generators.ops.fourier import FOURIER
-from generators.ops.functions import FUNCTIONS
-from generators.ops.grids import GRIDS
-from generators.ops.indexing import INDEXING
-from generators.ops.layout import LAYOUT
-from generators.ops.likelihoods import LIKELIHOODS
-from generators.ops.linalg import LINALG
-from generators.ops.losses import LOSSES
-from generators.ops.magnitudes import MAGNITUDES
-from generators.ops.margins import MARGIN_LOSSES
-from generators.ops.norm import NORM
-from generators.ops.norms import NORMS
-from generators.ops.numerals import NUMERALS
-from generators.ops.pairs import PAIRS
-from generators.ops.patches import PATCHES
-from generators.ops.pieces import PIECES
-from generators.ops.places import PLACES
-from generators.ops.pooling import POOLING, SELDOM_POOLING
-from generators.ops.products import PRODUCTS
-from generators.ops.quantization import QUANTIZATION
-from generators.ops.rearrange import REARRANGE
-from generators.ops.recurrent import RECURRENT
-from generators.ops.reduction import REDUCTION
-from generators.ops.resize import RESIZE
-from generators.ops.running import RUNNING
-from generators.ops.sampling import SAMPLING
-from generators.ops.scan import SCAN
-from generators.ops.scatter import SCATTER
-from generators.ops.sorting import SORTING
+from generators.ops.complex.elementwise import COMPLEXES
+from generators.ops.complex.fourier import FOURIER
+from generators.ops.complex.tensors import COMPLEX_TENSORS
+from generators.ops.elementwise.activations import ACTIVATIONS
+from generators.ops.elementwise.arithmetic import BINARY
+from generators.ops.elementwise.bitwise import BITWISE
+from generators.ops.elementwise.comparison import COMPARISON
+from generators.ops.elementwise.division import DIVISION
+from generators.ops.elementwise.floating import NUMERALS
+from generators.ops.elementwise.functions import FUNCTIONS
+from generators.ops.elementwise.pairs import PAIRS
+from generators.ops.elementwise.rectifiers import THRESHOLDS
+from generators.ops.elementwise.special import SPECIAL
+from generators.ops.elementwise.unary import UNARY
+from generators.ops.index.embedding_bag import BAGS
+from generators.ops.index.gather import INDEXING
+from generators.ops.index.put import WRITES
+from generators.ops.index.scatter import SCATTER
+from generators.ops.linear.decompositions import SPECTRA
+from generators.ops.linear.einsum import CONTRACTIONS
+from generators.ops.linear.matmul import LINALG
+from generators.ops.linear.products import PRODUCTS
+from generators.ops.linear.solve import SYSTEMS
+from generators.ops.nn.adaptive import ADAPTIVE
+from generators.ops.nn.attention import ATTENTION
+from generators.ops.nn.conv import CONV, SELDOM_CONV
+from generators.ops.nn.fake_quantize import QUANTIZATION
+from generators.ops.nn.grid_sample import SAMPLING
+from generators.ops.nn.likelihood_losses import LIKELIHOODS
+from generators.ops.nn.losses import LOSSES
+from generators.ops.nn.margin_losses import MARGIN_LOSSES
+from generators.ops.nn.normalization import NORM
+from generators.ops.nn.patches import PATCHES
+from generators.ops.nn.pooling import POOLING, SELDOM_POOLING
+from generators.ops.nn.recurrent import RECURRENT
+from generators.ops.nn.resize import RESIZE
+from generators.ops.nn.standards import STANDARDS
+from generators.ops.reduce.arrays import ARRAYS
+from generators.ops.reduce.cumulative import SCAN
+from generators.ops.reduce.magnitudes import MAGNITUDES
+from generators.ops.reduce.norms import NORMS
+from generators.ops.reduce.reductions import REDUCTION
+from generators.ops.reduce.running import RUNNING
+from generators.ops.reduce.sorting import SORTING
+from generators.ops.reduce.statistics import STATISTICS
+from generators.ops.shape.axes import PLACES
+from generators.ops.shape.join_split import PIECES
+from generators.ops.shape.pad_repeat import REARRANGE
+from generators.ops.shape.sets import GRIDS
+from generators.ops.shape.view import LAYOUT
 from generators.ops.spec import Call, OpSpec, TypeRuleError, Value
-from generators.ops.special import SPECIAL
-from generators.ops.spectra import SPECTRA
-from generators.ops.standards import STANDARDS
-from generators.ops.statistics import STATISTICS
-from generators.ops.systems import SYSTEMS
-from generators.ops.thresholds import THRESHOLDS
-from generators.ops.unary import UNARY
-from generators.ops.writes import WRITES
 
 FAMILIES = (
     UNARY,

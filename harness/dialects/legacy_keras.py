@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from generators.ops.rearrange import pairs
+from generators.ops.shape.pad_repeat import pairs
 from generators.ops.spec import Call, Spelling, Unsupported
 from harness.dialects.base import Dialect
 

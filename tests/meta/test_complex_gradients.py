@@ -15,8 +15,8 @@ from generators.bounds.bounded import Bounded
 from generators.graph import COMPLEX, Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, SeededDraw, build_case, seeded_case
 from generators.ops import OPS, check
-from generators.ops.complex_tensors import COMPLEX_TENSORS
-from generators.ops.complexes import COMPLEXES
+from generators.ops.complex.elementwise import COMPLEXES
+from generators.ops.complex.tensors import COMPLEX_TENSORS
 from harness.backends import TARGETS, hessians
 from harness.laboratory import Laboratory
 from harness.pool import Pool

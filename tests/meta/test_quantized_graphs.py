@@ -11,7 +11,7 @@ from planted import planted
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import FLOAT_CHOICES, Case, Style, seeded_case
 from generators.ops import check
-from generators.ops.quantization import RANGES, levels
+from generators.ops.nn.fake_quantize import RANGES, levels
 from generators.ops.spec import TypeRuleError
 from harness.laboratory import Laboratory
 from harness.pool import Pool

@@ -1,0 +1,1 @@
+"""Operators on complex numbers, and Fourier transforms."""

@@ -1,0 +1,155 @@
+"""Functions of mathematical physics, for which there is no table of accuracies that all frameworks follow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from generators.bounds.bounded import PRECISION, U64, Bounded, monotone, rounded
+from generators.ops.elementwise.functions import erfc_of
+from generators.ops.slots import floating, like, same_as
+from generators.ops.spec import Call, OpSpec, Reference, Spelling, unsupported
+
+Array = np.ndarray
+
+# ---- in float64 ---------------------------------------------------------------------------------------
+
+
+def _lgamma_of(x: float) -> float:
+    if math.isnan(x):
+        return math.nan
+    if x == math.inf:
+        return math.inf
+    return math.lgamma(x) if 0 < x < 1e305 else math.inf
+
+
+lgamma_of: Callable[[Array], Array] = np.vectorize(_lgamma_of, otypes=[np.float64])
+erf_of: Callable[[Array], Array] = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def digamma_of(x: Array) -> Array:
+    """Of positive numbers: by psi(x) = psi(x + 1) - 1 / x up to 10, then the asymptotic series (Abramowitz and Stegun,
+    6.3.5 and 6.3.18)."""
+    with np.errstate(all="ignore"):
+        result, y = np.zeros(x.shape), np.array(x, dtype=np.float64)
+        for _ in range(10):
+            small = y < 10
+            result = np.where(small, result - 1 / y, result)
+            y = np.where(small, y + 1, y)
+        r = 1 / (y * y)
+        series = r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * 691 / 32760)))))
+        return result + np.log(y) - 0.5 / y - series
+
+
+def erfinv_of(y: Array) -> Array:
+    """Winitzki's approximation, then Newton's method on erf, or on the logarithm of erfc in the tail."""
+    with np.errstate(all="ignore"):
+        a = np.abs(y)
+        tail = 1 - a
+        logarithm = np.log1p(-a * a)
+        half = 2 / (math.pi * 0.147) + logarithm / 2
+        x = np.sqrt(np.sqrt(half * half - logarithm / 0.147) - half)
+        for _ in range(6):
+            density = 2 / math.sqrt(math.pi) * np.exp(-x * x)
+            rest = erfc_of(np.where(np.isfinite(x), x, 0.0))
+            near = x - (erf_of(np.where(np.isfinite(x), x, 0.0)) - a) / density
+            far = x + (np.log(rest) - np.log(tail)) * rest / density
+            x = np.where(a < 0.5, near, far)
+        x = np.where(a < 1e-150, a * math.sqrt(math.pi) / 2, x)
+        x = np.where(a == 1, np.inf, np.where(a > 1, np.nan, x))
+        return np.where(np.isnan(y), np.nan, np.copysign(x, y))
+
+
+# ---- references ---------------------------------------------------------------------------------------
+
+
+def _erfinv(args: Sequence[Bounded], call: Call) -> Bounded:
+    """8 ulp: Giles (GPU Computing Gems, Jade Edition, 2011, chapter 10) gives 4e-7 for single precision, which XLA and
+    others use."""
+    return monotone(erfinv_of, args[0], 8)
+
+
+def _positive(
+    f: Callable[[Array], Array], slope: Callable[[Array, Array], Array], scale: Callable[[Array], Array]
+) -> Reference:
+    """Of numbers of at least 2^-20; elsewhere undetermined. Formulas (Stirling's, Lanczos') add terms of magnitude
+    `scale`, each off by 8 roundings."""
+
+    def reference(args: Sequence[Bounded], call: Call) -> Bounded:
+        x, unit = args[0], PRECISION[args[0].dtype].unit + U64
+        with np.errstate(all="ignore"):
+            low = x.value - x.error
+            known = (low >= 2.0**-20) & (x.value < 1e30)
+            inside = np.where(known, x.value, 1.0)
+            error = np.where(x.error > 0, x.error * slope(inside, np.where(known, low, 1.0)), 0.0)
+            error += 16 * unit * scale(inside)
+        nan = np.isnan(x.value) & (x.error == 0)
+        value = np.where(nan, np.nan, f(inside))
+        return rounded(value, np.where(nan, 0.0, np.where(known, error, np.inf)), x.dtype, 4)
+
+    return reference
+
+
+def _steepest(x: Array, low: Array) -> Array:
+    """psi rises: its greatest magnitude is at one of the ends, and beyond x it is below log."""
+    return np.maximum(np.abs(digamma_of(low)), np.abs(np.log(2 * x + 1)) + 1)
+
+
+def _falling(x: Array, low: Array) -> Array:
+    """psi' falls, and is below 1 / x + 1 / x^2."""
+    return 1 / low + 1 / low**2
+
+
+def _i0(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Even, rising from 0. 8 ulp: Cephes (Moshier 1984) gives 4e-7 in single precision, 5.8e-16 in double, which is
+    that of numpy, too, hence 4 more. Scaled by exp |x|, which is off by 3 ulp."""
+    x = args[0]
+    size = Bounded(np.abs(x.value), x.error, x.dtype)
+    with np.errstate(all="ignore"):
+        return monotone(lambda v: np.where(np.isinf(v), np.inf, np.i0(np.maximum(v, 0.0))), size, 16)
+
+
+def _nextafter(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Exact where both operands are; what is subnormal may be flushed."""
+    x, y = args
+    with np.errstate(all="ignore"):
+        a, b = x.value.astype(x.dtype), y.value.astype(x.dtype)
+        value = np.where(np.isnan(a) | np.isnan(b), np.nan, np.nextafter(a, b)).astype(np.float64)
+        tiny = PRECISION[x.dtype].tiny
+        flushed = (np.abs(value) < tiny) | (np.abs(a) < tiny)
+        nan = np.isnan(value) & ~x.undetermined & ~y.undetermined
+        loose = ((x.error > 0) | (y.error > 0)) & ~nan & ~(flushed & (x.error <= tiny) & (y.error <= tiny))
+    return Bounded(value, np.where(loose, np.inf, np.where(flushed & ~nan, 2 * tiny, 0.0)), x.dtype)
+
+
+# ---- records ------------------------------------------------------------------------------------------
+
+_NOT_RELAX, _NOT_ONNX = unsupported("Relax has no such operator"), unsupported("ONNX has no such operator")
+
+
+def _special(name: str, reference: Reference, torch: str, tensorflow: Spelling, jax: str) -> OpSpec:
+    return OpSpec(
+        name, "special", (floating(),), same_as(0), reference, torch=torch, tensorflow=tensorflow, jax=jax,
+        relax=_NOT_RELAX, onnx=_NOT_ONNX,
+    )  # fmt: skip
+
+
+SPECIAL: tuple[OpSpec, ...] = (
+    _special("erfinv", _erfinv, "torch.erfinv({0})", "tf.math.erfinv({0})", "jax.lax.erf_inv({0})"),
+    _special(
+        "lgamma", _positive(lgamma_of, _steepest, lambda x: (1 + x) * np.abs(np.log(x + 7)) + np.abs(np.log(x))),
+        "torch.lgamma({0})", "tf.math.lgamma({0})", "jax.lax.lgamma({0})",
+    ),
+    _special(
+        "digamma", _positive(digamma_of, _falling, lambda x: 1 / x + np.abs(np.log(x + 7))),
+        "torch.digamma({0})", "tf.math.digamma({0})", "jax.lax.digamma({0})",
+    ),
+    _special("bessel_i0", _i0, "torch.special.i0({0})", "tf.math.bessel_i0({0})", "jax.scipy.special.i0({0})"),
+    OpSpec(
+        "nextafter", "special", (floating(), like(0)), same_as(0), _nextafter,
+        torch="torch.nextafter({0}, {1})", tensorflow="tf.math.nextafter({0}, {1})", jax="jnp.nextafter({0}, {1})",
+        relax=_NOT_RELAX, onnx=_NOT_ONNX,
+    ),
+)  # fmt: skip

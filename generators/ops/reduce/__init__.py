@@ -1,0 +1,1 @@
+"""Operators along axes: reductions, cumulative ones, statistics, sorting, softmax."""
