@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from generators.graphs import MAX_NODES, SeededDraw, build_graph, seeded_case
-from generators.training import seeded_training
+from generators.training.runs import seeded_training
 from harness import hunt, known_issues, probe
 from harness.backends import TARGETS, select
 from harness.cli import KNOWN_ISSUES

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from generators.networks import INPUT, Layer, Network, columns_of
+from generators.training.networks import INPUT, Layer, Network, columns_of
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from generators.training import Training, loads, trainings
+from generators.training.runs import Training, loads, trainings
 from harness.profiles import nightly
 from harness.ranks import RankPools
 from harness.reduce import Budget

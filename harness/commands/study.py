@@ -13,8 +13,8 @@ import typer
 from rich.progress import Progress
 from rich.table import Table
 
-from generators.study_models import Protocol, study_arrays
-from generators.training import Training
+from generators.training.d3 import Protocol, study_arrays
+from generators.training.runs import Training
 from harness.files import replace_text
 from harness.known_file import KnownFileError
 from harness.pool import HarnessError

@@ -14,7 +14,7 @@ import typer
 from rich.live import Live
 from rich.table import Column, Table
 
-from generators.settings import DTYPES
+from generators.training.settings import DTYPES
 from harness.known_file import KnownFileError
 from harness.pool import HarnessError
 from harness.ranks import RankLimits, RankPools

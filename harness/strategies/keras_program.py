@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.training import Training
+from generators.training.runs import Training
 from harness.strategies.jax_program import MODULES, forward, loss_of, statistics_of
 from harness.strategies.strategy import TEMPLATES, Noise, Strategy
 from harness.strategies.tensorflow_program import KERAS_LOSSES, optimizer_of

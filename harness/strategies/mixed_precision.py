@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from generators.networks import RECURRENT, Network, parameters_of
+from generators.training.networks import RECURRENT, Network, parameters_of
 
 LOWER = ("linear", "conv2d", "attention", "interaction", *RECURRENT)
 """Layers that autocast computes in bfloat16 whatever they are given, their parameters cast (PyTorch 2.13, "CPU Ops that

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from generators.training import Training
+from generators.training.runs import Training
 from harness.strategies import jax_program, keras_program, tensorflow_program, tfmot_program, torch_program
 from harness.strategies.strategy import Noise, Strategy
 

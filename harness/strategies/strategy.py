@@ -8,9 +8,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from generators.networks import INPUT, Layer, columns_of
-from generators.settings import DTYPES, FLOATS
-from generators.training import Training
+from generators.training.networks import INPUT, Layer, columns_of
+from generators.training.runs import Training
+from generators.training.settings import DTYPES, FLOATS
 
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent.parent / "templates"), undefined=StrictUndefined,

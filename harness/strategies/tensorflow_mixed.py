@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.training import Training
+from generators.training.runs import Training
 from harness.strategies.mixed_precision import GROWTH, SCALE
 from harness.strategies.strategy import WORLDS, Reason, Strategy, anything, first_reason, refuses
 from harness.strategies.tensorflow_keras import FIT, UNFIT

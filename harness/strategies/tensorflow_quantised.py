@@ -3,8 +3,8 @@ It runs in the environment `tfmot` of environments.toml."""
 
 from __future__ import annotations
 
-from generators.networks import TABLES
-from generators.training import Training
+from generators.training.networks import TABLES
+from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Strategy, first_reason
 from harness.strategies.tensorflow_mirrored import FEED, KEPT
 from harness.strategies.tfmot_program import HOME, LAYERS, MODULES

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.training import Training
+from generators.training.runs import Training
 from harness.strategies.strategy import Reason, Strategy, anything
 from harness.strategies.tensorflow_mirrored import FEED, SYNCHRONISED, empty_shares
 from harness.strategies.tensorflow_program import ALONE, MODULES

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.networks import Layer, Network
-from generators.training import Training
+from generators.training.networks import Layer, Network
+from generators.training.runs import Training
 from harness.strategies.strategy import TEMPLATES, Noise, Strategy
 from harness.strategies.tensorflow_program import LOSSES
 

@@ -4,7 +4,7 @@ does."""
 
 from __future__ import annotations
 
-from generators.training import Training
+from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Strategy, first_reason
 from harness.strategies.torch_data import APART, DDP, MODULE, START, SUMMED, distribute, small_shards
 from harness.strategies.torch_program import MODULES

@@ -3,7 +3,7 @@ with the same stage share its gradients (DistributedDataParallel), or its parame
 
 from __future__ import annotations
 
-from generators.training import Training
+from generators.training.runs import Training
 from harness.strategies import torch_pipeline as pipeline
 from harness.strategies.strategy import Strategy, first_reason
 from harness.strategies.torch_data import DDP, START, SUMMED

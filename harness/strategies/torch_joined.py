@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.training import Training
+from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Strategy, first_reason, refuses
 from harness.strategies.torch_data import DDP, MODULE, START, distribute
 from harness.strategies.torch_program import MODULES

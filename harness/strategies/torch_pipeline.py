@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from generators.training import Training
+from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, refuses
 from harness.strategies.torch_data import START, SUMMED
 from harness.strategies.torch_program import MODULES

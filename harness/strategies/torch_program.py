@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.networks import Layer, Network, ragged
-from generators.training import Training
+from generators.training.networks import Layer, Network, ragged
+from generators.training.runs import Training
 from harness.strategies.mixed_precision import Rough, rough_of
 from harness.strategies.strategy import TEMPLATES, Noise, Strategy, columns_of_samples
 

@@ -3,7 +3,7 @@ rank (SequenceParallel), and dense layers give such parts (reduce-scatter), or t
 
 from __future__ import annotations
 
-from generators.training import Training
+from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Strategy, first_reason, refuses
 from harness.strategies.torch_data import START, distribute
 from harness.strategies.torch_sharded import MESH, SHARDED, TENSOR, TIED, TOGETHER, WHOLE

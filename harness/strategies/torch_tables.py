@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from generators.training import Training
+from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Reason, Strategy, even_parts, first_reason
 from harness.strategies.torch_data import APART, START, SUMMED, distribute
 from harness.strategies.torch_program import MODULES

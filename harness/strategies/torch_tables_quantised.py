@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.training import Training
+from generators.training.runs import Training
 from harness.strategies.strategy import Reason, Strategy
 from harness.strategies.torch_tables import ONE, torchrec
 

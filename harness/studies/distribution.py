@@ -10,8 +10,8 @@ from itertools import product
 
 import numpy as np
 
-from generators.study_models import Protocol, quarter_of, study_training
-from generators.training import Training
+from generators.training.d3 import Protocol, quarter_of, study_training
+from generators.training.runs import Training
 from harness.strategies.strategy import Strategy
 from harness.studies.settings import PRESETS, Setting, strategy_of, why_not
 from harness.studies.store import Result, Store

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from generators.training import Arrays, Training, dumps
+from generators.training.runs import Arrays, Training, dumps
 from harness.environments import versions_of
 from harness.files import locked, replace_text
 from harness.reduce import Budget

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from generators.bounds.bounded import PRECISION
-from generators.training import Training, arrays_of, plainer, seeded_training, with_sgd
+from generators.training.runs import Training, arrays_of, plainer, seeded_training, with_sgd
 from harness import environments
 from harness.ranks import RankPools, Together, Trained
 from harness.strategies import Strategy

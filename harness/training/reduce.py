@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations, islice
 
-from generators.networks import Layer
-from generators.settings import OPTIMIZERS, Settings, SettingsError
-from generators.training import Training, alone, fitted, pruned, valid, without
+from generators.training.networks import Layer
+from generators.training.runs import Training, alone, fitted, pruned, valid, without
+from generators.training.settings import OPTIMIZERS, Settings, SettingsError
 from harness.reduce import Budget
 
 Fails = Callable[[Training, int], bool]

@@ -14,7 +14,7 @@ from itertools import product
 from rich import box
 from rich.table import Table
 
-from generators.settings import DTYPES
+from generators.training.settings import DTYPES
 from harness.strategies import Strategy
 from harness.training.gym import Judgement
 

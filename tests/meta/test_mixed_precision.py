@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from generators.networks import Layer, Network
-from generators.settings import Settings, SettingsError
-from generators.training import Training, arrays_of, dumps, fitted, loads
+from generators.training.networks import Layer, Network
+from generators.training.runs import Training, arrays_of, dumps, fitted, loads
+from generators.training.settings import Settings, SettingsError
 from harness.ranks import RankPools
 from harness.strategies import STRATEGIES
 from harness.strategies.mixed_precision import Rough, rough_of

@@ -19,9 +19,8 @@ from strategy_faults import FAULTS as PLANTED
 from strategy_faults import StrategyFault
 from table_faults import TABLE_FAULTS
 
-from generators.networks import Layer, Network, NetworkError, checked
-from generators.settings import RARE, SettingsError
-from generators.training import (
+from generators.training.networks import Layer, Network, NetworkError, checked
+from generators.training.runs import (
     LEFT_OUT,
     Training,
     TrainingError,
@@ -33,6 +32,7 @@ from generators.training import (
     valid,
     without,
 )
+from generators.training.settings import RARE, SettingsError
 from harness import environments
 from harness.known_file import KnownFileError
 from harness.profiles import nightly

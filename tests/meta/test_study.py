@@ -18,9 +18,9 @@ from sqlalchemy import text
 from strategy_faults import FAULTS
 from typer.testing import CliRunner
 
-from generators.networks import Layer, Network, checked, columns_of
-from generators.study_models import QUARTERS, RATE, Protocol, quarter_of, study_arrays, study_training
-from generators.training import Training, valid
+from generators.training.d3 import QUARTERS, RATE, Protocol, quarter_of, study_arrays, study_training
+from generators.training.networks import Layer, Network, checked, columns_of
+from generators.training.runs import Training, valid
 from harness import cli
 from harness.commands import study as study_command
 from harness.profiles import nightly

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from generators.networks import Layer, Network, checked
-from generators.study_models import Protocol, study_arrays, study_training
-from generators.training import Training
+from generators.training.d3 import Protocol, study_arrays, study_training
+from generators.training.networks import Layer, Network, checked
+from generators.training.runs import Training
 from harness.ranks import RankPools
 from harness.strategies import STRATEGIES
 from harness.strategies.known import load

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from generators.networks import Layer, Network, columns_of
-from generators.settings import Settings
-from generators.training import Training, arrays_of, fitted, loads, valid, without
+from generators.training.networks import Layer, Network, columns_of
+from generators.training.runs import Training, arrays_of, fitted, loads, valid, without
+from generators.training.settings import Settings
 from harness.ranks import RankLimits, RankPools, Trained
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES

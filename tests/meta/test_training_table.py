@@ -22,7 +22,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from generators.bounds.bounded import Bounded
-from generators.training import seeded_training
+from generators.training.runs import seeded_training
 from harness import cli
 from harness.record import Record, RecordError
 from harness.strategies import STRATEGIES

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from strategy_faults import FAULTS, StrategyFault
 
-from generators.training import Training, seeded_training
+from generators.training.runs import Training, seeded_training
 from harness.ranks import RankPools
 from harness.strategies import STRATEGIES, Strategy
 from harness.training.findings import Deviation, write_reproducer

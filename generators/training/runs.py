@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from generators.blocks import draw_network, thawed
 from generators.graphs import HypothesisDraw, SeededDraw
-from generators.networks import (
+from generators.ops.spec import Draw
+from generators.training.blocks import draw_network, thawed
+from generators.training.networks import (
     INPUT,
     TABLES,
     Layer,
@@ -27,8 +28,7 @@ from generators.networks import (
     ragged,
     result_of,
 )
-from generators.ops.spec import Draw
-from generators.settings import OPTIMIZERS, RARE, Settings, SettingsError, draw_settings
+from generators.training.settings import OPTIMIZERS, RARE, Settings, SettingsError, draw_settings
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from generators.networks import ACTIVATIONS, INPUT, Layer, Network, Shape, checked, parameters_of, result_of
 from generators.ops.spec import Draw
+from generators.training.networks import ACTIVATIONS, INPUT, Layer, Network, Shape, checked, parameters_of, result_of
 
 KEPT = (50, 80)
 """What per cent of the elements a mask keeps; 2 and 1.25, by which it multiplies them, are the same in every dtype."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from generators.blocks import Layers
 from generators.graphs import SeededDraw
-from generators.networks import INPUT, Network, checked, columns_of, parameters_of
 from generators.ops.spec import Draw
-from generators.settings import Settings
-from generators.training import Training, arrays_of
+from generators.training.blocks import Layers
+from generators.training.networks import INPUT, Network, checked, columns_of, parameters_of
+from generators.training.runs import Training, arrays_of
+from generators.training.settings import Settings
 
 QUARTERS = ("dlrm", "dlrm-frozen", "generated", "generated-frozen")
 """What the models are, in turn. dlrm is a recommendation model (Naumov et al., 2019): a dense tower on numbers, tables

@@ -1,0 +1,1 @@
+"""Training runs: networks, their data and how they are trained."""
