@@ -19,8 +19,8 @@ from harness.laboratory import Examination, Laboratory
 from harness.question import Question
 from harness.questions import QUESTIONS
 from harness.reduce import Budget, reduce, size
-from oracles.discrepancy import Discrepancy
-from oracles.verdict import Verdict, normalized
+from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.verdict import Verdict, normalized
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from generators.graph import Graph, Node
 from harness.files import locked, replace_text
-from oracles.compare import Expected
-from oracles.verdict import Verdict
+from oracles.judge.compare import Expected
+from oracles.judge.verdict import Verdict
 
 FILE = "coverage.json"
 

@@ -12,10 +12,11 @@ from generators.graph import Graph, Leaf, Node
 from generators.graphs import Case
 from harness.backends import Target
 from harness.laboratory import Laboratory
-from oracles import arithmetic, forward, reference
-from oracles.compare import compare
-from oracles.discrepancy import Discrepancy
-from oracles.outcome import Value
+from oracles import arithmetic, forward
+from oracles.judge import reference
+from oracles.judge.compare import compare
+from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.outcome import Value
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from harness import reproducer
 from harness.backends import Target
 from harness.files import locked, replace_text
 from harness.question import Question, exhibit
-from oracles.discrepancy import SYMPTOMS, Discrepancy
-from oracles.outcome import Outcome
-from oracles.verdict import normalized
+from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
+from oracles.judge.outcome import Outcome
+from oracles.judge.verdict import normalized
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from harness.pool import Limits, Pool
 from harness.question import FORWARD
 from harness.questions import QUESTIONS
 from harness.reduce import Budget
-from oracles.discrepancy import Discrepancy
-from oracles.verdict import STATUSES
+from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.verdict import STATUSES
 
 
 @dataclass(frozen=True)

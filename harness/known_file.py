@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from oracles.discrepancy import SYMPTOMS
+from oracles.judge.discrepancy import SYMPTOMS
 
 Entry = TypeVar("Entry")
 Check = Callable[[Mapping[str, Any]], None]

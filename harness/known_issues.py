@@ -24,7 +24,7 @@ from harness.probe import probe
 from harness.question import FORWARD, exhibit
 from harness.questions import QUESTIONS
 from harness.questions.conversion import CONVERSION
-from oracles.discrepancy import SYMPTOMS, Discrepancy
+from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 
 
 @dataclass(frozen=True)

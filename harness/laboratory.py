@@ -15,10 +15,10 @@ from harness.coverage import Coverage
 from harness.pool import Job, Pool
 from harness.question import FORWARD, Question
 from oracles import levels
-from oracles.compare import Expected
-from oracles.discrepancy import SILENT
-from oracles.outcome import Outcome, Rejected, Unsupported, Value
-from oracles.verdict import Verdict
+from oracles.judge.compare import Expected
+from oracles.judge.discrepancy import SILENT
+from oracles.judge.outcome import Outcome, Rejected, Unsupported, Value
+from oracles.judge.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ import numpy as np
 
 from harness import environments
 from harness.worker import read_message, write_message
-from oracles.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
+from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
 
 WORKER = Path(__file__).with_name("worker.py")
 PREFIX = "dissent-"

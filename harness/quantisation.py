@@ -14,9 +14,10 @@ from harness.culprit import without
 from harness.findings import Finding
 from harness.quantisers import Quantiser
 from harness.questions.quantisers import QUANTISERS, judged
-from oracles import quantised_model, verdict
-from oracles.compare import Expected
-from oracles.outcome import Unsupported, Value
+from oracles import quantised_model
+from oracles.judge import verdict
+from oracles.judge.compare import Expected
+from oracles.judge.outcome import Unsupported, Value
 from oracles.quantised_model import Judgement
 
 NOTHING = Expected((), (), ())

@@ -18,9 +18,9 @@ from harness.backends.target import types_listed
 from harness.backends.text import swapped
 from oracles import arithmetic, forward
 from oracles.arithmetic import Arithmetic
-from oracles.compare import Expected
-from oracles.outcome import Outcome, Rejected, Value
-from oracles.verdict import Observation, Verdict, judge
+from oracles.judge.compare import Expected
+from oracles.judge.outcome import Outcome, Rejected, Value
+from oracles.judge.verdict import Observation, Verdict, judge
 
 
 @dataclass(frozen=True)

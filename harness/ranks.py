@@ -24,7 +24,7 @@ import numpy as np
 from harness import environments
 from harness.pool import PREFIX, HarnessError, ProgramError, Unavailable, environment, last_words
 from harness.worker import read_message, write_message
-from oracles.outcome import Crash, Rejected, Timeout
+from oracles.judge.outcome import Crash, Rejected, Timeout
 
 PORT_TAKEN = ("Could not start gRPC server", "EADDRINUSE", "Address already in use")
 """What frameworks say when another process took a port before they did."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.backends.text import swapped
 from harness.question import Exhibit
-from oracles.discrepancy import SYMPTOMS
+from oracles.judge.discrepancy import SYMPTOMS
 
 INLINE = 64
 """Arrays of at most this many elements are written into the program, larger ones into data.npz beside it."""

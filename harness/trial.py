@@ -15,7 +15,7 @@ from harness.backends import Target
 from harness.campaign import Campaign, operators_for
 from harness.findings import failure_text
 from harness.question import Question
-from oracles.discrepancy import SYMPTOMS, Discrepancy
+from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 
 
 @dataclass(frozen=True)

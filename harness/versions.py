@@ -22,9 +22,9 @@ from harness.pool import MISSING, Limits, Pool
 from harness.question import FORWARD
 from harness.questions import QUESTIONS
 from oracles import levels
-from oracles.discrepancy import Discrepancy
-from oracles.outcome import Outcome, Unsupported, Value
-from oracles.verdict import Verdict, normalized
+from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.outcome import Outcome, Unsupported, Value
+from oracles.judge.verdict import Verdict, normalized
 
 STATES = {
     "agree": "both agree with the reference",

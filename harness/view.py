@@ -18,7 +18,7 @@ from harness.cells import dtypes_of
 from harness.coverage import Coverage
 from harness.hunt import Options, Tally
 from harness.laboratory import Examination
-from oracles.verdict import STATUSES
+from oracles.judge.verdict import STATUSES
 
 _STYLES = {"agree": "green", "within_bound_only": "green", "unsupported": "dim", "undetermined": "dim"}
 _OUTCOMES = {

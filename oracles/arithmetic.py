@@ -13,8 +13,9 @@ from generators.graph import COMPONENT, Graph
 from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS
-from oracles import chains, reference
-from oracles.compare import Expected
+from oracles import chains
+from oracles.judge import reference
+from oracles.judge.compare import Expected
 
 _KEEP_NAN = frozenset(["unary", "comparison", "layout", "indexing", "sorting"])
 """Families that neither add nor multiply operands. In all others x - x is 0 for real numbers, a NaN or an infinity

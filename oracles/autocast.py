@@ -17,7 +17,7 @@ from generators.graphs import Case
 from generators.ops import OPS
 from generators.ops.shape.pad_repeat import pairs
 from oracles import forward
-from oracles.compare import Expected
+from oracles.judge.compare import Expected
 
 NAME = "autocast"
 

@@ -15,7 +15,7 @@ from generators.inputs import Arrays
 from generators.ops import check
 from generators.retype import confined, retyped_graph
 from oracles import forward
-from oracles.compare import Expected
+from oracles.judge.compare import Expected
 
 NAME = "dynamic"
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from generators.bounds.bounded import Bounded
 from generators.graphs import Case
-from oracles import reference
-from oracles.compare import Expected
+from oracles.judge import reference
+from oracles.judge.compare import Expected
 
 NAME = "forward"
 

@@ -17,10 +17,11 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import call_of
 from generators.ops.spec import Call
-from oracles import backward, reference
-from oracles.compare import Expected
+from oracles import backward
 from oracles.differences import steps_of
 from oracles.estimates import Estimate, add, nothing, products
+from oracles.judge import reference
+from oracles.judge.compare import Expected
 from oracles.local import Measured, measured
 from oracles.matrix_noise import far_out
 from oracles.pairs import bounded, numbers_of, paired, parts_of, sizes, wild

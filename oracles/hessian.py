@@ -17,11 +17,12 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, call_of
 from generators.ops.spec import Call
-from oracles import backward, curvature, gradient, jvp, reference
-from oracles.compare import Expected
+from oracles import backward, curvature, gradient, jvp
 from oracles.differences import STEP, Function, extrapolated
 from oracles.estimates import Estimate, add, nothing, products
 from oracles.gradient import FORMULA, OWN
+from oracles.judge import reference
+from oracles.judge.compare import Expected
 from oracles.local import measured
 from oracles.matrix_noise import OPERATORS as MATRICES
 from oracles.matrix_noise import shift

@@ -10,7 +10,7 @@ import numpy as np
 from generators.graph import Graph
 from generators.graphs import Case
 from oracles import forward
-from oracles.compare import Expected
+from oracles.judge.compare import Expected
 
 NAME = "layouts"
 

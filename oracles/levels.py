@@ -11,8 +11,8 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.graph import COMPONENT, FLOATS, TensorType
-from oracles.compare import Expected, compare
-from oracles.discrepancy import Discrepancy
+from oracles.judge.compare import Expected, compare
+from oracles.judge.discrepancy import Discrepancy
 
 NAME = "levels"
 

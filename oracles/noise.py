@@ -10,7 +10,7 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded
 from generators.graph import TensorType
-from oracles.compare import Expected
+from oracles.judge.compare import Expected
 
 RUNS = 8
 FACTOR = 8.0

@@ -14,7 +14,7 @@ from generators.graphs import Case
 from generators.ops import check
 from generators.retype import retyped_graph
 from oracles import forward
-from oracles.compare import Expected
+from oracles.judge.compare import Expected
 
 NAME = "policy"
 

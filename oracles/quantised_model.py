@@ -13,10 +13,10 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded, leaf
 from generators.graph import TensorType
-from oracles.compare import Expected, compare
-from oracles.discrepancy import Discrepancy
 from oracles.integers import Levels, known
-from oracles.verdict import Verdict
+from oracles.judge.compare import Expected, compare
+from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.verdict import Verdict
 
 Array = np.ndarray
 Values = Mapping[str, Array]

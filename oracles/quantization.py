@@ -16,7 +16,7 @@ from generators.graph import Attr, Graph, Leaf, Node
 from generators.graphs import FLOAT_CHOICES, Case, Style, pruned
 from generators.ops import OPS, valid
 from generators.ops.nn.fake_quantize import RANGES
-from oracles import reference
+from oracles.judge import reference
 
 NAME = "quantized"
 

@@ -9,7 +9,7 @@ from generators.bounds.bounded import exact
 from generators.graph import TensorType
 from generators.graphs import Case
 from oracles import forward
-from oracles.compare import Expected
+from oracles.judge.compare import Expected
 
 NAME = "repeat"
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded
 from generators.graph import TensorType
-from oracles.compare import Expected
+from oracles.judge.compare import Expected
 
 NAME = "sharding"
 Arrays = Mapping[str, np.ndarray]

@@ -12,7 +12,7 @@ from generators.graph import Graph, Leaf, TensorType
 from generators.graphs import Case
 from generators.inputs import Arrays
 from oracles import forward
-from oracles.compare import Expected
+from oracles.judge.compare import Expected
 
 NAME = "vmap"
 

@@ -14,7 +14,7 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.conversion import CONVERSION, refusal
 from harness.trial import Trial
-from oracles.outcome import Rejected
+from oracles.judge.outcome import Rejected
 
 CHEAP = ("onnx-version", "ort-optimised")
 """Milliseconds a graph."""

@@ -18,7 +18,7 @@ from harness.strategies import STRATEGIES
 from harness.strategies.known import FILE, KnownDeviation, load
 from harness.training.findings import investigate, text_of
 from harness.training.gym import Gym, Judgement, available, suited, version_of
-from oracles.discrepancy import SYMPTOMS
+from oracles.judge.discrepancy import SYMPTOMS
 
 KNOWN = load()
 COSTLY = {"tensorflow": (2, 16, 2), "jax": (2, 16, 2), "keras": (1, 32, 1), "tf_keras": (1, 32, 1)}

@@ -7,7 +7,7 @@ from harness.backends import Target
 from harness.laboratory import level_pairs
 from harness.trial import Failure, Trial
 from oracles import levels
-from oracles.outcome import Value
+from oracles.judge.outcome import Value
 
 
 def test_opt_levels(compiler: tuple[Target, ...], trial: Trial) -> None:

@@ -11,7 +11,7 @@ from generators.graph import EVERY
 from harness import probe
 from harness.backends import TARGETS
 from harness.pool import Job, Pool
-from oracles.outcome import Value
+from oracles.judge.outcome import Value
 from oracles.promotion import CASES, REFUSED, RULES, judge, operands
 
 _PROGRAM = """

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from harness.backends.target import Target
-from oracles.outcome import Rejected
+from oracles.judge.outcome import Rejected
 
 Patterns = tuple[tuple[str, str, str], ...]
 """(framework, regular expression of "class: message", why)"""

@@ -12,7 +12,7 @@ from harness.backends import refusals
 from harness.backends.passes import Switches
 from harness.dialects.base import Dialect
 from oracles.arithmetic import Arithmetic
-from oracles.outcome import Rejected
+from oracles.judge.outcome import Rejected
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from harness.conversions import Edge
 from harness.conversions.route import availability
 from harness.formats.opening import why_not
 from harness.pool import Job, Pool
-from oracles.outcome import Value
+from oracles.judge.outcome import Value
 
 
 def program(edge: Edge, source: Path, target: Path, trust: bool = False) -> str:

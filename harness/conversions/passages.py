@@ -22,8 +22,8 @@ from harness.dialects.keras import KERAS
 from harness.formats.opening import why_not
 from harness.laboratory import Examination
 from harness.questions.conversion import CONVERSION, step_of
-from oracles.discrepancy import SILENT, Discrepancy
-from oracles.outcome import Rejected, Timeout, Unsupported
+from oracles.judge.discrepancy import SILENT, Discrepancy
+from oracles.judge.outcome import Rejected, Timeout, Unsupported
 
 OUTCOMES = ("agree", "undetermined", "refused", "source", "known", "runner", "error", "wrong")
 """The result agrees; or nothing of it is determined. The converter, or who runs its file, refuses what it documents not

@@ -13,7 +13,7 @@ import numpy as np
 from harness import probe
 from harness.formats import FORMATS, Format, Runner
 from harness.pool import Job, Pool
-from oracles.outcome import Crash, Outcome, Rejected, Timeout, Value
+from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Value
 
 
 class FormatError(ValueError):

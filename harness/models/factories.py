@@ -17,7 +17,7 @@ import numpy as np
 
 from harness.formats.opening import FormatError, why_not
 from harness.pool import Job, Pool
-from oracles.outcome import Value
+from oracles.judge.outcome import Value
 
 NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 DIGITS = "digits"

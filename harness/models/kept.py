@@ -13,7 +13,7 @@ from pathlib import Path
 from harness import environments
 from harness.pool import Job, Pool
 from harness.worker import read_message, write_message
-from oracles.outcome import Crash, Outcome, Rejected, Timeout, Value
+from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Value
 
 KINDS = {kind.__name__: kind for kind in (Value, Rejected, Crash, Timeout)}
 LARGEST = 256 << 20

@@ -19,7 +19,7 @@ from harness.conversions.route import ORDERED
 from harness.formats.opening import Signature, why_not
 from harness.models.variants import Variant
 from harness.pool import Job, Pool
-from oracles.outcome import Value
+from oracles.judge.outcome import Value
 
 _ONNX = """
 def opened(path, folder):

@@ -18,7 +18,7 @@ from harness.formats.opening import Signature, program
 from harness.models.inputs import Sets
 from harness.models.variants import Variant
 from harness.pool import Job, Pool
-from oracles.outcome import Outcome, Rejected, Unsupported, Value
+from oracles.judge.outcome import Outcome, Rejected, Unsupported, Value
 
 _LOAD = """
 def load(parameters):

@@ -16,8 +16,8 @@ from harness.formats.opening import Port, why_not
 from harness.models.inputs import Sets
 from harness.pool import Job, Pool
 from oracles import noise
-from oracles.compare import Expected
-from oracles.outcome import Value
+from oracles.judge.compare import Expected
+from oracles.judge.outcome import Value
 
 _MONTE_CARLO = """
 

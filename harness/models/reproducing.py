@@ -25,8 +25,8 @@ from harness.models.results import Results, Row
 from harness.models.variants import ModelFile, Variant
 from harness.pool import Job, Pool
 from harness.question import Exhibit
-from oracles.compare import Expected
-from oracles.outcome import Value
+from oracles.judge.compare import Expected
+from oracles.judge.outcome import Value
 
 CULPRIT = "culprit"
 _IMPORT = "from pathlib import Path\n\n"

@@ -22,7 +22,7 @@ from harness.models.results import Results, Row
 from harness.models.variants import Variant
 from harness.pool import Pool
 from oracles.agreement import Agreement, Failure
-from oracles.outcome import Value
+from oracles.judge.outcome import Value
 
 MEASURES = tuple(field.name for field in fields(Agreement))
 

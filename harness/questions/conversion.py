@@ -10,7 +10,7 @@ from harness.backends import Target
 from harness.conversions.route import all_routes, route_of
 from harness.question import FORWARD, Question
 from oracles import forward
-from oracles.outcome import Rejected
+from oracles.judge.outcome import Rejected
 
 _STEP = "in step "
 

@@ -9,8 +9,8 @@ from harness.quantisers import Quantiser
 from harness.quantisers.cases import STYLE, concerns, prepare
 from harness.question import Question
 from oracles import forward, quantised_model
-from oracles.outcome import Value
-from oracles.verdict import Observation
+from oracles.judge.outcome import Value
+from oracles.judge.verdict import Observation
 
 
 def judged(target: Target, outcome: Value) -> quantised_model.Judgement:

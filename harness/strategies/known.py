@@ -13,7 +13,7 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 
 from harness import known_file
-from oracles.discrepancy import Discrepancy
+from oracles.judge.discrepancy import Discrepancy
 
 FILE = Path(__file__).parents[2] / "known_deviations.toml"
 

@@ -21,9 +21,9 @@ from harness.strategies.programs import program
 from harness.strategies.strategy import TEMPLATES
 from harness.training.gym import Gym, Judgement
 from harness.training.reduce import reduce_training
-from oracles.compare import Expected
-from oracles.discrepancy import SYMPTOMS
-from oracles.verdict import normalized
+from oracles.judge.compare import Expected
+from oracles.judge.discrepancy import SYMPTOMS
+from oracles.judge.verdict import normalized
 
 
 @dataclass(frozen=True)

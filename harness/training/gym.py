@@ -17,10 +17,10 @@ from harness.strategies.known import KnownDeviation
 from harness.strategies.programs import alone, program
 from harness.strategies.strategy import MISSING, Noise, first_reason
 from oracles import sharding
-from oracles.compare import Expected
-from oracles.discrepancy import Discrepancy
-from oracles.outcome import Crash, Rejected, Timeout, Value
-from oracles.verdict import Status, judge
+from oracles.judge.compare import Expected
+from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.outcome import Crash, Rejected, Timeout, Value
+from oracles.judge.verdict import Status, judge
 
 Arrays = Mapping[str, np.ndarray]
 TURNS = 40

@@ -26,7 +26,7 @@ from harness.findings import Finding, Store
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.question import FORWARD, Question
-from oracles.discrepancy import Discrepancy
+from oracles.judge.discrepancy import Discrepancy
 
 CASES = 300
 SEEDS = (20, 21, 22, 23, 24)

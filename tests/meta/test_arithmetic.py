@@ -21,8 +21,8 @@ from harness.pool import Pool
 from harness.question import FORWARD
 from harness.questions.gradient import GRADIENT
 from oracles import arithmetic, forward
-from oracles.outcome import Outcome, Value
-from oracles.verdict import Verdict, judge
+from oracles.judge.outcome import Outcome, Value
+from oracles.judge.verdict import Verdict, judge
 
 F = np.float32
 

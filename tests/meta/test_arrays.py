@@ -19,8 +19,8 @@ from generators.sweep import sweep
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from oracles import forward
-from oracles.outcome import Value
-from oracles.verdict import judge
+from oracles.judge.outcome import Value
+from oracles.judge.verdict import judge
 
 RNG = np.random.default_rng(4)
 X = RNG.standard_normal((3, 8)).astype("float32")

@@ -18,8 +18,8 @@ from harness.cells import dtypes_of, involved, measure, refusals_of, representat
 from harness.dialects import DIALECTS
 from harness.laboratory import Laboratory
 from harness.profiles import nightly
-from oracles.discrepancy import Discrepancy
-from oracles.outcome import Outcome, Rejected, Unsupported, Value
+from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.outcome import Outcome, Rejected, Unsupported, Value
 
 SIMPLEST = {
     "torch": "torch-eager",

@@ -28,9 +28,9 @@ from harness.dialects import ONNX, RELAX
 from harness.question import FORWARD, exhibit
 from harness.reduce import Budget, reduce
 from oracles import forward, levels
-from oracles.compare import Expected, compare
-from oracles.outcome import Value
-from oracles.verdict import judge
+from oracles.judge.compare import Expected, compare
+from oracles.judge.outcome import Value
+from oracles.judge.verdict import judge
 
 Array = np.ndarray
 C3 = TensorType("complex64", (3,))

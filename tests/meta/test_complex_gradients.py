@@ -22,7 +22,8 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
-from oracles import gradient, jvp, reference
+from oracles import gradient, jvp
+from oracles.judge import reference
 from oracles.local import measured
 from oracles.pairs import parts_of
 

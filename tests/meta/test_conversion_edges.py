@@ -32,7 +32,7 @@ from harness.models.converting import convert_all
 from harness.models.variants import ModelFile
 from harness.pool import Job, Limits, Pool
 from harness.questions.conversion import CONVERSION
-from oracles.outcome import Value
+from oracles.judge.outcome import Value
 
 ONNX = {"onnx": "1.17"}
 

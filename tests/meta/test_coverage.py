@@ -14,8 +14,8 @@ from generators.bounds.bounded import Bounded
 from harness import cli, coverage
 from harness.coverage import Coverage, CoverageError
 from oracles import forward
-from oracles.compare import Expected
-from oracles.verdict import Verdict
+from oracles.judge.compare import Expected
+from oracles.judge.verdict import Verdict
 
 
 def counted() -> Coverage:

@@ -12,7 +12,7 @@ from generators.bounds import bounded
 from generators.graph import TensorType
 from generators.ops import slots, spec
 from harness import known_issues
-from oracles.discrepancy import SYMPTOMS
+from oracles.judge.discrepancy import SYMPTOMS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

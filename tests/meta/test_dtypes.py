@@ -24,10 +24,11 @@ from harness.campaign import float64_twin
 from harness.cells import samples
 from harness.question import FORWARD, exhibit
 from harness.worker import read_message, write_message
-from oracles import forward, levels, reference
-from oracles.compare import Expected
-from oracles.outcome import Value
-from oracles.verdict import judge
+from oracles import forward, levels
+from oracles.judge import reference
+from oracles.judge.compare import Expected
+from oracles.judge.outcome import Value
+from oracles.judge.verdict import judge
 
 
 def unary(op: str, dtype: str, values: np.ndarray) -> Case:

@@ -22,7 +22,7 @@ from harness.environments import EnvironmentsError
 from harness.laboratory import Laboratory
 from harness.pool import Job, Pool, Unavailable
 from harness.question import FORWARD, exhibit
-from oracles.outcome import Value
+from oracles.judge.outcome import Value
 
 Write = Callable[[str], Path]
 PINS = 'packages = ["ml_dtypes==0.6.0", "numpy==2.4.6"]\n'

@@ -27,7 +27,7 @@ from harness.known_file import KnownFileError
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.reproducer import looked_for
-from oracles.discrepancy import Discrepancy
+from oracles.judge.discrepancy import Discrepancy
 
 WRONG_NEG = "torch.neg({0}) * 1.0001"
 

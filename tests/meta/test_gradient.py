@@ -18,7 +18,8 @@ from harness.cli import KNOWN_ISSUES
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.gradient import GRADIENT, differentiable
-from oracles import gradient, reference
+from oracles import gradient
+from oracles.judge import reference
 from oracles.local import measured
 from oracles.pairs import parts_of
 

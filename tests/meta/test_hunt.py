@@ -22,7 +22,7 @@ from harness import hunt, known_issues
 from harness.backends import TARGETS, Level, Target
 from harness.cli import KNOWN_ISSUES
 from harness.pool import Limits
-from oracles.verdict import STATUSES
+from oracles.judge.verdict import STATUSES
 
 _TROUBLE = """
 import hashlib, os, time

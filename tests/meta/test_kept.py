@@ -23,7 +23,7 @@ from harness.models import kept
 from harness.models.kept import KeptPool
 from harness.pool import Job, Limits
 from harness.quantisation import Row, Tally
-from oracles.outcome import Rejected, Timeout, Value
+from oracles.judge.outcome import Rejected, Timeout, Value
 
 WRITES = """
 import ml_dtypes

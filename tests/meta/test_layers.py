@@ -14,7 +14,7 @@ from harness.formats import RUNNERS
 from harness.models.localising import Layers, layers_of
 from harness.models.variants import ModelFile, Variant
 from harness.pool import Job, Pool
-from oracles.outcome import Value
+from oracles.judge.outcome import Value
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,10 @@ from harness.questions.autocast import AUTOCAST
 from harness.questions.hessian import HESSIAN
 from harness.questions.jvp import JVP
 from harness.questions.vmap import VMAP
-from oracles import autocast, forward, gradient, hessian, jvp, reference, vmap
+from oracles import autocast, forward, gradient, hessian, jvp, vmap
+from oracles.judge import reference
+from oracles.judge.outcome import Rejected
 from oracles.local import measured
-from oracles.outcome import Rejected
 from oracles.pairs import parts_of
 
 NAMES = ("jvp", "hessian", "vmap", "autocast")

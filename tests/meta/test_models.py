@@ -41,7 +41,7 @@ from harness.models.variants import ModelFile, Refusal, Variant
 from harness.pool import Pool
 from oracles import noise
 from oracles.agreement import Agreement, Failure
-from oracles.outcome import Rejected, Unsupported, Value
+from oracles.judge.outcome import Rejected, Unsupported, Value
 
 RNG = np.random.default_rng(11)
 IMAGES = Port("x", "float32", (None, 3, 4, 5))

@@ -24,8 +24,8 @@ from harness.models.results import assemble
 from harness.models.variants import ModelFile, Variant
 from harness.pool import Pool
 from oracles import noise
-from oracles.compare import compare_all
-from oracles.verdict import Verdict, judge
+from oracles.judge.compare import compare_all
+from oracles.judge.verdict import Verdict, judge
 
 RNG = np.random.default_rng(3)
 

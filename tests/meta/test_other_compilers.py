@@ -12,7 +12,7 @@ from harness import probe
 from harness.backends import TARGETS, select
 from harness.laboratory import Laboratory
 from harness.pool import Pool
-from oracles.outcome import Rejected
+from oracles.judge.outcome import Rejected
 
 FAULTS = {
     "onnx": 'g.op("Abs", {right})',

@@ -28,7 +28,7 @@ from harness.laboratory import Laboratory
 from harness.pool import Job, Limits, Pool, ProgramError
 from harness.probe import probe
 from harness.reduce import Budget
-from oracles.outcome import Rejected, Value
+from oracles.judge.outcome import Rejected, Value
 
 ROOT = Path(__file__).parents[2]
 TEN = tuple("abcdefghij")

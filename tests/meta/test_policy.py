@@ -15,7 +15,7 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.policy import POLICY
 from oracles import policy
-from oracles.verdict import Verdict
+from oracles.judge.verdict import Verdict
 
 
 def case() -> Case:

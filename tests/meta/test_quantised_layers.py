@@ -15,7 +15,7 @@ from harness.quantisation import drawn
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
 from oracles import quantised_model
-from oracles.outcome import Value
+from oracles.judge.outcome import Value
 from oracles.quantised_layers import check_weight
 from oracles.quantised_model import Judgement, Record
 

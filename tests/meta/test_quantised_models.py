@@ -27,10 +27,10 @@ from harness.quantisers.cases import OPERATORS, STYLE, prepare
 from harness.question import exhibit
 from harness.questions.quantisers import QUANTISERS as QUESTION
 from oracles import onnx_integers, quantised_model
-from oracles.discrepancy import Discrepancy
 from oracles.integers import along, away, dequantised, known, quantised, rescaled, settled
+from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.outcome import Rejected, Value
 from oracles.onnx_quantiser import parameters
-from oracles.outcome import Rejected, Value
 from oracles.quantised_model import Judgement, Record
 
 F = np.float32

@@ -17,8 +17,8 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.quantized import QUANTIZED
 from oracles import forward, quantization
-from oracles.outcome import Value
-from oracles.verdict import Verdict, judge
+from oracles.judge.outcome import Value
+from oracles.judge.verdict import Verdict, judge
 
 F = np.float32
 X = np.linspace(-30, 30, 1013).astype(F)

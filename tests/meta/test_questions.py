@@ -22,7 +22,7 @@ from harness.questions.dynamic import DYNAMIC
 from harness.questions.layouts import LAYOUTS
 from harness.questions.repeat import REPEAT
 from oracles import decompositions, dynamic, forward, layouts, metamorphic
-from oracles.outcome import Rejected
+from oracles.judge.outcome import Rejected
 
 
 def vector(*nodes: Node) -> Case:

@@ -17,7 +17,7 @@ from harness.pool import ProgramError, Unavailable
 from harness.ranks import RankLimits, RankPools, Trained
 from harness.reproducer import WRONG
 from harness.strategies.strategy import TEMPLATES
-from oracles.outcome import Crash, Rejected, Timeout
+from oracles.judge.outcome import Crash, Rejected, Timeout
 
 GOOD = """
 import numpy as np

@@ -12,7 +12,7 @@ from generators.graph import Attr, Graph, Leaf, Node, TensorType
 from generators.graphs import SeededDraw
 from generators.ops import OPS, check
 from generators.ops.composed import compute
-from oracles import reference
+from oracles.judge import reference
 
 
 def _of(operator: str, *arrays: np.ndarray, **attrs: Attr) -> Bounded:

@@ -25,7 +25,7 @@ from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
 from oracles import quantised_model
 from oracles.integers import away
-from oracles.outcome import Value
+from oracles.judge.outcome import Value
 from oracles.quantised_model import Operation, Record
 from oracles.tfmot_quantiser import judge
 

@@ -14,7 +14,7 @@ from harness.pool import Pool
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
 from oracles import quantised_model
-from oracles.outcome import Value
+from oracles.judge.outcome import Value
 from oracles.quantised_model import Judgement, Record
 from oracles.torch_integers import chosen
 from oracles.torch_quantiser import parameters

@@ -39,7 +39,7 @@ from harness.training.table import (
     table_of,
 )
 from oracles import sharding
-from oracles.discrepancy import Discrepancy
+from oracles.judge.discrepancy import Discrepancy
 
 ROOT = Path(__file__).parents[2]
 CELL = Cell("torch-ddp", 2, "float32")

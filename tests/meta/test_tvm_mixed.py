@@ -25,8 +25,8 @@ from harness.pool import Pool
 from harness.profiles import nightly
 from harness.question import FORWARD
 from oracles import arithmetic, forward, tvm_mixed
-from oracles.outcome import Rejected, Value
-from oracles.verdict import Verdict, judge
+from oracles.judge.outcome import Rejected, Value
+from oracles.judge.verdict import Verdict, judge
 
 F = np.float32
 SUMS = {"tvm-mixed": "float32", "tvm-mixed-half": "float16"}

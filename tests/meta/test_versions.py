@@ -15,8 +15,8 @@ from harness import environments
 from harness.backends import TARGETS
 from harness.cli import app
 from harness.versions import Options, Pair, run, state_of
-from oracles.discrepancy import Discrepancy
-from oracles.verdict import Verdict
+from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.verdict import Verdict
 
 SHIM = """
 import sys

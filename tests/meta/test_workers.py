@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from harness.pool import PREFIX, HarnessError, Job, Limits, Pool, ProgramError, Unavailable
-from oracles.outcome import Crash, Outcome, Rejected, Timeout, Value
+from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Value
 
 HEADER = "import ctypes, os, signal, sys, time\nimport numpy as np\nINPUTS = {}\nPARAMETERS = {}\n"
 LIMITS = Limits(seconds=3.0, memory=1 << 30)

@@ -9,7 +9,7 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
-from oracles.discrepancy import Discrepancy
+from oracles.judge.discrepancy import Discrepancy
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from oracles.compare import Expected, compare_all
-from oracles.discrepancy import Discrepancy
-from oracles.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
+from oracles.judge.compare import Expected, compare_all
+from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
 
 Status = Literal[
     "agree", "within_bound_only", "undetermined", "unsupported", "rejected", "crash", "timeout", "mismatch"

@@ -1,0 +1,1 @@
+"""What all oracles stand on: the reference, comparison, outcomes, verdicts."""
