@@ -13,9 +13,9 @@ from generators.ops import OPS
 from generators.ops.spec import OpSpec
 from harness.backends import TARGETS, Target
 from harness.laboratory import Laboratory
-from oracles import forward
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.verdict import Verdict, judge, normalized
+from oracles.questions import forward
 
 _SHAPES = ((), (1, 2), (2,), (2, 3), (2, 4, 3), (1, 2, 3), (2, 4, 3, 3), (2, 3, 4, 4, 2))
 

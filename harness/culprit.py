@@ -12,11 +12,12 @@ from generators.graph import Graph, Leaf, Node
 from generators.graphs import Case
 from harness.backends import Target
 from harness.laboratory import Laboratory
-from oracles import arithmetic, forward
+from oracles import arithmetic
 from oracles.judge import reference
 from oracles.judge.compare import compare
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Value
+from oracles.questions import forward
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from harness.backends import Target
 from harness.coverage import Coverage
 from harness.pool import Job, Pool
 from harness.question import FORWARD, Question
-from oracles import levels
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT
 from oracles.judge.outcome import Outcome, Rejected, Unsupported, Value
 from oracles.judge.verdict import Verdict
+from oracles.questions import levels
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from harness import probe
 from harness.backends import TARGETS, Target
 from harness.backends.target import types_listed
 from harness.backends.text import swapped
-from oracles import arithmetic, forward
+from oracles import arithmetic
 from oracles.arithmetic import Arithmetic
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Outcome, Rejected, Value
 from oracles.judge.verdict import Observation, Verdict, judge
+from oracles.questions import forward
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from generators.graph import COMPONENT, FLOATS, Attr, Graph, Leaf, TensorType
 from generators.graphs import Case, pruned
 from generators.ops import valid
 from generators.retype import retyped
-from oracles import forward
+from oracles.questions import forward
 
 Fails = Callable[[Case], bool]
 

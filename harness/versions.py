@@ -21,10 +21,10 @@ from harness.laboratory import Laboratory
 from harness.pool import MISSING, Limits, Pool
 from harness.question import FORWARD
 from harness.questions import QUESTIONS
-from oracles import levels
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Outcome, Unsupported, Value
 from oracles.judge.verdict import Verdict, normalized
+from oracles.questions import levels
 
 STATES = {
     "agree": "both agree with the reference",

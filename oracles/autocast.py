@@ -16,8 +16,8 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS
 from generators.ops.shape.pad_repeat import pairs
-from oracles import forward
 from oracles.judge.compare import Expected
+from oracles.questions import forward
 
 NAME = "autocast"
 

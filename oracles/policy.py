@@ -13,8 +13,8 @@ from generators.graph import FLOATS, Graph, GraphError, Node, TensorType
 from generators.graphs import Case
 from generators.ops import check
 from generators.retype import retyped_graph
-from oracles import forward
 from oracles.judge.compare import Expected
+from oracles.questions import forward
 
 NAME = "policy"
 

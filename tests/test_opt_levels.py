@@ -6,8 +6,8 @@ from generators.graphs import Case
 from harness.backends import Target
 from harness.laboratory import level_pairs
 from harness.trial import Failure, Trial
-from oracles import levels
 from oracles.judge.outcome import Value
+from oracles.questions import levels
 
 
 def test_opt_levels(compiler: tuple[Target, ...], trial: Trial) -> None:

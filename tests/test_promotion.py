@@ -12,7 +12,7 @@ from harness import probe
 from harness.backends import TARGETS
 from harness.pool import Job, Pool
 from oracles.judge.outcome import Value
-from oracles.promotion import CASES, REFUSED, RULES, judge, operands
+from oracles.questions.promotion import CASES, REFUSED, RULES, judge, operands
 
 _PROGRAM = """
 import numpy as np

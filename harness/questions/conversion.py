@@ -9,8 +9,8 @@ from generators.graphs import WIDE
 from harness.backends import Target
 from harness.conversions.route import all_routes, route_of
 from harness.question import FORWARD, Question
-from oracles import forward
 from oracles.judge.outcome import Rejected
+from oracles.questions import forward
 
 _STEP = "in step "
 

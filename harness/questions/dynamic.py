@@ -10,7 +10,7 @@ from harness.backends.target import types_text
 from harness.dialects import DIALECTS
 from harness.dialects.base import Dialect
 from harness.question import FORWARD, Question
-from oracles import dynamic
+from oracles.questions import dynamic
 
 _LOAD = """
 def load(parameters):

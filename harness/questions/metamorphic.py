@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.question import FORWARD, Question
-from oracles import arithmetic, forward, metamorphic
+from oracles import arithmetic
+from oracles.questions import forward, metamorphic
 
 METAMORPHIC = Question(
     metamorphic.NAME,

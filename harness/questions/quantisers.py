@@ -8,9 +8,10 @@ from harness.quantisers import QUANTISERS as PATHS
 from harness.quantisers import Quantiser
 from harness.quantisers.cases import STYLE, concerns, prepare
 from harness.question import Question
-from oracles import forward, quantised_model
+from oracles import quantised_model
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import Observation
+from oracles.questions import forward
 
 
 def judged(target: Target, outcome: Value) -> quantised_model.Judgement:

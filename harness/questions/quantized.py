@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.question import FORWARD, Question
-from oracles import arithmetic, forward, quantization
+from oracles import arithmetic, quantization
+from oracles.questions import forward
 
 QUANTIZED = Question(
     quantization.NAME,

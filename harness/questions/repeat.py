@@ -5,7 +5,7 @@ from __future__ import annotations
 from generators.graph import Graph
 from harness.backends import Target
 from harness.question import FORWARD, Question
-from oracles import repeat
+from oracles.questions import repeat
 
 _REPEAT = '''
 

@@ -6,7 +6,7 @@ from generators.graph import Graph
 from harness.backends import Target
 from harness.backends.documented import Patterns, refusal_of
 from harness.question import FORWARD, Question
-from oracles import vmap
+from oracles.questions import vmap
 
 _REFUSALS: Patterns = (
     (

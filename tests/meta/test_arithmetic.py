@@ -20,9 +20,10 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.question import FORWARD
 from harness.questions.gradient import GRADIENT
-from oracles import arithmetic, forward
+from oracles import arithmetic
 from oracles.judge.outcome import Outcome, Value
 from oracles.judge.verdict import Verdict, judge
+from oracles.questions import forward
 
 F = np.float32
 

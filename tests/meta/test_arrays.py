@@ -18,9 +18,9 @@ from generators.ops import OPS, check
 from generators.sweep import sweep
 from harness.laboratory import Laboratory
 from harness.pool import Pool
-from oracles import forward
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import judge
+from oracles.questions import forward
 
 RNG = np.random.default_rng(4)
 X = RNG.standard_normal((3, 8)).astype("float32")

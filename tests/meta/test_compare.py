@@ -8,11 +8,11 @@ from small_graphs import chain_case
 
 from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
-from oracles import forward, levels
 from oracles.judge import verdict
 from oracles.judge.compare import Expected, compare, compare_all
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Crash, Rejected, Timeout, Unsupported, Value
+from oracles.questions import forward, levels
 
 F3 = TensorType("float32", (3,))
 

@@ -27,10 +27,10 @@ from harness.campaign import Campaign, float64_twin
 from harness.dialects import ONNX, RELAX
 from harness.question import FORWARD, exhibit
 from harness.reduce import Budget, reduce
-from oracles import forward, levels
 from oracles.judge.compare import Expected, compare
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import judge
+from oracles.questions import forward, levels
 
 Array = np.ndarray
 C3 = TensorType("complex64", (3,))

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from generators.bounds.bounded import Bounded
 from harness import cli, coverage
 from harness.coverage import Coverage, CoverageError
-from oracles import forward
 from oracles.judge.compare import Expected
 from oracles.judge.verdict import Verdict
+from oracles.questions import forward
 
 
 def counted() -> Coverage:

@@ -24,11 +24,11 @@ from harness.campaign import float64_twin
 from harness.cells import samples
 from harness.question import FORWARD, exhibit
 from harness.worker import read_message, write_message
-from oracles import forward, levels
 from oracles.judge import reference
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import judge
+from oracles.questions import forward, levels
 
 
 def unary(op: str, dtype: str, values: np.ndarray) -> Case:

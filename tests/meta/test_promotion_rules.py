@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from generators.graph import EVERY
-from oracles.promotion import CASES, JAX_LATTICE, REFUSED, RULES, SCALARS, Case, judge, least
+from oracles.questions.promotion import CASES, JAX_LATTICE, REFUSED, RULES, SCALARS, Case, judge, least
 
 
 @pytest.mark.parametrize(

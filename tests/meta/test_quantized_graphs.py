@@ -16,9 +16,10 @@ from generators.ops.spec import TypeRuleError
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.quantized import QUANTIZED
-from oracles import forward, quantization
+from oracles import quantization
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import Verdict, judge
+from oracles.questions import forward
 
 F = np.float32
 X = np.linspace(-30, 30, 1013).astype(F)

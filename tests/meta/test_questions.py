@@ -21,8 +21,9 @@ from harness.questions import QUESTIONS
 from harness.questions.dynamic import DYNAMIC
 from harness.questions.layouts import LAYOUTS
 from harness.questions.repeat import REPEAT
-from oracles import decompositions, dynamic, forward, layouts, metamorphic
+from oracles import decompositions
 from oracles.judge.outcome import Rejected
+from oracles.questions import dynamic, forward, layouts, metamorphic
 
 
 def vector(*nodes: Node) -> Case:

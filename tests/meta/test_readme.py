@@ -20,9 +20,9 @@ from harness.backends import TARGETS
 from harness.dialects import DIALECTS
 from harness.laboratory import Laboratory
 from harness.pool import Pool
-from oracles import forward
 from oracles.judge import verdict
 from oracles.judge.outcome import Value
+from oracles.questions import forward
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from generators.graphs import Case, cases
 from generators.ops import OPS, check
 from generators.sweep import sweep
 from harness.reduce import Budget, reduce, size
-from oracles import forward
+from oracles.questions import forward
 
 
 def reduced(case: Case, fails) -> Case:

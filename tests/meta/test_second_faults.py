@@ -18,9 +18,10 @@ from harness.profiles import nightly
 from harness.question import Question
 from harness.questions.gradient import GRADIENT
 from harness.questions.hessian import HESSIAN
-from oracles import curvature, gradient, hessian, jvp, metamorphic
+from oracles import curvature, gradient, hessian, jvp
 from oracles.judge import reference
 from oracles.local import measured
+from oracles.questions import metamorphic
 from oracles.steps_of_second import SECOND
 from oracles.stepwise import TWICE, stepwise
 

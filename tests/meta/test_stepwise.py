@@ -15,7 +15,8 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
-from oracles import forward, gradient, jvp, metamorphic
+from oracles import gradient, jvp
+from oracles.questions import forward, metamorphic
 from oracles.stepwise import RULES, stepwise
 
 

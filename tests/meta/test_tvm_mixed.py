@@ -24,9 +24,10 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.profiles import nightly
 from harness.question import FORWARD
-from oracles import arithmetic, forward, tvm_mixed
+from oracles import arithmetic, tvm_mixed
 from oracles.judge.outcome import Rejected, Value
 from oracles.judge.verdict import Verdict, judge
+from oracles.questions import forward
 
 F = np.float32
 SUMS = {"tvm-mixed": "float32", "tvm-mixed-half": "float16"}

@@ -9,8 +9,8 @@ import numpy as np
 
 from generators.graph import Graph
 from generators.graphs import Case
-from oracles import forward
 from oracles.judge.compare import Expected
+from oracles.questions import forward
 
 NAME = "layouts"
 

@@ -11,8 +11,8 @@ from generators.bounds.bounded import PRECISION, Bounded
 from generators.graph import Graph, Leaf, TensorType
 from generators.graphs import Case
 from generators.inputs import Arrays
-from oracles import forward
 from oracles.judge.compare import Expected
+from oracles.questions import forward
 
 NAME = "vmap"
 

@@ -14,8 +14,8 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import check
 from generators.retype import confined, retyped_graph
-from oracles import forward
 from oracles.judge.compare import Expected
+from oracles.questions import forward
 
 NAME = "dynamic"
 

@@ -8,8 +8,8 @@ import numpy as np
 from generators.bounds.bounded import exact
 from generators.graph import TensorType
 from generators.graphs import Case
-from oracles import forward
 from oracles.judge.compare import Expected
+from oracles.questions import forward
 
 NAME = "repeat"
 

@@ -16,7 +16,8 @@ from generators.graph import Graph
 from generators.graphs import Case, pruned
 from generators.inputs import Arrays
 from generators.ops import valid
-from oracles import decompositions, dynamic, forward
+from oracles import decompositions
+from oracles.questions import dynamic, forward
 
 NAME = "metamorphic"
 

@@ -1,0 +1,1 @@
+"""What is expected of a graph, one file a question."""
