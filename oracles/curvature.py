@@ -12,7 +12,7 @@ from generators.ops.reduce.reductions import axes_in
 from generators.ops.spec import Call
 from oracles import matrix_curvature, matrix_noise
 from oracles.backward import SUMS_OF_ONE
-from oracles.stepwise import TWICE
+from oracles.decompositions.derivatives import TWICE
 
 Array = np.ndarray
 

@@ -18,6 +18,7 @@ from generators.inputs import Arrays
 from generators.ops import call_of
 from generators.ops.spec import Call
 from oracles import backward
+from oracles.decompositions.derivatives import stepwise
 from oracles.differences import steps_of
 from oracles.estimates import Estimate, add, nothing, products
 from oracles.judge import reference
@@ -26,7 +27,6 @@ from oracles.local import Measured, measured
 from oracles.matrix_noise import far_out
 from oracles.pairs import bounded, numbers_of, paired, parts_of, sizes, wild
 from oracles.slopes import Slopes
-from oracles.stepwise import stepwise
 
 NAME = "gradient"
 Array = np.ndarray

@@ -18,6 +18,7 @@ from generators.inputs import Arrays
 from generators.ops import OPS, call_of
 from generators.ops.spec import Call
 from oracles import backward, curvature, gradient, jvp
+from oracles.decompositions.derivatives import TWICE, stepwise
 from oracles.differences import STEP, Function, extrapolated
 from oracles.estimates import Estimate, add, nothing, products
 from oracles.gradient import FORMULA, OWN
@@ -27,7 +28,6 @@ from oracles.local import measured
 from oracles.matrix_noise import OPERATORS as MATRICES
 from oracles.matrix_noise import shift
 from oracles.slopes import ALLOWANCE, SHIFTS, function_of, off, slopes
-from oracles.stepwise import TWICE, stepwise
 
 NAME = "hessian"
 NODES = 4

@@ -16,6 +16,7 @@ from generators.inputs import Arrays
 from generators.ops import OPS, call_of
 from generators.ops.spec import Call
 from oracles import backward
+from oracles.decompositions.derivatives import stepwise
 from oracles.differences import Function, along, steps_of
 from oracles.estimates import Estimate, add, nothing, products
 from oracles.gradient import entries, evaluated, names_of, numbers, reached, seeded, sought, unsure
@@ -23,7 +24,6 @@ from oracles.judge.compare import Expected
 from oracles.local import Measured, measured
 from oracles.pairs import bounded, wild
 from oracles.slopes import Slopes, function_of
-from oracles.stepwise import stepwise
 
 NAME = "jvp"
 Array = np.ndarray

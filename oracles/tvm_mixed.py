@@ -21,7 +21,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, Call
-from oracles.decompositions import Rule, Steps
+from oracles.decompositions.composite import Rule, Steps
 
 LARGEST = 65504.0
 """The greatest number of float16: the pass leaves constants of float32 that have a greater one."""

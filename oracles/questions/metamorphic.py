@@ -16,7 +16,7 @@ from generators.graph import Graph
 from generators.graphs import Case, pruned
 from generators.inputs import Arrays
 from generators.ops import valid
-from oracles import decompositions
+from oracles.decompositions import composite
 from oracles.questions import dynamic, forward
 
 NAME = "metamorphic"
@@ -104,13 +104,13 @@ def _take(chosen: np.ndarray, array: np.ndarray, axis: int) -> np.ndarray:
 
 def split(case: Case) -> Case | None:
     """Matrix products beside products of the halves of the weight."""
-    other = decompositions.rewritten(case, decompositions.SPLITS)
+    other = composite.rewritten(case, composite.SPLITS)
     return _equal(case, other, "split")
 
 
 def decomposed(case: Case) -> Case | None:
     """Composite operators beside simpler ones."""
-    other = decompositions.rewritten(case, decompositions.COMPOSITES)
+    other = composite.rewritten(case, composite.COMPOSITES)
     return _equal(case, other, "parts")
 
 

@@ -21,7 +21,7 @@ from harness.questions import QUESTIONS
 from harness.questions.dynamic import DYNAMIC
 from harness.questions.layouts import LAYOUTS
 from harness.questions.repeat import REPEAT
-from oracles import decompositions
+from oracles.decompositions import composite
 from oracles.judge.outcome import Rejected
 from oracles.questions import dynamic, forward, layouts, metamorphic
 
@@ -113,13 +113,13 @@ def test_only_documented_refusals_are_excused() -> None:
 # ---- relations ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("operator", [*decompositions.COMPOSITES, *decompositions.SPLITS])
+@pytest.mark.parametrize("operator", [*composite.COMPOSITES, *composite.SPLITS])
 def test_a_decomposition_means_the_same(operator: str) -> None:
-    rules = {**decompositions.COMPOSITES, **decompositions.SPLITS}
+    rules = {**composite.COMPOSITES, **composite.SPLITS}
     held = 0
     for case in list(sweep(operator))[::9]:
         finite = all(np.isfinite(a).all() for a in case.arrays.values() if str(a.dtype) in FLOATS)
-        other = decompositions.rewritten(case, rules) if finite else None
+        other = composite.rewritten(case, rules) if finite else None
         if other:
             check(other.graph)
             assert all(map(metamorphic.agree, forward.expect(case).values, forward.expect(other).values)), case.graph

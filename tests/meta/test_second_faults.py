@@ -19,11 +19,11 @@ from harness.question import Question
 from harness.questions.gradient import GRADIENT
 from harness.questions.hessian import HESSIAN
 from oracles import curvature, gradient, hessian, jvp
+from oracles.decompositions.derivatives import TWICE, stepwise
+from oracles.decompositions.second_derivatives import SECOND
 from oracles.judge import reference
 from oracles.local import measured
 from oracles.questions import metamorphic
-from oracles.steps_of_second import SECOND
-from oracles.stepwise import TWICE, stepwise
 
 SEED = 41
 

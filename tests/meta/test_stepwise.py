@@ -16,8 +16,8 @@ from harness.pool import Pool
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
 from oracles import gradient, jvp
+from oracles.decompositions.derivatives import RULES, stepwise
 from oracles.questions import forward, metamorphic
-from oracles.stepwise import RULES, stepwise
 
 
 def one(op: str, *arrays: np.ndarray, same: bool = False, **attrs) -> Case:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from generators.graph import Node
-from oracles.decompositions import Rule, Steps
-from oracles.terms import Term, number, terms, whole
+from oracles.decompositions.composite import Rule, Steps
+from oracles.decompositions.expressions import Term, number, terms, whole
 
 # ---- normalisation ------------------------------------------------------------------------------------
 

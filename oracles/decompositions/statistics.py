@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 
 from generators.graph import Node
-from oracles.decompositions import Rule, Steps
-from oracles.steps_of_losses import distance
-from oracles.terms import Term, number, terms, whole
+from oracles.decompositions.composite import Rule, Steps
+from oracles.decompositions.expressions import Term, number, terms, whole
+from oracles.decompositions.losses import distance
 
 _ROWS_OR_COLUMNS = {"1": (-2, "max"), "-1": (-2, "min"), "inf": (-1, "max"), "-inf": (-1, "min")}
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from generators.graphs import Case
-from oracles.decompositions import Rule, rewritten
-from oracles.steps_of_layers import LAYERS
-from oracles.steps_of_losses import LOSSES
-from oracles.steps_of_second import SECOND
-from oracles.steps_of_statistics import STATISTICS
+from oracles.decompositions.composite import Rule, rewritten
+from oracles.decompositions.layers import LAYERS
+from oracles.decompositions.losses import LOSSES
+from oracles.decompositions.second_derivatives import SECOND
+from oracles.decompositions.statistics import STATISTICS
 
 RULES: Mapping[str, Rule] = {**LOSSES, **STATISTICS, **LAYERS}
 

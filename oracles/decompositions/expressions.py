@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from generators.graph import Attr, Node
-from oracles.decompositions import Steps
+from oracles.decompositions.composite import Steps
 
 
 @dataclass(frozen=True)

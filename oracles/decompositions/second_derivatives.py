@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from generators.graph import Node
-from oracles.decompositions import Rule, Steps
-from oracles.steps_of_layers import standardised
-from oracles.steps_of_losses import reduced, right_class
-from oracles.terms import Term, number, terms, whole
+from oracles.decompositions.composite import Rule, Steps
+from oracles.decompositions.expressions import Term, number, terms, whole
+from oracles.decompositions.layers import standardised
+from oracles.decompositions.losses import reduced, right_class
 
 
 def _square(x: Term, node: Node) -> Term:

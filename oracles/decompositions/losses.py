@@ -6,8 +6,8 @@ import numpy as np
 
 from generators.graph import Node
 from generators.ops.nn.margin_losses import EPSILON
-from oracles.decompositions import Rule, Steps
-from oracles.terms import Term, number, terms, whole
+from oracles.decompositions.composite import Rule, Steps
+from oracles.decompositions.expressions import Term, number, terms, whole
 
 
 def reduced(x: Term, node: Node) -> str:

@@ -1,0 +1,1 @@
+"""Composite operators written with simpler ones."""
