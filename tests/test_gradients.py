@@ -16,7 +16,7 @@ from harness.campaign import operators_for
 from harness.profiles import nightly
 from harness.questions.gradient import GRADIENT
 from harness.trial import Trial
-from oracles.gradient import sought
+from oracles.derivatives.gradient import sought
 
 
 def _skip_without(target: Target) -> None:

@@ -11,7 +11,7 @@ from generators.graph import Graph, Node
 from generators.ops.spec import Unsupported
 from harness.backends.target import Target
 from harness.backends.text import before, swapped
-from oracles.gradient import sought, weight_name, weights
+from oracles.derivatives.gradient import sought, weight_name, weights
 
 _TORCH = """
 def load(parameters):

@@ -9,8 +9,8 @@ from harness.backends import gradients
 from harness.backends.documented import Patterns, refusal_of
 from harness.backends.tangents import NONE_AT_ALL, UNKNOWN
 from harness.backends.target import Target
-from oracles.gradient import sought, weight_name, weights
-from oracles.jvp import tangent_name, tangents
+from oracles.derivatives.gradient import sought, weight_name, weights
+from oracles.derivatives.jvp import tangent_name, tangents
 
 _VALUES = "[values[name] for name in [*INPUTS, *PARAMETERS] if name not in {*WEIGHTS.values(), *LEAVES.values()}]"
 

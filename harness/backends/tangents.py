@@ -7,7 +7,7 @@ from generators.graph import Graph
 from harness.backends.documented import Patterns, refusal_of
 from harness.backends.gradients import REFUSES, underivable
 from harness.backends.target import Target
-from oracles.jvp import moved, tangent_name, tangents
+from oracles.derivatives.jvp import moved, tangent_name, tangents
 
 _VALUES = "[values[name] for name in [*INPUTS, *PARAMETERS] if name not in LEAVES.values()]"
 

@@ -9,7 +9,7 @@ from harness.backends import gradients
 from harness.backends.documented import refusal_of
 from harness.backends.tangents import NONE_AT_ALL
 from harness.question import FORWARD, Question
-from oracles import gradient
+from oracles.derivatives import gradient
 
 
 @cache

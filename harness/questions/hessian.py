@@ -7,7 +7,8 @@ from harness.backends import hessians
 from harness.question import FORWARD, Question
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
-from oracles import curvature, hessian
+from oracles.derivatives import hessian
+from oracles.derivatives.rounding import second_derivatives as curvature
 
 
 def concerns(operator: str) -> bool:

@@ -6,7 +6,7 @@ from generators.graphs import SMOOTH
 from harness.backends import tangents
 from harness.question import FORWARD, Question
 from harness.questions.gradient import GRADIENT, differentiable
-from oracles import jvp
+from oracles.derivatives import jvp
 
 JVP = Question(
     jvp.NAME,

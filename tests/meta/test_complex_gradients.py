@@ -22,10 +22,10 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
-from oracles import gradient, jvp
+from oracles.derivatives import gradient, jvp
+from oracles.derivatives.complex_pairs import parts_of
+from oracles.derivatives.local import measured
 from oracles.judge import reference
-from oracles.local import measured
-from oracles.pairs import parts_of
 
 Array = np.ndarray
 Z = np.array([0.5 - 1.25j, -2.25 + 0.75j, 3.0 + 2.0j, -1.5 - 0.5j], np.complex64)

@@ -18,10 +18,10 @@ from harness.cli import KNOWN_ISSUES
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.gradient import GRADIENT, differentiable
-from oracles import gradient
+from oracles.derivatives import gradient
+from oracles.derivatives.complex_pairs import parts_of
+from oracles.derivatives.local import measured
 from oracles.judge import reference
-from oracles.local import measured
-from oracles.pairs import parts_of
 
 F = "float32"
 

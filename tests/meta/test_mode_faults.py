@@ -22,11 +22,12 @@ from harness.questions.autocast import AUTOCAST
 from harness.questions.hessian import HESSIAN
 from harness.questions.jvp import JVP
 from harness.questions.vmap import VMAP
-from oracles import autocast, gradient, hessian, jvp
+from oracles import autocast
+from oracles.derivatives import gradient, hessian, jvp
+from oracles.derivatives.complex_pairs import parts_of
+from oracles.derivatives.local import measured
 from oracles.judge import reference
 from oracles.judge.outcome import Rejected
-from oracles.local import measured
-from oracles.pairs import parts_of
 from oracles.questions import forward, vmap
 
 NAMES = ("jvp", "hessian", "vmap", "autocast")

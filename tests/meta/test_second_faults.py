@@ -18,11 +18,12 @@ from harness.profiles import nightly
 from harness.question import Question
 from harness.questions.gradient import GRADIENT
 from harness.questions.hessian import HESSIAN
-from oracles import curvature, gradient, hessian, jvp
 from oracles.decompositions.derivatives import TWICE, stepwise
 from oracles.decompositions.second_derivatives import SECOND
+from oracles.derivatives import gradient, hessian, jvp
+from oracles.derivatives.local import measured
+from oracles.derivatives.rounding import second_derivatives as curvature
 from oracles.judge import reference
-from oracles.local import measured
 from oracles.questions import metamorphic
 
 SEED = 41

@@ -15,8 +15,8 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
-from oracles import gradient, jvp
 from oracles.decompositions.derivatives import RULES, stepwise
+from oracles.derivatives import gradient, jvp
 from oracles.questions import forward, metamorphic
 
 

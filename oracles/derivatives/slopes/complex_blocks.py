@@ -12,8 +12,8 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.graph import COMPONENT
-from oracles.differences import Function
-from oracles.slopes import Slopes, slopes
+from oracles.derivatives.slopes.differences import Function
+from oracles.derivatives.slopes.slopes import Slopes, slopes
 
 Array = np.ndarray
 

@@ -15,15 +15,15 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, call_of
 from generators.ops.spec import Call
-from oracles import backward
 from oracles.decompositions.derivatives import stepwise
-from oracles.differences import Function, along, steps_of
-from oracles.estimates import Estimate, add, nothing, products
-from oracles.gradient import entries, evaluated, names_of, numbers, reached, seeded, sought, unsure
+from oracles.derivatives.complex_pairs import bounded, wild
+from oracles.derivatives.estimates import Estimate, add, nothing, products
+from oracles.derivatives.gradient import entries, evaluated, names_of, numbers, reached, seeded, sought, unsure
+from oracles.derivatives.local import Measured, measured
+from oracles.derivatives.rounding import first_derivatives
+from oracles.derivatives.slopes.differences import Function, along, steps_of
+from oracles.derivatives.slopes.slopes import Slopes, function_of
 from oracles.judge.compare import Expected
-from oracles.local import Measured, measured
-from oracles.pairs import bounded, wild
-from oracles.slopes import Slopes, function_of
 
 NAME = "jvp"
 Array = np.ndarray
@@ -127,9 +127,9 @@ def _share(
     doubt, lost = entries(local, operands, position, result, op, call)
     found = products(local.value, doubt, lost, given, local.rows, result.value.size, unit, p.tiny)
     bound = found.bound
-    bound += backward.tangent_noise(op, operands, position, result, call, np.abs(tangent.value)) * unit
+    bound += first_derivatives.tangent_noise(op, operands, position, result, call, np.abs(tangent.value)) * unit
     bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
-    ends = backward.at_a_break(op, operands[position], call)
+    ends = first_derivatives.at_a_break(op, operands[position], call)
     if ends.size == bound.size:  # elementwise, as all operators that have such ends
         bound = np.where(ends, np.inf, bound)
     bound += np.sum(np.where(local.floor > 0, local.floor * (np.abs(tangent.value) + tangent.error), 0.0))

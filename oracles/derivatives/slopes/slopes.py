@@ -13,9 +13,9 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded
 from generators.ops.spec import Call, OpSpec
-from oracles.differences import SUBNORMAL, Function, along, extrapolated, steps_of
-from oracles.pairs import exact, numbers_of, paired
-from oracles.sources import FAR, confirmed, fed, pattern, seen_elsewhere
+from oracles.derivatives.complex_pairs import exact, numbers_of, paired
+from oracles.derivatives.slopes.differences import SUBNORMAL, Function, along, extrapolated, steps_of
+from oracles.derivatives.slopes.sources import FAR, confirmed, fed, pattern, seen_elsewhere
 
 Array = np.ndarray
 COLUMNS = 2048
@@ -67,7 +67,7 @@ class Slopes:
 
 
 def function_of(spec: OpSpec, operands: Sequence[Bounded], call: Call) -> Function:
-    """The node as a function of the values of its operands; complex ones as pairs (`oracles/pairs.py`)."""
+    """The node as a function of the values of its operands; complex ones as pairs (`oracles/derivatives/complex_pairs.py`)."""
     fixed = [exact(o, o.value) for o in operands]
 
     def f(values: Sequence[Array]) -> Array:

@@ -10,9 +10,9 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from generators.ops.reduce.reductions import axes_in
 from generators.ops.spec import Call
-from oracles import matrix_curvature, matrix_noise
-from oracles.backward import SUMS_OF_ONE
 from oracles.decompositions.derivatives import TWICE
+from oracles.derivatives.rounding import matrices_first, matrices_second
+from oracles.derivatives.rounding.first_derivatives import SUMS_OF_ONE
 
 Array = np.ndarray
 
@@ -61,7 +61,7 @@ one."""
 _WHOLE = frozenset(
     (
         *(*_ONE, *_GATED, *_DIVIDING, *_OVER_AN_AXIS, *_STANDARDISED, *_FUNCTIONS, *_PRODUCTS, *FACTORS, *LINEAR),
-        *("logsumexp", *matrix_noise.OPERATORS),
+        *("logsumexp", *matrices_first.OPERATORS),
     )
 )
 """Smooth functions and products, matrices, and what is linear that stands between them."""
@@ -100,8 +100,8 @@ def noise(
             found = _over_an_axis(op, operands[0].value, call, g, tangents[0])
         elif op in _STANDARDISED and position < 2:
             found = _through_deviation(op, operands, position, call, g, tangents)
-        elif op in matrix_noise.OPERATORS:
-            found = matrix_curvature.noise(op, operands, position, result, call, g, tangents)
+        elif op in matrices_first.OPERATORS:
+            found = matrices_second.noise(op, operands, position, result, call, g, tangents)
         elif op == "copysign" and position == 0:  # y / x, as a constant of which PyTorch does not know
             found = reduced(g * tangents[0] / np.abs(x), x.shape)
         elif op == "grid_sample":

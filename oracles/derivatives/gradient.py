@@ -17,16 +17,16 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import call_of
 from generators.ops.spec import Call
-from oracles import backward
 from oracles.decompositions.derivatives import stepwise
-from oracles.differences import steps_of
-from oracles.estimates import Estimate, add, nothing, products
+from oracles.derivatives.complex_pairs import bounded, numbers_of, paired, parts_of, sizes, wild
+from oracles.derivatives.estimates import Estimate, add, nothing, products
+from oracles.derivatives.local import Measured, measured
+from oracles.derivatives.rounding import first_derivatives
+from oracles.derivatives.rounding.matrices_first import far_out
+from oracles.derivatives.slopes.differences import steps_of
+from oracles.derivatives.slopes.slopes import Slopes
 from oracles.judge import reference
 from oracles.judge.compare import Expected
-from oracles.local import Measured, measured
-from oracles.matrix_noise import far_out
-from oracles.pairs import bounded, numbers_of, paired, parts_of, sizes, wild
-from oracles.slopes import Slopes
 
 NAME = "gradient"
 Array = np.ndarray
@@ -72,7 +72,7 @@ def given(case: Case) -> Arrays:
 
 def sought(graph: Graph) -> tuple[Leaf, ...]:
     """The floating leaves that reach a floating output through floating values only."""
-    live = live_values(graph, backward.BUFFERS)
+    live = live_values(graph, first_derivatives.BUFFERS)
     return tuple(leaf for leaf in graph.leaves if leaf.name in live and leaf.type.dtype in CONTINUOUS)
 
 
@@ -179,13 +179,16 @@ def entries(
     unit = max(p.unit, PRECISION[x.dtype].unit) + U64
     rows, columns, slope = local.rows, local.columns, local.size
     formula = FORMULA if local.block == 1 else FORMULA_OF_COMPLEX
-    own = backward.formula_error(op, operands, result, call, OWN * unit)
+    own = first_derivatives.formula_error(op, operands, result, call, OWN * unit)
     doubt = local.error + local.moved + (own[rows] + formula * unit) * slope
-    doubt += backward.slope_noise(op, operands, result, call)[rows] * unit + np.where(slope > 0, p.tiny, 0.0)
+    doubt += first_derivatives.slope_noise(op, operands, result, call)[rows] * unit + np.where(slope > 0, p.tiny, 0.0)
     if rows.size:
-        doubt += backward.own_error(op, operands, call).ravel()[rows] * _reference_rounding(x)[columns]
+        doubt += first_derivatives.own_error(op, operands, call).ravel()[rows] * _reference_rounding(x)[columns]
     lost = np.isinf(local.error) | ~np.isfinite(doubt)
-    lost |= backward.at_a_break(op, x, call)[columns] | backward.singular(op, operands, position, result)[rows]
+    lost |= (
+        first_derivatives.at_a_break(op, x, call)[columns]
+        | first_derivatives.singular(op, operands, position, result)[rows]
+    )
     lost |= beside_infinity(operands, position, result)[rows]
     return doubt, local.together(lost | _out_of_range(local, x, result, p.largest))
 
@@ -217,7 +220,7 @@ def pulled(
     doubt, lost = entries(local, operands, position, result, op, call)
     found = products(local.value, doubt, lost, given, columns, x.value.size, unit, p.tiny)
     bound = found.bound
-    bound += backward.adjoint_noise(op, operands, position, result, call, np.abs(above.value)) * unit
+    bound += first_derivatives.adjoint_noise(op, operands, position, result, call, np.abs(above.value)) * unit
     bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
     bound += local.floor * np.sum(np.abs(above.value))
     if np.isinf(above.error).any():
@@ -229,7 +232,7 @@ def pulled(
             bound[:] = np.inf
     if local.open.any() or beside_infinity(operands, position, result).all():
         bound[:] = np.inf
-    bound = np.where(~wild(x).ravel() & ~backward.at_a_break(op, x, call), bound, np.inf)
+    bound = np.where(~wild(x).ravel() & ~first_derivatives.at_a_break(op, x, call), bound, np.inf)
     return Estimate(found.value, bound)
 
 

@@ -17,17 +17,19 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, call_of
 from generators.ops.spec import Call
-from oracles import backward, curvature, gradient, jvp
 from oracles.decompositions.derivatives import TWICE, stepwise
-from oracles.differences import STEP, Function, extrapolated
-from oracles.estimates import Estimate, add, nothing, products
-from oracles.gradient import FORMULA, OWN
+from oracles.derivatives import gradient, jvp
+from oracles.derivatives.estimates import Estimate, add, nothing, products
+from oracles.derivatives.gradient import FORMULA, OWN
+from oracles.derivatives.local import measured
+from oracles.derivatives.rounding import first_derivatives
+from oracles.derivatives.rounding import second_derivatives as curvature
+from oracles.derivatives.rounding.matrices_first import OPERATORS as MATRICES
+from oracles.derivatives.rounding.matrices_first import shift
+from oracles.derivatives.slopes.differences import STEP, Function, extrapolated
+from oracles.derivatives.slopes.slopes import ALLOWANCE, SHIFTS, function_of, off, slopes
 from oracles.judge import reference
 from oracles.judge.compare import Expected
-from oracles.local import measured
-from oracles.matrix_noise import OPERATORS as MATRICES
-from oracles.matrix_noise import shift
-from oracles.slopes import ALLOWANCE, SHIFTS, function_of, off, slopes
 
 NAME = "hessian"
 NODES = 4
@@ -169,14 +171,14 @@ def _bent(
             unknown |= ~known.reshape(operand.value.shape)
         elif not known.all():
             return Estimate(np.zeros(x.value.size), lost)
-    own_error = backward.own_error(op, operands, call)
+    own_error = first_derivatives.own_error(op, operands, call)
     further, reach = shift(op, operands, call), LONGER if op in MATRICES else (1.0,)
     local = bends(f, operands, position, result, along, loose, own_error, further, reach)
     if local is None:
         return Estimate(np.zeros(x.value.size), lost)
     unit = max(p.unit, PRECISION[x.dtype].unit) + U64
     rows, columns, slope = local.rows, local.columns, np.abs(local.value)
-    own = backward.formula_error(op, operands, result, call, OWN * unit)
+    own = first_derivatives.formula_error(op, operands, result, call, OWN * unit)
     doubt = local.error + local.moved + (own[rows] + FORMULA * unit) * slope + np.where(slope > 0, p.tiny, 0.0)
     doubt = np.where(_out_of_range(local, x, result, p.largest), np.inf, doubt)
     # each term is a sum over the tangents of as many elements, at most

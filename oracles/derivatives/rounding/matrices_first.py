@@ -26,7 +26,7 @@ OPERATORS = (*_SYSTEMS, *_SPECTRA)
 
 
 FAR = 256.0
-"""Steps follow the greatest element (oracles/differences.py): of larger ones they lead to where nothing moves."""
+"""Steps follow the greatest element (oracles/derivatives/slopes/differences.py): of larger ones they lead to where nothing moves."""
 
 
 def far_out(op: str, operands: Sequence[Bounded]) -> bool:

@@ -8,9 +8,9 @@ from functools import cache
 from generators.bounds.bounded import Bounded
 from generators.graph import Graph
 from generators.ops import OPS, call_of
-from oracles.blocks import slopes_of_parts
-from oracles.matrix_noise import shift
-from oracles.slopes import Slopes, function_of, slopes
+from oracles.derivatives.rounding.matrices_first import shift
+from oracles.derivatives.slopes.complex_blocks import slopes_of_parts
+from oracles.derivatives.slopes.slopes import Slopes, function_of, slopes
 
 Measured = Callable[[int, int], Slopes]
 """Number of a node, position of an operand -> its slopes."""

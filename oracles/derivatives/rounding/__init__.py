@@ -1,0 +1,1 @@
+"""What correct formulas of derivatives lose by rounding."""

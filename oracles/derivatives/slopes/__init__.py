@@ -1,0 +1,1 @@
+"""Derivatives of one node, measured on its reference."""
