@@ -16,8 +16,8 @@ from harness import probe
 from harness.backends import TARGETS, Target
 from harness.backends.target import types_listed
 from harness.backends.text import swapped
-from oracles import arithmetic
-from oracles.arithmetic import Arithmetic
+from oracles.arithmetic import modes
+from oracles.arithmetic.modes import Arithmetic
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Outcome, Rejected, Value
 from oracles.judge.verdict import Observation, Verdict, judge
@@ -133,4 +133,4 @@ def _imported(program: str) -> list[str]:
     return [name for name in named if name not in sys.stdlib_module_names and name != "numpy"]
 
 
-FORWARD = Question(forward.NAME, forward.expect, traces=True, ruled=arithmetic.expect)
+FORWARD = Question(forward.NAME, forward.expect, traces=True, ruled=modes.expect)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 from generators.bounds.bounded import PRECISION
-from oracles import tvm_mixed
-from oracles.arithmetic import Approximation, Arithmetic
+from oracles.arithmetic import tvm_mixed_precision
+from oracles.arithmetic.modes import Approximation, Arithmetic
 
 TVM_FAST = Arithmetic(
     "FastMathTransform",
@@ -32,7 +32,7 @@ TVM_FAST_REFUSES = {
 }
 
 TVM_MIXED = {
-    sums: Arithmetic(f"ToMixedPrecision({sums!r})", casts=partial(tvm_mixed.casts, sums=sums))
+    sums: Arithmetic(f"ToMixedPrecision({sums!r})", casts=partial(tvm_mixed_precision.casts, sums=sums))
     for sums in ("float32", "float16")
 }
 """By the pass' out_dtype, "the output data type of gemm/conv, which is the data type of the accumulator": every value

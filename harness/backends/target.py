@@ -11,7 +11,7 @@ from generators.ops.spec import Unsupported
 from harness.backends import refusals
 from harness.backends.passes import Switches
 from harness.dialects.base import Dialect
-from oracles.arithmetic import Arithmetic
+from oracles.arithmetic.modes import Arithmetic
 from oracles.judge.outcome import Rejected
 
 

@@ -8,7 +8,7 @@ from generators.inputs import FLOAT_CHOICES, MIXED_CHOICES
 from generators.ops.spec import Call
 from harness.backends import Target
 from harness.question import FORWARD, Question
-from oracles import autocast
+from oracles.arithmetic import autocast
 
 _MODEL = """
 once = model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.question import FORWARD, Question
-from oracles import arithmetic
+from oracles.arithmetic import modes
 from oracles.questions import forward, metamorphic
 
 METAMORPHIC = Question(
@@ -12,5 +12,5 @@ METAMORPHIC = Question(
     prepare=metamorphic.prepare,
     inherits=(FORWARD.name,),
     traces=True,
-    ruled=arithmetic.expect,
+    ruled=modes.expect,
 )

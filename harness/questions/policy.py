@@ -6,7 +6,7 @@ from generators.graph import Graph
 from harness.backends import Target
 from harness.question import FORWARD, Question
 from harness.questions.autocast import AUTOCAST
-from oracles import policy
+from oracles.arithmetic import policy
 
 _LAYER = """
 import keras

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.question import FORWARD, Question
-from oracles import arithmetic, quantization
+from oracles import quantization
+from oracles.arithmetic import modes
 from oracles.questions import forward
 
 QUANTIZED = Question(
@@ -14,5 +15,5 @@ QUANTIZED = Question(
     traces=True,
     style=quantization.STYLE,
     concerns=quantization.concerns,
-    ruled=arithmetic.expect,
+    ruled=modes.expect,
 )

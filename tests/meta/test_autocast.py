@@ -11,7 +11,7 @@ from harness.campaign import Campaign
 from harness.cells import samples
 from harness.profiles import nightly
 from harness.questions.autocast import AUTOCAST
-from oracles import autocast
+from oracles.arithmetic import autocast
 
 LISTS = (autocast.LOWER, autocast.FLOAT32, autocast.WIDEST, autocast.COMPOSED, autocast.PROMOTES)
 

@@ -22,7 +22,7 @@ from harness.questions.autocast import AUTOCAST
 from harness.questions.hessian import HESSIAN
 from harness.questions.jvp import JVP
 from harness.questions.vmap import VMAP
-from oracles import autocast
+from oracles.arithmetic import autocast
 from oracles.derivatives import gradient, hessian, jvp
 from oracles.derivatives.complex_pairs import parts_of
 from oracles.derivatives.local import measured

@@ -14,7 +14,7 @@ from harness.backends import TARGETS, Target
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.policy import POLICY
-from oracles import policy
+from oracles.arithmetic import policy
 from oracles.judge.verdict import Verdict
 
 

@@ -24,7 +24,7 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.profiles import nightly
 from harness.question import FORWARD
-from oracles import arithmetic, tvm_mixed
+from oracles.arithmetic import modes, tvm_mixed_precision
 from oracles.judge.outcome import Rejected, Value
 from oracles.judge.verdict import Verdict, judge
 from oracles.questions import forward
@@ -53,7 +53,7 @@ def wide() -> Case:
 
 
 def under(case: Case, output: np.ndarray, sums: str = "float32") -> Verdict:
-    return judge(arithmetic.expect(case, TVM_MIXED[sums]), Value((np.asarray(output, F),)))
+    return judge(modes.expect(case, TVM_MIXED[sums]), Value((np.asarray(output, F),)))
 
 
 # ---- what the pass does ------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def test_values_have_the_dtypes_that_are_told(pool: Pool) -> None:
     cases += [seeded_case(5, index, 6, DRAWN) for index in range(300 if nightly() else 40)]
     counted: dict[tuple[bool, bool], int] = {}
     for case, seen in _made(pool, cases):
-        after = tvm_mixed.casts(case.graph, case.arrays)
+        after = tvm_mixed_precision.casts(case.graph, case.arrays)
         assert isinstance(after, Case)
         for node, low in zip(case.graph.nodes, seen, strict=True):
             if node.op in ("cast", "identity", "positive"):
@@ -103,7 +103,7 @@ def test_values_have_the_dtypes_that_are_told(pool: Pool) -> None:
             counted[told, low] = counted.get((told, low), 0) + 1
             assert told or not low, f"{node} in {case.graph}"
             if told and not low:
-                assert not tvm_mixed.certain(case.graph, node.name), f"{node} in {case.graph}"
+                assert not tvm_mixed_precision.certain(case.graph, node.name), f"{node} in {case.graph}"
     assert counted[True, True] > 80
     assert counted[False, False] > 60
 
@@ -126,14 +126,14 @@ def load(parameters):
 
 def test_lists_are_what_the_operators_carry(pool: Pool) -> None:
     """MixedPrecisionPolicyKind: kAlways is 0, kFollow 1, kNever 2; what carries none is treated as never."""
-    spelled = tvm_mixed.spelled()
-    names = sorted(spelled | tvm_mixed.ALWAYS | tvm_mixed.FOLLOW)
+    spelled = tvm_mixed_precision.spelled()
+    names = sorted(spelled | tvm_mixed_precision.ALWAYS | tvm_mixed_precision.FOLLOW)
     reading = replace(MIXED, load=_READ.replace("NAMES", repr(names)))
     (outcome,) = Laboratory(pool).outcomes([(reading, chain_case())])
     assert isinstance(outcome, Value)
     policies = dict(zip(names, outcome.outputs[0].tolist(), strict=True))
-    assert {name for name, kind in policies.items() if kind == 0} == tvm_mixed.ALWAYS
-    assert {name for name, kind in policies.items() if kind == 1} == tvm_mixed.FOLLOW
+    assert {name for name, kind in policies.items() if kind == 0} == tvm_mixed_precision.ALWAYS
+    assert {name for name, kind in policies.items() if kind == 1} == tvm_mixed_precision.FOLLOW
     assert spelled > {"add", "nn.softmax", "sum"}
 
 
@@ -182,7 +182,7 @@ def test_a_constant_that_float16_cannot_hold_stays() -> None:
     """Else, one that it holds is rounded before anything else is done with it, NaN among them."""
     for w, dtype in (([2049.0, np.nan], "float16"), ([2049.0, 65536.0], "float32"), ([2049.0, np.inf], "float32")):
         case = graph_of(("neg", ("w0",)), w0=np.array(w, F))
-        (value,) = arithmetic.expect(case, TVM_MIXED["float32"]).values
+        (value,) = modes.expect(case, TVM_MIXED["float32"]).values
         assert value.dtype == "float32"
         assert (value.error[0] >= 1) == (dtype == "float16")
         assert under(case, -np.array(w, F)).status == "agree"
@@ -204,8 +204,8 @@ def test_an_operator_without_a_policy_computes_in_float32() -> None:
     row = TensorType("float32", (2,))
     mean = Node("v1", "mean", ("v0",), (("axes", (1,)), ("keepdims", False)), row)
     case = Case(check(replace(case.graph, nodes=(*case.graph.nodes, mean), outputs=("v1",))), case.arrays)
-    allowed = arithmetic.expect(case, TVM_MIXED["float32"]).values[0].error
-    after = tvm_mixed.casts(case.graph, case.arrays)
+    allowed = modes.expect(case, TVM_MIXED["float32"]).values[0].error
+    after = tvm_mixed_precision.casts(case.graph, case.arrays)
     assert isinstance(after, Case)
     assert after.graph.types["v0"].dtype == "float16"
     assert after.graph.types["v1"].dtype == "float32"

@@ -13,7 +13,7 @@ from generators.graph import COMPONENT, Graph
 from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS
-from oracles import chains
+from oracles.arithmetic import reassociation
 from oracles.judge import reference
 from oracles.judge.compare import Expected
 
@@ -84,11 +84,11 @@ def evaluate(graph: Graph, arrays: Arrays, rules: Arithmetic) -> dict[str, Bound
     """Bounded values of all leaves and nodes by name, as `reference.evaluate` gives them."""
     values = {item.name: kept(leaf(arrays[item.name]), rules) for item in graph.leaves}
     taken = dict(values)
-    terms: dict[str, chains.Chain] = {}
+    terms: dict[str, reassociation.Chain] = {}
     for index, node in enumerate(graph.nodes):
         result = apply(graph, index, taken, rules)
         if rules.reassociates:
-            result = chains.widened(graph, index, taken, terms, result)
+            result = reassociation.widened(graph, index, taken, terms, result)
         values[node.name] = result
         taken[node.name] = reference.as_taken(graph, index, result, taken)
     return values
