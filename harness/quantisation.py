@@ -14,11 +14,11 @@ from harness.culprit import without
 from harness.findings import Finding
 from harness.quantisers import Quantiser
 from harness.questions.quantisers import QUANTISERS, judged
-from oracles import quantised_model
 from oracles.judge import verdict
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Unsupported, Value
-from oracles.quantised_model import Judgement
+from oracles.quantised import model as quantised_model
+from oracles.quantised.model import Judgement
 
 NOTHING = Expected((), (), ())
 """What is expected of a run that returned nothing."""

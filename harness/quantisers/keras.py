@@ -6,7 +6,7 @@ from generators.ops.spec import Unsupported
 from harness.backends.target import Level
 from harness.dialects.keras import KERAS_LAYERS
 from harness.quantisers.quantiser import Quantiser
-from oracles import keras_quantiser
+from oracles.quantised import keras as keras_quantiser
 
 _LOAD = """
 def load(parameters):

@@ -7,7 +7,7 @@ from harness.backends.onnxruntime import REFUSES
 from harness.backends.target import Level
 from harness.dialects import ONNX
 from harness.quantisers.quantiser import Quantiser
-from oracles import onnx_quantiser
+from oracles.quantised.onnx import quantiser as onnx_quantiser
 
 MODULES = ("onnx", "onnxruntime", "onnxruntime.quantization")
 PACKAGES = {"onnxruntime|onnxruntime-gpu": "1.20", "onnx": "1.17"}

@@ -8,7 +8,7 @@ from zlib import crc32
 
 from generators.graph import Graph, Node
 from harness.backends.target import Target, types_listed
-from oracles.quantised_model import Judgement, Record
+from oracles.quantised.model import Judgement, Record
 
 
 def _nobody(record: Record) -> Judgement:

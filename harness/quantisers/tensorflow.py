@@ -6,7 +6,7 @@ from generators.ops.spec import Unsupported
 from harness.backends.target import Level
 from harness.dialects import TENSORFLOW
 from harness.quantisers.quantiser import Quantiser
-from oracles import tflite_quantiser
+from oracles.quantised.tflite import quantiser as tflite_quantiser
 
 _LOAD = """
 def load(parameters):

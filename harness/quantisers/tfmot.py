@@ -8,7 +8,7 @@ from generators.ops.spec import Unsupported
 from harness.backends.target import Level
 from harness.dialects.legacy_keras import LEGACY_KERAS
 from harness.quantisers.quantiser import Quantiser
-from oracles import tfmot_quantiser
+from oracles.quantised.tflite import tfmot as tfmot_quantiser
 
 _LOAD = """
 def load(parameters):

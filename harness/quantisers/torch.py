@@ -9,7 +9,7 @@ from generators.ops.spec import Unsupported
 from harness.backends.target import Level
 from harness.dialects import TORCH
 from harness.quantisers.quantiser import Quantiser
-from oracles import torch_quantiser
+from oracles.quantised.torch import quantiser as torch_quantiser
 
 _MODULES = ("torch", "torch.ao.quantization.quantize_fx")
 PACKAGES = {"torch": "2.9"}

@@ -8,7 +8,8 @@ from harness.backends.target import Level
 from harness.dialects import TORCH
 from harness.quantisers import torch
 from harness.quantisers.quantiser import Quantiser
-from oracles import pt2e_quantiser, torchao_quantiser
+from oracles.quantised.torch import pt2e
+from oracles.quantised.torch import torchao as torchao_quantiser
 
 _PACKAGES = {**torch.PACKAGES, "torchao": "0.17"}
 
@@ -80,7 +81,7 @@ def _quantiser(name: str, engine: str, quantizer: str) -> Quantiser:
     load = _PT2E.replace("%module", torch.MODULE).replace("%quantizer", quantizer).replace("%engine", engine)
     return Quantiser(
         name, "torch", ("torch",), TORCH, load, _PACKAGES, Level(name, 0), stride=3,
-        gradient=Unsupported("a quantised model"), judge=pt2e_quantiser.judge, declines=torch.DECLINES, allows=_ALLOWS,
+        gradient=Unsupported("a quantised model"), judge=pt2e.judge, declines=torch.DECLINES, allows=_ALLOWS,
     )  # fmt: skip
 
 

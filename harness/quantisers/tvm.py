@@ -9,7 +9,7 @@ from harness.backends.tvm import BEFORE
 from harness.dialects import ONNX
 from harness.quantisers import onnxruntime
 from harness.quantisers.quantiser import Quantiser
-from oracles import tvm_quantiser
+from oracles.quantised import tvm as tvm_quantiser
 
 _SHOW = f"""from tvm import relax
 

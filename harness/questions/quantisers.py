@@ -8,9 +8,9 @@ from harness.quantisers import QUANTISERS as PATHS
 from harness.quantisers import Quantiser
 from harness.quantisers.cases import STYLE, concerns, prepare
 from harness.question import Question
-from oracles import quantised_model
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import Observation
+from oracles.quantised import model as quantised_model
 from oracles.questions import forward
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.question import FORWARD, Question
-from oracles import quantization
 from oracles.arithmetic import modes
+from oracles.quantised import fake_quantize as quantization
 from oracles.questions import forward
 
 QUANTIZED = Question(

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from generators.bounds.bounded import leaf
-from oracles import onnx_integers, tflite_integers, torch_integers
-from oracles.integers import Levels, Quantisation
-from oracles.quantised_model import Judgement, Operation, judge_tensor, observed
+from oracles.quantised.integers import Levels, Quantisation
+from oracles.quantised.model import Judgement, Operation, judge_tensor, observed
+from oracles.quantised.onnx import integers as onnx_integers
+from oracles.quantised.tflite import integers as tflite_integers
+from oracles.quantised.torch import integers as torch_integers
 
 Array = np.ndarray
 WRONG = 1 + 1e-5

@@ -14,10 +14,10 @@ from harness.pool import Pool
 from harness.quantisation import drawn
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
-from oracles import quantised_model
 from oracles.judge.outcome import Value
-from oracles.quantised_layers import check_weight
-from oracles.quantised_model import Judgement, Record
+from oracles.quantised import model as quantised_model
+from oracles.quantised.dense import check_weight
+from oracles.quantised.model import Judgement, Record
 
 LAYERS = ("torchao-int8-weight", "torchao-int4-weight", "torchao-int8-dynamic", "torchao-int8-dynamic-int4",
           "keras-int8", "keras-int4", "keras-int4-channels", "keras-float8")  # fmt: skip

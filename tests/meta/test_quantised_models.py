@@ -26,12 +26,13 @@ from harness.quantisers import QUANTISERS
 from harness.quantisers.cases import OPERATORS, STYLE, prepare
 from harness.question import exhibit
 from harness.questions.quantisers import QUANTISERS as QUESTION
-from oracles import onnx_integers, quantised_model
-from oracles.integers import along, away, dequantised, known, quantised, rescaled, settled
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Rejected, Value
-from oracles.onnx_quantiser import parameters
-from oracles.quantised_model import Judgement, Record
+from oracles.quantised import model as quantised_model
+from oracles.quantised.integers import along, away, dequantised, known, quantised, rescaled, settled
+from oracles.quantised.model import Judgement, Record
+from oracles.quantised.onnx import integers as onnx_integers
+from oracles.quantised.onnx.quantiser import parameters
 
 F = np.float32
 Change = Callable[[Record], None]

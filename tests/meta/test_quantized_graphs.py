@@ -16,9 +16,9 @@ from generators.ops.spec import TypeRuleError
 from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.questions.quantized import QUANTIZED
-from oracles import quantization
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import Verdict, judge
+from oracles.quantised import fake_quantize as quantization
 from oracles.questions import forward
 
 F = np.float32

@@ -23,11 +23,11 @@ from harness.pool import Pool
 from harness.quantisation import expressible
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
-from oracles import quantised_model
-from oracles.integers import away
 from oracles.judge.outcome import Value
-from oracles.quantised_model import Operation, Record
-from oracles.tfmot_quantiser import judge
+from oracles.quantised import model as quantised_model
+from oracles.quantised.integers import away
+from oracles.quantised.model import Operation, Record
+from oracles.quantised.tflite.tfmot import judge
 
 PATH = QUANTISERS["tfmot-int8"]
 F = np.float32

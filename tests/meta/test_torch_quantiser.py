@@ -13,11 +13,11 @@ from harness.laboratory import Laboratory
 from harness.pool import Pool
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
-from oracles import quantised_model
 from oracles.judge.outcome import Value
-from oracles.quantised_model import Judgement, Record
-from oracles.torch_integers import chosen
-from oracles.torch_quantiser import parameters
+from oracles.quantised import model as quantised_model
+from oracles.quantised.model import Judgement, Record
+from oracles.quantised.torch.integers import chosen
+from oracles.quantised.torch.quantiser import parameters
 
 STATIC = ("torch-static-x86", "torch-static-onednn", "torch-static-qnnpack", "torch-trained-x86", "torch-eager-x86")
 PATHS = (*STATIC, "torch-dynamic")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from oracles.integers import LIMITS, UNIT, settled
-from oracles.quantised_model import Judgement, judge_tensor
-from oracles.real import applied
+from oracles.quantised.integers import LIMITS, UNIT, settled
+from oracles.quantised.model import Judgement, judge_tensor
+from oracles.quantised.real import applied
 
 Array = np.ndarray
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from oracles.integers import UNIT
-from oracles.quantised_layers import (
+from oracles.quantised.dense import (
     affine_rows,
     check_scale,
     check_weight,
@@ -19,10 +18,11 @@ from oracles.quantised_layers import (
     of_weights,
     symmetric_rows,
 )
-from oracles.quantised_model import Judgement, Operation, Real, Record, Values, check_called, follow, loss, skipped
-from oracles.real import fixed, number
-from oracles.torch_integers import computer
-from oracles.torch_quantiser import parameters
+from oracles.quantised.integers import UNIT
+from oracles.quantised.model import Judgement, Operation, Real, Record, Values, check_called, follow, loss, skipped
+from oracles.quantised.real import fixed, number
+from oracles.quantised.torch.integers import computer
+from oracles.quantised.torch.quantiser import parameters
 
 _GROUP = "converted"
 _SMALLEST = {"Int8Tensor": 2.0**-23, "IntxUnpackedToInt8Tensor": 2.0**-126}

@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from oracles.integers import UNIT, Quantisation, dequantised, quantised, settled
-from oracles.quantised_model import Judgement, Record, check_called, follow, judge_tensor, loss, skipped
-from oracles.real import exactly
-from oracles.torch_integers import computer
+from oracles.quantised.integers import UNIT, Quantisation, dequantised, quantised, settled
+from oracles.quantised.model import Judgement, Record, check_called, follow, judge_tensor, loss, skipped
+from oracles.quantised.real import exactly
+from oracles.quantised.torch.integers import computer
 
 Array = np.ndarray
 _GROUP = "converted"

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from oracles.integers import LIMITS, UNIT, Quantisation
-from oracles.quantised_model import Judgement, Record, Values, follow, loss, skipped
-from oracles.tflite_integers import computer
+from oracles.quantised.integers import LIMITS, UNIT, Quantisation
+from oracles.quantised.model import Judgement, Record, Values, follow, loss, skipped
+from oracles.quantised.tflite.integers import computer
 
 Array = np.ndarray
 _KERNELS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES")

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from oracles.integers import UNIT, Levels, along, dequantised, powers_of_two, quantised, rescaled, settled
-from oracles.onnx_operators import MOVES, REALS, joined, max_pool, moved, padded, window
-from oracles.quantised_model import NotRecomputed, Operation, Real, Values
-from oracles.real import accumulated, applied, exactly, fixed, number, whole
+from oracles.quantised.integers import UNIT, Levels, along, dequantised, powers_of_two, quantised, rescaled, settled
+from oracles.quantised.model import NotRecomputed, Operation, Real, Values
+from oracles.quantised.onnx.operators import MOVES, REALS, joined, max_pool, moved, padded, window
+from oracles.quantised.real import accumulated, applied, exactly, fixed, number, whole
 
 Array = np.ndarray
 Operands = Sequence[Real | None]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from oracles.integers import UNIT, Levels, Quantisation, along, dequantised, quantised, settled
-from oracles.quantised_model import (
+from oracles.quantised.integers import UNIT, Levels, Quantisation, along, dequantised, quantised, settled
+from oracles.quantised.model import (
     Judgement,
     NotRecomputed,
     Operation,
@@ -25,9 +25,9 @@ from oracles.quantised_model import (
     observed,
     skipped,
 )
-from oracles.real import applied, fixed, number, whole
-from oracles.torch_operators import FLOATS, SHARED, Call
-from oracles.torch_quantiser import check_observer, check_used, parameters
+from oracles.quantised.real import applied, fixed, number, whole
+from oracles.quantised.torch.operators import FLOATS, SHARED, Call
+from oracles.quantised.torch.quantiser import check_observer, check_used, parameters
 
 Array = np.ndarray
 _GROUP = "converted"

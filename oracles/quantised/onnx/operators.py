@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from oracles.integers import Levels
-from oracles.quantised_model import NotRecomputed, Operation, Real
-from oracles.real import applied, exactly, fixed, number
+from oracles.quantised.integers import Levels
+from oracles.quantised.model import NotRecomputed, Operation, Real
+from oracles.quantised.real import applied, exactly, fixed, number
 
 Array = np.ndarray
 Operands = Sequence[Real | None]

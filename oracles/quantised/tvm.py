@@ -3,9 +3,9 @@ shown and nothing fused, and as a whole at its highest level?"""
 
 from __future__ import annotations
 
-from oracles import onnx_integers
-from oracles.onnx_quantiser import numbers
-from oracles.quantised_model import Judgement, Record, follow, loss, rewritten, skipped
+from oracles.quantised.model import Judgement, Record, follow, loss, rewritten, skipped
+from oracles.quantised.onnx import integers as onnx_integers
+from oracles.quantised.onnx.quantiser import numbers
 
 
 def judge(record: Record) -> Judgement:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from generators.bounds.bounded import leaf
-from oracles import onnx_integers
-from oracles.integers import LIMITS, UNIT, Levels, along, quantised
-from oracles.quantised_model import Judgement, Record, Values, follow, judge_tensor, loss, observed, rewritten, skipped
+from oracles.quantised.integers import LIMITS, UNIT, Levels, along, quantised
+from oracles.quantised.model import Judgement, Record, Values, follow, judge_tensor, loss, observed, rewritten, skipped
+from oracles.quantised.onnx import integers as onnx_integers
 
 Array = np.ndarray
 

@@ -12,8 +12,8 @@ from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
 from generators.ops import OPS
 from generators.ops.spec import Call, TypeRuleError
-from oracles.integers import Levels
-from oracles.quantised_model import NotRecomputed
+from oracles.quantised.integers import Levels
+from oracles.quantised.model import NotRecomputed
 
 Array = np.ndarray
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from oracles.integers import LIMITS, UNIT, Levels, Quantisation, settled
-from oracles.quantised_model import NotRecomputed, Operation, Real
-from oracles.real import applied, fixed, number, whole
+from oracles.quantised.integers import LIMITS, UNIT, Levels, Quantisation, settled
+from oracles.quantised.model import NotRecomputed, Operation, Real
+from oracles.quantised.real import applied, fixed, number, whole
 
 Array = np.ndarray
 FUSED = ("linear_relu", "conv1d_relu", "conv2d_relu", "add_relu", "mul_relu")

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from oracles.integers import UNIT, Levels, Quantisation, dequantised, quantised
-from oracles.quantised_model import NotRecomputed, Operation, Real, Values
-from oracles.real import accumulated, applied, exactly, fixed, number, whole
-from oracles.torch_operators import FLOATS, SHARED, Call, max_window, mean_window, same
+from oracles.quantised.integers import UNIT, Levels, Quantisation, dequantised, quantised
+from oracles.quantised.model import NotRecomputed, Operation, Real, Values
+from oracles.quantised.real import accumulated, applied, exactly, fixed, number, whole
+from oracles.quantised.torch.operators import FLOATS, SHARED, Call, max_window, mean_window, same
 
 Array = np.ndarray
 

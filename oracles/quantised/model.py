@@ -13,10 +13,10 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded, leaf
 from generators.graph import TensorType
-from oracles.integers import Levels, known
 from oracles.judge.compare import Expected, compare
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.verdict import Verdict
+from oracles.quantised.integers import Levels, known
 
 Array = np.ndarray
 Values = Mapping[str, Array]

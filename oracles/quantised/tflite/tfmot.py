@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oracles import tflite_quantiser
-from oracles.integers import UNIT, Quantisation, quantised
-from oracles.quantised_model import Judgement, Operation, Record, judge_tensor
-from oracles.real import exactly
+from oracles.quantised.integers import UNIT, Quantisation, quantised
+from oracles.quantised.model import Judgement, Operation, Record, judge_tensor
+from oracles.quantised.real import exactly
+from oracles.quantised.tflite import quantiser as tflite_quantiser
 
 Array = np.ndarray
 _GROUP = "BUILTIN_REF"

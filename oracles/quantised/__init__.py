@@ -1,0 +1,1 @@
+"""Quantised models, recomputed from what they say."""

@@ -1,0 +1,1 @@
+"""ONNX Runtime's quantisers and operators."""

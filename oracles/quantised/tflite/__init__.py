@@ -1,0 +1,1 @@
+"""TFLite's converter and kernels, and models trained with tfmot."""

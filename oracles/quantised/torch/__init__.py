@@ -1,0 +1,1 @@
+"""PyTorch's quantisers and kernels, and torchao's."""
