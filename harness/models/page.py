@@ -13,7 +13,7 @@ from plotly.offline import get_plotlyjs
 from harness.models.localising import Layers
 from harness.models.results import AXES, HIGHER, REFERENCE, Results, Row, groups, incomplete, worst
 from harness.strategies.strategy import TEMPLATES
-from oracles.agreement import Failure
+from oracles.models.agreement import Failure
 
 MEASURES = {
     "top1": "top-1 agreement",

@@ -15,9 +15,9 @@ import numpy as np
 from harness.formats.opening import Port, why_not
 from harness.models.inputs import Sets
 from harness.pool import Job, Pool
-from oracles import noise
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value
+from oracles.models import noise
 
 _MONTE_CARLO = """
 

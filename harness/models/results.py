@@ -14,14 +14,14 @@ from harness.models.localising import Layers
 from harness.models.measuring import Run
 from harness.models.reference import Reference
 from harness.models.variants import ModelFile, Refusal, Variant
-from oracles import agreement, timing
-from oracles.agreement import Agreement, Failure
 from oracles.judge import verdict
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Unsupported, Value
 from oracles.judge.verdict import Verdict
+from oracles.models import agreement, timing
+from oracles.models.agreement import Agreement, Failure
+from oracles.models.timing import Difference, Ratio
 from oracles.sharding import excess
-from oracles.timing import Difference, Ratio
 
 REFERENCE = "float64 reference"
 AXES = ("device", "library", "optimisation", "conversion")

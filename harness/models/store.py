@@ -21,8 +21,8 @@ from harness.models.measuring import Run
 from harness.models.results import Results, Row
 from harness.models.variants import Variant
 from harness.pool import Pool
-from oracles.agreement import Agreement, Failure
 from oracles.judge.outcome import Value
+from oracles.models.agreement import Agreement, Failure
 
 MEASURES = tuple(field.name for field in fields(Agreement))
 

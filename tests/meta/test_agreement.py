@@ -8,8 +8,19 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from oracles import agreement as measures
-from oracles.agreement import Agreement, Failure, agreement, divergence, kendall, offset_of, overlap, ranks, table, top
+from oracles.models import agreement as measures
+from oracles.models.agreement import (
+    Agreement,
+    Failure,
+    agreement,
+    divergence,
+    kendall,
+    offset_of,
+    overlap,
+    ranks,
+    table,
+    top,
+)
 
 RNG = np.random.default_rng(5)
 LOGITS = RNG.normal(size=(6, 40)).astype(np.float32)

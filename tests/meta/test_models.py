@@ -39,9 +39,9 @@ from harness.models.reference import Reference
 from harness.models.results import REFERENCE, Results, assemble, groups, incomplete, worst
 from harness.models.variants import ModelFile, Refusal, Variant
 from harness.pool import Pool
-from oracles import noise
-from oracles.agreement import Agreement, Failure
 from oracles.judge.outcome import Rejected, Unsupported, Value
+from oracles.models import noise
+from oracles.models.agreement import Agreement, Failure
 
 RNG = np.random.default_rng(11)
 IMAGES = Port("x", "float32", (None, 3, 4, 5))

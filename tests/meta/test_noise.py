@@ -23,9 +23,9 @@ from harness.models.reference import Reference, derive
 from harness.models.results import assemble
 from harness.models.variants import ModelFile, Variant
 from harness.pool import Pool
-from oracles import noise
 from oracles.judge.compare import compare_all
 from oracles.judge.verdict import Verdict, judge
+from oracles.models import noise
 
 RNG = np.random.default_rng(3)
 

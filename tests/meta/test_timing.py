@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from oracles.timing import LEAST, MARGIN, difference, ratio
+from oracles.models.timing import LEAST, MARGIN, difference, ratio
 
 
 def drawn(seed: int, centre: float, rounds: int = 30, scale: float = 0.02) -> np.ndarray:
