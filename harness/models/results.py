@@ -21,7 +21,7 @@ from oracles.judge.verdict import Verdict
 from oracles.models import agreement, timing
 from oracles.models.agreement import Agreement, Failure
 from oracles.models.timing import Difference, Ratio
-from oracles.sharding import excess
+from oracles.training.sharding import excess
 
 REFERENCE = "float64 reference"
 AXES = ("device", "library", "optimisation", "conversion")

@@ -16,7 +16,7 @@ from harness.strategies.strategy import Strategy
 from harness.studies.settings import PRESETS, Setting, strategy_of, why_not
 from harness.studies.store import Result, Store
 from harness.training.gym import Arrays, Gym, Judgement, NoResult
-from oracles import d3
+from oracles.training import d3
 
 Case = tuple[int, int, Setting]
 """A model's number, an input's number, a setting."""

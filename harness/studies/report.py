@@ -14,7 +14,7 @@ from harness.strategies.strategy import TEMPLATES
 from harness.studies.distribution import Study
 from harness.studies.settings import PRESETS, Setting
 from harness.studies.store import Result
-from oracles import d3
+from oracles.training import d3
 
 COLUMNS = (
     "model", "input", "setting", "strategy", "world_size", "quarter", "outcome", "l_infinity", "d3", "ours", "part",

@@ -16,11 +16,11 @@ from harness.strategies import Strategy
 from harness.strategies.known import KnownDeviation
 from harness.strategies.programs import alone, program
 from harness.strategies.strategy import MISSING, Noise, first_reason
-from oracles import sharding
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Crash, Rejected, Timeout, Value
 from oracles.judge.verdict import Status, judge
+from oracles.training import sharding
 
 Arrays = Mapping[str, np.ndarray]
 TURNS = 40
@@ -108,7 +108,7 @@ class Gym:
     def reference(
         self, training: Training, framework: str, shards: int, lossy: float = 0.0, own: Strategy | None = None
     ) -> Expected:
-        """What a run must give; see oracles/sharding.py. shards: of each batch, whose statistics batch normalisation
+        """What a run must give; see oracles/training/sharding.py. shards: of each batch, whose statistics batch normalisation
         uses. lossy: the relative error with which gradients travel. own: the strategy, where its reference is another
         than that of all. Raises NoResult."""
         key = (training, framework, shards, lossy, _kind(own))

@@ -15,7 +15,7 @@ from harness.ranks import RankPools
 from harness.strategies import STRATEGIES
 from harness.strategies.mixed_precision import Rough, rough_of
 from harness.training.gym import Gym, suited
-from oracles import sharding
+from oracles.training import sharding
 
 SETTINGS = Settings(
     "mse", "mean", True, 6, 6, 2, 1, 0.0, 1.0, "sgd",

@@ -44,7 +44,7 @@ from harness.strategies.strategy import Strategy
 from harness.training.findings import investigate, text_of
 from harness.training.gym import Gym, Judgement, available, suited, version_of
 from harness.training.reduce import candidates, reduce_training
-from oracles import sharding
+from oracles.training import sharding
 
 FAULTS = (*PLANTED, *TABLE_FAULTS)
 RUNS = [seeded_training(50, number) for number in range(60)]

@@ -34,8 +34,8 @@ from harness.studies.settings import BASE, PRESETS, why_not
 from harness.studies.store import Result, Store, StoreError
 from harness.training.findings import Deviation, investigate
 from harness.training.gym import Gym, Judgement
-from oracles import d3
 from oracles.judge.discrepancy import Discrepancy
+from oracles.training import d3
 
 PROTOCOL = Protocol(seed=0, batch=8, image=6, freeze="parameter")
 STUDY = Study("d3-pytorch", 2, 1, PROTOCOL)

@@ -21,7 +21,7 @@ from harness.studies.distribution import Study, run_case
 from harness.studies.report import state_of
 from harness.studies.store import Result
 from harness.training.gym import Gym, available
-from oracles import d3, sharding
+from oracles.training import d3, sharding
 
 PROTOCOL = Protocol(seed=0, batch=8, image=6, freeze="layer")
 STUDY = Study("d3-tensorflow", 8, 1, PROTOCOL)

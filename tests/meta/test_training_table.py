@@ -38,8 +38,8 @@ from harness.training.table import (
     run_of,
     table_of,
 )
-from oracles import sharding
 from oracles.judge.discrepancy import Discrepancy
+from oracles.training import sharding
 
 ROOT = Path(__file__).parents[2]
 CELL = Cell("torch-ddp", 2, "float32")

@@ -1,0 +1,1 @@
+"""What training on ranks must give."""
