@@ -13,16 +13,16 @@ from harness import coverage, known_issues, probe, profiles
 from harness.backends import TARGETS, Target, select
 from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
+from harness.execute.globs import matching
+from harness.execute.pool import Pool
 from harness.findings import Store
 from harness.formats import RUNNERS
 from harness.formats.opening import FormatError, recognise
-from harness.globs import matching
 from harness.laboratory import Laboratory
 from harness.models.converting import DEPTH
 from harness.models.examine import Options, examine
 from harness.models.factories import DIGITS, NAME
 from harness.models.results import Results
-from harness.pool import Pool
 from harness.trial import Trial
 
 profiles.register()

@@ -23,11 +23,11 @@ from harness import hunt, known_issues, probe
 from harness.backends import TARGETS, select
 from harness.cli import KNOWN_ISSUES
 from harness.conversions.route import target_of
+from harness.execute.pool import Pool
+from harness.execute.ranks import RankPools
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.question import FORWARD
 from harness.questions.conversion import CONVERSION
-from harness.ranks import RankPools
 from harness.strategies import STRATEGIES
 from harness.training import gym as training_gym
 

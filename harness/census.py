@@ -13,10 +13,10 @@ from generators.ops import OPS
 from harness.backends import Target, refusals
 from harness.campaign import Campaign
 from harness.cells import Cell, claim, involved, measure, refusals_of, representatives
+from harness.execute.pool import Pool
 from harness.findings import Store
 from harness.known_issues import KnownIssue
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 
 
 def rows(targets: Sequence[Target]) -> list[dict]:

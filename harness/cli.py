@@ -28,9 +28,9 @@ from harness.commands.study import study
 from harness.commands.training import strategies, train
 from harness.commands.versions import versions
 from harness.dialects import DIALECTS
+from harness.execute.pool import HarnessError, Limits, Pool
 from harness.known_file import KnownFileError
 from harness.laboratory import Laboratory
-from harness.pool import HarnessError, Limits, Pool
 from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
 from harness.record import seed_of

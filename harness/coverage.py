@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from generators.graph import Graph, Node
-from harness.files import locked, replace_text
+from harness.execute.files import locked, replace_text
 from oracles.judge.compare import Expected
 from oracles.judge.verdict import Verdict
 

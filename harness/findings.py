@@ -18,7 +18,7 @@ from generators import caseio
 from generators.graphs import Case
 from harness import reproducer
 from harness.backends import Target
-from harness.files import locked, replace_text
+from harness.execute.files import locked, replace_text
 from harness.question import Question, exhibit
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 from oracles.judge.outcome import Outcome

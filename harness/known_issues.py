@@ -16,10 +16,11 @@ from generators import caseio
 from generators.graph import TensorType
 from generators.graphs import Case
 from generators.ops import OPS
-from harness import known_file, machine, reproducer
+from harness import known_file, reproducer
 from harness.backends import Target
+from harness.execute import machine
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.probe import probe
 from harness.question import FORWARD, exhibit
 from harness.questions import QUESTIONS

@@ -12,7 +12,7 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from harness.backends import Target
 from harness.coverage import Coverage
-from harness.pool import Job, Pool
+from harness.execute.pool import Job, Pool
 from harness.question import FORWARD, Question
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT

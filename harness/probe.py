@@ -13,8 +13,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from harness import environments, machine
 from harness.backends import TARGETS, Target
+from harness.execute import environments, machine
 
 
 @dataclass(frozen=True)

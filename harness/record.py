@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from harness.files import replace_text, sole
+from harness.execute.files import replace_text, sole
 
 Line = TypeVar("Line")
 

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from harness.globs import matching
+from harness.execute.globs import matching
 
 console = Console()
 WIDE = 140

@@ -15,10 +15,10 @@ from generators.graphs import Case, seeded_case
 from harness import culprit, probe
 from harness.backends import Target
 from harness.campaign import Campaign, Condition, operators_for
+from harness.execute.pool import MISSING, Limits, Pool
 from harness.findings import Finding, Store
 from harness.known_issues import KnownIssue
 from harness.laboratory import Laboratory
-from harness.pool import MISSING, Limits, Pool
 from harness.question import FORWARD
 from harness.questions import QUESTIONS
 from oracles.judge.discrepancy import Discrepancy

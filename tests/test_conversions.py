@@ -10,8 +10,8 @@ from generators.graphs import Case
 from harness import probe, profiles
 from harness.conversions import EDGES
 from harness.conversions.route import shortest, target_of
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.questions.conversion import CONVERSION, refusal
 from harness.trial import Trial
 from oracles.judge.outcome import Rejected

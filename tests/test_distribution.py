@@ -11,8 +11,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from generators.training.runs import Training, loads, trainings
+from harness.execute.ranks import RankPools
 from harness.profiles import nightly
-from harness.ranks import RankPools
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.known import FILE, KnownDeviation, load

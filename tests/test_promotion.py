@@ -10,7 +10,7 @@ import pytest
 from generators.graph import EVERY
 from harness import probe
 from harness.backends import TARGETS
-from harness.pool import Job, Pool
+from harness.execute.pool import Job, Pool
 from oracles.judge.outcome import Value
 from oracles.questions.promotion import CASES, REFUSED, RULES, judge, operands
 

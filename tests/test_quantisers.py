@@ -9,9 +9,9 @@ import pytest
 from harness import known_issues, probe
 from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
+from harness.execute.pool import Pool
 from harness.findings import Store
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.quantisation import Tally, examine
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from harness import environments, known_issues
+from harness import known_issues
 from harness.cli import KNOWN_ISSUES
+from harness.execute import environments
+from harness.execute.pool import environment
 from harness.known_issues import KnownIssue
-from harness.pool import environment
 
 FOLDER = Path(__file__).with_name("regressions")
 ISSUES = known_issues.load(KNOWN_ISSUES)

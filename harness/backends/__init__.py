@@ -20,7 +20,7 @@ from harness.backends import (
     tvm_variants,
 )
 from harness.backends.target import Level, Target
-from harness.globs import matching
+from harness.execute.globs import matching
 
 _FILES = (torch, tensorflow, jax, onnxruntime, tvm, tvm_variants, litert, openvino, iree, keras, executorch, ncnn)
 TARGETS: dict[str, Target] = {target.name: target for file in _FILES for target in file.TARGETS}

@@ -27,10 +27,10 @@ from harness.conversions.passages import (
     travel,
 )
 from harness.conversions.route import availability, route_of, target_of
+from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings import Store
 from harness.known_file import KnownFileError
 from harness.laboratory import Laboratory
-from harness.pool import HarnessError, Limits, Pool
 from harness.questions.conversion import CONVERSION
 from harness.record import Record, RecordError, seed_of
 from harness.reduce import Budget

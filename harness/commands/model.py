@@ -11,7 +11,8 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from harness.files import replace_text
+from harness.execute.files import replace_text
+from harness.execute.pool import HarnessError
 from harness.formats.opening import FormatError
 from harness.models import known, page, store
 from harness.models.converting import DEPTH
@@ -19,7 +20,6 @@ from harness.models.examine import LIMITS, Options, examine
 from harness.models.inputs import shapes_of, span_of
 from harness.models.measuring import Run
 from harness.models.results import Results, Row
-from harness.pool import HarnessError
 from harness.terminal import (
     Json,
     console,

@@ -15,10 +15,10 @@ from rich.table import Table
 
 from harness import known_issues, probe
 from harness.campaign import Campaign
+from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings import Store
 from harness.known_file import KnownFileError
 from harness.laboratory import Laboratory
-from harness.pool import HarnessError, Limits, Pool
 from harness.quantisation import Tally, examine
 from harness.quantisers import QUANTISERS, Quantiser
 from harness.questions.quantisers import QUANTISERS as QUESTION

@@ -15,10 +15,11 @@ from rich.table import Table
 
 from generators.training.d3 import Protocol, study_arrays
 from generators.training.runs import Training
-from harness.files import replace_text
+from harness.execute.files import replace_text
+from harness.execute.pool import HarnessError
+from harness.execute.ranks import RankLimits, RankPools
+from harness.execute.worker import versions_of
 from harness.known_file import KnownFileError
-from harness.pool import HarnessError
-from harness.ranks import RankLimits, RankPools
 from harness.reduce import Budget
 from harness.strategies import Strategy
 from harness.strategies.known import load
@@ -29,7 +30,6 @@ from harness.studies.store import Result, Store, StoreError
 from harness.terminal import console, fail, heed_sigterm, print_counts, print_wide, seconds_of, status_of
 from harness.training.findings import investigate, text_of
 from harness.training.gym import Gym, Judgement
-from harness.worker import versions_of
 
 study = typer.Typer(help="Protocols of published work, run again.", no_args_is_help=True)
 PACKAGES = {"tensorflow": ["tensorflow-cpu", "tensorflow", "keras"], "torch": ["torch"]}

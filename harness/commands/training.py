@@ -15,9 +15,9 @@ from rich.live import Live
 from rich.table import Column, Table
 
 from generators.training.settings import DTYPES
+from harness.execute.pool import HarnessError
+from harness.execute.ranks import RankLimits, RankPools
 from harness.known_file import KnownFileError
-from harness.pool import HarnessError
-from harness.ranks import RankLimits, RankPools
 from harness.record import Record, RecordError, seed_of
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy

@@ -12,12 +12,13 @@ from rich.table import Table
 
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
-from harness import environments, known_issues, probe
+from harness import known_issues, probe
 from harness import versions as versioned
 from harness.backends import Target, select
-from harness.environments import HERE, EnvironmentsError
+from harness.execute import environments
+from harness.execute.environments import HERE, EnvironmentsError
+from harness.execute.pool import HarnessError, Limits
 from harness.known_file import KnownFileError
-from harness.pool import HarnessError, Limits
 from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
 from harness.record import seed_of

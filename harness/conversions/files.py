@@ -6,8 +6,8 @@ from pathlib import Path
 
 from harness.conversions import Edge
 from harness.conversions.route import availability
+from harness.execute.pool import Job, Pool
 from harness.formats.opening import why_not
-from harness.pool import Job, Pool
 from oracles.judge.outcome import Value
 
 

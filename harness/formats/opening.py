@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from harness import probe
+from harness.execute.pool import Job, Pool
 from harness.formats import FORMATS, Format, Runner
-from harness.pool import Job, Pool
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Value
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from harness.conversions import EDGES, Edge
 from harness.conversions.files import convert
 from harness.conversions.route import availability
+from harness.execute.globs import matching
+from harness.execute.pool import Pool
 from harness.formats import FORMATS, RUNNERS, runners_of
 from harness.formats.opening import unavailable
-from harness.globs import matching
 from harness.models.variants import ModelFile, Refusal, Variant
-from harness.pool import Pool
 
 DEPTH = 2
 """Most edges of a path. The second and later ones lead to formats only that no shorter path reaches."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.execute.pool import Limits, Pool
+from harness.execute.worker import versions_of
 from harness.formats import runners_of
 from harness.formats.opening import FormatError, Signature, recognise, signature, unavailable
 from harness.models import factories, inputs, known, reference
@@ -17,8 +19,6 @@ from harness.models.localising import Layers, can, layers_of
 from harness.models.measuring import Run, once, time
 from harness.models.results import Results, Row, assemble, row_of
 from harness.models.variants import ModelFile, Variant
-from harness.pool import Limits, Pool
-from harness.worker import versions_of
 
 LIMITS = Limits(seconds=300.0, memory=24 << 30, recycle=6 << 30)
 """Whole networks are slower and larger than drawn graphs."""

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
-from harness import environments
-from harness.pool import Job, Pool
-from harness.worker import read_message, write_message
+from harness.execute import environments
+from harness.execute.pool import Job, Pool
+from harness.execute.worker import read_message, write_message
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Value
 
 KINDS = {kind.__name__: kind for kind in (Value, Rejected, Crash, Timeout)}

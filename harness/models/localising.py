@@ -16,9 +16,9 @@ import numpy as np
 
 from harness.backends.text import swapped
 from harness.conversions.route import ORDERED
+from harness.execute.pool import Job, Pool
 from harness.formats.opening import Signature, why_not
 from harness.models.variants import Variant
-from harness.pool import Job, Pool
 from oracles.judge.outcome import Value
 
 _ONNX = """

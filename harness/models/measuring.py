@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from harness.conversions.route import ORDERED
+from harness.execute.pool import Job, Pool
 from harness.formats.opening import Signature, program
 from harness.models.inputs import Sets
 from harness.models.variants import Variant
-from harness.pool import Job, Pool
 from oracles.judge.outcome import Outcome, Rejected, Unsupported, Value
 
 _LOAD = """

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.execute.pool import Job, Pool
 from harness.formats.opening import Port, why_not
 from harness.models.inputs import Sets
-from harness.pool import Job, Pool
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value
 from oracles.models import noise

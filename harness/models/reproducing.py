@@ -16,6 +16,7 @@ from harness import reproducer
 from harness.backends.target import types_listed
 from harness.backends.text import swapped
 from harness.conversions import EDGES
+from harness.execute.pool import Job, Pool
 from harness.formats import FORMATS
 from harness.formats.opening import Signature, program
 from harness.models.inputs import Sets
@@ -23,7 +24,6 @@ from harness.models.localising import Case, Layers
 from harness.models.measuring import Run, job_of
 from harness.models.results import Results, Row
 from harness.models.variants import ModelFile, Variant
-from harness.pool import Job, Pool
 from harness.question import Exhibit
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from harness.execute.pool import Pool
 from harness.models import reproducing
 from harness.models.inputs import Sets, saved
 from harness.models.measuring import Run
 from harness.models.results import Results, Row
 from harness.models.variants import Variant
-from harness.pool import Pool
 from oracles.judge.outcome import Value
 from oracles.models.agreement import Agreement, Failure
 

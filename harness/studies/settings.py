@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from harness import environments
+from harness.execute import environments
 from harness.strategies import STRATEGIES
 from harness.strategies.programs import alone
 from harness.strategies.strategy import Strategy

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DatabaseError
 
-from harness.files import sole
+from harness.execute.files import sole
 
 VERSION = "1"
 

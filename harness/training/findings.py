@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from generators.training.runs import Arrays, Training, dumps
-from harness.environments import versions_of
-from harness.files import locked, replace_text
+from harness.execute.environments import versions_of
+from harness.execute.files import locked, replace_text
 from harness.reduce import Budget
 from harness.reproducer import INLINE, PROLOGUE, WRONG, literal, looked_for
 from harness.strategies import Strategy

@@ -10,8 +10,8 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION
 from generators.training.runs import Training, arrays_of, plainer, seeded_training, with_sgd
-from harness import environments
-from harness.ranks import RankPools, Together, Trained
+from harness.execute import environments
+from harness.execute.ranks import RankPools, Together, Trained
 from harness.strategies import Strategy
 from harness.strategies.known import KnownDeviation
 from harness.strategies.programs import alone, program

@@ -20,9 +20,9 @@ from harness import known_issues
 from harness.backends import TARGETS, Target
 from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
+from harness.execute.pool import Pool
 from harness.findings import Store
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.questions import QUESTIONS
 from harness.reduce import Budget
 

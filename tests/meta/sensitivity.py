@@ -22,9 +22,9 @@ from harness import known_issues
 from harness.backends import TARGETS
 from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
+from harness.execute.pool import Pool
 from harness.findings import Finding, Store
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.question import FORWARD, Question
 from oracles.judge.discrepancy import Discrepancy
 

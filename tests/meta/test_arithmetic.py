@@ -16,8 +16,8 @@ from harness.backends import TARGETS
 from harness.backends.rules import TORCH_TF32, TVM_FAST, XLA_FAST, XLA_FASTEST
 from harness.campaign import Campaign
 from harness.cells import samples
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.question import FORWARD
 from harness.questions.gradient import GRADIENT
 from oracles.arithmetic import modes

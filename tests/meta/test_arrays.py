@@ -16,8 +16,8 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, check
 from generators.sweep import sweep
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import judge
 from oracles.questions import forward

@@ -10,7 +10,7 @@ from asked import catch, sight, statuses
 from mode_faults import MODES
 from question_faults import ASKED, Asked
 
-from harness.pool import Pool
+from harness.execute.pool import Pool
 
 SOON = {"dynamic": "relu matmul neg tanh exp", "hessian": "sigmoid mul", "jvp": "tanh mul exp matmul"}
 SOON |= dict.fromkeys(("layouts", "repeat", "metamorphic"), SOON["dynamic"])

@@ -18,8 +18,8 @@ from generators.ops import OPS, check
 from generators.ops.complex.elementwise import COMPLEXES
 from generators.ops.complex.tensors import COMPLEX_TENSORS
 from harness.backends import TARGETS, hessians
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
 from oracles.derivatives import gradient, jvp

@@ -24,13 +24,13 @@ from harness.conversions import EDGES, Edge, passages
 from harness.conversions.files import convert
 from harness.conversions.passages import OUTCOMES, Passage, csv_of, rows_of, travel
 from harness.conversions.route import ORDERED, Route, drawn, route_of, routes, shortest, target_of
+from harness.execute.pool import Job, Limits, Pool
 from harness.findings import Store
 from harness.formats import FORMATS, RUNNERS, runners_of
 from harness.formats.opening import FormatError, Port, Signature, program, recognise, signature
 from harness.laboratory import Laboratory
 from harness.models.converting import convert_all
 from harness.models.variants import ModelFile
-from harness.pool import Job, Limits, Pool
 from harness.questions.conversion import CONVERSION
 from oracles.judge.outcome import Value
 

@@ -22,8 +22,8 @@ from harness import reproducer
 from harness.backends import TARGETS
 from harness.campaign import float64_twin
 from harness.cells import samples
+from harness.execute.worker import read_message, write_message
 from harness.question import FORWARD, exhibit
-from harness.worker import read_message, write_message
 from oracles.judge import reference
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value

@@ -15,12 +15,13 @@ from packaging.version import Version
 from small_graphs import chain_case
 from typer.testing import CliRunner
 
-from harness import environments, probe, reproducer
+from harness import probe, reproducer
 from harness.backends import TARGETS
 from harness.cli import app
-from harness.environments import EnvironmentsError
+from harness.execute import environments
+from harness.execute.environments import EnvironmentsError
+from harness.execute.pool import Job, Pool, Unavailable
 from harness.laboratory import Laboratory
-from harness.pool import Job, Pool, Unavailable
 from harness.question import FORWARD, exhibit
 from oracles.judge.outcome import Value
 

@@ -10,8 +10,8 @@ import pytest
 from faults import FAULTS, Fault
 from sensitivity import CASES, SEEDS, catch, drawn, exit_statuses, repaired, sight
 
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 
 
 def test_there_are_enough_faults_and_cases() -> None:

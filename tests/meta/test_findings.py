@@ -19,13 +19,14 @@ from generators import caseio
 from generators.graph import TensorType
 from generators.graphs import Case
 from generators.ops.spec import Call, Unsupported
-from harness import known_issues, machine
+from harness import known_issues
 from harness.backends import TARGETS, Target
 from harness.campaign import Campaign, float64_twin
+from harness.execute import machine
+from harness.execute.pool import Pool
 from harness.findings import Finding, Store, failure_text, fingerprint
 from harness.known_file import KnownFileError
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.reproducer import looked_for
 from oracles.judge.discrepancy import Discrepancy
 

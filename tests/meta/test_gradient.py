@@ -15,8 +15,8 @@ from generators.ops import check
 from harness import known_issues
 from harness.backends import TARGETS, gradients
 from harness.cli import KNOWN_ISSUES
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.questions.gradient import GRADIENT, differentiable
 from oracles.derivatives import gradient
 from oracles.derivatives.complex_pairs import parts_of

@@ -13,8 +13,8 @@ from sensitivity import catch, exit_statuses, repaired, sight
 
 from generators.graphs import SMOOTH, SeededDraw, build_case
 from harness.backends import TARGETS
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.profiles import nightly
 from harness.questions.gradient import GRADIENT
 

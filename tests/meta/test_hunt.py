@@ -21,7 +21,7 @@ from generators.ops import DRAWN
 from harness import hunt, known_issues
 from harness.backends import TARGETS, Level, Target
 from harness.cli import KNOWN_ISSUES
-from harness.pool import Limits
+from harness.execute.pool import Limits
 from oracles.judge.verdict import STATUSES
 
 _TROUBLE = """

@@ -45,7 +45,7 @@ def forbidden(path: Path, source: str) -> set[str]:
     """What the file at this path of the repository imports and may not."""
     names = imported(source) - set(sys.stdlib_module_names)
     room = path.parts[0]
-    if path.as_posix() in ("harness/worker.py", "harness/zygote.py"):
+    if path.as_posix() in ("harness/execute/worker.py", "harness/execute/zygote.py"):
         return names - {"numpy", "worker"}
     if room in ALLOWED:
         return names - ALLOWED[room]
@@ -78,14 +78,14 @@ def test_file(path: Path) -> None:
         ("generators/a.py", "from oracles import forward", {"oracles"}),
         ("generators/a.py", "import json\nimport numpy as np\nfrom hypothesis import strategies", set()),
         ("oracles/a.py", "import hypothesis, numpy", {"hypothesis"}),
-        ("oracles/a.py", "from harness.pool import Pool", {"harness"}),
+        ("oracles/a.py", "from harness.execute.pool import Pool", {"harness"}),
         ("oracles/a.py", "import scipy.special", set()),
         ("harness/a.py", "from tests.meta import planted", {"tests"}),
         ("harness/a.py", "import tensorflow.python", {"tensorflow"}),
         ("harness/a.py", "from . import pool", {"relative"}),
         ("harness/backends/a.py", "from harness.backends import torch", set()),
         ("harness/dialects/torch_helpers.py", "import torch", set()),
-        ("harness/worker.py", "import numpy\nimport harness.pool", {"harness"}),
+        ("harness/execute/worker.py", "import numpy\nimport harness.execute.pool", {"harness"}),
     ],
 )
 def test_the_rule_itself(path: str, source: str, names: set[str]) -> None:

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 
 from harness import cli
 from harness.commands import quantise as quantising
+from harness.execute.pool import Job, Limits
 from harness.models import kept
 from harness.models.kept import KeptPool
-from harness.pool import Job, Limits
 from harness.quantisation import Row, Tally
 from oracles.judge.outcome import Rejected, Timeout, Value
 

@@ -10,10 +10,10 @@ import onnx
 import pytest
 from networks_onnx import DRAWN, FAULTS, blocks
 
+from harness.execute.pool import Job, Pool
 from harness.formats import RUNNERS
 from harness.models.localising import Layers, layers_of
 from harness.models.variants import ModelFile, Variant
-from harness.pool import Job, Pool
 from oracles.judge.outcome import Value
 
 

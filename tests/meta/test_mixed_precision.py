@@ -11,7 +11,7 @@ import pytest
 from generators.training.networks import Layer, Network
 from generators.training.runs import Training, arrays_of, dumps, fitted, loads
 from generators.training.settings import Settings, SettingsError
-from harness.ranks import RankPools
+from harness.execute.ranks import RankPools
 from harness.strategies import STRATEGIES
 from harness.strategies.mixed_precision import Rough, rough_of
 from harness.training.gym import Gym, suited

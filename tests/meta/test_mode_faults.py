@@ -15,8 +15,8 @@ from generators.inputs import SMOOTH_CHOICES
 from generators.ops import check
 from harness.backends import TARGETS
 from harness.campaign import Campaign
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.questions import QUESTIONS
 from harness.questions.autocast import AUTOCAST
 from harness.questions.hessian import HESSIAN

@@ -18,6 +18,7 @@ from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from harness import cli
+from harness.execute.pool import Pool
 from harness.formats import RUNNERS
 from harness.formats.opening import FormatError, Port
 from harness.models import factories, page, store
@@ -38,7 +39,6 @@ from harness.models.measuring import Run
 from harness.models.reference import Reference
 from harness.models.results import REFERENCE, Results, assemble, groups, incomplete, worst
 from harness.models.variants import ModelFile, Refusal, Variant
-from harness.pool import Pool
 from oracles.judge.outcome import Rejected, Unsupported, Value
 from oracles.models import noise
 from oracles.models.agreement import Agreement, Failure

@@ -12,8 +12,8 @@ from narrow_faults import NARROW_FAULTS
 from sensitivity import catch, exit_statuses, repaired, sight
 
 from generators.graphs import Style
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.question import FORWARD
 
 OPERATORS = frozenset(fault.operator for fault in NARROW_FAULTS)

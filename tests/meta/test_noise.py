@@ -13,6 +13,7 @@ from networks_onnx import FAULTS, NETWORKS
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
+from harness.execute.pool import Pool
 from harness.formats import RUNNERS
 from harness.formats.opening import Port, Signature
 from harness.models import onnx_noise_helpers as noisy
@@ -22,7 +23,6 @@ from harness.models.measuring import once
 from harness.models.reference import Reference, derive
 from harness.models.results import assemble
 from harness.models.variants import ModelFile, Variant
-from harness.pool import Pool
 from oracles.judge.compare import compare_all
 from oracles.judge.verdict import Verdict, judge
 from oracles.models import noise

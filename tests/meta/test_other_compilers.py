@@ -10,8 +10,8 @@ from small_graphs import chain_case
 
 from harness import probe
 from harness.backends import TARGETS, select
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from oracles.judge.outcome import Rejected
 
 FAULTS = {

@@ -22,10 +22,10 @@ from harness.backends import TARGETS, passes, select
 from harness.backends.passes import Switches
 from harness.backends.text import swapped
 from harness.campaign import Campaign
+from harness.execute.pool import Job, Limits, Pool, ProgramError
 from harness.findings import Finding, Store, failure_text
 from harness.guilty_pass import Shown, find
 from harness.laboratory import Laboratory
-from harness.pool import Job, Limits, Pool, ProgramError
 from harness.probe import probe
 from harness.reduce import Budget
 from oracles.judge.outcome import Rejected, Value

@@ -11,8 +11,8 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import check
 from harness.backends import TARGETS, Target
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.questions.policy import POLICY
 from oracles.arithmetic import policy
 from oracles.judge.verdict import Verdict

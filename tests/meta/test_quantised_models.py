@@ -18,9 +18,9 @@ from harness import known_issues
 from harness.backends import TARGETS
 from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
+from harness.execute.pool import Pool
 from harness.findings import Store
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.quantisation import turns
 from harness.quantisers import QUANTISERS
 from harness.quantisers.cases import OPERATORS, STYLE, prepare

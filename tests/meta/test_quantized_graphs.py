@@ -13,8 +13,8 @@ from generators.graphs import FLOAT_CHOICES, Case, Style, seeded_case
 from generators.ops import check
 from generators.ops.nn.fake_quantize import RANGES, levels
 from generators.ops.spec import TypeRuleError
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.questions.quantized import QUANTIZED
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import Verdict, judge

@@ -15,8 +15,8 @@ from generators.ops import check
 from generators.sweep import sweep
 from harness.backends import TARGETS
 from harness.campaign import Campaign
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.questions import QUESTIONS
 from harness.questions.dynamic import DYNAMIC
 from harness.questions.layouts import LAYOUTS

@@ -13,8 +13,8 @@ import numpy as np
 import psutil
 import pytest
 
-from harness.pool import ProgramError, Unavailable
-from harness.ranks import RankLimits, RankPools, Trained
+from harness.execute.pool import ProgramError, Unavailable
+from harness.execute.ranks import RankLimits, RankPools, Trained
 from harness.reproducer import WRONG
 from harness.strategies.strategy import TEMPLATES
 from oracles.judge.outcome import Crash, Rejected, Timeout

@@ -18,8 +18,8 @@ from generators.ops import OPS, check
 from harness import cli, probe
 from harness.backends import TARGETS
 from harness.dialects import DIALECTS
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from oracles.judge import verdict
 from oracles.judge.outcome import Value
 from oracles.questions import forward

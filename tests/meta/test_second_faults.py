@@ -12,8 +12,8 @@ from test_stepwise import drawn, one
 from generators.graphs import Case
 from generators.ops import OPS
 from harness.backends import TARGETS
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.profiles import nightly
 from harness.question import Question
 from harness.questions.gradient import GRADIENT

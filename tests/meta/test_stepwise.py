@@ -11,8 +11,8 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, SeededDraw, build_case
 from generators.ops import OPS, check
 from harness.backends import TARGETS
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
 from oracles.decompositions.derivatives import RULES, stepwise

@@ -33,10 +33,10 @@ from generators.training.runs import (
     without,
 )
 from generators.training.settings import RARE, SettingsError
-from harness import environments
+from harness.execute import environments
+from harness.execute.ranks import RankPools
 from harness.known_file import KnownFileError
 from harness.profiles import nightly
-from harness.ranks import RankPools
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.known import FILE, KnownDeviation, load

@@ -23,8 +23,8 @@ from generators.training.networks import Layer, Network, checked, columns_of
 from generators.training.runs import Training, valid
 from harness import cli
 from harness.commands import study as study_command
+from harness.execute.ranks import RankPools
 from harness.profiles import nightly
-from harness.ranks import RankPools
 from harness.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.programs import alone

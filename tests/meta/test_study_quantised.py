@@ -12,7 +12,7 @@ import pytest
 from generators.training.d3 import Protocol, study_arrays, study_training
 from generators.training.networks import Layer, Network, checked
 from generators.training.runs import Training
-from harness.ranks import RankPools
+from harness.execute.ranks import RankPools
 from harness.strategies import STRATEGIES
 from harness.strategies.known import load
 from harness.strategies.strategy import anything

@@ -18,8 +18,8 @@ from generators.graphs import Case, seeded_case
 from generators.ops import check
 from harness import probe
 from harness.cli import KNOWN_ISSUES
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.quantisation import expressible
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION

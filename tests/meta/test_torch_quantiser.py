@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from small_graphs import layers
 
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
 from oracles.judge.outcome import Value

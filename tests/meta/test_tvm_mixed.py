@@ -20,8 +20,8 @@ from harness.backends.text import before
 from harness.campaign import Campaign
 from harness.cells import samples
 from harness.culprit import diverging
+from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.pool import Pool
 from harness.profiles import nightly
 from harness.question import FORWARD
 from oracles.arithmetic import modes, tvm_mixed_precision

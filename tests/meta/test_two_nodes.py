@@ -13,7 +13,7 @@ import pytest
 from strategy_faults import FAULTS, StrategyFault
 
 from generators.training.runs import Training, seeded_training
-from harness.ranks import RankPools
+from harness.execute.ranks import RankPools
 from harness.strategies import STRATEGIES, Strategy
 from harness.training.findings import Deviation, write_reproducer
 from harness.training.gym import Gym, suited

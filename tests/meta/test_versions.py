@@ -11,9 +11,9 @@ import pytest
 from planted import planted as stand_in
 from typer.testing import CliRunner, Result
 
-from harness import environments
 from harness.backends import TARGETS
 from harness.cli import app
+from harness.execute import environments
 from harness.versions import Options, Pair, run, state_of
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.verdict import Verdict

@@ -21,8 +21,8 @@ from typing import Self
 
 import numpy as np
 
-from harness import environments
-from harness.worker import read_message, write_message
+from harness.execute import environments
+from harness.execute.worker import read_message, write_message
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
 
 WORKER = Path(__file__).with_name("worker.py")

@@ -21,9 +21,9 @@ from typing import IO
 
 import numpy as np
 
-from harness import environments
-from harness.pool import PREFIX, HarnessError, ProgramError, Unavailable, environment, last_words
-from harness.worker import read_message, write_message
+from harness.execute import environments
+from harness.execute.pool import PREFIX, HarnessError, ProgramError, Unavailable, environment, last_words
+from harness.execute.worker import read_message, write_message
 from oracles.judge.outcome import Crash, Rejected, Timeout
 
 PORT_TAKEN = ("Could not start gRPC server", "EADDRINUSE", "Address already in use")

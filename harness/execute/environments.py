@@ -19,15 +19,15 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from harness import worker
-from harness.files import locked, replace_text
+from harness.execute import worker
+from harness.execute.files import locked, replace_text
 
 VARIABLE = "DISSENT_ENVIRONMENTS"
 """Names another file than the repository's; environments are built into the folder .environments beside the file."""
 HERE = "."
 """How a person writes the environment that Dissent runs in; in targets and jobs it is the empty string."""
 NEEDED = ("numpy", "ml-dtypes")
-"""What `harness/worker.py` imports."""
+"""What `harness/execute/worker.py` imports."""
 _KEYS = {"packages", "no_deps", "python"}
 _INSTALLED = """
 import importlib.metadata as m, json, sys
@@ -79,7 +79,7 @@ class State:
 
 def file() -> Path:
     """The file that is read."""
-    return Path(os.environ.get(VARIABLE) or Path(__file__).parent.parent / "environments.toml").absolute()
+    return Path(os.environ.get(VARIABLE) or Path(__file__).parents[2] / "environments.toml").absolute()
 
 
 def load() -> Mapping[str, Environment]:
