@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness import coverage, known_issues, probe, profiles
-from harness.backends import TARGETS, Target, select
+from harness import coverage, known_issues, profiles
+from harness.backends import TARGETS, Target, probe, select
 from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
 from harness.execute.globs import matching

@@ -19,8 +19,8 @@ from rich.table import Table
 
 from generators.graphs import MAX_NODES, SeededDraw, build_graph, seeded_case
 from generators.training.runs import seeded_training
-from harness import hunt, known_issues, probe
-from harness.backends import TARGETS, select
+from harness import hunt, known_issues
+from harness.backends import TARGETS, probe, select
 from harness.cli import KNOWN_ISSUES
 from harness.conversions.route import target_of
 from harness.execute.pool import Pool

@@ -10,8 +10,8 @@ from generators.graph import FLOATS, Graph, GraphError, Node, TensorType
 from generators.graphs import Case
 from generators.ops import check
 from generators.ops.spec import Unsupported
-from harness import culprit, guilty_pass, probe
-from harness.backends import TARGETS, Target
+from harness import culprit, guilty_pass
+from harness.backends import TARGETS, Target, probe
 from harness.findings import Finding, Store, fingerprint
 from harness.guilty_pass import PassGuilt, Shown
 from harness.known_issues import KnownIssue

@@ -10,7 +10,8 @@ from rich.table import Table
 
 from generators.graph import EVERY
 from generators.ops import OPS
-from harness.backends import Target, refusals
+from harness.backends import Target
+from harness.backends.target import refusals
 from harness.campaign import Campaign
 from harness.cells import Cell, claim, involved, measure, refusals_of, representatives
 from harness.execute.pool import Pool

@@ -15,10 +15,10 @@ from generators.graph import COMPLEX, MEASURED, GraphError
 from generators.graphs import FAVOURED, MAX_NODES, Case
 from generators.ops import OPS
 from generators.ops.spec import OpSpec, Unsupported
-from harness import census, known_issues, probe
+from harness import census, known_issues
 from harness import coverage as covered
 from harness import hunt as hunting
-from harness.backends import TARGETS, Target, select
+from harness.backends import TARGETS, Target, probe, select
 from harness.cells import dtypes_of, involved, representatives
 from harness.commands.conversions import conversions
 from harness.commands.environments import env

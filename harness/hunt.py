@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from generators.graphs import Case, seeded_case
-from harness import coverage, probe
-from harness.backends import Target
+from harness import coverage
+from harness.backends import Target, probe
 from harness.campaign import Campaign, operators_for
 from harness.execute.pool import Limits, Pool
 from harness.findings import Finding, Store

@@ -18,10 +18,10 @@ from generators.graphs import Case
 from generators.ops import OPS
 from harness import known_file, reproducer
 from harness.backends import Target
+from harness.backends.probe import probe
 from harness.execute import machine
 from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.probe import probe
 from harness.question import FORWARD, exhibit
 from harness.questions import QUESTIONS
 from harness.questions.conversion import CONVERSION

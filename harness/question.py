@@ -12,10 +12,9 @@ from generators.graph import Graph
 from generators.graphs import PLAIN, Case, Style
 from generators.inputs import Arrays
 from generators.ops import DRAWN, STEPPED_OPS
-from harness import probe
-from harness.backends import TARGETS, Target
-from harness.backends.target import types_listed
-from harness.backends.text import swapped
+from harness.backends import TARGETS, Target, probe
+from harness.backends.target.target import types_listed
+from harness.backends.target.text import swapped
 from oracles.arithmetic import modes
 from oracles.arithmetic.modes import Arithmetic
 from oracles.judge.compare import Expected

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.backends.text import swapped
+from harness.backends.target.text import swapped
 from harness.question import Exhibit
 from oracles.judge.discrepancy import SYMPTOMS
 

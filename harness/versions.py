@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from generators.graphs import Case, seeded_case
-from harness import culprit, probe
-from harness.backends import Target
+from harness import culprit
+from harness.backends import Target, probe
 from harness.campaign import Campaign, Condition, operators_for
 from harness.execute.pool import MISSING, Limits, Pool
 from harness.findings import Finding, Store

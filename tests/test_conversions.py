@@ -7,7 +7,8 @@ import pytest
 
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
-from harness import probe, profiles
+from harness import profiles
+from harness.backends import probe
 from harness.conversions import EDGES
 from harness.conversions.route import shortest, target_of
 from harness.execute.pool import Pool

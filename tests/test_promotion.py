@@ -8,8 +8,7 @@ import textwrap
 import pytest
 
 from generators.graph import EVERY
-from harness import probe
-from harness.backends import TARGETS
+from harness.backends import TARGETS, probe
 from harness.execute.pool import Job, Pool
 from oracles.judge.outcome import Value
 from oracles.questions.promotion import CASES, REFUSED, RULES, judge, operands

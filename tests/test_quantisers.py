@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import known_issues, probe
+from harness import known_issues
+from harness.backends import probe
 from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool

@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from harness.backends import (
-    executorch,
-    iree,
-    jax,
-    keras,
-    litert,
-    ncnn,
-    onnxruntime,
-    openvino,
-    tensorflow,
-    torch,
-    tvm,
-    tvm_variants,
-)
-from harness.backends.target import Level, Target
+from harness.backends import executorch, iree, jax, keras, litert, ncnn, onnxruntime, openvino, tensorflow, torch
+from harness.backends.target.target import Level, Target
+from harness.backends.tvm import levels as tvm
+from harness.backends.tvm import variants as tvm_variants
 from harness.execute.globs import matching
 
 _FILES = (torch, tensorflow, jax, onnxruntime, tvm, tvm_variants, litert, openvino, iree, keras, executorch, ncnn)

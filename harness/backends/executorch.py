@@ -4,8 +4,8 @@ by XNNPACK."""
 from __future__ import annotations
 
 from generators.ops.spec import Unsupported
-from harness.backends.target import Level, Target
-from harness.backends.text import swapped
+from harness.backends.target.target import Level, Target
+from harness.backends.target.text import swapped
 from harness.dialects import TORCH
 
 _LOAD = """

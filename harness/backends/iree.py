@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from generators.ops.spec import Unsupported
-from harness.backends.protos import PROTO
-from harness.backends.target import Level, Target
+from harness.backends.programs.onnx_model import PROTO
+from harness.backends.target.target import Level, Target
 from harness.dialects import ONNX
 
 _LOAD = f"""

@@ -3,11 +3,14 @@ CUDA."""
 
 from __future__ import annotations
 
-from harness.backends import hessians, mapping, passes, tangents
-from harness.backends.gradients import JAX_EAGER, JAX_JIT
-from harness.backends.rules import XLA_FAST, XLA_FASTEST
-from harness.backends.target import Level, Target
-from harness.backends.text import swapped
+from harness.backends.programs import hessian as hessians
+from harness.backends.programs import jvp as tangents
+from harness.backends.programs import vmap as mapping
+from harness.backends.programs.gradient import JAX_EAGER, JAX_JIT
+from harness.backends.target import passes
+from harness.backends.target.arithmetic import XLA_FAST, XLA_FASTEST
+from harness.backends.target.target import Level, Target
+from harness.backends.target.text import swapped
 from harness.dialects import JAX
 
 REFUSES: dict[tuple[str, str], str] = {}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from generators.ops.spec import Unsupported
-from harness.backends.target import Level, Target
+from harness.backends.target.target import Level, Target
 from harness.dialects.keras import KERAS
 
 _IMPORTS = """import os

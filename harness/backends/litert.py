@@ -4,7 +4,7 @@ optimised ones and with XNNPACK."""
 from __future__ import annotations
 
 from generators.ops.spec import Unsupported
-from harness.backends.target import Level, Target
+from harness.backends.target.target import Level, Target
 from harness.dialects import TENSORFLOW
 
 _LOAD = """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from generators.graph import EVERY
 from generators.ops.spec import Unsupported
-from harness.backends.rules import NCNN_FAST
-from harness.backends.target import Level, Target
+from harness.backends.target.arithmetic import NCNN_FAST
+from harness.backends.target.target import Level, Target
 from harness.dialects import TORCH
 
 _LOAD = """

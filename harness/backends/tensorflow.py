@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from harness.backends import hessians, mapping, passes, tangents
-from harness.backends.gradients import TENSORFLOW_EAGER, tensorflow_function
-from harness.backends.target import Level, Target
+from harness.backends.programs import hessian as hessians
+from harness.backends.programs import jvp as tangents
+from harness.backends.programs import vmap as mapping
+from harness.backends.programs.gradient import TENSORFLOW_EAGER, tensorflow_function
+from harness.backends.target import passes
+from harness.backends.target.target import Level, Target
 from harness.dialects import TENSORFLOW
 
 REFUSES: dict[tuple[str, str], str] = {

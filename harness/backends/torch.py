@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from generators.graph import FLOATS
 from generators.ops.spec import Unsupported
-from harness.backends import hessians, mapping, passes, tangents
-from harness.backends.gradients import TORCH_EAGER, torch_compiled
-from harness.backends.rules import INDUCTOR_FAST, TF32_REFUSES, TORCH_TF32
-from harness.backends.target import Level, Target
-from harness.backends.text import before, swapped
+from harness.backends.programs import hessian as hessians
+from harness.backends.programs import jvp as tangents
+from harness.backends.programs import vmap as mapping
+from harness.backends.programs.gradient import TORCH_EAGER, torch_compiled
+from harness.backends.target import passes
+from harness.backends.target.arithmetic import INDUCTOR_FAST, TF32_REFUSES, TORCH_TF32
+from harness.backends.target.target import Level, Target
+from harness.backends.target.text import before, swapped
 from harness.dialects import TORCH
 
 _TRACED = "it checks its operands by their values, which a compiler that traces does not know"

@@ -13,7 +13,8 @@ from rich import box
 from rich.live import Live
 from rich.table import Table
 
-from harness import known_issues, probe
+from harness import known_issues
+from harness.backends import probe
 from harness.campaign import Campaign
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings import Store

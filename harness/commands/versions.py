@@ -12,9 +12,9 @@ from rich.table import Table
 
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
-from harness import known_issues, probe
+from harness import known_issues
 from harness import versions as versioned
-from harness.backends import Target, select
+from harness.backends import Target, probe, select
 from harness.execute import environments
 from harness.execute.environments import HERE, EnvironmentsError
 from harness.execute.pool import HarnessError, Limits

@@ -13,8 +13,7 @@ from rich import box
 from rich.table import Table
 
 from generators.graphs import Case, seeded_case
-from harness import probe
-from harness.backends import Target
+from harness.backends import Target, probe
 from harness.campaign import Campaign, operators_for
 from harness.conversions import EDGES, Edge
 from harness.conversions.route import Route, drawn, shortest, target_of

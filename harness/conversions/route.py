@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from harness import probe
-from harness.backends.target import Level, Target
-from harness.backends.text import swapped
+from harness.backends import probe
+from harness.backends.target.target import Level, Target
+from harness.backends.target.text import swapped
 from harness.conversions import EDGES, Edge
 from harness.dialects import DIALECTS
 from harness.dialects.keras import KERAS

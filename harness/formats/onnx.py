@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.backends.onnxruntime import LEVELS
-from harness.backends.text import swapped
+from harness.backends.target.text import swapped
 from harness.formats.format import Format, Runner, not_empty
 
 WRITE = """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness import probe
+from harness.backends import probe
 from harness.execute.pool import Job, Pool
 from harness.formats import FORMATS, Format, Runner
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.backends.text import swapped
+from harness.backends.target.text import swapped
 from harness.formats.archive import member
 from harness.formats.format import Format, Runner
 

@@ -3,7 +3,7 @@ plain ones."""
 
 from __future__ import annotations
 
-from harness.backends.text import swapped
+from harness.backends.target.text import swapped
 from harness.formats.format import Format, Runner, begins
 
 SIGNED = """

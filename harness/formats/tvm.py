@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.backends.text import before, swapped
-from harness.backends.tvm import BEFORE, loads
+from harness.backends.target.text import before, swapped
+from harness.backends.tvm.levels import BEFORE, loads
 from harness.conversions.tvm import EDGES
 from harness.formats.format import Runner
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.backends.text import swapped
+from harness.backends.target.text import swapped
 from harness.conversions.route import ORDERED
 from harness.execute.pool import Job, Pool
 from harness.formats.opening import Signature, why_not

@@ -13,8 +13,8 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
 from harness import reproducer
-from harness.backends.target import types_listed
-from harness.backends.text import swapped
+from harness.backends.target.target import types_listed
+from harness.backends.target.text import swapped
 from harness.conversions import EDGES
 from harness.execute.pool import Job, Pool
 from harness.formats import FORMATS

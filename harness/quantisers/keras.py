@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generators.ops.spec import Unsupported
-from harness.backends.target import Level
+from harness.backends.target.target import Level
 from harness.dialects.keras import KERAS_LAYERS
 from harness.quantisers.quantiser import Quantiser
 from oracles.quantised import keras as keras_quantiser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generators.ops.spec import Unsupported
 from harness.backends.onnxruntime import REFUSES
-from harness.backends.target import Level
+from harness.backends.target.target import Level
 from harness.dialects import ONNX
 from harness.quantisers.quantiser import Quantiser
 from oracles.quantised.onnx import quantiser as onnx_quantiser

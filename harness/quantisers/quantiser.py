@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from generators.graph import Graph, Node
-from harness.backends.target import Target, types_listed
+from harness.backends.target.target import Target, types_listed
 from oracles.quantised.model import Judgement, Record
 
 

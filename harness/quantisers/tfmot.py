@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from generators.graph import Graph, Node
 from generators.ops.spec import Unsupported
-from harness.backends.target import Level
+from harness.backends.target.target import Level
 from harness.dialects.legacy_keras import LEGACY_KERAS
 from harness.quantisers.quantiser import Quantiser
 from oracles.quantised.tflite import tfmot as tfmot_quantiser

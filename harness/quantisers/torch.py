@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from generators.ops.spec import Unsupported
-from harness.backends.target import Level
+from harness.backends.target.target import Level
 from harness.dialects import TORCH
 from harness.quantisers.quantiser import Quantiser
 from oracles.quantised.torch import quantiser as torch_quantiser

@@ -4,7 +4,7 @@ by inductor; and `quantize_`, which puts quantised weights into linear layers.""
 from __future__ import annotations
 
 from generators.ops.spec import Unsupported
-from harness.backends.target import Level
+from harness.backends.target.target import Level
 from harness.dialects import TORCH
 from harness.quantisers import torch
 from harness.quantisers.quantiser import Quantiser

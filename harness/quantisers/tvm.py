@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from generators.ops.spec import Unsupported
 from harness.backends.onnxruntime import REFUSES
-from harness.backends.target import Level
-from harness.backends.tvm import BEFORE
+from harness.backends.target.target import Level
+from harness.backends.tvm.levels import BEFORE
 from harness.dialects import ONNX
 from harness.quantisers import onnxruntime
 from harness.quantisers.quantiser import Quantiser

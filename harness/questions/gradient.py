@@ -1,13 +1,13 @@
-"""Does a target differentiate what it computes? The programs stand in `harness/backends/gradients.py`."""
+"""Does a target differentiate what it computes? The programs stand in `harness/backends/programs/gradient.py`."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from generators.graphs import SMOOTH, SeededDraw, build_case
-from harness.backends import gradients
-from harness.backends.documented import refusal_of
-from harness.backends.tangents import NONE_AT_ALL
+from harness.backends.programs import gradient as gradients
+from harness.backends.programs.jvp import NONE_AT_ALL
+from harness.backends.target.documented import refusal_of
 from harness.question import FORWARD, Question
 from oracles.derivatives import gradient
 

@@ -1,9 +1,9 @@
-"""Does a target differentiate twice? The programs stand in `harness/backends/hessians.py`."""
+"""Does a target differentiate twice? The programs stand in `harness/backends/programs/hessian.py`."""
 
 from __future__ import annotations
 
 from generators.graphs import SMOOTH
-from harness.backends import hessians
+from harness.backends.programs import hessian as hessians
 from harness.question import FORWARD, Question
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP

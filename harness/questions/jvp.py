@@ -1,9 +1,9 @@
-"""Does a target push tangents forward? The programs stand in `harness/backends/tangents.py`."""
+"""Does a target push tangents forward? The programs stand in `harness/backends/programs/jvp.py`."""
 
 from __future__ import annotations
 
 from generators.graphs import SMOOTH
-from harness.backends import tangents
+from harness.backends.programs import jvp as tangents
 from harness.question import FORWARD, Question
 from harness.questions.gradient import GRADIENT, differentiable
 from oracles.derivatives import jvp

@@ -1,10 +1,10 @@
-"""The model mapped over a new axis of its inputs. The programs stand in `harness/backends/mapping.py`."""
+"""The model mapped over a new axis of its inputs. The programs stand in `harness/backends/programs/vmap.py`."""
 
 from __future__ import annotations
 
 from generators.graph import Graph
 from harness.backends import Target
-from harness.backends.documented import Patterns, refusal_of
+from harness.backends.target.documented import Patterns, refusal_of
 from harness.question import FORWARD, Question
 from oracles.questions import vmap
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN
 from harness.backends import TARGETS, Target
-from harness.backends.passes import INDUCTOR, Switches
-from harness.backends.text import swapped
+from harness.backends.target.passes import INDUCTOR, Switches
+from harness.backends.target.text import swapped
 from harness.campaign import operators_for
 from harness.question import FORWARD
 

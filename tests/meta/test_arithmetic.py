@@ -13,7 +13,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN, OPS, check
 from harness.backends import TARGETS
-from harness.backends.rules import TORCH_TF32, TVM_FAST, XLA_FAST, XLA_FASTEST
+from harness.backends.target.arithmetic import TORCH_TF32, TVM_FAST, XLA_FAST, XLA_FASTEST
 from harness.campaign import Campaign
 from harness.cells import samples
 from harness.execute.pool import Pool

@@ -12,7 +12,8 @@ from generators.graph import COMMON, COMPLEX, MEASURED
 from generators.graphs import Case
 from generators.ops import OPS
 from harness import cells, census
-from harness.backends import TARGETS, Target, refusals
+from harness.backends import TARGETS, Target
+from harness.backends.target import refusals
 from harness.campaign import Campaign
 from harness.cells import dtypes_of, involved, measure, refusals_of, representatives, samples
 from harness.dialects import DIALECTS

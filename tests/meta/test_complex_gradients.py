@@ -17,7 +17,8 @@ from generators.graphs import SMOOTH, Case, SeededDraw, build_case, seeded_case
 from generators.ops import OPS, check
 from generators.ops.complex.elementwise import COMPLEXES
 from generators.ops.complex.tensors import COMPLEX_TENSORS
-from harness.backends import TARGETS, hessians
+from harness.backends import TARGETS
+from harness.backends.programs import hessian as hessians
 from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
 from harness.questions.gradient import GRADIENT

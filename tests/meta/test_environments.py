@@ -15,8 +15,8 @@ from packaging.version import Version
 from small_graphs import chain_case
 from typer.testing import CliRunner
 
-from harness import probe, reproducer
-from harness.backends import TARGETS
+from harness import reproducer
+from harness.backends import TARGETS, probe
 from harness.cli import app
 from harness.execute import environments
 from harness.execute.environments import EnvironmentsError

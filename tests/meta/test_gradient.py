@@ -13,7 +13,8 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, seeded_case
 from generators.ops import check
 from harness import known_issues
-from harness.backends import TARGETS, gradients
+from harness.backends import TARGETS
+from harness.backends.programs import gradient as gradients
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.laboratory import Laboratory

@@ -8,8 +8,7 @@ import pytest
 from planted import planted
 from small_graphs import chain_case
 
-from harness import probe
-from harness.backends import TARGETS, select
+from harness.backends import TARGETS, probe, select
 from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
 from oracles.judge.outcome import Rejected

@@ -18,15 +18,16 @@ from syrupy.assertion import SnapshotAssertion
 from generators import caseio
 from generators.ops import DRAWN
 from harness import hunt, known_issues
-from harness.backends import TARGETS, passes, select
-from harness.backends.passes import Switches
-from harness.backends.text import swapped
+from harness.backends import TARGETS, select
+from harness.backends.probe import probe
+from harness.backends.target import passes
+from harness.backends.target.passes import Switches
+from harness.backends.target.text import swapped
 from harness.campaign import Campaign
 from harness.execute.pool import Job, Limits, Pool, ProgramError
 from harness.findings import Finding, Store, failure_text
 from harness.guilty_pass import Shown, find
 from harness.laboratory import Laboratory
-from harness.probe import probe
 from harness.reduce import Budget
 from oracles.judge.outcome import Rejected, Value
 

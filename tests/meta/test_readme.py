@@ -15,8 +15,8 @@ from typer.main import get_command
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, check
-from harness import cli, probe
-from harness.backends import TARGETS
+from harness import cli
+from harness.backends import TARGETS, probe
 from harness.dialects import DIALECTS
 from harness.execute.pool import Pool
 from harness.laboratory import Laboratory

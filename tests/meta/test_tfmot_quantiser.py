@@ -16,7 +16,7 @@ from generators import caseio
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import check
-from harness import probe
+from harness.backends import probe
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.laboratory import Laboratory

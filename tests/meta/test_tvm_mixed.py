@@ -15,8 +15,8 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN, OPS, check
 from harness.backends import TARGETS, Target
-from harness.backends.rules import TVM_MIXED
-from harness.backends.text import before
+from harness.backends.target.arithmetic import TVM_MIXED
+from harness.backends.target.text import before
 from harness.campaign import Campaign
 from harness.cells import samples
 from harness.culprit import diverging

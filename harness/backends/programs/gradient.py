@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 
 from generators.graph import Graph, Node
 from generators.ops.spec import Unsupported
-from harness.backends.target import Target
-from harness.backends.text import before, swapped
+from harness.backends.target.target import Target
+from harness.backends.target.text import before, swapped
 from oracles.derivatives.gradient import sought, weight_name, weights
 
 _TORCH = """

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.backends.text import swapped
+from harness.backends.target.text import swapped
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ function from the inputs, the tangents of LEAVES last, to the tangents of the ou
 from __future__ import annotations
 
 from generators.graph import Graph
-from harness.backends.documented import Patterns, refusal_of
-from harness.backends.gradients import REFUSES, underivable
-from harness.backends.target import Target
+from harness.backends.programs.gradient import REFUSES, underivable
+from harness.backends.target.documented import Patterns, refusal_of
+from harness.backends.target.target import Target
 from oracles.derivatives.jvp import moved, tangent_name, tangents
 
 _VALUES = "[values[name] for name in [*INPUTS, *PARAMETERS] if name not in LEAVES.values()]"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from generators.graph import COMPONENT, Graph, TensorType
 from generators.ops.spec import Unsupported
-from harness.backends import refusals
-from harness.backends.passes import Switches
+from harness.backends.target import refusals
+from harness.backends.target.passes import Switches
 from harness.dialects.base import Dialect
 from oracles.arithmetic.modes import Arithmetic
 from oracles.judge.outcome import Rejected

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from generators.ops.spec import Unsupported
-from harness.backends import passes
-from harness.backends.target import Level, Target
-from harness.backends.text import swapped
-from harness.backends.tvm import BEFORE, loads
-from harness.backends.tvm import TARGETS as LEVELS
+from harness.backends.target import passes
+from harness.backends.target.target import Level, Target
+from harness.backends.target.text import swapped
+from harness.backends.tvm.levels import BEFORE, loads
+from harness.backends.tvm.levels import TARGETS as LEVELS
 
 _HIGHEST = next(target for target in LEVELS if target.name == "tvm-O3")
 _LLVM = '{"kind": "llvm", "opt-level": 3}'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from harness.backends.target import Target
+from harness.backends.target.target import Target
 from oracles.judge.outcome import Rejected
 
 Patterns = tuple[tuple[str, str, str], ...]

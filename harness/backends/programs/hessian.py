@@ -5,10 +5,10 @@ the derivatives of the gradients by LEAVES."""
 from __future__ import annotations
 
 from generators.graph import COMPONENT, Graph
-from harness.backends import gradients
-from harness.backends.documented import Patterns, refusal_of
-from harness.backends.tangents import NONE_AT_ALL, UNKNOWN
-from harness.backends.target import Target
+from harness.backends.programs import gradient as gradients
+from harness.backends.programs.jvp import NONE_AT_ALL, UNKNOWN
+from harness.backends.target.documented import Patterns, refusal_of
+from harness.backends.target.target import Target
 from oracles.derivatives.gradient import sought, weight_name, weights
 from oracles.derivatives.jvp import tangent_name, tangents
 

@@ -3,10 +3,11 @@ approximated functions, in mixed precision, and on CUDA by its default pipeline.
 
 from __future__ import annotations
 
-from harness.backends import gradients, passes
-from harness.backends.rules import TVM_FAST, TVM_FAST_REFUSES, TVM_MIXED
-from harness.backends.target import Level, Target
-from harness.backends.text import before
+from harness.backends.programs import gradient as gradients
+from harness.backends.target import passes
+from harness.backends.target.arithmetic import TVM_FAST, TVM_FAST_REFUSES, TVM_MIXED
+from harness.backends.target.target import Level, Target
+from harness.backends.target.text import before
 from harness.dialects import RELAX
 
 REFUSES: dict[tuple[str, str], str] = {}

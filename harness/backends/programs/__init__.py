@@ -1,0 +1,1 @@
+"""The text of `load` for derivatives and vectorised maps, by framework."""

@@ -1,0 +1,1 @@
+"""What a target is, and what its text is made of."""
