@@ -26,8 +26,8 @@ from harness.conversions.route import target_of
 from harness.execute.pool import Pool
 from harness.execute.ranks import RankPools
 from harness.laboratory import Laboratory
-from harness.question import FORWARD
 from harness.questions.conversion import CONVERSION
+from harness.questions.question import FORWARD
 from harness.strategies import STRATEGIES
 from harness.training import gym as training_gym
 

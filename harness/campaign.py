@@ -16,8 +16,8 @@ from harness.findings import Finding, Store, fingerprint
 from harness.guilty_pass import PassGuilt, Shown
 from harness.known_issues import KnownIssue
 from harness.laboratory import Examination, Laboratory
-from harness.question import Question
 from harness.questions import QUESTIONS
+from harness.questions.question import Question
 from harness.reduce import Budget, reduce, size
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.verdict import Verdict, normalized

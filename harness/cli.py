@@ -31,8 +31,8 @@ from harness.dialects import DIALECTS
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.known_file import KnownFileError
 from harness.laboratory import Laboratory
-from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
+from harness.questions.question import FORWARD, Question
 from harness.record import seed_of
 from harness.terminal import (
     KNOWN_ISSUES,

@@ -19,7 +19,7 @@ from generators.graphs import Case
 from harness import reproducer
 from harness.backends import Target
 from harness.execute.files import locked, replace_text
-from harness.question import Question, exhibit
+from harness.questions.question import Question, exhibit
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 from oracles.judge.outcome import Outcome
 from oracles.judge.verdict import normalized

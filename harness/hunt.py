@@ -19,8 +19,8 @@ from harness.execute.pool import Limits, Pool
 from harness.findings import Finding, Store
 from harness.known_issues import KnownIssue
 from harness.laboratory import Laboratory
-from harness.question import FORWARD
 from harness.questions import QUESTIONS
+from harness.questions.question import FORWARD
 from harness.reduce import Budget
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.verdict import STATUSES

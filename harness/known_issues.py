@@ -22,9 +22,9 @@ from harness.backends.probe import probe
 from harness.execute import machine
 from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.question import FORWARD, exhibit
 from harness.questions import QUESTIONS
 from harness.questions.conversion import CONVERSION
+from harness.questions.question import FORWARD, exhibit
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 
 

@@ -13,7 +13,7 @@ from generators.inputs import Arrays
 from harness.backends import Target
 from harness.coverage import Coverage
 from harness.execute.pool import Job, Pool
-from harness.question import FORWARD, Question
+from harness.questions.question import FORWARD, Question
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT
 from oracles.judge.outcome import Outcome, Rejected, Unsupported, Value

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.backends.target.text import swapped
-from harness.question import Exhibit
+from harness.questions.question import Exhibit
 from oracles.judge.discrepancy import SYMPTOMS
 
 INLINE = 64

@@ -14,7 +14,7 @@ from generators.graphs import Case, cases
 from harness.backends import Target
 from harness.campaign import Campaign, operators_for
 from harness.findings import failure_text
-from harness.question import Question
+from harness.questions.question import Question
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 
 

@@ -19,8 +19,8 @@ from harness.execute.pool import MISSING, Limits, Pool
 from harness.findings import Finding, Store
 from harness.known_issues import KnownIssue
 from harness.laboratory import Laboratory
-from harness.question import FORWARD
 from harness.questions import QUESTIONS
+from harness.questions.question import FORWARD
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Outcome, Unsupported, Value
 from oracles.judge.verdict import Verdict, normalized

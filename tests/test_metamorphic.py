@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harness.backends import Target
-from harness.question import Question
 from harness.questions.layouts import LAYOUTS
 from harness.questions.metamorphic import METAMORPHIC
+from harness.questions.question import Question
 from harness.questions.repeat import REPEAT
 from harness.trial import Trial
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from harness.backends import Target
-from harness.question import Question
 from harness.questions.autocast import AUTOCAST
 from harness.questions.hessian import HESSIAN
 from harness.questions.jvp import JVP
 from harness.questions.policy import POLICY
+from harness.questions.question import Question
 from harness.questions.vmap import VMAP
 from harness.trial import Trial
 

@@ -19,8 +19,8 @@ from harness.execute import environments
 from harness.execute.environments import HERE, EnvironmentsError
 from harness.execute.pool import HarnessError, Limits
 from harness.known_file import KnownFileError
-from harness.question import FORWARD, Question
 from harness.questions import QUESTIONS
+from harness.questions.question import FORWARD, Question
 from harness.record import seed_of
 from harness.terminal import (
     KNOWN_ISSUES,

@@ -24,7 +24,7 @@ from harness.models.localising import Case, Layers
 from harness.models.measuring import Run, job_of
 from harness.models.results import Results, Row
 from harness.models.variants import ModelFile, Variant
-from harness.question import Exhibit
+from harness.questions.question import Exhibit
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value
 

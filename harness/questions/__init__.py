@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from harness.question import FORWARD, Question
 from harness.questions.autocast import AUTOCAST
 from harness.questions.conversion import CONVERSION
 from harness.questions.dynamic import DYNAMIC
@@ -14,6 +13,7 @@ from harness.questions.metamorphic import METAMORPHIC
 from harness.questions.policy import POLICY
 from harness.questions.quantisers import QUANTISERS
 from harness.questions.quantized import QUANTIZED
+from harness.questions.question import FORWARD, Question
 from harness.questions.repeat import REPEAT
 from harness.questions.vmap import VMAP
 

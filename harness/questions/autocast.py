@@ -7,7 +7,7 @@ from generators.graphs import Style
 from generators.inputs import FLOAT_CHOICES, MIXED_CHOICES
 from generators.ops.spec import Call
 from harness.backends import Target
-from harness.question import FORWARD, Question
+from harness.questions.question import FORWARD, Question
 from oracles.arithmetic import autocast
 
 _MODEL = """

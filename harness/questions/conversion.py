@@ -8,7 +8,7 @@ import re
 from generators.graphs import WIDE
 from harness.backends import Target
 from harness.conversions.route import all_routes, route_of
-from harness.question import FORWARD, Question
+from harness.questions.question import FORWARD, Question
 from oracles.judge.outcome import Rejected
 from oracles.questions import forward
 

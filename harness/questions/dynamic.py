@@ -9,7 +9,7 @@ from harness.backends.target.documented import Patterns, refusal_of
 from harness.backends.target.target import types_text
 from harness.dialects import DIALECTS
 from harness.dialects.base import Dialect
-from harness.question import FORWARD, Question
+from harness.questions.question import FORWARD, Question
 from oracles.questions import dynamic
 
 _LOAD = """

@@ -8,7 +8,7 @@ from generators.graphs import SMOOTH, SeededDraw, build_case
 from harness.backends.programs import gradient as gradients
 from harness.backends.programs.jvp import NONE_AT_ALL
 from harness.backends.target.documented import refusal_of
-from harness.question import FORWARD, Question
+from harness.questions.question import FORWARD, Question
 from oracles.derivatives import gradient
 
 

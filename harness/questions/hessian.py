@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from generators.graphs import SMOOTH
 from harness.backends.programs import hessian as hessians
-from harness.question import FORWARD, Question
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
+from harness.questions.question import FORWARD, Question
 from oracles.derivatives import hessian
 from oracles.derivatives.rounding import second_derivatives as curvature
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from generators.graphs import SMOOTH
 from harness.backends.programs import jvp as tangents
-from harness.question import FORWARD, Question
 from harness.questions.gradient import GRADIENT, differentiable
+from harness.questions.question import FORWARD, Question
 from oracles.derivatives import jvp
 
 JVP = Question(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generators.graph import Graph
 from harness.backends import Target
-from harness.question import FORWARD, Question
+from harness.questions.question import FORWARD, Question
 from oracles.questions import layouts
 
 _VIEWS = '''

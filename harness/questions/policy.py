@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from generators.graph import Graph
 from harness.backends import Target
-from harness.question import FORWARD, Question
 from harness.questions.autocast import AUTOCAST
+from harness.questions.question import FORWARD, Question
 from oracles.arithmetic import policy
 
 _LAYER = """

@@ -7,7 +7,7 @@ from harness.backends import Target
 from harness.quantisers import QUANTISERS as PATHS
 from harness.quantisers import Quantiser
 from harness.quantisers.cases import STYLE, concerns, prepare
-from harness.question import Question
+from harness.questions.question import Question
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import Observation
 from oracles.quantised import model as quantised_model

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.question import FORWARD, Question
+from harness.questions.question import FORWARD, Question
 from oracles.arithmetic import modes
 from oracles.quantised import fake_quantize as quantization
 from oracles.questions import forward

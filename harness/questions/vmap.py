@@ -5,7 +5,7 @@ from __future__ import annotations
 from generators.graph import Graph
 from harness.backends import Target
 from harness.backends.target.documented import Patterns, refusal_of
-from harness.question import FORWARD, Question
+from harness.questions.question import FORWARD, Question
 from oracles.questions import vmap
 
 _REFUSALS: Patterns = (

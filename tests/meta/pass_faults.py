@@ -11,7 +11,7 @@ from harness.backends import TARGETS, Target
 from harness.backends.target.passes import INDUCTOR, Switches
 from harness.backends.target.text import swapped
 from harness.campaign import operators_for
-from harness.question import FORWARD
+from harness.questions.question import FORWARD
 
 _TVM = """
 @relax.expr_functor.mutator

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from faults import Fault, with_operand
 
-from harness.question import Question
 from harness.questions.dynamic import DYNAMIC
 from harness.questions.layouts import LAYOUTS
 from harness.questions.metamorphic import METAMORPHIC
+from harness.questions.question import Question
 from harness.questions.repeat import REPEAT
 
 

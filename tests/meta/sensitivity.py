@@ -25,7 +25,7 @@ from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.findings import Finding, Store
 from harness.laboratory import Laboratory
-from harness.question import FORWARD, Question
+from harness.questions.question import FORWARD, Question
 from oracles.judge.discrepancy import Discrepancy
 
 CASES = 300

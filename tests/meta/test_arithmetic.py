@@ -18,8 +18,8 @@ from harness.campaign import Campaign
 from harness.cells import samples
 from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
-from harness.question import FORWARD
 from harness.questions.gradient import GRADIENT
+from harness.questions.question import FORWARD
 from oracles.arithmetic import modes
 from oracles.judge.outcome import Outcome, Value
 from oracles.judge.verdict import Verdict, judge

@@ -25,7 +25,7 @@ from harness import reproducer
 from harness.backends import TARGETS
 from harness.campaign import Campaign, float64_twin
 from harness.dialects import ONNX, RELAX
-from harness.question import FORWARD, exhibit
+from harness.questions.question import FORWARD, exhibit
 from harness.reduce import Budget, reduce
 from oracles.judge.compare import Expected, compare
 from oracles.judge.outcome import Value

@@ -23,7 +23,7 @@ from harness.backends import TARGETS
 from harness.campaign import float64_twin
 from harness.cells import samples
 from harness.execute.worker import read_message, write_message
-from harness.question import FORWARD, exhibit
+from harness.questions.question import FORWARD, exhibit
 from oracles.judge import reference
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value

@@ -22,7 +22,7 @@ from harness.execute import environments
 from harness.execute.environments import EnvironmentsError
 from harness.execute.pool import Job, Pool, Unavailable
 from harness.laboratory import Laboratory
-from harness.question import FORWARD, exhibit
+from harness.questions.question import FORWARD, exhibit
 from oracles.judge.outcome import Value
 
 Write = Callable[[str], Path]

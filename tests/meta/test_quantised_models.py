@@ -24,8 +24,8 @@ from harness.laboratory import Laboratory
 from harness.quantisation import turns
 from harness.quantisers import QUANTISERS
 from harness.quantisers.cases import OPERATORS, STYLE, prepare
-from harness.question import exhibit
 from harness.questions.quantisers import QUANTISERS as QUESTION
+from harness.questions.question import exhibit
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Rejected, Value
 from oracles.quantised import model as quantised_model

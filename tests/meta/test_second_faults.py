@@ -15,9 +15,9 @@ from harness.backends import TARGETS
 from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
 from harness.profiles import nightly
-from harness.question import Question
 from harness.questions.gradient import GRADIENT
 from harness.questions.hessian import HESSIAN
+from harness.questions.question import Question
 from oracles.decompositions.derivatives import TWICE, stepwise
 from oracles.decompositions.second_derivatives import SECOND
 from oracles.derivatives import gradient, hessian, jvp

@@ -23,7 +23,7 @@ from harness.culprit import diverging
 from harness.execute.pool import Pool
 from harness.laboratory import Laboratory
 from harness.profiles import nightly
-from harness.question import FORWARD
+from harness.questions.question import FORWARD
 from oracles.arithmetic import modes, tvm_mixed_precision
 from oracles.judge.outcome import Rejected, Value
 from oracles.judge.verdict import Verdict, judge
