@@ -13,11 +13,11 @@ from harness import coverage, known_issues, profiles
 from harness.backends import TARGETS, Target, probe, select
 from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
+from harness.conversions.formats import RUNNERS
+from harness.conversions.formats.opening import FormatError, recognise
 from harness.execute.globs import matching
 from harness.execute.pool import Pool
 from harness.findings import Store
-from harness.formats import RUNNERS
-from harness.formats.opening import FormatError, recognise
 from harness.laboratory import Laboratory
 from harness.models.converting import DEPTH
 from harness.models.examine import Options, examine

@@ -11,9 +11,9 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from harness.conversions.formats.opening import FormatError
 from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError
-from harness.formats.opening import FormatError
 from harness.models import known, page, store
 from harness.models.converting import DEPTH
 from harness.models.examine import LIMITS, Options, examine

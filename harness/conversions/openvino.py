@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.conversions.edge import Edge
-from harness.formats.pt2 import LOAD
-from harness.formats.tflite import SIGNED
+from harness.conversions.formats.pt2 import LOAD
+from harness.conversions.formats.tflite import SIGNED
 
 _CONVERT = """
 def convert(source, target):

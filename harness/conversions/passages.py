@@ -16,9 +16,9 @@ from generators.graphs import Case, seeded_case
 from harness.backends import Target, probe
 from harness.campaign import Campaign, operators_for
 from harness.conversions import EDGES, Edge
+from harness.conversions.formats.opening import why_not
 from harness.conversions.route import Route, drawn, shortest, target_of
 from harness.dialects.keras import KERAS
-from harness.formats.opening import why_not
 from harness.laboratory import Examination
 from harness.questions.conversion import CONVERSION, step_of
 from oracles.judge.discrepancy import SILENT, Discrepancy

@@ -12,9 +12,9 @@ from harness.backends import probe
 from harness.backends.target.target import Level, Target
 from harness.backends.target.text import swapped
 from harness.conversions import EDGES, Edge
+from harness.conversions.formats import FORMATS, RUNNERS, Format, Runner, runners_of
 from harness.dialects import DIALECTS
 from harness.dialects.keras import KERAS
-from harness.formats import FORMATS, RUNNERS, Format, Runner, runners_of
 
 LONGEST = 3
 """So many edges a drawn route has at most."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edge import Edge
-from harness.formats.tflite import SIGNED
+from harness.conversions.formats.tflite import SIGNED
 
 _SAVED_MODEL = """
 def convert(source, target):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edge import Edge
-from harness.formats.pt2 import LOAD
+from harness.conversions.formats.pt2 import LOAD
 
 _ONNX = (
     LOAD

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from harness.conversions import EDGES, Edge
 from harness.conversions.files import convert
+from harness.conversions.formats import FORMATS, RUNNERS, runners_of
+from harness.conversions.formats.opening import unavailable
 from harness.conversions.route import availability
 from harness.execute.globs import matching
 from harness.execute.pool import Pool
-from harness.formats import FORMATS, RUNNERS, runners_of
-from harness.formats.opening import unavailable
 from harness.models.variants import ModelFile, Refusal, Variant
 
 DEPTH = 2

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.conversions.formats import runners_of
+from harness.conversions.formats.opening import FormatError, Signature, recognise, signature, unavailable
 from harness.execute.pool import Limits, Pool
 from harness.execute.worker import versions_of
-from harness.formats import runners_of
-from harness.formats.opening import FormatError, Signature, recognise, signature, unavailable
 from harness.models import factories, inputs, known, reference
 from harness.models.converting import convert_all, variants_of
 from harness.models.inputs import PREPROCESSING, Sets

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.conversions.formats.opening import FormatError, why_not
 from harness.execute.pool import Job, Pool
-from harness.formats.opening import FormatError, why_not
 from oracles.judge.outcome import Value
 
 NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")

@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 
 from harness import known_file
 from harness.conversions import EDGES
-from harness.formats import RUNNERS
+from harness.conversions.formats import RUNNERS
 from harness.models.localising import Layers
 from harness.models.results import Results, Row
 from harness.models.variants import ModelFile

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from harness.conversions.formats.opening import Signature, program
 from harness.conversions.route import ORDERED
 from harness.execute.pool import Job, Pool
-from harness.formats.opening import Signature, program
 from harness.models.inputs import Sets
 from harness.models.variants import Variant
 from oracles.judge.outcome import Outcome, Rejected, Unsupported, Value

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.conversions.formats.opening import Port, why_not
 from harness.execute.pool import Job, Pool
-from harness.formats.opening import Port, why_not
 from harness.models.inputs import Sets
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from harness.formats.opening import Port, why_not
+from harness.conversions.formats.opening import Port, why_not
 from harness.models.localising import Layers
 from harness.models.measuring import Run
 from harness.models.reference import Reference

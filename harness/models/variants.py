@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.formats import RUNNERS, Runner
+from harness.conversions.formats import RUNNERS, Runner
 
 DIRECT = "as given"
 

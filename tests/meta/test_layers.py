@@ -10,8 +10,8 @@ import onnx
 import pytest
 from networks_onnx import DRAWN, FAULTS, blocks
 
+from harness.conversions.formats import RUNNERS
 from harness.execute.pool import Job, Pool
-from harness.formats import RUNNERS
 from harness.models.localising import Layers, layers_of
 from harness.models.variants import ModelFile, Variant
 from oracles.judge.outcome import Value

@@ -18,9 +18,9 @@ from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from harness import cli
+from harness.conversions.formats import RUNNERS
+from harness.conversions.formats.opening import FormatError, Port
 from harness.execute.pool import Pool
-from harness.formats import RUNNERS
-from harness.formats.opening import FormatError, Port
 from harness.models import factories, page, store
 from harness.models.inputs import (
     OTHER,

@@ -13,9 +13,9 @@ from networks_onnx import FAULTS, NETWORKS
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
+from harness.conversions.formats import RUNNERS
+from harness.conversions.formats.opening import Port, Signature
 from harness.execute.pool import Pool
-from harness.formats import RUNNERS
-from harness.formats.opening import Port, Signature
 from harness.models import onnx_noise_helpers as noisy
 from harness.models.inputs import drawn
 from harness.models.localising import layers_of

@@ -4,7 +4,7 @@ plain ones."""
 from __future__ import annotations
 
 from harness.backends.target.text import swapped
-from harness.formats.format import Format, Runner, begins
+from harness.conversions.formats.format import Format, Runner, begins
 
 SIGNED = """
 def signed(path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.formats.format import Format, Runner, not_empty
+from harness.conversions.formats.format import Format, Runner, not_empty
 
 _OPEN = """
 def open_model(path):

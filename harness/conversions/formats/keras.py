@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.backends.target.text import swapped
-from harness.formats.archive import member
-from harness.formats.format import Format, Runner
+from harness.conversions.formats.archive import member
+from harness.conversions.formats.format import Format, Runner
 
 WRITE = """
 def write(parameters, path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.backends.onnxruntime import LEVELS
 from harness.backends.target.text import swapped
-from harness.formats.format import Format, Runner, not_empty
+from harness.conversions.formats.format import Format, Runner, not_empty
 
 WRITE = """
 def write(parameters, path):

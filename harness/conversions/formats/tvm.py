@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness.backends.target.text import before, swapped
 from harness.backends.tvm.levels import BEFORE, loads
+from harness.conversions.formats.format import Runner
 from harness.conversions.tvm import EDGES
-from harness.formats.format import Runner
 
 _CALL = """
     def call(*arrays):

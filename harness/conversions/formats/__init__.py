@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.formats import keras, onnx, openvino, pickled, pt2, relax, savedmodel, stablehlo, tflite, tvm
-from harness.formats.format import Format, Runner
+from harness.conversions.formats import keras, onnx, openvino, pickled, pt2, relax, savedmodel, stablehlo, tflite, tvm
+from harness.conversions.formats.format import Format, Runner
 
 _MODULES = (savedmodel, tflite, onnx, pt2, openvino, stablehlo, keras, relax, pickled)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.backends.target.text import swapped
-from harness.formats.format import Format, Runner
+from harness.conversions.formats.format import Format, Runner
 
 WRITE = """
 def write(parameters, path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.formats.format import Format, Runner, begins
+from harness.conversions.formats.format import Format, Runner, begins
 
 _OPEN = """
 def open_model(path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.formats.format import Format, Runner
+from harness.conversions.formats.format import Format, Runner
 
 _OPEN = """
 def open_model(path):

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from harness.backends import probe
+from harness.conversions.formats import FORMATS, Format, Runner
 from harness.execute.pool import Job, Pool
-from harness.formats import FORMATS, Format, Runner
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Value
 
 
