@@ -9,21 +9,22 @@ from typing import Any
 
 import pytest
 
-from harness import coverage, known_issues, profiles
+from harness import known_issues
 from harness.backends import TARGETS, Target, probe, select
-from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
 from harness.conversions.formats import RUNNERS
 from harness.conversions.formats.opening import FormatError, recognise
 from harness.execute.globs import matching
 from harness.execute.pool import Pool
 from harness.findings import Store
-from harness.laboratory import Laboratory
 from harness.models.converting import DEPTH
 from harness.models.examine import Options, examine
 from harness.models.factories import DIGITS, NAME
 from harness.models.results import Results
-from harness.trial import Trial
+from harness.search import coverage, profiles
+from harness.search.campaign import Campaign
+from harness.search.laboratory import Laboratory
+from harness.search.trial import Trial
 
 profiles.register()
 

@@ -15,11 +15,8 @@ from generators.graph import COMPLEX, MEASURED, GraphError
 from generators.graphs import FAVOURED, MAX_NODES, Case
 from generators.ops import OPS
 from generators.ops.spec import OpSpec, Unsupported
-from harness import census, known_issues
-from harness import coverage as covered
-from harness import hunt as hunting
+from harness import known_issues
 from harness.backends import TARGETS, Target, probe, select
-from harness.cells import dtypes_of, involved, representatives
 from harness.commands.conversions import conversions
 from harness.commands.environments import env
 from harness.commands.model import model
@@ -30,10 +27,14 @@ from harness.commands.versions import versions
 from harness.dialects import DIALECTS
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.known_file import KnownFileError
-from harness.laboratory import Laboratory
 from harness.questions import QUESTIONS
 from harness.questions.question import FORWARD, Question
 from harness.record import seed_of
+from harness.search import coverage as covered
+from harness.search import hunt as hunting
+from harness.search import refused_cells
+from harness.search.cells import dtypes_of, involved, representatives
+from harness.search.laboratory import Laboratory
 from harness.terminal import (
     KNOWN_ISSUES,
     Issues,
@@ -161,13 +162,13 @@ def cells(
         dtypes = [dtype for dtype in MEASURED if dtype in named(dtype_globs, KINDS, "dtype that graphs favour")]
         issues = known_issues.load(issues_file)
         for target in representatives(chosen).values() if renew else ():
-            for found in census.update(target, issues, operators, dtypes):
+            for found in refused_cells.update(target, issues, operators, dtypes):
                 if found.wrong:
                     console.print(f"{target.name}: {found.operator} of {found.dtype}: {found.wrong}", markup=False)
     except (KnownFileError, HarnessError) as error:
         raise fail(str(error)) from error
-    listed = census.rows(chosen)
-    console.print(census.summary(listed))
+    listed = refused_cells.rows(chosen)
+    console.print(refused_cells.summary(listed))
     write_json(json_file, listed)
 
 

@@ -21,10 +21,10 @@ from harness.backends import Target
 from harness.backends.probe import probe
 from harness.execute import machine
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
 from harness.questions import QUESTIONS
 from harness.questions.conversion import CONVERSION
 from harness.questions.question import FORWARD, exhibit
+from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 
 

@@ -13,11 +13,11 @@ from rich.text import Text
 
 from generators.ops import OPS
 from harness.backends import Target
-from harness.campaign import operators_for
-from harness.cells import dtypes_of
-from harness.coverage import Coverage
-from harness.hunt import Options, Tally
-from harness.laboratory import Examination
+from harness.search.campaign import operators_for
+from harness.search.cells import dtypes_of
+from harness.search.coverage import Coverage
+from harness.search.hunt import Options, Tally
+from harness.search.laboratory import Examination
 from oracles.judge.verdict import STATUSES
 
 _STYLES = {"agree": "green", "within_bound_only": "green", "unsupported": "dim", "undetermined": "dim"}

@@ -7,14 +7,14 @@ import pytest
 
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
-from harness import profiles
 from harness.backends import probe
 from harness.conversions import EDGES
 from harness.conversions.route import shortest, target_of
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
 from harness.questions.conversion import CONVERSION, refusal
-from harness.trial import Trial
+from harness.search import profiles
+from harness.search.laboratory import Laboratory
+from harness.search.trial import Trial
 from oracles.judge.outcome import Rejected
 
 CHEAP = ("onnx-version", "ort-optimised")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from generators.training.runs import Training, loads, trainings
 from harness.execute.ranks import RankPools
-from harness.profiles import nightly
-from harness.reduce import Budget
+from harness.search.profiles import nightly
+from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.known import FILE, KnownDeviation, load
 from harness.training.findings import investigate, text_of

@@ -6,7 +6,7 @@ import pytest
 
 from harness.backends import Target
 from harness.questions.dynamic import DYNAMIC
-from harness.trial import Trial
+from harness.search.trial import Trial
 
 
 def test_dynamic_shapes(prompt: Target, trial: Trial) -> None:

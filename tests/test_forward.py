@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.backends import Target
-from harness.trial import Trial
+from harness.search.trial import Trial
 
 
 def test_forward(target: Target, trial: Trial) -> None:

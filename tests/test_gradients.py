@@ -12,10 +12,10 @@ from generators.ops import OPS
 from generators.ops.spec import Unsupported
 from generators.sweep import sweep
 from harness.backends import Target
-from harness.campaign import operators_for
-from harness.profiles import nightly
 from harness.questions.gradient import GRADIENT
-from harness.trial import Trial
+from harness.search.campaign import operators_for
+from harness.search.profiles import nightly
+from harness.search.trial import Trial
 from oracles.derivatives.gradient import sought
 
 

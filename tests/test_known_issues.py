@@ -9,8 +9,8 @@ import pytest
 
 from generators import caseio
 from harness import known_issues
-from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
+from harness.search.campaign import Campaign
 
 ISSUES = known_issues.load(KNOWN_ISSUES)
 

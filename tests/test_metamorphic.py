@@ -9,7 +9,7 @@ from harness.questions.layouts import LAYOUTS
 from harness.questions.metamorphic import METAMORPHIC
 from harness.questions.question import Question
 from harness.questions.repeat import REPEAT
-from harness.trial import Trial
+from harness.search.trial import Trial
 
 
 @pytest.mark.parametrize("question", [METAMORPHIC, LAYOUTS, REPEAT], ids=lambda question: question.name)

@@ -11,7 +11,7 @@ from harness.questions.jvp import JVP
 from harness.questions.policy import POLICY
 from harness.questions.question import Question
 from harness.questions.vmap import VMAP
-from harness.trial import Trial
+from harness.search.trial import Trial
 
 
 @pytest.mark.parametrize("question", [JVP, HESSIAN, VMAP], ids=lambda question: question.name)

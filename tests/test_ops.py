@@ -9,9 +9,9 @@ from generators.graphs import WIDE
 from generators.ops import DRAWN, OPS
 from generators.sweep import sweep
 from harness.backends import Target
-from harness.campaign import operators_for
-from harness.profiles import nightly
-from harness.trial import Trial
+from harness.search.campaign import operators_for
+from harness.search.profiles import nightly
+from harness.search.trial import Trial
 
 NIGHT = nightly()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from generators.graphs import Case
 from harness.backends import Target
-from harness.laboratory import level_pairs
-from harness.trial import Failure, Trial
+from harness.search.laboratory import level_pairs
+from harness.search.trial import Failure, Trial
 from oracles.judge.outcome import Value
 from oracles.questions import levels
 

@@ -8,14 +8,14 @@ import pytest
 
 from harness import known_issues
 from harness.backends import probe
-from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.findings import Store
-from harness.laboratory import Laboratory
-from harness.quantisation import Tally, examine
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
+from harness.search.campaign import Campaign
+from harness.search.laboratory import Laboratory
+from harness.search.quantisation import Tally, examine
 
 FRAMEWORKS = sorted({path.framework for path in QUANTISERS.values()})
 

@@ -6,7 +6,7 @@ import pytest
 
 from harness.backends import Target
 from harness.questions.quantized import QUANTIZED
-from harness.trial import Trial
+from harness.search.trial import Trial
 
 
 @pytest.mark.nightly

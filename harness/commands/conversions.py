@@ -13,27 +13,17 @@ from rich.live import Live
 from rich.table import Table
 
 from harness import known_issues
-from harness.campaign import Campaign
 from harness.conversions import EDGES, Edge
-from harness.conversions.passages import (
-    Passage,
-    as_json,
-    case_of,
-    csv_of,
-    paths,
-    planned,
-    rows_of,
-    table_of,
-    travel,
-)
 from harness.conversions.route import availability, route_of, target_of
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings import Store
 from harness.known_file import KnownFileError
-from harness.laboratory import Laboratory
 from harness.questions.conversion import CONVERSION
 from harness.record import Record, RecordError, seed_of
-from harness.reduce import Budget
+from harness.search.campaign import Campaign
+from harness.search.conversions import Passage, as_json, case_of, csv_of, paths, planned, rows_of, table_of, travel
+from harness.search.laboratory import Laboratory
+from harness.search.reduce import Budget
 from harness.terminal import (
     KNOWN_ISSUES,
     Issues,

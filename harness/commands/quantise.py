@@ -15,16 +15,16 @@ from rich.table import Table
 
 from harness import known_issues
 from harness.backends import probe
-from harness.campaign import Campaign
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings import Store
 from harness.known_file import KnownFileError
-from harness.laboratory import Laboratory
-from harness.quantisation import Tally, examine
 from harness.quantisers import QUANTISERS, Quantiser
 from harness.questions.quantisers import QUANTISERS as QUESTION
 from harness.record import seed_of
-from harness.reduce import Budget
+from harness.search.campaign import Campaign
+from harness.search.laboratory import Laboratory
+from harness.search.quantisation import Tally, examine
+from harness.search.reduce import Budget
 from harness.terminal import (
     KNOWN_ISSUES,
     Issues,

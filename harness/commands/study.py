@@ -20,7 +20,7 @@ from harness.execute.pool import HarnessError
 from harness.execute.ranks import RankLimits, RankPools
 from harness.execute.worker import versions_of
 from harness.known_file import KnownFileError
-from harness.reduce import Budget
+from harness.search.reduce import Budget
 from harness.strategies import Strategy
 from harness.strategies.known import load
 from harness.studies.distribution import Study, run_case

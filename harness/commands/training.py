@@ -19,7 +19,7 @@ from harness.execute.pool import HarnessError
 from harness.execute.ranks import RankLimits, RankPools
 from harness.known_file import KnownFileError
 from harness.record import Record, RecordError, seed_of
-from harness.reduce import Budget
+from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
 from harness.strategies.known import load
 from harness.terminal import (

@@ -13,7 +13,6 @@ from rich.table import Table
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
 from harness import known_issues
-from harness import versions as versioned
 from harness.backends import Target, probe, select
 from harness.execute import environments
 from harness.execute.environments import HERE, EnvironmentsError
@@ -22,6 +21,8 @@ from harness.known_file import KnownFileError
 from harness.questions import QUESTIONS
 from harness.questions.question import FORWARD, Question
 from harness.record import seed_of
+from harness.search import versions as versioned
+from harness.search.versions import STATES, Options, Pair, Rows
 from harness.terminal import (
     KNOWN_ISSUES,
     Issues,
@@ -34,7 +35,6 @@ from harness.terminal import (
     status_of,
     write_json,
 )
-from harness.versions import STATES, Options, Pair, Rows
 
 
 def versions(

@@ -9,7 +9,7 @@ from itertools import combinations, islice
 from generators.training.networks import Layer
 from generators.training.runs import Training, alone, fitted, pruned, valid, without
 from generators.training.settings import OPTIMIZERS, Settings, SettingsError
-from harness.reduce import Budget
+from harness.search.reduce import Budget
 
 Fails = Callable[[Training, int], bool]
 PLAIN = {name: tuple((key, values[0]) for key, values in options.items()) for name, options in OPTIMIZERS.items()}

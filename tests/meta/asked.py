@@ -18,13 +18,13 @@ from generators import caseio
 from generators.graphs import PLAIN, Case, seeded_case
 from harness import known_issues
 from harness.backends import TARGETS, Target
-from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.findings import Store
-from harness.laboratory import Laboratory
 from harness.questions import QUESTIONS
-from harness.reduce import Budget
+from harness.search.campaign import Campaign
+from harness.search.laboratory import Laboratory
+from harness.search.reduce import Budget
 
 SEED = 30
 

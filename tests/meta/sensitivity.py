@@ -20,12 +20,12 @@ from generators import caseio
 from generators.graphs import Case, seeded_case
 from harness import known_issues
 from harness.backends import TARGETS
-from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.findings import Finding, Store
-from harness.laboratory import Laboratory
 from harness.questions.question import FORWARD, Question
+from harness.search.campaign import Campaign
+from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import Discrepancy
 
 CASES = 300

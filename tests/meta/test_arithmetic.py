@@ -14,12 +14,12 @@ from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN, OPS, check
 from harness.backends import TARGETS
 from harness.backends.target.arithmetic import TORCH_TF32, TVM_FAST, XLA_FAST, XLA_FASTEST
-from harness.campaign import Campaign
-from harness.cells import samples
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
 from harness.questions.gradient import GRADIENT
 from harness.questions.question import FORWARD
+from harness.search.campaign import Campaign
+from harness.search.cells import samples
+from harness.search.laboratory import Laboratory
 from oracles.arithmetic import modes
 from oracles.judge.outcome import Outcome, Value
 from oracles.judge.verdict import Verdict, judge

@@ -17,7 +17,7 @@ from generators.graphs import Case
 from generators.ops import OPS, check
 from generators.sweep import sweep
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
+from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import judge
 from oracles.questions import forward

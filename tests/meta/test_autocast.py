@@ -7,10 +7,10 @@ import pytest
 from generators.graph import Graph
 from generators.ops import OPS
 from harness.backends import TARGETS
-from harness.campaign import Campaign
-from harness.cells import samples
-from harness.profiles import nightly
 from harness.questions.autocast import AUTOCAST
+from harness.search.campaign import Campaign
+from harness.search.cells import samples
+from harness.search.profiles import nightly
 from oracles.arithmetic import autocast
 
 LISTS = (autocast.LOWER, autocast.FLOAT32, autocast.WIDEST, autocast.COMPOSED, autocast.PROMOTES)

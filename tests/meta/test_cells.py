@@ -11,14 +11,14 @@ import pytest
 from generators.graph import COMMON, COMPLEX, MEASURED
 from generators.graphs import Case
 from generators.ops import OPS
-from harness import cells, census
 from harness.backends import TARGETS, Target
 from harness.backends.target import refusals
-from harness.campaign import Campaign
-from harness.cells import dtypes_of, involved, measure, refusals_of, representatives, samples
 from harness.dialects import DIALECTS
-from harness.laboratory import Laboratory
-from harness.profiles import nightly
+from harness.search import cells, refused_cells
+from harness.search.campaign import Campaign
+from harness.search.cells import dtypes_of, involved, measure, refusals_of, representatives, samples
+from harness.search.laboratory import Laboratory
+from harness.search.profiles import nightly
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Outcome, Rejected, Unsupported, Value
 
@@ -164,7 +164,7 @@ def test_a_record_makes_a_cell_unsupported(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_dtype_that_nothing_takes_is_one_entry() -> None:
     found = [cells.Cell("neg", d, 1, "no", None) for d in ("uint8", "uint16")]
     found += [cells.Cell("abs", "uint8", 1, "no", None), cells.Cell("abs", "uint16", 1, None, None)]
-    refused = census.grouped(found, refusals_of(found))
+    refused = refused_cells.grouped(found, refusals_of(found))
     assert refused == {("*", "uint8"): "no", ("neg", "uint16"): "no"}
 
 
@@ -179,9 +179,11 @@ def test_a_record_survives_the_file(tmp_path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_renewed_part_leaves_the_rest_of_a_record(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refusals, "FOLDER", tmp_path)
-    monkeypatch.setattr(census, "measure", lambda *_: [cells.Cell("neg", d, 1, "new", None) for d in ("uint8", "int8")])
+    monkeypatch.setattr(
+        refused_cells, "measure", lambda *_: [cells.Cell("neg", d, 1, "new", None) for d in ("uint8", "int8")]
+    )
     rest = {("*", "int8"): "all", ("abs", "uint8"): "old"}
     refusals.save("torch", {**rest, ("neg", "uint8"): "old"})
-    census.update(TARGETS["torch-eager"], (), ("neg",), ("uint8", "int8"))
+    refused_cells.update(TARGETS["torch-eager"], (), ("neg",), ("uint8", "int8"))
     assert refusals.load("torch") == {**rest, ("neg", "uint8"): "new"}
     refusals.load.cache_clear()

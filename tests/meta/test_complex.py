@@ -23,10 +23,10 @@ from generators.ops import OPS, check
 from generators.sweep import sweep
 from harness import reproducer
 from harness.backends import TARGETS
-from harness.campaign import Campaign, float64_twin
 from harness.dialects import ONNX, RELAX
 from harness.questions.question import FORWARD, exhibit
-from harness.reduce import Budget, reduce
+from harness.search.campaign import Campaign, float64_twin
+from harness.search.reduce import Budget, reduce
 from oracles.judge.compare import Expected, compare
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import judge

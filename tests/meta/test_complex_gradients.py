@@ -20,9 +20,9 @@ from generators.ops.complex.tensors import COMPLEX_TENSORS
 from harness.backends import TARGETS
 from harness.backends.programs import hessian as hessians
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
+from harness.search.laboratory import Laboratory
 from oracles.derivatives import gradient, jvp
 from oracles.derivatives.complex_pairs import parts_of
 from oracles.derivatives.local import measured

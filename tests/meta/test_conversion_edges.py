@@ -19,19 +19,20 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import check
 from harness import cli
-from harness.campaign import Campaign
-from harness.conversions import EDGES, Edge, passages
+from harness.conversions import EDGES, Edge
 from harness.conversions.files import convert
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
 from harness.conversions.formats.opening import FormatError, Port, Signature, program, recognise, signature
-from harness.conversions.passages import OUTCOMES, Passage, csv_of, rows_of, travel
 from harness.conversions.route import ORDERED, Route, drawn, route_of, routes, shortest, target_of
 from harness.execute.pool import Job, Limits, Pool
 from harness.findings import Store
-from harness.laboratory import Laboratory
 from harness.models.converting import convert_all
 from harness.models.variants import ModelFile
 from harness.questions.conversion import CONVERSION
+from harness.search import conversions as passages
+from harness.search.campaign import Campaign
+from harness.search.conversions import OUTCOMES, Passage, csv_of, rows_of, travel
+from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value
 
 ONNX = {"onnx": "1.17"}

@@ -11,8 +11,9 @@ from small_graphs import chain_case
 from typer.testing import CliRunner
 
 from generators.bounds.bounded import Bounded
-from harness import cli, coverage
-from harness.coverage import Coverage, CoverageError
+from harness import cli
+from harness.search import coverage
+from harness.search.coverage import Coverage, CoverageError
 from oracles.judge.compare import Expected
 from oracles.judge.verdict import Verdict
 from oracles.questions import forward

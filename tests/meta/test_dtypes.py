@@ -20,10 +20,10 @@ from generators.inputs import FLOATING, INTEGER, Recipe, fill
 from generators.ops import check
 from harness import reproducer
 from harness.backends import TARGETS
-from harness.campaign import float64_twin
-from harness.cells import samples
 from harness.execute.worker import read_message, write_message
 from harness.questions.question import FORWARD, exhibit
+from harness.search.campaign import float64_twin
+from harness.search.cells import samples
 from oracles.judge import reference
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value

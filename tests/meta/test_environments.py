@@ -21,8 +21,8 @@ from harness.cli import app
 from harness.execute import environments
 from harness.execute.environments import EnvironmentsError
 from harness.execute.pool import Job, Pool, Unavailable
-from harness.laboratory import Laboratory
 from harness.questions.question import FORWARD, exhibit
+from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value
 
 Write = Callable[[str], Path]

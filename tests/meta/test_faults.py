@@ -11,7 +11,7 @@ from faults import FAULTS, Fault
 from sensitivity import CASES, SEEDS, catch, drawn, exit_statuses, repaired, sight
 
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
+from harness.search.laboratory import Laboratory
 
 
 def test_there_are_enough_faults_and_cases() -> None:

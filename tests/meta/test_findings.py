@@ -21,13 +21,13 @@ from generators.graphs import Case
 from generators.ops.spec import Call, Unsupported
 from harness import known_issues
 from harness.backends import TARGETS, Target
-from harness.campaign import Campaign, float64_twin
 from harness.execute import machine
 from harness.execute.pool import Pool
 from harness.findings import Finding, Store, failure_text, fingerprint
 from harness.known_file import KnownFileError
-from harness.laboratory import Laboratory
 from harness.reproducer import looked_for
+from harness.search.campaign import Campaign, float64_twin
+from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import Discrepancy
 
 WRONG_NEG = "torch.neg({0}) * 1.0001"

@@ -17,8 +17,8 @@ from harness.backends import TARGETS
 from harness.backends.programs import gradient as gradients
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
 from harness.questions.gradient import GRADIENT, differentiable
+from harness.search.laboratory import Laboratory
 from oracles.derivatives import gradient
 from oracles.derivatives.complex_pairs import parts_of
 from oracles.derivatives.local import measured

@@ -14,9 +14,9 @@ from sensitivity import catch, exit_statuses, repaired, sight
 from generators.graphs import SMOOTH, SeededDraw, build_case
 from harness.backends import TARGETS
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
-from harness.profiles import nightly
 from harness.questions.gradient import GRADIENT
+from harness.search.laboratory import Laboratory
+from harness.search.profiles import nightly
 
 SEED = 20
 IN_FULL = GRADIENT_FAULTS[::6]

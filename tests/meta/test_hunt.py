@@ -18,10 +18,11 @@ import pytest
 
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN
-from harness import hunt, known_issues
+from harness import known_issues
 from harness.backends import TARGETS, Level, Target
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Limits
+from harness.search import hunt
 from oracles.judge.verdict import STATUSES
 
 _TROUBLE = """

@@ -22,7 +22,7 @@ from harness.commands import quantise as quantising
 from harness.execute.pool import Job, Limits
 from harness.models import kept
 from harness.models.kept import KeptPool
-from harness.quantisation import Row, Tally
+from harness.search.quantisation import Row, Tally
 from oracles.judge.outcome import Rejected, Timeout, Value
 
 WRITES = """

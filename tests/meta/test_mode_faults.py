@@ -14,14 +14,14 @@ from generators.graphs import Case, Style, seeded_case
 from generators.inputs import SMOOTH_CHOICES
 from generators.ops import check
 from harness.backends import TARGETS
-from harness.campaign import Campaign
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
 from harness.questions import QUESTIONS
 from harness.questions.autocast import AUTOCAST
 from harness.questions.hessian import HESSIAN
 from harness.questions.jvp import JVP
 from harness.questions.vmap import VMAP
+from harness.search.campaign import Campaign
+from harness.search.laboratory import Laboratory
 from oracles.arithmetic import autocast
 from oracles.derivatives import gradient, hessian, jvp
 from oracles.derivatives.complex_pairs import parts_of

@@ -13,8 +13,8 @@ from sensitivity import catch, exit_statuses, repaired, sight
 
 from generators.graphs import Style
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
 from harness.questions.question import FORWARD
+from harness.search.laboratory import Laboratory
 
 OPERATORS = frozenset(fault.operator for fault in NARROW_FAULTS)
 NARROW = replace(FORWARD, style=Style(("float16", "bfloat16", "int8", "uint8")), concerns=OPERATORS.__contains__)

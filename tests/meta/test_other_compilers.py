@@ -10,7 +10,7 @@ from small_graphs import chain_case
 
 from harness.backends import TARGETS, probe, select
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
+from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Rejected
 
 FAULTS = {

@@ -17,18 +17,19 @@ from syrupy.assertion import SnapshotAssertion
 
 from generators import caseio
 from generators.ops import DRAWN
-from harness import hunt, known_issues
+from harness import known_issues
 from harness.backends import TARGETS, select
 from harness.backends.probe import probe
 from harness.backends.target import passes
 from harness.backends.target.passes import Switches
 from harness.backends.target.text import swapped
-from harness.campaign import Campaign
 from harness.execute.pool import Job, Limits, Pool, ProgramError
 from harness.findings import Finding, Store, failure_text
-from harness.guilty_pass import Shown, find
-from harness.laboratory import Laboratory
-from harness.reduce import Budget
+from harness.search import hunt
+from harness.search.blame.guilty_pass import Shown, find
+from harness.search.campaign import Campaign
+from harness.search.laboratory import Laboratory
+from harness.search.reduce import Budget
 from oracles.judge.outcome import Rejected, Value
 
 ROOT = Path(__file__).parents[2]

@@ -16,16 +16,16 @@ from generators.graphs import Case, seeded_case
 from generators.ops import check
 from harness import known_issues
 from harness.backends import TARGETS
-from harness.campaign import Campaign
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.findings import Store
-from harness.laboratory import Laboratory
-from harness.quantisation import turns
 from harness.quantisers import QUANTISERS
 from harness.quantisers.cases import OPERATORS, STYLE, prepare
 from harness.questions.quantisers import QUANTISERS as QUESTION
 from harness.questions.question import exhibit
+from harness.search.campaign import Campaign
+from harness.search.laboratory import Laboratory
+from harness.search.quantisation import turns
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Rejected, Value
 from oracles.quantised import model as quantised_model

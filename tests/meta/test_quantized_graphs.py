@@ -14,8 +14,8 @@ from generators.ops import check
 from generators.ops.nn.fake_quantize import RANGES, levels
 from generators.ops.spec import TypeRuleError
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
 from harness.questions.quantized import QUANTIZED
+from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import Verdict, judge
 from oracles.quantised import fake_quantize as quantization

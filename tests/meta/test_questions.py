@@ -14,13 +14,13 @@ from generators.graphs import Case
 from generators.ops import check
 from generators.sweep import sweep
 from harness.backends import TARGETS
-from harness.campaign import Campaign
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
 from harness.questions import QUESTIONS
 from harness.questions.dynamic import DYNAMIC
 from harness.questions.layouts import LAYOUTS
 from harness.questions.repeat import REPEAT
+from harness.search.campaign import Campaign
+from harness.search.laboratory import Laboratory
 from oracles.decompositions import composite
 from oracles.judge.outcome import Rejected
 from oracles.questions import dynamic, forward, layouts, metamorphic

@@ -19,7 +19,7 @@ from harness import cli
 from harness.backends import TARGETS, probe
 from harness.dialects import DIALECTS
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
+from harness.search.laboratory import Laboratory
 from oracles.judge import verdict
 from oracles.judge.outcome import Value
 from oracles.questions import forward

@@ -11,7 +11,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, cases
 from generators.ops import OPS, check
 from generators.sweep import sweep
-from harness.reduce import Budget, reduce, size
+from harness.search.reduce import Budget, reduce, size
 from oracles.questions import forward
 
 

@@ -13,11 +13,11 @@ from generators.graphs import Case
 from generators.ops import OPS
 from harness.backends import TARGETS
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
-from harness.profiles import nightly
 from harness.questions.gradient import GRADIENT
 from harness.questions.hessian import HESSIAN
 from harness.questions.question import Question
+from harness.search.laboratory import Laboratory
+from harness.search.profiles import nightly
 from oracles.decompositions.derivatives import TWICE, stepwise
 from oracles.decompositions.second_derivatives import SECOND
 from oracles.derivatives import gradient, hessian, jvp

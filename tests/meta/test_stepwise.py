@@ -12,9 +12,9 @@ from generators.graphs import SMOOTH, Case, SeededDraw, build_case
 from generators.ops import OPS, check
 from harness.backends import TARGETS
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
+from harness.search.laboratory import Laboratory
 from oracles.decompositions.derivatives import RULES, stepwise
 from oracles.derivatives import gradient, jvp
 from oracles.questions import forward, metamorphic

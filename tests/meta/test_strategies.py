@@ -36,8 +36,8 @@ from generators.training.settings import RARE, SettingsError
 from harness.execute import environments
 from harness.execute.ranks import RankPools
 from harness.known_file import KnownFileError
-from harness.profiles import nightly
-from harness.reduce import Budget
+from harness.search.profiles import nightly
+from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.known import FILE, KnownDeviation, load
 from harness.strategies.strategy import Strategy

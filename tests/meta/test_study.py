@@ -24,8 +24,8 @@ from generators.training.runs import Training, valid
 from harness import cli
 from harness.commands import study as study_command
 from harness.execute.ranks import RankPools
-from harness.profiles import nightly
-from harness.reduce import Budget
+from harness.search.profiles import nightly
+from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.programs import alone
 from harness.studies.distribution import Found, Study, run_case

@@ -7,8 +7,8 @@ import pytest
 
 from generators.ops import OPS, check
 from generators.sweep import ScriptedDraw, sweep
-from harness.cells import dtypes_of
-from harness.profiles import nightly
+from harness.search.cells import dtypes_of
+from harness.search.profiles import nightly
 
 
 @pytest.mark.parametrize("operator", OPS)

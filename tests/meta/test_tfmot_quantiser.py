@@ -19,10 +19,10 @@ from generators.ops import check
 from harness.backends import probe
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
-from harness.quantisation import expressible
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
+from harness.search.laboratory import Laboratory
+from harness.search.quantisation import expressible
 from oracles.judge.outcome import Value
 from oracles.quantised import model as quantised_model
 from oracles.quantised.integers import away

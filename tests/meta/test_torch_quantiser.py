@@ -10,9 +10,9 @@ import pytest
 from small_graphs import layers
 
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
+from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value
 from oracles.quantised import model as quantised_model
 from oracles.quantised.model import Judgement, Record

@@ -14,7 +14,7 @@ from generators.training.networks import Layer, Network, columns_of
 from generators.training.runs import Training, arrays_of, fitted, loads, valid, without
 from generators.training.settings import Settings
 from harness.execute.ranks import RankLimits, RankPools, Trained
-from harness.reduce import Budget
+from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.programs import alone, program
 from harness.strategies.strategy import Noise

@@ -17,13 +17,13 @@ from generators.ops import DRAWN, OPS, check
 from harness.backends import TARGETS, Target
 from harness.backends.target.arithmetic import TVM_MIXED
 from harness.backends.target.text import before
-from harness.campaign import Campaign
-from harness.cells import samples
-from harness.culprit import diverging
 from harness.execute.pool import Pool
-from harness.laboratory import Laboratory
-from harness.profiles import nightly
 from harness.questions.question import FORWARD
+from harness.search.blame.culprit import diverging
+from harness.search.campaign import Campaign
+from harness.search.cells import samples
+from harness.search.laboratory import Laboratory
+from harness.search.profiles import nightly
 from oracles.arithmetic import modes, tvm_mixed_precision
 from oracles.judge.outcome import Rejected, Value
 from oracles.judge.verdict import Verdict, judge

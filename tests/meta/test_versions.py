@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from harness.backends import TARGETS
 from harness.cli import app
 from harness.execute import environments
-from harness.versions import Options, Pair, run, state_of
+from harness.search.versions import Options, Pair, run, state_of
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.verdict import Verdict
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from generators.graphs import Case, seeded_case
-from harness import coverage
 from harness.backends import Target, probe
-from harness.campaign import Campaign, operators_for
 from harness.execute.pool import Limits, Pool
 from harness.findings import Finding, Store
 from harness.known_issues import KnownIssue
-from harness.laboratory import Laboratory
 from harness.questions import QUESTIONS
 from harness.questions.question import FORWARD
-from harness.reduce import Budget
+from harness.search import coverage
+from harness.search.campaign import Campaign, operators_for
+from harness.search.laboratory import Laboratory
+from harness.search.reduce import Budget
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.verdict import STATUSES
 

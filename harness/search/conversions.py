@@ -14,13 +14,13 @@ from rich.table import Table
 
 from generators.graphs import Case, seeded_case
 from harness.backends import Target, probe
-from harness.campaign import Campaign, operators_for
 from harness.conversions import EDGES, Edge
 from harness.conversions.formats.opening import why_not
 from harness.conversions.route import Route, drawn, shortest, target_of
 from harness.dialects.keras import KERAS
-from harness.laboratory import Examination
 from harness.questions.conversion import CONVERSION, step_of
+from harness.search.campaign import Campaign, operators_for
+from harness.search.laboratory import Examination
 from oracles.judge.discrepancy import SILENT, Discrepancy
 from oracles.judge.outcome import Rejected, Timeout, Unsupported
 

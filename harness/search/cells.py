@@ -12,7 +12,7 @@ from generators.graphs import Case, Style, seeded_case
 from generators.ops import OPS
 from generators.ops.spec import OpSpec
 from harness.backends import TARGETS, Target
-from harness.laboratory import Laboratory
+from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.verdict import Verdict, judge, normalized
 from oracles.questions import forward

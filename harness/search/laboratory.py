@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from generators.graphs import Case
 from generators.inputs import Arrays
 from harness.backends import Target
-from harness.coverage import Coverage
 from harness.execute.pool import Job, Pool
 from harness.questions.question import FORWARD, Question
+from harness.search.coverage import Coverage
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT
 from oracles.judge.outcome import Outcome, Rejected, Unsupported, Value

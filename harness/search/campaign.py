@@ -10,15 +10,15 @@ from generators.graph import FLOATS, Graph, GraphError, Node, TensorType
 from generators.graphs import Case
 from generators.ops import check
 from generators.ops.spec import Unsupported
-from harness import culprit, guilty_pass
 from harness.backends import TARGETS, Target, probe
 from harness.findings import Finding, Store, fingerprint
-from harness.guilty_pass import PassGuilt, Shown
 from harness.known_issues import KnownIssue
-from harness.laboratory import Examination, Laboratory
 from harness.questions import QUESTIONS
 from harness.questions.question import Question
-from harness.reduce import Budget, reduce, size
+from harness.search.blame import culprit, guilty_pass
+from harness.search.blame.guilty_pass import PassGuilt, Shown
+from harness.search.laboratory import Examination, Laboratory
+from harness.search.reduce import Budget, reduce, size
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.verdict import Verdict, normalized
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from generators.graphs import Case, seeded_case
-from harness import culprit
 from harness.backends import Target, probe
-from harness.campaign import Campaign, Condition, operators_for
 from harness.execute.pool import MISSING, Limits, Pool
 from harness.findings import Finding, Store
 from harness.known_issues import KnownIssue
-from harness.laboratory import Laboratory
 from harness.questions import QUESTIONS
 from harness.questions.question import FORWARD
+from harness.search.blame import culprit
+from harness.search.campaign import Campaign, Condition, operators_for
+from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Outcome, Unsupported, Value
 from oracles.judge.verdict import Verdict, normalized

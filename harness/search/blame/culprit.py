@@ -11,7 +11,7 @@ from generators.bounds.bounded import Bounded, leaf
 from generators.graph import Graph, Leaf, Node
 from generators.graphs import Case
 from harness.backends import Target
-from harness.laboratory import Laboratory
+from harness.search.laboratory import Laboratory
 from oracles.arithmetic import modes
 from oracles.judge import reference
 from oracles.judge.compare import compare

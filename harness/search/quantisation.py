@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from generators.graphs import Case, seeded_case
-from harness.campaign import Campaign, operators_for
-from harness.culprit import without
 from harness.findings import Finding
 from harness.quantisers import Quantiser
 from harness.questions.quantisers import QUANTISERS, judged
+from harness.search.blame.culprit import without
+from harness.search.campaign import Campaign, operators_for
 from oracles.judge import verdict
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Unsupported, Value

@@ -12,12 +12,12 @@ from generators.graph import EVERY
 from generators.ops import OPS
 from harness.backends import Target
 from harness.backends.target import refusals
-from harness.campaign import Campaign
-from harness.cells import Cell, claim, involved, measure, refusals_of, representatives
 from harness.execute.pool import Pool
 from harness.findings import Store
 from harness.known_issues import KnownIssue
-from harness.laboratory import Laboratory
+from harness.search.campaign import Campaign
+from harness.search.cells import Cell, claim, involved, measure, refusals_of, representatives
+from harness.search.laboratory import Laboratory
 
 
 def rows(targets: Sequence[Target]) -> list[dict]:

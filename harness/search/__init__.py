@@ -1,0 +1,1 @@
+"""Searching for disagreements, and from a disagreement to a finding."""
