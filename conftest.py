@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from harness import known_issues
 from harness.backends import TARGETS, Target, probe, select
 from harness.cli import KNOWN_ISSUES
 from harness.conversions.formats import RUNNERS
 from harness.conversions.formats.opening import FormatError, recognise
 from harness.execute.globs import matching
 from harness.execute.pool import Pool
-from harness.findings import Store
+from harness.findings import known_issues
+from harness.findings.store import Store
 from harness.models.converting import DEPTH
 from harness.models.examine import Options, examine
 from harness.models.factories import DIGITS, NAME

@@ -15,7 +15,6 @@ from generators.graph import COMPLEX, MEASURED, GraphError
 from generators.graphs import FAVOURED, MAX_NODES, Case
 from generators.ops import OPS
 from generators.ops.spec import OpSpec, Unsupported
-from harness import known_issues
 from harness.backends import TARGETS, Target, probe, select
 from harness.commands.conversions import conversions
 from harness.commands.environments import env
@@ -26,7 +25,8 @@ from harness.commands.training import strategies, train
 from harness.commands.versions import versions
 from harness.dialects import DIALECTS
 from harness.execute.pool import HarnessError, Limits, Pool
-from harness.known_file import KnownFileError
+from harness.findings import known_issues
+from harness.findings.known_file import KnownFileError
 from harness.questions import QUESTIONS
 from harness.questions.question import FORWARD, Question
 from harness.record import seed_of

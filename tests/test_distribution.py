@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from generators.training.runs import Training, loads, trainings
 from harness.execute.ranks import RankPools
+from harness.findings.known_deviations import FILE, KnownDeviation, load
 from harness.search.profiles import nightly
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
-from harness.strategies.known import FILE, KnownDeviation, load
 from harness.training.findings import investigate, text_of
 from harness.training.gym import Gym, Judgement, available, suited, version_of
 from oracles.judge.discrepancy import SYMPTOMS

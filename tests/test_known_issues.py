@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from generators import caseio
-from harness import known_issues
 from harness.cli import KNOWN_ISSUES
+from harness.findings import known_issues
 from harness.search.campaign import Campaign
 
 ISSUES = known_issues.load(KNOWN_ISSUES)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import known_issues
 from harness.backends import probe
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
-from harness.findings import Store
+from harness.findings import known_issues
+from harness.findings.store import Store
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
 from harness.search.campaign import Campaign

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from harness import known_issues
 from harness.cli import KNOWN_ISSUES
 from harness.execute import environments
 from harness.execute.pool import environment
-from harness.known_issues import KnownIssue
+from harness.findings import known_issues
+from harness.findings.known_issues import KnownIssue
 
 FOLDER = Path(__file__).with_name("regressions")
 ISSUES = known_issues.load(KNOWN_ISSUES)

@@ -12,12 +12,12 @@ import typer
 from rich.live import Live
 from rich.table import Table
 
-from harness import known_issues
 from harness.conversions import EDGES, Edge
 from harness.conversions.route import availability, route_of, target_of
 from harness.execute.pool import HarnessError, Limits, Pool
-from harness.findings import Store
-from harness.known_file import KnownFileError
+from harness.findings import known_issues
+from harness.findings.known_file import KnownFileError
+from harness.findings.store import Store
 from harness.questions.conversion import CONVERSION
 from harness.record import Record, RecordError, seed_of
 from harness.search.campaign import Campaign

@@ -13,11 +13,11 @@ from rich import box
 from rich.live import Live
 from rich.table import Table
 
-from harness import known_issues
 from harness.backends import probe
 from harness.execute.pool import HarnessError, Limits, Pool
-from harness.findings import Store
-from harness.known_file import KnownFileError
+from harness.findings import known_issues
+from harness.findings.known_file import KnownFileError
+from harness.findings.store import Store
 from harness.quantisers import QUANTISERS, Quantiser
 from harness.questions.quantisers import QUANTISERS as QUESTION
 from harness.record import seed_of

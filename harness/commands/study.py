@@ -19,10 +19,10 @@ from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError
 from harness.execute.ranks import RankLimits, RankPools
 from harness.execute.worker import versions_of
-from harness.known_file import KnownFileError
+from harness.findings.known_deviations import load
+from harness.findings.known_file import KnownFileError
 from harness.search.reduce import Budget
 from harness.strategies import Strategy
-from harness.strategies.known import load
 from harness.studies.distribution import Study, run_case
 from harness.studies.report import STATES, csv_of, lines, page, state_of
 from harness.studies.settings import PRESETS, versions_beside

@@ -17,11 +17,11 @@ from rich.table import Column, Table
 from generators.training.settings import DTYPES
 from harness.execute.pool import HarnessError
 from harness.execute.ranks import RankLimits, RankPools
-from harness.known_file import KnownFileError
+from harness.findings.known_deviations import load
+from harness.findings.known_file import KnownFileError
 from harness.record import Record, RecordError, seed_of
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
-from harness.strategies.known import load
 from harness.terminal import (
     Json,
     console,

@@ -12,12 +12,12 @@ from rich.table import Table
 
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
-from harness import known_issues
 from harness.backends import Target, probe, select
 from harness.execute import environments
 from harness.execute.environments import HERE, EnvironmentsError
 from harness.execute.pool import HarnessError, Limits
-from harness.known_file import KnownFileError
+from harness.findings import known_issues
+from harness.findings.known_file import KnownFileError
 from harness.questions import QUESTIONS
 from harness.questions.question import FORWARD, Question
 from harness.record import seed_of

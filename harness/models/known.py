@@ -13,9 +13,9 @@ from typing import Any
 
 from packaging.specifiers import SpecifierSet
 
-from harness import known_file
 from harness.conversions import EDGES
 from harness.conversions.formats import RUNNERS
+from harness.findings import known_file
 from harness.models.localising import Layers
 from harness.models.results import Results, Row
 from harness.models.variants import ModelFile

@@ -12,13 +12,13 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
-from harness import reproducer
 from harness.backends.target.target import types_listed
 from harness.backends.target.text import swapped
 from harness.conversions import EDGES
 from harness.conversions.formats import FORMATS
 from harness.conversions.formats.opening import Signature, program
 from harness.execute.pool import Job, Pool
+from harness.findings import reproducer
 from harness.models.inputs import Sets
 from harness.models.localising import Case, Layers
 from harness.models.measuring import Run, job_of

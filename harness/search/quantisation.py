@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from generators.graphs import Case, seeded_case
-from harness.findings import Finding
+from harness.findings.store import Finding
 from harness.quantisers import Quantiser
 from harness.questions.quantisers import QUANTISERS, judged
 from harness.search.blame.culprit import without

@@ -13,8 +13,8 @@ from generators.ops import OPS
 from harness.backends import Target
 from harness.backends.target import refusals
 from harness.execute.pool import Pool
-from harness.findings import Store
-from harness.known_issues import KnownIssue
+from harness.findings.known_issues import KnownIssue
+from harness.findings.store import Store
 from harness.search.campaign import Campaign
 from harness.search.cells import Cell, claim, involved, measure, refusals_of, representatives
 from harness.search.laboratory import Laboratory

@@ -12,7 +12,7 @@ from hypothesis import Phase, given, settings
 from generators import caseio
 from generators.graphs import Case, cases
 from harness.backends import Target
-from harness.findings import failure_text
+from harness.findings.store import failure_text
 from harness.questions.question import Question
 from harness.search.campaign import Campaign, operators_for
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy

@@ -14,7 +14,7 @@ import numpy as np
 from generators.training.runs import Arrays, Training, dumps
 from harness.execute.environments import versions_of
 from harness.execute.files import locked, replace_text
-from harness.reproducer import INLINE, PROLOGUE, WRONG, literal, looked_for
+from harness.findings.reproducer import INLINE, PROLOGUE, WRONG, literal, looked_for
 from harness.search.reduce import Budget
 from harness.strategies import Strategy
 from harness.strategies.programs import program

@@ -16,11 +16,11 @@ from sensitivity import CASES, Catch, Sight, exit_statuses
 
 from generators import caseio
 from generators.graphs import PLAIN, Case, seeded_case
-from harness import known_issues
 from harness.backends import TARGETS, Target
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
-from harness.findings import Store
+from harness.findings import known_issues
+from harness.findings.store import Store
 from harness.questions import QUESTIONS
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory

@@ -18,11 +18,11 @@ from rich.table import Table
 
 from generators import caseio
 from generators.graphs import Case, seeded_case
-from harness import known_issues
 from harness.backends import TARGETS
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
-from harness.findings import Finding, Store
+from harness.findings import known_issues
+from harness.findings.store import Finding, Store
 from harness.questions.question import FORWARD, Question
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory

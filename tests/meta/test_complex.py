@@ -21,9 +21,9 @@ from generators.graphs import Case
 from generators.inputs import FLOATING, Recipe, fill
 from generators.ops import OPS, check
 from generators.sweep import sweep
-from harness import reproducer
 from harness.backends import TARGETS
 from harness.dialects import ONNX, RELAX
+from harness.findings import reproducer
 from harness.questions.question import FORWARD, exhibit
 from harness.search.campaign import Campaign, float64_twin
 from harness.search.reduce import Budget, reduce

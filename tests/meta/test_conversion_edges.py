@@ -25,7 +25,7 @@ from harness.conversions.formats import FORMATS, RUNNERS, runners_of
 from harness.conversions.formats.opening import FormatError, Port, Signature, program, recognise, signature
 from harness.conversions.route import ORDERED, Route, drawn, route_of, routes, shortest, target_of
 from harness.execute.pool import Job, Limits, Pool
-from harness.findings import Store
+from harness.findings.store import Store
 from harness.models.converting import convert_all
 from harness.models.variants import ModelFile
 from harness.questions.conversion import CONVERSION

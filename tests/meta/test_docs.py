@@ -11,7 +11,7 @@ import pytest
 from generators.bounds import bounded
 from generators.graph import TensorType
 from generators.ops import slots, spec
-from harness import known_issues
+from harness.findings import known_issues
 from oracles.judge.discrepancy import SYMPTOMS
 
 ROOT = Path(__file__).parents[2]

@@ -18,9 +18,9 @@ from generators.graph import FLOATS, INTEGERS, MEASURED, RARE, Graph, Leaf, Node
 from generators.graphs import Case, seeded_case
 from generators.inputs import FLOATING, INTEGER, Recipe, fill
 from generators.ops import check
-from harness import reproducer
 from harness.backends import TARGETS
 from harness.execute.worker import read_message, write_message
+from harness.findings import reproducer
 from harness.questions.question import FORWARD, exhibit
 from harness.search.campaign import float64_twin
 from harness.search.cells import samples

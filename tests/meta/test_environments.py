@@ -15,12 +15,12 @@ from packaging.version import Version
 from small_graphs import chain_case
 from typer.testing import CliRunner
 
-from harness import reproducer
 from harness.backends import TARGETS, probe
 from harness.cli import app
 from harness.execute import environments
 from harness.execute.environments import EnvironmentsError
 from harness.execute.pool import Job, Pool, Unavailable
+from harness.findings import reproducer
 from harness.questions.question import FORWARD, exhibit
 from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from harness import cli
 from harness.conversions import EDGES
 from harness.conversions.formats import RUNNERS
-from harness.known_file import KnownFileError
+from harness.findings.known_file import KnownFileError
 from harness.models import known
 from harness.models.results import Row
 from harness.models.variants import ModelFile, Variant

@@ -19,13 +19,13 @@ from generators import caseio
 from generators.graph import TensorType
 from generators.graphs import Case
 from generators.ops.spec import Call, Unsupported
-from harness import known_issues
 from harness.backends import TARGETS, Target
 from harness.execute import machine
 from harness.execute.pool import Pool
-from harness.findings import Finding, Store, failure_text, fingerprint
-from harness.known_file import KnownFileError
-from harness.reproducer import looked_for
+from harness.findings import known_issues
+from harness.findings.known_file import KnownFileError
+from harness.findings.reproducer import looked_for
+from harness.findings.store import Finding, Store, failure_text, fingerprint
 from harness.search.campaign import Campaign, float64_twin
 from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import Discrepancy

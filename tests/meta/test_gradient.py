@@ -12,11 +12,11 @@ from generators.bounds.bounded import Bounded
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, seeded_case
 from generators.ops import check
-from harness import known_issues
 from harness.backends import TARGETS
 from harness.backends.programs import gradient as gradients
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
+from harness.findings import known_issues
 from harness.questions.gradient import GRADIENT, differentiable
 from harness.search.laboratory import Laboratory
 from oracles.derivatives import gradient

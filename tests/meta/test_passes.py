@@ -17,14 +17,14 @@ from syrupy.assertion import SnapshotAssertion
 
 from generators import caseio
 from generators.ops import DRAWN
-from harness import known_issues
 from harness.backends import TARGETS, select
 from harness.backends.probe import probe
 from harness.backends.target import passes
 from harness.backends.target.passes import Switches
 from harness.backends.target.text import swapped
 from harness.execute.pool import Job, Limits, Pool, ProgramError
-from harness.findings import Finding, Store, failure_text
+from harness.findings import known_issues
+from harness.findings.store import Finding, Store, failure_text
 from harness.search import hunt
 from harness.search.blame.guilty_pass import Shown, find
 from harness.search.campaign import Campaign

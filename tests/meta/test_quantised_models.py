@@ -14,11 +14,11 @@ from generators.bounds.bounded import Bounded
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import check
-from harness import known_issues
 from harness.backends import TARGETS
 from harness.cli import KNOWN_ISSUES
 from harness.execute.pool import Pool
-from harness.findings import Store
+from harness.findings import known_issues
+from harness.findings.store import Store
 from harness.quantisers import QUANTISERS
 from harness.quantisers.cases import OPERATORS, STYLE, prepare
 from harness.questions.quantisers import QUANTISERS as QUESTION

@@ -15,7 +15,7 @@ import pytest
 
 from harness.execute.pool import ProgramError, Unavailable
 from harness.execute.ranks import RankLimits, RankPools, Trained
-from harness.reproducer import WRONG
+from harness.findings.reproducer import WRONG
 from harness.strategies.strategy import TEMPLATES
 from oracles.judge.outcome import Crash, Rejected, Timeout
 

@@ -35,11 +35,11 @@ from generators.training.runs import (
 from generators.training.settings import RARE, SettingsError
 from harness.execute import environments
 from harness.execute.ranks import RankPools
-from harness.known_file import KnownFileError
+from harness.findings.known_deviations import FILE, KnownDeviation, load
+from harness.findings.known_file import KnownFileError
 from harness.search.profiles import nightly
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
-from harness.strategies.known import FILE, KnownDeviation, load
 from harness.strategies.strategy import Strategy
 from harness.training.findings import investigate, text_of
 from harness.training.gym import Gym, Judgement, available, suited, version_of

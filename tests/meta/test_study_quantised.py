@@ -13,8 +13,8 @@ from generators.training.d3 import Protocol, study_arrays, study_training
 from generators.training.networks import Layer, Network, checked
 from generators.training.runs import Training
 from harness.execute.ranks import RankPools
+from harness.findings.known_deviations import load
 from harness.strategies import STRATEGIES
-from harness.strategies.known import load
 from harness.strategies.strategy import anything
 from harness.strategies.tfmot_program import ALONE
 from harness.studies.distribution import Study, run_case

@@ -12,7 +12,7 @@ from typing import Any
 
 from packaging.specifiers import SpecifierSet
 
-from harness import known_file
+from harness.findings import known_file
 from oracles.judge.discrepancy import Discrepancy
 
 FILE = Path(__file__).parents[2] / "known_deviations.toml"

@@ -16,11 +16,11 @@ from generators import caseio
 from generators.graph import TensorType
 from generators.graphs import Case
 from generators.ops import OPS
-from harness import known_file, reproducer
 from harness.backends import Target
 from harness.backends.probe import probe
 from harness.execute import machine
 from harness.execute.pool import Pool
+from harness.findings import known_file, reproducer
 from harness.questions import QUESTIONS
 from harness.questions.conversion import CONVERSION
 from harness.questions.question import FORWARD, exhibit

@@ -16,9 +16,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from generators import caseio
 from generators.graphs import Case
-from harness import reproducer
 from harness.backends import Target
 from harness.execute.files import locked, replace_text
+from harness.findings import reproducer
 from harness.questions.question import Question, exhibit
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 from oracles.judge.outcome import Outcome
@@ -96,7 +96,7 @@ class Store:
     _templates: Environment = field(init=False)
 
     def __post_init__(self) -> None:
-        folder = Path(__file__).with_name("templates")
+        folder = Path(__file__).parents[1] / "templates"
         self._templates = Environment(
             loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )

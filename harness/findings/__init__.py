@@ -1,0 +1,1 @@
+"""Findings on disk, their reproducers, and what is known already."""
