@@ -2,53 +2,49 @@
 
 from __future__ import annotations
 
-from harness.strategies import (
-    jax_devices,
-    jax_resumed,
-    keras_devices,
-    tensorflow_keras,
-    tensorflow_meshes,
-    tensorflow_mirrored,
-    tensorflow_mixed,
-    tensorflow_quantised,
-    tensorflow_resumed,
-    tensorflow_workers,
-    torch_averaged,
-    torch_data,
-    torch_grid,
-    torch_joined,
-    torch_pipeline,
-    torch_power,
-    torch_resumed,
-    torch_sequence,
-    torch_sharded,
-    torch_tables,
-    torch_tables_quantised,
-)
+from harness.strategies.jax import checkpoint as jax_resumed
+from harness.strategies.jax import devices as jax_devices
+from harness.strategies.keras import devices as keras_devices
 from harness.strategies.strategy import Strategy
+from harness.strategies.tensorflow import checkpoint as tensorflow_resumed
+from harness.strategies.tensorflow import dtensor, keras_fit, mirrored, quantization_aware, workers
+from harness.strategies.tensorflow import mixed_precision as tensorflow_mixed
+from harness.strategies.torch import checkpoint as torch_resumed
+from harness.strategies.torch import (
+    ddp,
+    join,
+    local_sgd,
+    pipeline,
+    pipeline_replicas,
+    powersgd,
+    sequence_parallel,
+    sharded,
+    torchrec,
+    torchrec_quantised,
+)
 
 _FILES = (
-    torch_data,
-    torch_averaged,
-    torch_joined,
-    torch_power,
-    torch_sharded,
-    torch_sequence,
-    torch_pipeline,
-    torch_grid,
+    ddp,
+    local_sgd,
+    join,
+    powersgd,
+    sharded,
+    sequence_parallel,
+    pipeline,
+    pipeline_replicas,
     torch_resumed,
-    torch_tables,
-    torch_tables_quantised,
+    torchrec,
+    torchrec_quantised,
     jax_devices,
     jax_resumed,
     keras_devices,
-    tensorflow_mirrored,
+    mirrored,
     tensorflow_mixed,
-    tensorflow_keras,
+    keras_fit,
     tensorflow_resumed,
-    tensorflow_meshes,
-    tensorflow_workers,
-    tensorflow_quantised,
+    dtensor,
+    workers,
+    quantization_aware,
 )
 STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for file in _FILES for strategy in file.STRATEGIES}
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from types import ModuleType
 
 from generators.training.runs import Training
-from harness.strategies import jax_program, keras_program, tensorflow_program, tfmot_program, torch_program
+from harness.strategies.jax import program as jax_program
+from harness.strategies.keras import program as keras_program
 from harness.strategies.strategy import Noise, Strategy
+from harness.strategies.tensorflow import program as tensorflow_program
+from harness.strategies.tensorflow import tfmot_program
+from harness.strategies.torch import program as torch_program
 
 _PRINTERS: dict[str, ModuleType] = {
     "torch": torch_program, "jax": jax_program, "keras": keras_program, "tensorflow": tensorflow_program,

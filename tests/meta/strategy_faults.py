@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from harness.strategies import STRATEGIES, Strategy, jax_program, keras_program, tensorflow_program, torch_program
+from harness.strategies import STRATEGIES, Strategy
+from harness.strategies.jax import program as jax_program
+from harness.strategies.keras import program as keras_program
+from harness.strategies.tensorflow import program as tensorflow_program
+from harness.strategies.torch import program as torch_program
 
 
 @dataclass(frozen=True)

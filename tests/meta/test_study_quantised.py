@@ -16,7 +16,7 @@ from harness.execute.ranks import RankPools
 from harness.findings.known_deviations import load
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import anything
-from harness.strategies.tfmot_program import ALONE
+from harness.strategies.tensorflow.tfmot_program import ALONE
 from harness.studies.distribution import Study, run_case
 from harness.studies.report import state_of
 from harness.studies.store import Result

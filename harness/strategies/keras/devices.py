@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from generators.training.runs import Training
-from harness.strategies.jax_program import MODULES
+from harness.strategies.jax.program import MODULES
 from harness.strategies.strategy import WORLDS, Reason, Strategy, anything, even_parts, first_reason
-from harness.strategies.tensorflow_keras import UNFIT
+from harness.strategies.tensorflow.keras_fit import UNFIT
 
 _DATA = '''
 def distribution_of(shapes):

@@ -4,7 +4,7 @@ one dimension of a mesh, weights over another. Keras' optimisers know no meshes:
 from __future__ import annotations
 
 from harness.strategies.strategy import WORLDS, Reason, Strategy, even_parts, first_reason, refuses
-from harness.strategies.tensorflow_program import MODULES
+from harness.strategies.tensorflow.program import MODULES
 
 _MESH = '''
 MESH = dtensor.create_mesh([("batch", {groups}), ("model", len(DEVICES) // {groups})], devices=DEVICES)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, refuses
-from harness.strategies.torch_program import MODULES
+from harness.strategies.torch.program import MODULES
 
 DDP = "from torch.nn.parallel import DistributedDataParallel"
 

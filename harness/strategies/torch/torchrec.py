@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Reason, Strategy, even_parts, first_reason
-from harness.strategies.torch_data import APART, START, SUMMED, distribute
-from harness.strategies.torch_program import MODULES
+from harness.strategies.torch.ddp import APART, START, SUMMED, distribute
+from harness.strategies.torch.program import MODULES
 
 _IMPORTS = (
     "import torchrec",

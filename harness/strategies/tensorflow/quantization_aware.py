@@ -6,8 +6,8 @@ from __future__ import annotations
 from generators.training.networks import TABLES
 from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Strategy, first_reason
-from harness.strategies.tensorflow_mirrored import FEED, KEPT
-from harness.strategies.tfmot_program import HOME, LAYERS, MODULES
+from harness.strategies.tensorflow.mirrored import FEED, KEPT
+from harness.strategies.tensorflow.tfmot_program import HOME, LAYERS, MODULES
 
 
 def _not_quantised(training: Training, world: int) -> str | None:

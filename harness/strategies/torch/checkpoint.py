@@ -4,8 +4,8 @@ on with another model, spread otherwise. It must give what one device gives that
 from __future__ import annotations
 
 from harness.strategies.strategy import WORLDS, Strategy, first_reason, refuses
-from harness.strategies.torch_data import APART, DDP, START, distribute
-from harness.strategies.torch_sharded import EACH, FULLY, MESH, RESHARD, SHARDED, TENSOR, TIED, WHOLE
+from harness.strategies.torch.ddp import APART, DDP, START, distribute
+from harness.strategies.torch.sharded import EACH, FULLY, MESH, RESHARD, SHARDED, TENSOR, TIED, WHOLE
 
 _IMPORTS = (
     "import tempfile",

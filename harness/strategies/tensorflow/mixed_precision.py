@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from generators.training.runs import Training
 from harness.strategies.mixed_precision import GROWTH, SCALE
 from harness.strategies.strategy import WORLDS, Reason, Strategy, anything, first_reason, refuses
-from harness.strategies.tensorflow_keras import FIT, UNFIT
-from harness.strategies.tensorflow_mirrored import FEED, REDUCTION, SYNCHRONISED, empty_shares
-from harness.strategies.tensorflow_program import ALONE, MODULES
+from harness.strategies.tensorflow.keras_fit import FIT, UNFIT
+from harness.strategies.tensorflow.mirrored import FEED, REDUCTION, SYNCHRONISED, empty_shares
+from harness.strategies.tensorflow.program import ALONE, MODULES
 
 _VARIABLES = '''
 class Narrow(keras.Model):

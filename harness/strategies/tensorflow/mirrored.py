@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Reason, Strategy, anything
-from harness.strategies.tensorflow_program import MODULES
+from harness.strategies.tensorflow.program import MODULES
 
 FEED = '''
 def feed(strategy, arrays, rows):

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Strategy, first_reason, refuses
-from harness.strategies.torch_data import DDP, MODULE, START, distribute
-from harness.strategies.torch_program import MODULES
+from harness.strategies.torch.ddp import DDP, MODULE, START, distribute
+from harness.strategies.torch.program import MODULES
 
 _STAY = '''
 STEP = [0]

@@ -4,7 +4,7 @@ its own, so that the loss of each is returned."""
 from __future__ import annotations
 
 from harness.strategies.strategy import WORLDS, Strategy, refuses
-from harness.strategies.tensorflow_mirrored import ONE_DEVICE, REDUCTION, SYNCHRONISED, one_process
+from harness.strategies.tensorflow.mirrored import ONE_DEVICE, REDUCTION, SYNCHRONISED, one_process
 
 _VARIABLES = '''
 class Fitted(keras.Model):

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Reason, Strategy, even_parts, first_reason, refuses
-from harness.strategies.torch_data import APART, START, SUMMED, distribute, small_shards
-from harness.strategies.torch_program import MODULES
+from harness.strategies.torch.ddp import APART, START, SUMMED, distribute, small_shards
+from harness.strategies.torch.program import MODULES
 
 SHARDED = (*MODULES, "torch.distributed.fsdp", "torch.distributed.tensor.parallel")
 TENSOR = "from torch.distributed.tensor import DTensor"

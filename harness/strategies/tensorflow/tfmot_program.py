@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from generators.training.networks import Layer, Network
 from generators.training.runs import Training
 from harness.strategies.strategy import TEMPLATES, Noise, Strategy
-from harness.strategies.tensorflow_program import LOSSES
+from harness.strategies.tensorflow.program import LOSSES
 
 MODULES = ("tensorflow", "tf_keras", "tensorflow_model_optimization")
 HOME = "tfmot"

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Reason, Strategy, first_reason, refuses
-from harness.strategies.torch_data import START, SUMMED
-from harness.strategies.torch_program import MODULES
+from harness.strategies.torch.ddp import START, SUMMED
+from harness.strategies.torch.program import MODULES
 
 PIPELINES = (*MODULES, "torch.distributed.pipelining", "torch.fx.passes.split_module")
 IMPORTS = (

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Strategy, first_reason, refuses
-from harness.strategies.torch_data import DDP, MODULE, START, SUMMED, distribute
-from harness.strategies.torch_program import MODULES
+from harness.strategies.torch.ddp import DDP, MODULE, START, SUMMED, distribute
+from harness.strategies.torch.program import MODULES
 
 FIRST = 2
 """Reductions that are an ordinary mean: the fewest that the hook takes."""

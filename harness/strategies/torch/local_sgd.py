@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Strategy, first_reason
-from harness.strategies.torch_data import APART, DDP, MODULE, START, SUMMED, distribute, small_shards
-from harness.strategies.torch_program import MODULES
+from harness.strategies.torch.ddp import APART, DDP, MODULE, START, SUMMED, distribute, small_shards
+from harness.strategies.torch.program import MODULES
 
 _HOOKS = "from torch.distributed.algorithms.ddp_comm_hooks"
 _AVERAGERS = "from torch.distributed.algorithms.model_averaging"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from generators.training.runs import Training
-from harness.strategies.jax_program import MODULES, forward, loss_of, statistics_of
+from harness.strategies.jax.program import MODULES, forward, loss_of, statistics_of
 from harness.strategies.strategy import TEMPLATES, Noise, Strategy
-from harness.strategies.tensorflow_program import KERAS_LOSSES, optimizer_of
+from harness.strategies.tensorflow.program import KERAS_LOSSES, optimizer_of
 
 ALONE: Mapping[str, str] = {
     "distribution_of": '''

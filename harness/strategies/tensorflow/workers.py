@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from generators.training.runs import Training
 from harness.strategies.strategy import Reason, Strategy, anything
-from harness.strategies.tensorflow_mirrored import FEED, SYNCHRONISED, empty_shares
-from harness.strategies.tensorflow_program import ALONE, MODULES
+from harness.strategies.tensorflow.mirrored import FEED, SYNCHRONISED, empty_shares
+from harness.strategies.tensorflow.program import ALONE, MODULES
 
 # A server takes a number, not an open socket, so between choosing and serving the port is anybody's. From 32768
 # (Linux's net.ipv4.ip_local_port_range) the system gives ports to outgoing connections, also to those that try to

@@ -3,8 +3,8 @@ trained; the file is numpy's (.npz), of whole arrays. It must give what one devi
 
 from __future__ import annotations
 
-from harness.strategies.jax_devices import EVEN, MESH
-from harness.strategies.jax_program import MODULES
+from harness.strategies.jax.devices import EVEN, MESH
+from harness.strategies.jax.program import MODULES
 from harness.strategies.strategy import WORLDS, Strategy
 
 _AXES = {"data": (), "fsdp": ("d",), "tensor": (None, "d")}

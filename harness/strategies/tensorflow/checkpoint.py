@@ -5,9 +5,9 @@ device gives that is never interrupted."""
 from __future__ import annotations
 
 from harness.strategies.strategy import WORLDS, Strategy, anything
-from harness.strategies.tensorflow_mirrored import FEED, ONE_DEVICE, REDUCTION, SYNCHRONISED
-from harness.strategies.tensorflow_program import MODULES
-from harness.strategies.tensorflow_workers import MEET, WORKERS_IMPORT
+from harness.strategies.tensorflow.mirrored import FEED, ONE_DEVICE, REDUCTION, SYNCHRONISED
+from harness.strategies.tensorflow.program import MODULES
+from harness.strategies.tensorflow.workers import MEET, WORKERS_IMPORT
 
 _RESUMED = '''
 def resumed(subject, arrays):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.strategies.jax_program import MODULES
+from harness.strategies.jax.program import MODULES
 from harness.strategies.strategy import WORLDS, Reason, Strategy, anything, even_parts
 
 MESH = '''

@@ -4,10 +4,10 @@ with the same stage share its gradients (DistributedDataParallel), or its parame
 from __future__ import annotations
 
 from generators.training.runs import Training
-from harness.strategies import torch_pipeline as pipeline
 from harness.strategies.strategy import Strategy, first_reason
-from harness.strategies.torch_data import DDP, START, SUMMED
-from harness.strategies.torch_sharded import FULLY, MESH, SHARDED, TENSOR, WHOLE
+from harness.strategies.torch import pipeline
+from harness.strategies.torch.ddp import DDP, START, SUMMED
+from harness.strategies.torch.sharded import FULLY, MESH, SHARDED, TENSOR, WHOLE
 
 STAGES = 2
 """Of each pipeline: ranks of one are neighbours."""
