@@ -30,7 +30,7 @@ from harness.questions.question import FORWARD
 from harness.search import hunt
 from harness.search.laboratory import Laboratory
 from harness.strategies import STRATEGIES
-from harness.training import gym as training_gym
+from harness.training import judged as training_gym
 
 console = Console(width=None if sys.stdout.isatty() else 120)
 

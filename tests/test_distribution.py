@@ -17,7 +17,7 @@ from harness.search.profiles import nightly
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.training.findings import investigate, text_of
-from harness.training.gym import Gym, Judgement, available, suited, version_of
+from harness.training.judged import Gym, Judgement, available, suited, version_of
 from oracles.judge.discrepancy import SYMPTOMS
 
 KNOWN = load()

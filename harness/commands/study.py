@@ -29,7 +29,7 @@ from harness.studies.settings import PRESETS, versions_beside
 from harness.studies.store import Result, Store, StoreError
 from harness.terminal import console, fail, heed_sigterm, print_counts, print_wide, seconds_of, status_of
 from harness.training.findings import investigate, text_of
-from harness.training.gym import Gym, Judgement
+from harness.training.judged import Gym, Judgement
 
 study = typer.Typer(help="Protocols of published work, run again.", no_args_is_help=True)
 PACKAGES = {"tensorflow": ["tensorflow-cpu", "tensorflow", "keras"], "torch": ["torch"]}

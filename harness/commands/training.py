@@ -36,7 +36,7 @@ from harness.terminal import (
     write_text,
 )
 from harness.training.findings import investigate, text_of
-from harness.training.gym import Gym, available, offered
+from harness.training.judged import Gym, available, offered
 from harness.training.table import (
     Cell,
     Row,

@@ -15,7 +15,7 @@ from generators.training.runs import Training
 from harness.strategies.strategy import Strategy
 from harness.studies.settings import PRESETS, Setting, strategy_of, why_not
 from harness.studies.store import Result, Store
-from harness.training.gym import Arrays, Gym, Judgement, NoResult
+from harness.training.judged import Arrays, Gym, Judgement, NoResult
 from oracles.training import d3
 
 Case = tuple[int, int, Setting]

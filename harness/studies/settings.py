@@ -10,7 +10,7 @@ from harness.execute import environments
 from harness.strategies import STRATEGIES
 from harness.strategies.programs import alone
 from harness.strategies.strategy import Strategy
-from harness.training.gym import available
+from harness.training.judged import available
 
 BASE = "base"
 """The setting that is one device again: a run that is not repeatable shows here."""

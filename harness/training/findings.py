@@ -19,7 +19,7 @@ from harness.search.reduce import Budget
 from harness.strategies import Strategy
 from harness.strategies.programs import program
 from harness.strategies.strategy import TEMPLATES
-from harness.training.gym import Gym, Judgement
+from harness.training.judged import Gym, Judgement
 from harness.training.reduce import reduce_training
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SYMPTOMS

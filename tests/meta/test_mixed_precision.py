@@ -14,7 +14,7 @@ from generators.training.settings import Settings, SettingsError
 from harness.execute.ranks import RankPools
 from harness.strategies import STRATEGIES
 from harness.strategies.mixed_precision import Rough, rough_of
-from harness.training.gym import Gym, suited
+from harness.training.judged import Gym, suited
 from oracles.training import sharding
 
 SETTINGS = Settings(

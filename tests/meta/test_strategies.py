@@ -42,7 +42,7 @@ from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import Strategy
 from harness.training.findings import investigate, text_of
-from harness.training.gym import Gym, Judgement, available, suited, version_of
+from harness.training.judged import Gym, Judgement, available, suited, version_of
 from harness.training.reduce import candidates, reduce_training
 from oracles.training import sharding
 

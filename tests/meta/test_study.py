@@ -33,7 +33,7 @@ from harness.studies.report import STATES, clusters, csv_of, inconsistencies, pa
 from harness.studies.settings import BASE, PRESETS, why_not
 from harness.studies.store import Result, Store, StoreError
 from harness.training.findings import Deviation, investigate
-from harness.training.gym import Gym, Judgement
+from harness.training.judged import Gym, Judgement
 from oracles.judge.discrepancy import Discrepancy
 from oracles.training import d3
 

@@ -20,7 +20,7 @@ from harness.strategies.tensorflow.tfmot_program import ALONE
 from harness.studies.distribution import Study, run_case
 from harness.studies.report import state_of
 from harness.studies.store import Result
-from harness.training.gym import Gym, available
+from harness.training.judged import Gym, available
 from oracles.training import d3, sharding
 
 PROTOCOL = Protocol(seed=0, batch=8, image=6, freeze="layer")

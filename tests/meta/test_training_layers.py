@@ -18,7 +18,7 @@ from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.programs import alone, program
 from harness.strategies.strategy import Noise
-from harness.training.gym import Gym, suited
+from harness.training.judged import Gym, suited
 from harness.training.reduce import reduce_training
 
 SETTINGS = Settings(

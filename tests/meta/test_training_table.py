@@ -26,7 +26,7 @@ from generators.training.runs import seeded_training
 from harness import cli
 from harness.record import Record, RecordError
 from harness.strategies import STRATEGIES
-from harness.training.gym import Gym, Judgement, offered, suited
+from harness.training.judged import Gym, Judgement, offered, suited
 from harness.training.table import (
     OUTCOMES,
     Cell,

@@ -16,7 +16,7 @@ from generators.training.runs import Training, seeded_training
 from harness.execute.ranks import RankPools
 from harness.strategies import STRATEGIES, Strategy
 from harness.training.findings import Deviation, write_reproducer
-from harness.training.gym import Gym, suited
+from harness.training.judged import Gym, suited
 
 FAULT: StrategyFault = next(fault for fault in FAULTS if fault.name == "all ranks see the first share")
 
