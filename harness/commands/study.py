@@ -23,10 +23,10 @@ from harness.findings.known_deviations import load
 from harness.findings.known_file import KnownFileError
 from harness.search.reduce import Budget
 from harness.strategies import Strategy
-from harness.studies.distribution import Study, run_case
-from harness.studies.report import STATES, csv_of, lines, page, state_of
-from harness.studies.settings import PRESETS, versions_beside
-from harness.studies.store import Result, Store, StoreError
+from harness.studies.distribution.protocol import Study, run_case
+from harness.studies.distribution.report import STATES, csv_of, lines, page, state_of
+from harness.studies.distribution.settings import PRESETS, versions_beside
+from harness.studies.distribution.store import Result, Store, StoreError
 from harness.terminal import console, fail, heed_sigterm, print_counts, print_wide, seconds_of, status_of
 from harness.training.findings import investigate, text_of
 from harness.training.judged import Gym, Judgement

@@ -17,9 +17,9 @@ from harness.findings.known_deviations import load
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import anything
 from harness.strategies.tensorflow.tfmot_program import ALONE
-from harness.studies.distribution import Study, run_case
-from harness.studies.report import state_of
-from harness.studies.store import Result
+from harness.studies.distribution.protocol import Study, run_case
+from harness.studies.distribution.report import state_of
+from harness.studies.distribution.store import Result
 from harness.training.judged import Gym, available
 from oracles.training import d3, sharding
 

@@ -13,8 +13,8 @@ import numpy as np
 from generators.training.d3 import Protocol, quarter_of, study_training
 from generators.training.runs import Training
 from harness.strategies.strategy import Strategy
-from harness.studies.settings import PRESETS, Setting, strategy_of, why_not
-from harness.studies.store import Result, Store
+from harness.studies.distribution.settings import PRESETS, Setting, strategy_of, why_not
+from harness.studies.distribution.store import Result, Store
 from harness.training.judged import Arrays, Gym, Judgement, NoResult
 from oracles.training import d3
 

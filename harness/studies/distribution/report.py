@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from harness.strategies.strategy import TEMPLATES
-from harness.studies.distribution import Study
-from harness.studies.settings import PRESETS, Setting
-from harness.studies.store import Result
+from harness.studies.distribution.protocol import Study
+from harness.studies.distribution.settings import PRESETS, Setting
+from harness.studies.distribution.store import Result
 from oracles.training import d3
 
 COLUMNS = (

@@ -1,0 +1,1 @@
+"""D3's protocol."""
