@@ -17,7 +17,7 @@ from harness.execute.globs import matching
 from harness.execute.pool import Pool
 from harness.findings import known_issues
 from harness.findings.store import Store
-from harness.models.converting import DEPTH
+from harness.models.conversions import DEPTH
 from harness.models.examine import Options, examine
 from harness.models.factories import DIGITS, NAME
 from harness.models.results import Results

@@ -14,11 +14,12 @@ from rich.table import Table
 from harness.conversions.formats.opening import FormatError
 from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError
-from harness.models import known, page, store
-from harness.models.converting import DEPTH
+from harness.models import known
+from harness.models.conversions import DEPTH
 from harness.models.examine import LIMITS, Options, examine
 from harness.models.inputs import shapes_of, span_of
-from harness.models.measuring import Run
+from harness.models.measure import Run
+from harness.models.report import page, store
 from harness.models.results import Results, Row
 from harness.terminal import (
     Json,

@@ -12,11 +12,11 @@ from harness.conversions.formats.opening import FormatError, Signature, recognis
 from harness.execute.pool import Limits, Pool
 from harness.execute.worker import versions_of
 from harness.models import factories, inputs, known, reference
-from harness.models.converting import convert_all, variants_of
+from harness.models.cache import KeptPool
+from harness.models.conversions import convert_all, variants_of
 from harness.models.inputs import PREPROCESSING, Sets
-from harness.models.kept import KeptPool
-from harness.models.localising import Layers, can, layers_of
-from harness.models.measuring import Run, once, time
+from harness.models.layers import Layers, can, layers_of
+from harness.models.measure import Run, once, time
 from harness.models.results import Results, Row, assemble, row_of
 from harness.models.variants import ModelFile, Variant
 

@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from harness.conversions import EDGES
 from harness.conversions.formats import RUNNERS
 from harness.findings import known_file
-from harness.models.localising import Layers
+from harness.models.layers import Layers
 from harness.models.results import Results, Row
 from harness.models.variants import ModelFile
 

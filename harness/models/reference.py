@@ -108,7 +108,7 @@ class Reference:
 
 def monte_carlo_program(path: Path, inputs: Sequence[str], seed: int) -> str:
     """The text that evaluates an ONNX file in float64, exactly and with noise."""
-    helpers = Path(__file__).with_name("onnx_noise_helpers.py").read_text(encoding="utf-8")
+    helpers = (Path(__file__).parent / "helpers" / "onnx_noise.py").read_text(encoding="utf-8")
     settings = f"PATH = {str(path.resolve())!r}\nRUNS = {noise.RUNS}\nSEED = {seed}\n"
     return f"{helpers}\n\n{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
 

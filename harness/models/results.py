@@ -10,8 +10,8 @@ from itertools import combinations
 import numpy as np
 
 from harness.conversions.formats.opening import Port, why_not
-from harness.models.localising import Layers
-from harness.models.measuring import Run
+from harness.models.layers import Layers
+from harness.models.measure import Run
 from harness.models.reference import Reference
 from harness.models.variants import ModelFile, Refusal, Variant
 from oracles.judge import verdict

@@ -20,13 +20,13 @@ from generators.graphs import Case
 from generators.ops import check
 from harness import cli
 from harness.conversions import EDGES, Edge
-from harness.conversions.files import convert
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
 from harness.conversions.formats.opening import FormatError, Port, Signature, program, recognise, signature
 from harness.conversions.route import ORDERED, Route, drawn, route_of, routes, shortest, target_of
 from harness.execute.pool import Job, Limits, Pool
 from harness.findings.store import Store
-from harness.models.converting import convert_all
+from harness.models.conversion_files import convert
+from harness.models.conversions import convert_all
 from harness.models.variants import ModelFile
 from harness.questions.conversion import CONVERSION
 from harness.search import conversions as passages

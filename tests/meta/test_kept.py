@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 from harness import cli
 from harness.commands import quantise as quantising
 from harness.execute.pool import Job, Limits
-from harness.models import kept
-from harness.models.kept import KeptPool
+from harness.models import cache
+from harness.models.cache import KeptPool
 from harness.search.quantisation import Row, Tally
 from oracles.judge.outcome import Rejected, Timeout, Value
 
@@ -88,7 +88,7 @@ def test_what_makes_it_another_program(pool: KeptPool, tmp_path: Path, monkeypat
     assert counted(pool, job(tmp_path))
     pool.limits = replace(pool.limits, threads=2)
     assert counted(pool, job(tmp_path))
-    monkeypatch.setattr(kept, "installed", lambda environment: "another version")
+    monkeypatch.setattr(cache, "installed", lambda environment: "another version")
     assert counted(pool, job(tmp_path))
 
 

@@ -12,7 +12,7 @@ from networks_onnx import DRAWN, FAULTS, blocks
 
 from harness.conversions.formats import RUNNERS
 from harness.execute.pool import Job, Pool
-from harness.models.localising import Layers, layers_of
+from harness.models.layers import Layers, layers_of
 from harness.models.variants import ModelFile, Variant
 from oracles.judge.outcome import Value
 

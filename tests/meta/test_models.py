@@ -21,7 +21,7 @@ from harness import cli
 from harness.conversions.formats import RUNNERS
 from harness.conversions.formats.opening import FormatError, Port
 from harness.execute.pool import Pool
-from harness.models import factories, page, store
+from harness.models import factories
 from harness.models.inputs import (
     OTHER,
     Preprocessing,
@@ -34,9 +34,10 @@ from harness.models.inputs import (
     shapes_of,
     span_of,
 )  # fmt: skip
-from harness.models.localising import Layer, Layers
-from harness.models.measuring import Run
+from harness.models.layers import Layer, Layers
+from harness.models.measure import Run
 from harness.models.reference import Reference
+from harness.models.report import page, store
 from harness.models.results import REFERENCE, Results, assemble, groups, incomplete, worst
 from harness.models.variants import ModelFile, Refusal, Variant
 from oracles.judge.outcome import Rejected, Unsupported, Value

@@ -16,10 +16,10 @@ from onnx.reference import ReferenceEvaluator
 from harness.conversions.formats import RUNNERS
 from harness.conversions.formats.opening import Port, Signature
 from harness.execute.pool import Pool
-from harness.models import onnx_noise_helpers as noisy
+from harness.models.helpers import onnx_noise as noisy
 from harness.models.inputs import drawn
-from harness.models.localising import layers_of
-from harness.models.measuring import once
+from harness.models.layers import layers_of
+from harness.models.measure import once
 from harness.models.reference import Reference, derive
 from harness.models.results import assemble
 from harness.models.variants import ModelFile, Variant

@@ -215,7 +215,7 @@ def can(variant: Variant) -> bool:
 
 def helpers(*names: str) -> str:
     """Modules of this folder as one text."""
-    texts = [Path(__file__).with_name(f"{name}_helpers.py").read_text(encoding="utf-8") for name in names]
+    texts = [(Path(__file__).parent / "helpers" / f"{name}.py").read_text(encoding="utf-8") for name in names]
     return re.sub(r"^from harness\.models\..*\n", "", "\n\n".join(texts), flags=re.MULTILINE)
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.conversions import EDGES, Edge
-from harness.conversions.files import convert
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
 from harness.conversions.formats.opening import unavailable
 from harness.conversions.route import availability
 from harness.execute.globs import matching
 from harness.execute.pool import Pool
+from harness.models.conversion_files import convert
 from harness.models.variants import ModelFile, Refusal, Variant
 
 DEPTH = 2

@@ -5,7 +5,7 @@ import onnx
 from onnx import shape_inference
 from onnx.reference import ReferenceEvaluator
 
-from harness.models.onnx_noise_helpers import _floating, amplitudes, evaluated, last_uses, units_of, widened
+from harness.models.helpers.onnx_noise import _floating, amplitudes, evaluated, last_uses, units_of, widened
 
 LAYER = 8.0
 """Standard deviations of a node's own noise that it may err by, given its inputs."""

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from harness.execute.pool import Pool
-from harness.models import reproducing
 from harness.models.inputs import Sets, saved
-from harness.models.measuring import Run
+from harness.models.measure import Run
+from harness.models.report import reproducer as reproducing
 from harness.models.results import Results, Row
 from harness.models.variants import Variant
 from oracles.judge.outcome import Value

@@ -9,8 +9,8 @@ converters and compilers make one operator with it, the one that a value of the 
 import numpy as np
 from onnx.reference import ReferenceEvaluator
 
-from harness.models.layers_helpers import allowed_of, errs, started
-from harness.models.onnx_noise_helpers import _floating, amplitudes, evaluated, last_uses, units_of, widened
+from harness.models.helpers.layers import allowed_of, errs, started
+from harness.models.helpers.onnx_noise import _floating, amplitudes, evaluated, last_uses, units_of, widened
 
 STATES = 4
 """Runs with noise, of what is evaluated because it was not seen."""

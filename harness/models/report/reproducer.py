@@ -20,8 +20,8 @@ from harness.conversions.formats.opening import Signature, program
 from harness.execute.pool import Job, Pool
 from harness.findings import reproducer
 from harness.models.inputs import Sets
-from harness.models.localising import Case, Layers
-from harness.models.measuring import Run, job_of
+from harness.models.layers import Case, Layers
+from harness.models.measure import Run, job_of
 from harness.models.results import Results, Row
 from harness.models.variants import ModelFile, Variant
 from harness.questions.question import Exhibit

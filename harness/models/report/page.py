@@ -10,7 +10,7 @@ from itertools import count
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from harness.models.localising import Layers
+from harness.models.layers import Layers
 from harness.models.results import AXES, HIGHER, REFERENCE, Results, Row, groups, incomplete, worst
 from harness.strategies.strategy import TEMPLATES
 from oracles.models.agreement import Failure
