@@ -12,19 +12,8 @@ import typer
 from rich.live import Live
 from rich.table import Table
 
-from harness.conversions import EDGES, Edge
-from harness.conversions.route import availability, route_of, target_of
-from harness.execute.pool import HarnessError, Limits, Pool
-from harness.findings import known_issues
-from harness.findings.known_file import KnownFileError
-from harness.findings.store import Store
-from harness.questions.conversion import CONVERSION
-from harness.record import Record, RecordError, seed_of
-from harness.search.campaign import Campaign
-from harness.search.conversions import Passage, as_json, case_of, csv_of, paths, planned, rows_of, table_of, travel
-from harness.search.laboratory import Laboratory
-from harness.search.reduce import Budget
-from harness.terminal import (
+from harness.commands.shared.record import Record, RecordError, seed_of
+from harness.commands.shared.terminal import (
     KNOWN_ISSUES,
     Issues,
     Json,
@@ -38,6 +27,17 @@ from harness.terminal import (
     write_json,
     write_text,
 )
+from harness.conversions import EDGES, Edge
+from harness.conversions.route import availability, route_of, target_of
+from harness.execute.pool import HarnessError, Limits, Pool
+from harness.findings import known_issues
+from harness.findings.known_file import KnownFileError
+from harness.findings.store import Store
+from harness.questions.conversion import CONVERSION
+from harness.search.campaign import Campaign
+from harness.search.conversions import Passage, as_json, case_of, csv_of, paths, planned, rows_of, table_of, travel
+from harness.search.laboratory import Laboratory
+from harness.search.reduce import Budget
 
 
 def conversions(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import typer
 from rich.table import Table
 
+from harness.commands.shared.terminal import Json, console, fail, print_wide, write_json
 from harness.execute import environments
 from harness.execute.environments import EnvironmentsError
-from harness.terminal import Json, console, fail, print_wide, write_json
 
 env = typer.Typer(help="Python environments beside this one.", no_args_is_help=True)
 

@@ -11,17 +11,7 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from harness.conversions.formats.opening import FormatError
-from harness.execute.files import replace_text
-from harness.execute.pool import HarnessError
-from harness.models import known
-from harness.models.conversions import DEPTH
-from harness.models.examine import LIMITS, Options, examine
-from harness.models.inputs import shapes_of, span_of
-from harness.models.measure import Run
-from harness.models.report import page, store
-from harness.models.results import Results, Row
-from harness.terminal import (
+from harness.commands.shared.terminal import (
     Json,
     console,
     fail,
@@ -32,6 +22,16 @@ from harness.terminal import (
     write_json,
     write_text,
 )
+from harness.conversions.formats.opening import FormatError
+from harness.execute.files import replace_text
+from harness.execute.pool import HarnessError
+from harness.models import known
+from harness.models.conversions import DEPTH
+from harness.models.examine import LIMITS, Options, examine
+from harness.models.inputs import shapes_of, span_of
+from harness.models.measure import Run
+from harness.models.report import page, store
+from harness.models.results import Results, Row
 
 
 def model(

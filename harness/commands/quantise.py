@@ -14,18 +14,8 @@ from rich.live import Live
 from rich.table import Table
 
 from harness.backends import probe
-from harness.execute.pool import HarnessError, Limits, Pool
-from harness.findings import known_issues
-from harness.findings.known_file import KnownFileError
-from harness.findings.store import Store
-from harness.quantisers import QUANTISERS, Quantiser
-from harness.questions.quantisers import QUANTISERS as QUESTION
-from harness.record import seed_of
-from harness.search.campaign import Campaign
-from harness.search.laboratory import Laboratory
-from harness.search.quantisation import Tally, examine
-from harness.search.reduce import Budget
-from harness.terminal import (
+from harness.commands.shared.record import seed_of
+from harness.commands.shared.terminal import (
     KNOWN_ISSUES,
     Issues,
     Json,
@@ -39,6 +29,16 @@ from harness.terminal import (
     status_of,
     write_json,
 )
+from harness.execute.pool import HarnessError, Limits, Pool
+from harness.findings import known_issues
+from harness.findings.known_file import KnownFileError
+from harness.findings.store import Store
+from harness.quantisers import QUANTISERS, Quantiser
+from harness.questions.quantisers import QUANTISERS as QUESTION
+from harness.search.campaign import Campaign
+from harness.search.laboratory import Laboratory
+from harness.search.quantisation import Tally, examine
+from harness.search.reduce import Budget
 
 
 def quantise(

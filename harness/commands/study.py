@@ -15,6 +15,15 @@ from rich.table import Table
 
 from generators.training.d3 import Protocol, study_arrays
 from generators.training.runs import Training
+from harness.commands.shared.terminal import (
+    console,
+    fail,
+    heed_sigterm,
+    print_counts,
+    print_wide,
+    seconds_of,
+    status_of,
+)
 from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError
 from harness.execute.ranks import RankLimits, RankPools
@@ -27,7 +36,6 @@ from harness.studies.distribution.protocol import Study, run_case
 from harness.studies.distribution.report import STATES, csv_of, lines, page, state_of
 from harness.studies.distribution.settings import PRESETS, versions_beside
 from harness.studies.distribution.store import Result, Store, StoreError
-from harness.terminal import console, fail, heed_sigterm, print_counts, print_wide, seconds_of, status_of
 from harness.training.findings import investigate, text_of
 from harness.training.judged import Gym, Judgement
 

@@ -15,14 +15,8 @@ from rich.live import Live
 from rich.table import Column, Table
 
 from generators.training.settings import DTYPES
-from harness.execute.pool import HarnessError
-from harness.execute.ranks import RankLimits, RankPools
-from harness.findings.known_deviations import load
-from harness.findings.known_file import KnownFileError
-from harness.record import Record, RecordError, seed_of
-from harness.search.reduce import Budget
-from harness.strategies import STRATEGIES, Strategy
-from harness.terminal import (
+from harness.commands.shared.record import Record, RecordError, seed_of
+from harness.commands.shared.terminal import (
     Json,
     console,
     fail,
@@ -35,6 +29,12 @@ from harness.terminal import (
     write_json,
     write_text,
 )
+from harness.execute.pool import HarnessError
+from harness.execute.ranks import RankLimits, RankPools
+from harness.findings.known_deviations import load
+from harness.findings.known_file import KnownFileError
+from harness.search.reduce import Budget
+from harness.strategies import STRATEGIES, Strategy
 from harness.training.findings import investigate, text_of
 from harness.training.judged import Gym, available, offered
 from harness.training.table import (

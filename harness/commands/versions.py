@@ -13,17 +13,8 @@ from rich.table import Table
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
 from harness.backends import Target, probe, select
-from harness.execute import environments
-from harness.execute.environments import HERE, EnvironmentsError
-from harness.execute.pool import HarnessError, Limits
-from harness.findings import known_issues
-from harness.findings.known_file import KnownFileError
-from harness.questions import QUESTIONS
-from harness.questions.question import FORWARD, Question
-from harness.record import seed_of
-from harness.search import versions as versioned
-from harness.search.versions import STATES, Options, Pair, Rows
-from harness.terminal import (
+from harness.commands.shared.record import seed_of
+from harness.commands.shared.terminal import (
     KNOWN_ISSUES,
     Issues,
     Json,
@@ -35,6 +26,15 @@ from harness.terminal import (
     status_of,
     write_json,
 )
+from harness.execute import environments
+from harness.execute.environments import HERE, EnvironmentsError
+from harness.execute.pool import HarnessError, Limits
+from harness.findings import known_issues
+from harness.findings.known_file import KnownFileError
+from harness.questions import QUESTIONS
+from harness.questions.question import FORWARD, Question
+from harness.search import versions as versioned
+from harness.search.versions import STATES, Options, Pair, Rows
 
 
 def versions(

@@ -17,7 +17,7 @@ from sensitivity import CASES, Catch, Sight, exit_statuses
 from generators import caseio
 from generators.graphs import PLAIN, Case, seeded_case
 from harness.backends import TARGETS, Target
-from harness.cli import KNOWN_ISSUES
+from harness.commands.app import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.findings import known_issues
 from harness.findings.store import Store

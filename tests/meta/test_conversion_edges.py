@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import check
-from harness import cli
+from harness.commands import app
 from harness.conversions import EDGES, Edge
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
 from harness.conversions.formats.opening import FormatError, Port, Signature, program, recognise, signature
@@ -376,10 +376,10 @@ def test_a_file_in_every_format(quick: Pool, tmp_path: Path) -> None:
 
 
 def test_edges_are_listed(tmp_path: Path) -> None:
-    done = CliRunner().invoke(cli.app, ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-*,off"])
+    done = CliRunner().invoke(app.app, ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-*,off"])
     assert done.exit_code == 2
     assert "no edge matches 'off'" in done.stderr
-    done = CliRunner().invoke(cli.app, ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-version"])
+    done = CliRunner().invoke(app.app, ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-version"])
     assert done.exit_code == 0
     (row,) = json.loads((tmp_path / "e.json").read_text())
     assert list(row) == ["name", "source", "target", "tool", "version", "environment", "available", "reason"]
@@ -398,20 +398,20 @@ def test_the_command_counts_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytes
     known = ["--known-issues", str(tmp_path / "n.toml")]
     arguments = ["conversions", "--edges", "onnx-version", "--max-nodes", "2", *known]
     (tmp_path / "n.toml").write_text("")
-    assert CliRunner().invoke(cli.app, [*arguments, "--cases", "2", "--seed", "5", *files]).exit_code == 0
+    assert CliRunner().invoke(app.app, [*arguments, "--cases", "2", "--seed", "5", *files]).exit_code == 0
     seen: list[int] = []
     kept = passages.travel
     monkeypatch.setattr("harness.commands.conversions.travel", lambda *a, **k: (seen.append(a[2]), kept(*a, **k))[1])
-    done = CliRunner().invoke(cli.app, [*arguments, "--cases", "4", *files])
+    done = CliRunner().invoke(app.app, [*arguments, "--cases", "4", *files])
     assert done.exit_code == 0
     assert seen == [2, 3]
     (row,) = json.loads((tmp_path / "t.json").read_text())["edges"]
     assert row["graphs"] == 4 == sum(row[outcome] for outcome in OUTCOMES)
     assert len((tmp_path / "t.csv").read_text().splitlines()) == 5
-    assert CliRunner().invoke(cli.app, [*arguments, "--numbers", "9,3, 9", *files]).exit_code == 0
+    assert CliRunner().invoke(app.app, [*arguments, "--numbers", "9,3, 9", *files]).exit_code == 0
     assert seen == [2, 3, 9]
     for wrong, told in (["--cases", "4"], "give one of them"), ([], "takes numbers of graphs, such as 3,14, not '4,x'"):
-        done = CliRunner().invoke(cli.app, [*arguments, "--numbers", "4,x", *wrong])
+        done = CliRunner().invoke(app.app, [*arguments, "--numbers", "4,x", *wrong])
         assert done.exit_code == 2
         assert told in done.stderr
 

@@ -16,7 +16,7 @@ from small_graphs import chain_case
 from typer.testing import CliRunner
 
 from harness.backends import TARGETS, probe
-from harness.cli import app
+from harness.commands.app import app
 from harness.execute import environments
 from harness.execute.environments import EnvironmentsError
 from harness.execute.pool import Job, Pool, Unavailable

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 from typer.testing import CliRunner
 
-from harness import cli
+from harness.commands import app
 from harness.conversions import EDGES
 from harness.conversions.formats import RUNNERS
 from harness.findings.known_file import KnownFileError
@@ -41,7 +41,7 @@ def convert(source, target):
 
 def command(*arguments: str | Path) -> tuple[int, str]:
     """Exit status and output of `model`."""
-    result = CliRunner().invoke(cli.app, ["model", *map(str, arguments)], catch_exceptions=False)
+    result = CliRunner().invoke(app.app, ["model", *map(str, arguments)], catch_exceptions=False)
     return result.exit_code, result.output + (result.stderr if result.exit_code == 2 else "")
 
 

@@ -17,7 +17,7 @@ import pytest
 from networks_onnx import blocks
 from typer.testing import CliRunner
 
-from harness import cli
+from harness.commands import app
 from harness.commands import quantise as quantising
 from harness.execute.pool import Job, Limits
 from harness.models import cache
@@ -154,7 +154,7 @@ def test_a_command_heeds_sigterm_with_its_table(tmp_path: Path, monkeypatch: pyt
     before = signal.getsignal(signal.SIGTERM)
     try:
         few = ["quantise", "--paths", "ort-dynamic-s8", "--findings", str(tmp_path)]
-        result = CliRunner().invoke(cli.app, few, catch_exceptions=False)
+        result = CliRunner().invoke(app.app, few, catch_exceptions=False)
     finally:
         signal.signal(signal.SIGTERM, before)
     assert result.exit_code == 143

@@ -17,7 +17,7 @@ from PIL import Image
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
-from harness import cli
+from harness.commands import app
 from harness.conversions.formats import RUNNERS
 from harness.conversions.formats.opening import FormatError, Port
 from harness.execute.pool import Pool
@@ -374,7 +374,7 @@ def test_factories(workers: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def failing(*arguments: str) -> str:
     """The one line of a command that ends with status 2."""
-    result = CliRunner().invoke(cli.app, ["model", *arguments])
+    result = CliRunner().invoke(app.app, ["model", *arguments])
     assert result.exit_code == 2, result.output
     return " ".join(result.stderr.split())
 

@@ -15,8 +15,8 @@ from typer.main import get_command
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, check
-from harness import cli
 from harness.backends import TARGETS, probe
+from harness.commands import app
 from harness.dialects import DIALECTS
 from harness.execute.pool import Pool
 from harness.search.laboratory import Laboratory
@@ -90,7 +90,7 @@ def test_adding_an_oracle(case: Case) -> None:
 
 
 def test_commands_and_options_exist() -> None:
-    commands = get_command(cli.app).commands  # pyright: ignore[reportAttributeAccessIssue]
+    commands = get_command(app.app).commands  # pyright: ignore[reportAttributeAccessIssue]
     rows = dict(re.findall(r"^\| `(\w+)[^`]*` \| (.*) \|$", README, re.MULTILINE))
     del rows["dev"], rows["ci"], rows["nightly"]
     assert set(rows) == set(commands)

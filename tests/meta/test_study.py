@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from generators.training.d3 import QUARTERS, RATE, Protocol, quarter_of, study_arrays, study_training
 from generators.training.networks import Layer, Network, checked, columns_of
 from generators.training.runs import Training, valid
-from harness import cli
+from harness.commands import app
 from harness.commands import study as study_command
 from harness.execute.ranks import RankPools
 from harness.search.profiles import nightly
@@ -270,7 +270,7 @@ class Counted:
 
 
 def study(*arguments: str):
-    return CliRunner().invoke(cli.app, ["study", "distribution", *arguments])
+    return CliRunner().invoke(app.app, ["study", "distribution", *arguments])
 
 
 def test_an_interruption_keeps_all_and_the_same_command_goes_on(tmp_path: Path, monkeypatch) -> None:

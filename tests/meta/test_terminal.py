@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from generators.ops import OPS
+from harness.commands.shared.terminal import spelled_out
 from harness.conversions import EDGES
-from harness.terminal import spelled_out
 
 
 @pytest.mark.parametrize(

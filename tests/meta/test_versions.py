@@ -12,7 +12,7 @@ from planted import planted as stand_in
 from typer.testing import CliRunner, Result
 
 from harness.backends import TARGETS
-from harness.cli import app
+from harness.commands.app import app
 from harness.execute import environments
 from harness.search.versions import Options, Pair, run, state_of
 from oracles.judge.discrepancy import Discrepancy

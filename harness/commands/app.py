@@ -20,22 +20,8 @@ from harness.commands.conversions import conversions
 from harness.commands.environments import env
 from harness.commands.model import model
 from harness.commands.quantise import quantise
-from harness.commands.study import study
-from harness.commands.training import strategies, train
-from harness.commands.versions import versions
-from harness.dialects import DIALECTS
-from harness.execute.pool import HarnessError, Limits, Pool
-from harness.findings import known_issues
-from harness.findings.known_file import KnownFileError
-from harness.questions import QUESTIONS
-from harness.questions.question import FORWARD, Question
-from harness.record import seed_of
-from harness.search import coverage as covered
-from harness.search import hunt as hunting
-from harness.search import refused_cells
-from harness.search.cells import dtypes_of, involved, representatives
-from harness.search.laboratory import Laboratory
-from harness.terminal import (
+from harness.commands.shared.record import seed_of
+from harness.commands.shared.terminal import (
     KNOWN_ISSUES,
     Issues,
     Json,
@@ -47,7 +33,21 @@ from harness.terminal import (
     status_of,
     write_json,
 )
-from harness.view import coverage_table, hunt_table, replay_lines
+from harness.commands.shared.view import coverage_table, hunt_table, replay_lines
+from harness.commands.study import study
+from harness.commands.training import strategies, train
+from harness.commands.versions import versions
+from harness.dialects import DIALECTS
+from harness.execute.pool import HarnessError, Limits, Pool
+from harness.findings import known_issues
+from harness.findings.known_file import KnownFileError
+from harness.questions import QUESTIONS
+from harness.questions.question import FORWARD, Question
+from harness.search import coverage as covered
+from harness.search import hunt as hunting
+from harness.search import refused_cells
+from harness.search.cells import dtypes_of, involved, representatives
+from harness.search.laboratory import Laboratory
 
 app = typer.Typer(
     help="Dissent finds where deep-learning stacks disagree.",

@@ -20,7 +20,7 @@ from rich.table import Table
 from generators.graphs import MAX_NODES, SeededDraw, build_graph, seeded_case
 from generators.training.runs import seeded_training
 from harness.backends import TARGETS, probe, select
-from harness.cli import KNOWN_ISSUES
+from harness.commands.app import KNOWN_ISSUES
 from harness.conversions.route import target_of
 from harness.execute.pool import Pool
 from harness.execute.ranks import RankPools

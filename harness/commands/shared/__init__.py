@@ -1,0 +1,1 @@
+"""What several commands share: the console, tables, records of long runs."""
