@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from generators.graph import DTYPES, EVERY, INTEGERS
-from harness.dialects.base import Dialect
+from harness.dialects.dialect import Dialect
 
 _HERE = Path(__file__).parent
 
 
 def _helpers(name: str) -> tuple[Path, ...]:
-    """The functions of the dialect, with its names for `shared_helpers.py`, and the functions of all dialects."""
-    return tuple(_HERE / f"{stem}_helpers.py" for stem in (name, "shared"))
+    """The functions of the dialect, with its names for those of `shared/`, and the functions of all dialects."""
+    return _HERE / name, _HERE / "shared"
 
 
 _TORCH_ARRAYS = {

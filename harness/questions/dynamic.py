@@ -8,7 +8,7 @@ from harness.backends import Target
 from harness.backends.target.documented import Patterns, refusal_of
 from harness.backends.target.target import types_text
 from harness.dialects import DIALECTS
-from harness.dialects.base import Dialect
+from harness.dialects.dialect import Dialect
 from harness.questions.question import FORWARD, Question
 from oracles.questions import dynamic
 

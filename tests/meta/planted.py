@@ -9,7 +9,7 @@ from pathlib import Path
 
 from generators.ops.spec import Call, Unsupported
 from harness.backends import TARGETS, Level, Target
-from harness.dialects.base import Dialect, helper_sources
+from harness.dialects.dialect import Dialect, helper_sources
 
 FAULT_HELPERS = tuple(
     Path(__file__).with_name(f"{name}.py")

@@ -10,7 +10,7 @@ from generators.graph import COMPONENT, Graph, TensorType
 from generators.ops.spec import Unsupported
 from harness.backends.target import refusals
 from harness.backends.target.passes import Switches
-from harness.dialects.base import Dialect
+from harness.dialects.dialect import Dialect
 from oracles.arithmetic.modes import Arithmetic
 from oracles.judge.outcome import Rejected
 

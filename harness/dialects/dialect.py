@@ -19,8 +19,8 @@ class Dialect:
     """name:     also the name of the field of `OpSpec` that holds the spellings
     imports:  import lines of every program
     dtypes:   dtype -> the expression that means it
-    helpers:  files whose functions spellings may call, each with those beside it (`helper_sources`); a program carries
-              the source of those that it uses
+    helpers:  files, or folders of files, whose functions spellings may call (`helper_sources`); a program carries the
+              source of those that it uses
     context:  parameters of `model` before the graph's own (a builder, say)
     line:     how one node is bound to its name, with fields {name} and {expression}
     bfloat16, complexes: what programs with bfloat16, with complex numbers, say in place of another text of their
@@ -115,11 +115,11 @@ class Dialect:
 
 @cache
 def helper_sources(path: Path) -> dict[str, str]:
-    """Top-level functions and classes by name, as text, of a Python file `x_helpers.py` and of those beside it that are
-    called `x_…_helpers.py`; these files are never imported."""
+    """Top-level functions and classes by name, as text, of a Python file, or of those of a folder, `basic.py` first; these
+    files are never imported."""
     found: dict[str, str] = {}
-    beside = path.parent.glob(path.name.replace("_helpers", "_*_helpers"))
-    for file in (path, *sorted(file for file in beside if file != path)):
+    inside = sorted(path.glob("[!_]*.py"), key=lambda file: (file.name != "basic.py", file.name))
+    for file in inside if path.is_dir() else [path]:
         text = file.read_text(encoding="utf-8")
         for node in ast.parse(text).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):

@@ -9,7 +9,7 @@ from typing import Any
 
 from generators.graph import DTYPES
 from generators.ops.spec import Call, Spelling, Unsupported
-from harness.dialects.base import Dialect
+from harness.dialects.dialect import Dialect
 
 
 def _same(*names: str) -> dict[str, Spelling]:
@@ -96,7 +96,7 @@ _SPELLINGS: dict[str, Spelling] = {
 }
 KERAS_LAYERS = replace(
     KERAS,
-    helpers=(_HERE / "keras_helpers.py", _HERE / "shared_helpers.py"),
+    helpers=(_HERE, _HERE.parent / "shared"),
     spellings={**(KERAS.spellings or {}), **_SPELLINGS},
 )
 """The same with products of constant matrices as Dense layers."""

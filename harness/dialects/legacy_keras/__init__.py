@@ -8,7 +8,7 @@ from typing import Any
 
 from generators.ops.shape.pad_repeat import pairs
 from generators.ops.spec import Call, Spelling, Unsupported
-from harness.dialects.base import Dialect
+from harness.dialects.dialect import Dialect
 
 _LAYERS = "tf_keras.layers."
 
@@ -122,7 +122,7 @@ LEGACY_KERAS = Dialect(
     "legacy_keras",
     "import numpy as np\nimport tensorflow as tf\nimport tensorflow_model_optimization as tfmot\nimport tf_keras",
     {"float32": "'float32'"},
-    tuple(Path(__file__).parent / f"{stem}_helpers.py" for stem in ("legacy_keras", "tensorflow_quantiser", "shared")),
+    tuple(Path(__file__).parents[1] / path for path in ("legacy_keras", "tensorflow/quantiser.py", "shared")),
     absent="only float32 is quantised",
     spellings={
         "conv2d": _conv2d,
