@@ -34,7 +34,7 @@ MIXTURE = (FLOAT_CHOICES, FLOAT_CHOICES, FLOAT_CHOICES, MIXED_CHOICES, NONFINITE
 """Distributions of floating leaves: one of these for a graph, one of its entries for a leaf. Special values come to a
 graph, not to a leaf: most graphs have none, so that errors which they would hide show."""
 MAX_NODES = 10
-"""Of a drawn graph. `tests/meta/sensitivity.py` measures how many planted faults are found within 300 cases."""
+"""Of a drawn graph. `tests/meta/planted/sensitivity.py` measures how many planted faults are found within 300 cases."""
 
 
 @dataclass(frozen=True)

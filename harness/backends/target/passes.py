@@ -90,7 +90,7 @@ _EXTENDED = (
 )
 _ALL = ("NchwcTransformer", "NhwcTransformer", "ConvAddActivationFusion")
 """Graph transformers and rewrite rules of ONNX Runtime 1.31 by level (onnxruntime/core/optimizer/
-graph_transformer_utils.cc). A name that it does not know it passes over in silence: `tests/meta/test_passes.py` asks
+graph_transformer_utils.cc). A name that it does not know it passes over in silence: `tests/meta/harness/search/test_passes.py` asks
 its log for each."""
 
 

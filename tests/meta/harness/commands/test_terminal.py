@@ -1,0 +1,63 @@
+"""`--json` with a file, and without: then on standard output, alone. Terminals without UTF-8."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from generators.ops import OPS
+from harness.commands.shared.terminal import spelled_out
+from harness.conversions import EDGES
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("ops --json", "ops --json -"),
+        ("ops --json ops.json", "ops --json ops.json"),
+        ("ops --json=ops.json", "ops --json=ops.json"),
+        ("conversions --json --edges tflite", "conversions --json - --edges tflite"),
+        ("ops", "ops"),
+    ],
+)
+def test_a_file_may_be_left_out(given: str, meant: str) -> None:
+    assert spelled_out(given.split()) == meant.split()
+
+
+def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """A command, with its output as plain text whatever the terminal of who runs the tests."""
+    colours = ("FORCE_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING")
+    environment = {name: value for name, value in os.environ.items() if name not in colours} | settings
+    command = [sys.executable, "-m", "harness", *arguments]
+    shown = subprocess.run(
+        command, capture_output=True, encoding="utf-8", cwd=Path(__file__).parents[4], env=environment, check=False
+    )
+    assert shown.returncode == 0, f"exit status {shown.returncode}\n{shown.stdout}\n{shown.stderr}"
+    return shown
+
+
+def test_json_on_standard_output_is_all_that_is_there(tmp_path: Path) -> None:
+    shown = run("ops", "--json")
+    assert [row["name"] for row in json.loads(shown.stdout)] == list(OPS)
+    assert f"{len(OPS)} operators" in shown.stderr
+    kept = run("ops", "--json", str(tmp_path / "ops.json"))
+    assert (tmp_path / "ops.json").read_text(encoding="utf-8") == shown.stdout
+    assert f"{len(OPS)} operators" in kept.stdout
+
+
+def test_wide_tables_stay_out_of_it() -> None:
+    shown = run("conversions", "--json", "--edges", "tvm-*")
+    named = [row["name"] for row in json.loads(shown.stdout)]
+    assert named == [name for name in EDGES if name.startswith("tvm-")]
+    assert all(name in shown.stderr for name in named)
+
+
+def test_a_terminal_without_utf_8_is_no_error() -> None:
+    shown = run("ops", PYTHONIOENCODING="ascii")
+    assert shown.stdout.isascii()
+    assert f"{len(OPS)} operators" in shown.stdout

@@ -1,0 +1,82 @@
+"""Faults that a question of its own is there to find, each planted in torch-eager."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planted.faults.forward import Fault, with_operand
+
+from harness.questions.dynamic import DYNAMIC
+from harness.questions.layouts import LAYOUTS
+from harness.questions.metamorphic import METAMORPHIC
+from harness.questions.question import Question
+from harness.questions.repeat import REPEAT
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A fault and the question that has to find it."""
+
+    question: Question
+    fault: Fault
+
+    def __str__(self) -> str:
+        return f"{self.question.name}: {self.fault.operator}: {self.fault.name}"
+
+
+_SIZES = (
+    Fault("reads the first size only", "sum", with_operand(0, "known_part({0})")),
+    Fault("reads the first size only", "max", with_operand(0, "known_part({0})")),
+    Fault("reads the first size only", "argmax", with_operand(0, "known_part({0})")),
+    Fault("mask of the first size", "softmax", "known_grid({right})"),
+    Fault("mask of the first size", "relu", "known_grid({right})"),
+    Fault("rows of the first size", "matmul", "known_grid({right})"),
+    Fault("rows of the first size", "layer_norm", "known_grid({right})"),
+    Fault("divided by the first size", "mean", "known_divisor({right}, {0})"),
+    Fault("divided by the first size", "variance", "known_divisor({right}, {0})"),
+    Fault("strides of the first size", "transpose", with_operand(0, "known_strides({0})")),
+    Fault("strides of the first size", "exp", with_operand(0, "known_strides({0})")),
+    Fault("offsets of the first size", "concat", "known_offsets([{args}], {axis})"),
+    Fault("period of the first size", "cumsum", "known_period({0}, {axis})"),
+    Fault("counted back from the first size", "flip", "known_reverse({0}, {axes})"),
+    Fault("size 1 taken for empty", "add", "one_is_empty({right})"),
+    Fault("size 1 taken for a constant", "mul", with_operand(0, "one_is_constant({0})")),
+    Fault("no rows come out as one", "sub", "empty_has_a_row({right})"),
+    Fault("memory used again for a smaller size", "neg", "used_again({right})"),
+)
+
+_VIEWS = (
+    Fault("strides ignored", "relu", with_operand(0, "dense({0})")),
+    Fault("strides ignored", "add", with_operand(0, "dense({0})")),
+    Fault("strides ignored", "softmax", with_operand(0, "dense({0})")),
+    Fault("alignment assumed", "mul", with_operand(0, "aligned({0})")),
+    Fault("alignment assumed", "sigmoid", with_operand(0, "aligned({0})")),
+    Fault("transposition ignored", "matmul", with_operand(1, "flag_ignored({1})")),
+    Fault("shared rows counted once", "sum", with_operand(0, "counted_once({0})")),
+    Fault("step ignored", "maximum", with_operand(1, "every_second_doubled({1})")),
+    Fault("strides of the first call", "tanh", with_operand(0, "assumed({0})")),
+)
+
+_REPEATED = (
+    Fault("rounded by chance", "exp", "jitter({right})"),
+    Fault("rounded by chance", "sqrt", "jitter({right})"),
+    Fault("another order every time", "l2_norm", "other_rounding({right}, {0})"),
+    Fault("drifts from call to call", "mean", "drifts({right})"),
+    Fault("operand overwritten", "neg", "overwritten({0}, {right})"),
+)
+
+_EDITED = (
+    Fault("operand overwritten", "abs", "overwritten({0}, {right})"),
+    Fault("operands taken for one", "add", "aliased({0}, {1}, {right})"),
+    Fault("operands taken for one", "mul", "aliased({0}, {1}, {right})"),
+    Fault("a batch of one", "tanh", "batch_of_one({right})"),
+    Fault("a batch of one", "sigmoid", "batch_of_one({right})"),
+    Fault("statistics of the first row", "layer_norm", "first_row({0}, {right})"),
+    Fault("halves swapped", "concat", "halves_swapped([{args}], {axis})"),
+)
+
+ASKED = tuple(
+    Asked(question, fault)
+    for question, faults in ((DYNAMIC, _SIZES), (LAYOUTS, _VIEWS), (REPEAT, _REPEATED), (METAMORPHIC, _EDITED))
+    for fault in faults
+)

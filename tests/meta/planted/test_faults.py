@@ -1,0 +1,38 @@
+"""Planted faults: nearly all are found within 300 cases, and each is minimised to two nodes at most and handed over
+as a program that fails with the fault and passes without. `PYTHONPATH=. python tests/meta/planted/sensitivity.py` prints the
+same as a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from planted.faults.forward import FAULTS, Fault
+from planted.sensitivity import CASES, SEEDS, catch, drawn, exit_statuses, repaired, sight
+
+from harness.execute.pool import Pool
+from harness.search.laboratory import Laboratory
+
+
+def test_there_are_enough_faults_and_cases() -> None:
+    assert len(FAULTS) >= 40
+    assert len(set(FAULTS)) == len(FAULTS)
+    assert len({len(drawn(seed)) for seed in SEEDS} | {CASES}) == 1
+
+
+def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Path) -> None:
+    lab = Laboratory(pool)
+    sights = {(fault, seed): sight(fault, lab, tmp_path, seed) for fault in FAULTS for seed in SEEDS}
+    missed = sorted(
+        f"{fault.operator}: {fault.name} (seed {seed})" for (fault, seed), seen in sights.items() if not seen
+    )
+    assert len(missed) <= 0.05 * len(sights), missed
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.operator}: {fault.name}")
+def test_fault_is_caught(fault: Fault, pool: Pool, tmp_path: Path) -> None:
+    found = catch(fault, Laboratory(pool), tmp_path)
+    assert found is not None
+    assert found.finding.nodes <= 2
+    assert fault.operator in found.finding.operators
+    assert exit_statuses([Path(found.finding.path) / "reproducer.py", repaired(found)]) == [1, 0]
