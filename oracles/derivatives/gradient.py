@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, SMALLEST, U64, Bounded
-from generators.bounds.complex import PRODUCT, QUOTIENT
+from generators.bounds.complex_values import PRODUCT, QUOTIENT
 from generators.graph import COMPONENT, CONTINUOUS, Graph, Leaf, TensorType
 from generators.graphs import Case
 from generators.inputs import Arrays

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from generators.bounds import complex
+from generators.bounds import complex_values
 from generators.bounds.bounded import PRECISION, Bounded, exact, rounded, smooth
 from generators.graph import COMPLEX, COMPONENT, TensorType
 from generators.ops.composed import compute, given
@@ -59,7 +59,7 @@ def whole_type(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _made(args: Sequence[Bounded], call: Call) -> Bounded:
-    return complex.joined(args[0], args[1], call.result.dtype)
+    return complex_values.joined(args[0], args[1], call.result.dtype)
 
 
 def _polar(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -72,14 +72,14 @@ def _polar(args: Sequence[Bounded], call: Call) -> Bounded:
         off = [size * t.error + r.error * (np.abs(t.value) + t.error) for t in (cosine, sine)]
         loose = ~np.isfinite(size + r.error) | ~np.isfinite(a.value + a.error)
         value = np.where(loose, 0.0, r.value) * (cosine.value + 1j * sine.value)
-        return complex.rounded(value, np.hypot(*off), call.result.dtype, 1.0, loose, 4.0)
+        return complex_values.rounded(value, np.hypot(*off), call.result.dtype, 1.0, loose, 4.0)
 
 
 def _modulus(args: Sequence[Bounded], call: Call) -> Bounded:
     """4 ulp, as hypot; infinite where a part is, be the other one NaN (C11, annex G: cabs is hypot)."""
     x = args[0]
     with np.errstate(all="ignore"):
-        return rounded(np.abs(x.value), np.where(complex.finite_size(x.value) + x.error > 0, x.error, 0.0),
+        return rounded(np.abs(x.value), np.where(complex_values.finite_size(x.value) + x.error > 0, x.error, 0.0),
                        call.result.dtype, 4)  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def _phase(args: Sequence[Bounded], call: Call) -> Bounded:
         value = np.arctan2(np.imag(x.value), np.real(x.value))
         size = np.abs(x.value)
         moved = np.where(x.error == 0, 0.0, np.arcsin(x.error / size))
-        loose = complex.crosses_cut(x) | np.isnan(moved) | ((x.value == 0) & (not x.zero_sign))
+        loose = complex_values.crosses_cut(x) | np.isnan(moved) | ((x.value == 0) & (not x.zero_sign))
         loose |= ~np.isfinite(x.value) & (x.error > 0)
         moved = moved + np.where((np.imag(x.value) != 0) & np.isfinite(x.value), tiny, 0.0)  # a quotient may underflow
         return rounded(value, np.where(loose, np.inf, moved), call.result.dtype, 6)
@@ -107,9 +107,9 @@ _FROM_AND_TO = (
         "polar", (PARTS, like(0)), whole_type, _polar, "torch.polar({0}, {1})",
         "tf.complex({0} * tf.cos({1}), {0} * tf.sin({1}))", "jax.lax.complex({0} * jnp.cos({1}), {0} * jnp.sin({1}))",
     ),
-    spelled("real_part", (NUMBER,), part_type, lambda args, call: complex.parts(args[0])[0], "torch.real({0})",
+    spelled("real_part", (NUMBER,), part_type, lambda args, call: complex_values.parts(args[0])[0], "torch.real({0})",
             "tf.math.real({0})", "jnp.real({0})", signed_zero=True),
-    spelled("imaginary_part", (NUMBER,), part_type, lambda args, call: complex.parts(args[0])[1], "torch.imag({0})",
+    spelled("imaginary_part", (NUMBER,), part_type, lambda args, call: complex_values.parts(args[0])[1], "torch.imag({0})",
             "tf.math.imag({0})", "jnp.imag({0})", signed_zero=True),
     spelled("modulus", (NUMBER,), part_type, _modulus, "torch.abs({0})", "tf.math.abs({0})", "jnp.abs({0})"),
     spelled("phase", (NUMBER,), part_type, _phase, "torch.angle({0})", "tf.math.angle({0})", "jnp.angle({0})"),
@@ -125,7 +125,7 @@ def _unary(name: str, f: Callable[[Bounded], Bounded], torch: str, tensorflow: s
 
 def _reciprocal(x: Bounded) -> Bounded:
     one = Bounded(np.ones(x.value.shape, np.complex128), np.zeros(x.value.shape), x.dtype)
-    return complex.divide(one, x)
+    return complex_values.divide(one, x)
 
 
 def _sign(x: Bounded) -> Bounded:
@@ -136,18 +136,20 @@ def _sign(x: Bounded) -> Bounded:
         zero = (size == 0) & (x.error == 0)
         value = np.where(zero, 0.0, x.value / np.where(zero, 1.0, size))
         error = np.where(zero, 0.0, 2 * x.error / size)
-        loose = ~zero & complex.outside(x)
-        return complex.rounded(np.where(loose, 0.0, value), error, x.dtype, 8 + complex.QUOTIENT, loose)
+        loose = ~zero & complex_values.outside(x)
+        return complex_values.rounded(np.where(loose, 0.0, value), error, x.dtype, 8 + complex_values.QUOTIENT, loose)
 
 
 _UNARY = (
     _unary("conj", lambda x: Bounded(np.conj(x.value), x.error, x.dtype), "conj", "conj", "conj", signed=True),
     _unary("complex_neg", lambda x: Bounded(-x.value, x.error, x.dtype), "neg", "negative", "negative", signed=True),
-    _unary("complex_square", lambda x: complex.multiply(x, x, complex.SQUARE), "square", "square", "square"),
+    _unary(
+        "complex_square", lambda x: complex_values.multiply(x, x, complex_values.SQUARE), "square", "square", "square"
+    ),
     _unary("complex_reciprocal", _reciprocal, "reciprocal", "reciprocal", "reciprocal"),
-    _unary("complex_exp", complex.exponential, "exp", "exp", "exp"),
-    _unary("complex_log", complex.logarithm, "log", "log", "log"),
-    _unary("complex_sqrt", complex.root, "sqrt", "sqrt", "sqrt"),
+    _unary("complex_exp", complex_values.exponential, "exp", "exp", "exp"),
+    _unary("complex_log", complex_values.logarithm, "log", "log", "log"),
+    _unary("complex_sqrt", complex_values.root, "sqrt", "sqrt", "sqrt"),
     _unary("complex_sign", _sign, "sgn", "sign", "sign"),
 )
 
@@ -159,10 +161,10 @@ def _binary(name: str, f: Callable[[Bounded, Bounded], Bounded], torch: str, ten
 
 
 _BINARY = (
-    _binary("complex_add", complex.add, "add", "add", "add"),
-    _binary("complex_sub", lambda x, y: complex.add(x, y, -1.0), "sub", "subtract", "subtract"),
-    _binary("complex_mul", complex.multiply, "mul", "multiply", "multiply"),
-    _binary("complex_div", complex.divide, "div", "divide", "divide"),
+    _binary("complex_add", complex_values.add, "add", "add", "add"),
+    _binary("complex_sub", lambda x, y: complex_values.add(x, y, -1.0), "sub", "subtract", "subtract"),
+    _binary("complex_mul", complex_values.multiply, "mul", "multiply", "multiply"),
+    _binary("complex_div", complex_values.divide, "div", "divide", "divide"),
 )
 
 
@@ -191,11 +193,11 @@ def _converted_type(operands: Types, attrs: Attrs) -> TensorType:
 def _converted(args: Sequence[Bounded], call: Call) -> Bounded:
     """Part by part; the imaginary part of a real number is 0, that of a number that becomes real is lost."""
     x, to = args[0], call.result.dtype
-    real, imag = complex.parts(x) if x.complex else (x, given(np.zeros(x.value.shape), x.dtype))
+    real, imag = complex_values.parts(x) if x.complex else (x, given(np.zeros(x.value.shape), x.dtype))
     if to not in COMPLEX:
         return compute(cast, real, to=to)
     real, imag = (compute(cast, part, to=COMPONENT[to]) for part in (real, imag))
-    return complex.joined(real, imag, to)
+    return complex_values.joined(real, imag, to)
 
 
 def _conversion(name: str, operand: Slot, to: tuple[str, ...]) -> OpSpec:

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from generators.bounds import complex
+from generators.bounds import complex_values
 from generators.bounds.bounded import Bounded
 from generators.graph import COMPLEX, COMPONENT, TensorType
 from generators.ops.complex.elementwise import NO_ONNX, NO_RELAX, NUMBER, PARTS, WHOLE, part_type
@@ -37,13 +37,13 @@ def _pairs_type(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _paired(x: Bounded) -> Bounded:
-    real, imag = complex.parts(x)
+    real, imag = complex_values.parts(x)
     return Bounded(np.stack([real.value, imag.value], -1), np.stack([x.error] * 2, -1), real.dtype)
 
 
 def _whole(x: Bounded, dtype: str) -> Bounded:
     real, imag = (x.map(lambda array, i=i: array[..., i]) for i in (0, 1))
-    return complex.joined(real, imag, dtype)
+    return complex_values.joined(real, imag, dtype)
 
 
 def _accepts_pairs(type_: TensorType, earlier: Types) -> bool:
@@ -82,7 +82,7 @@ _VIEWS = (
 def _summed(args: Sequence[Bounded], call: Call) -> Bounded:
     axes = normalized(call.attrs["axes"], call.operands[0].rank)
     count = prod(call.operands[0].shape[axis] for axis in axes)
-    return complex.added_up(args[0], axes, bool(call.attrs["keepdims"]), count)
+    return complex_values.added_up(args[0], axes, bool(call.attrs["keepdims"]), count)
 
 
 def _mean(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -90,7 +90,9 @@ def _mean(args: Sequence[Bounded], call: Call) -> Bounded:
     axes = normalized(call.attrs["axes"], call.operands[0].rank)
     count = prod(call.operands[0].shape[axis] for axis in axes)
     total = _summed(args, call)
-    return complex.rounded(total.value / count, total.error / count, total.dtype, complex.QUOTIENT, total.undetermined)
+    return complex_values.rounded(
+        total.value / count, total.error / count, total.dtype, complex_values.QUOTIENT, total.undetermined
+    )
 
 
 def _reduction(name: str, reference: Callable, torch: str, tensorflow: str, jax: str, nonempty: bool) -> OpSpec:
@@ -141,7 +143,7 @@ def _inner_type(operands: Types, attrs: Attrs) -> TensorType:
 def _inner(args: Sequence[Bounded], call: Call) -> Bounded:
     x = Bounded(np.conj(args[0].value), args[0].error, args[0].dtype)
     terms = call.operands[0].shape[-1]
-    return complex.contracted(lambda a, b: np.sum(a * b, axis=-1), x, args[1], terms)
+    return complex_values.contracted(lambda a, b: np.sum(a * b, axis=-1), x, args[1], terms)
 
 
 def _adjoint_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -159,7 +161,7 @@ def _adjoint(args: Sequence[Bounded], call: Call) -> Bounded:
 _PRODUCTS = (
     OpSpec(
         "complex_matmul", "complex", (_MATRIX, Slot(_accepts_right, _fresh_right)), _product_type,
-        lambda args, call: complex.contracted(np.matmul, args[0], args[1], call.operands[0].shape[-1]),
+        lambda args, call: complex_values.contracted(np.matmul, args[0], args[1], call.operands[0].shape[-1]),
         torch="torch.matmul({0}, {1})", tensorflow="tf.linalg.matmul({0}, {1})", jax="jnp.matmul({0}, {1})",
         relax=NO_RELAX, onnx=NO_ONNX,
     ),

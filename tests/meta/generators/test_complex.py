@@ -14,7 +14,7 @@ from planted.faults.complex import COMPLEX_FAULTS
 from planted.faults.forward import Fault
 from planted.targets import planted
 
-from generators.bounds import complex
+from generators.bounds import complex_values
 from generators.bounds.bounded import Bounded
 from generators.graph import COMPLEX, COMPONENT, Graph, Leaf, Node, TensorType
 from generators.graphs import Case
@@ -37,8 +37,8 @@ C3 = TensorType("complex64", (3,))
 INF, NAN = np.inf, np.nan
 
 
-def number(real: float, imag: float) -> complex:
-    return complex(real, imag)
+def number(real: float, imag: float) -> complex_values:
+    return complex_values(real, imag)
 
 
 def applied(operator: str, *arrays: Array, **attrs) -> Case:
@@ -72,7 +72,7 @@ RIGHT = np.array([1 + 2j, number(INF, 1), number(NAN, -INF)], np.complex64)
         (2, number(0, -INF), "special"),
     ],
 )
-def test_parts_and_moduli_are_compared(place: int, got: complex, symptom: str | None) -> None:
+def test_parts_and_moduli_are_compared(place: int, got: complex_values, symptom: str | None) -> None:
     output = RIGHT.copy()
     output[place] = got
     found = compare(output, C3, EXPECTED)
@@ -297,4 +297,4 @@ def test_a_quotient_by_what_may_be_anything_is_undetermined() -> None:
     """Its bound is no number less than zero."""
     x = Bounded(np.array([1 + 1j, 2 - 1j]), np.array([np.inf, 5.0]), "complex64")
     one = Bounded(np.ones(2, np.complex128), np.zeros(2), "complex64")
-    assert complex.divide(one, x).error.tolist() == [np.inf, np.inf]
+    assert complex_values.divide(one, x).error.tolist() == [np.inf, np.inf]
