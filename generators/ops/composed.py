@@ -1,5 +1,5 @@
 """Operators made of others: their references from the records of their parts, their spellings from functions that are
-written once for all dialects (`harness/dialects/shared/basic.py`)."""
+written once for all dialects (`harness/dialects/functions/shared/basic.py`)."""
 
 from __future__ import annotations
 

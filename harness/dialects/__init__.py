@@ -11,8 +11,8 @@ _HERE = Path(__file__).parent
 
 
 def _helpers(name: str) -> tuple[Path, ...]:
-    """The functions of the dialect, with its names for those of `shared/`, and the functions of all dialects."""
-    return _HERE / name, _HERE / "shared"
+    """The functions of the dialect, with its names for those of `functions/shared/`, and the functions of all dialects."""
+    return _HERE / "functions" / name, _HERE / "functions" / "shared"
 
 
 _TORCH_ARRAYS = {

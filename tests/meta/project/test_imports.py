@@ -84,7 +84,7 @@ def test_file(path: Path) -> None:
         ("harness/a.py", "import tensorflow.python", {"tensorflow"}),
         ("harness/a.py", "from . import pool", {"relative"}),
         ("harness/backends/a.py", "from harness.backends import torch", set()),
-        ("harness/dialects/torch/basic.py", "import torch", set()),
+        ("harness/dialects/functions/torch/basic.py", "import torch", set()),
         ("harness/execute/worker.py", "import numpy\nimport harness.execute.pool", {"harness"}),
     ],
 )

@@ -89,14 +89,14 @@ KERAS = Dialect(
     },
 )
 
-_HERE = Path(__file__).parent
+_HERE = Path(__file__).with_name("functions")
 _SPELLINGS: dict[str, Spelling] = {
     "linear": "keras_dense({0}, {1}, {2}, turned=True)",
     "matmul": "keras_dense({0}, {1})",
 }
 KERAS_LAYERS = replace(
     KERAS,
-    helpers=(_HERE, _HERE.parent / "shared"),
+    helpers=(_HERE / "keras", _HERE / "shared"),
     spellings={**(KERAS.spellings or {}), **_SPELLINGS},
 )
 """The same with products of constant matrices as Dense layers."""

@@ -122,7 +122,9 @@ LEGACY_KERAS = Dialect(
     "legacy_keras",
     "import numpy as np\nimport tensorflow as tf\nimport tensorflow_model_optimization as tfmot\nimport tf_keras",
     {"float32": "'float32'"},
-    tuple(Path(__file__).parents[1] / path for path in ("legacy_keras", "tensorflow/quantiser.py", "shared")),
+    tuple(
+        Path(__file__).with_name("functions") / path for path in ("legacy_keras", "tensorflow/quantiser.py", "shared")
+    ),
     absent="only float32 is quantised",
     spellings={
         "conv2d": _conv2d,
