@@ -11,7 +11,7 @@ _HERE = Path(__file__).parent
 
 
 def _helpers(name: str) -> tuple[Path, ...]:
-    """The functions of the dialect, with its names for those of `functions/shared/`, and the functions of all dialects."""
+    """The functions of the dialect, its names for those of `functions/shared/` among them, and these."""
     return _HERE / "functions" / name, _HERE / "functions" / "shared"
 
 

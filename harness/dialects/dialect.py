@@ -115,8 +115,8 @@ class Dialect:
 
 @cache
 def helper_sources(path: Path) -> dict[str, str]:
-    """Top-level functions and classes by name, as text, of a Python file, or of those of a folder, `basic.py` first; these
-    files are never imported."""
+    """Top-level functions and classes by name, as text, of a Python file or of those of a folder, `basic.py` first;
+    these files are never imported."""
     found: dict[str, str] = {}
     inside = sorted(path.glob("[!_]*.py"), key=lambda file: (file.name != "basic.py", file.name))
     for file in inside if path.is_dir() else [path]:

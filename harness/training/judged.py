@@ -108,9 +108,9 @@ class Gym:
     def reference(
         self, training: Training, framework: str, shards: int, lossy: float = 0.0, own: Strategy | None = None
     ) -> Expected:
-        """What a run must give; see oracles/training/sharding.py. shards: of each batch, whose statistics batch normalisation
-        uses. lossy: the relative error with which gradients travel. own: the strategy, where its reference is another
-        than that of all. Raises NoResult."""
+        """What a run must give; see oracles/training/sharding.py. shards: of each batch, whose statistics batch
+        normalisation uses. lossy: the relative error with which gradients travel. own: the strategy, where its
+        reference is another than that of all. Raises NoResult."""
         key = (training, framework, shards, lossy, _kind(own))
         if key not in self._references:
             if len(self._references) > 256:

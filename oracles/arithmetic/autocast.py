@@ -1,8 +1,9 @@
 """Does automatic mixed precision cast what it documents? A graph rewritten with the casts of PyTorch's autocast on the
 CPU, against the ordinary reference of the rewritten graph, with each dtype's own unit roundoff.
 
-The lists: "CPU Op-Specific Behavior" in the documentation of torch.amp; `tests/meta/oracles/arithmetic/test_autocast.py` compares them
-with the casts that PyTorch makes. Casts concern 16-bit floats and float32; float64 is left alone."""
+The lists: "CPU Op-Specific Behavior" in the documentation of torch.amp;
+`tests/meta/oracles/arithmetic/test_autocast.py` compares them with the casts that PyTorch makes. Casts
+concern 16-bit floats and float32; float64 is left alone."""
 
 from __future__ import annotations
 

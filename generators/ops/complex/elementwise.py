@@ -109,8 +109,8 @@ _FROM_AND_TO = (
     ),
     spelled("real_part", (NUMBER,), part_type, lambda args, call: complex_values.parts(args[0])[0], "torch.real({0})",
             "tf.math.real({0})", "jnp.real({0})", signed_zero=True),
-    spelled("imaginary_part", (NUMBER,), part_type, lambda args, call: complex_values.parts(args[0])[1], "torch.imag({0})",
-            "tf.math.imag({0})", "jnp.imag({0})", signed_zero=True),
+    spelled("imaginary_part", (NUMBER,), part_type, lambda args, call: complex_values.parts(args[0])[1],
+            "torch.imag({0})", "tf.math.imag({0})", "jnp.imag({0})", signed_zero=True),
     spelled("modulus", (NUMBER,), part_type, _modulus, "torch.abs({0})", "tf.math.abs({0})", "jnp.abs({0})"),
     spelled("phase", (NUMBER,), part_type, _phase, "torch.angle({0})", "tf.math.angle({0})", "jnp.angle({0})"),
 )  # fmt: skip

@@ -90,8 +90,8 @@ _EXTENDED = (
 )
 _ALL = ("NchwcTransformer", "NhwcTransformer", "ConvAddActivationFusion")
 """Graph transformers and rewrite rules of ONNX Runtime 1.31 by level (onnxruntime/core/optimizer/
-graph_transformer_utils.cc). A name that it does not know it passes over in silence: `tests/meta/harness/search/test_passes.py` asks
-its log for each."""
+graph_transformer_utils.cc). A name that it does not know it passes over in silence:
+`tests/meta/harness/search/test_passes.py` asks its log for each."""
 
 
 def _onnxruntime(text: str, off: Collection[str]) -> str:

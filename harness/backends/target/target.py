@@ -48,8 +48,8 @@ class Target:
                may use ARGUMENTS, RESULTS, PARAMETERS and SIZES of the program (`harness/questions/dynamic.py`)
     gradient:  like `load`, for the gradients (`gradients.py`), or why there are none
     modes:     like `load`, by the name of another question that has a program of its own
-    rules:     of its arithmetic, where they allow more than the ordinary ones (`rules.py`)
-    environment: whose interpreter runs it, by name (`harness/execute/environments.py`; empty: the one that runs Dissent)
+    rules:     of its arithmetic, where they allow more than the ordinary ones (`arithmetic.py`)
+    environment: whose interpreter runs it, by name (`harness/execute/environments.py`; empty: Dissent's own)
     asked:     only globs other than `*` choose it: too slow, or not understood well enough, for every run
     kin:       names of targets whose known issues hold here, too: it has a part in common with them
     switches:  passes of its compiler that a program can leave out (None: there are none)

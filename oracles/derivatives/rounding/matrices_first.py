@@ -2,9 +2,10 @@
 
 Formulas: Giles, *Collected matrix derivative results for forward and reverse mode algorithmic differentiation* (2008).
 Their factors are computed by backward stable algorithms, which give those of a matrix that is off by what
-`generators/ops/linear/matrices.py` derives (Higham, ch. 9, 10, 14, 19): `shift`, by which slopes are moved. What is left are
-the substitutions and products of the formulas themselves, `backwards` and `forwards`: all terms without their signs,
-a substitution with T off by |T^-1| |T| |T^-1| (theorem 8.5), and products of orthogonal factors by their norms."""
+`generators/ops/linear/matrices.py` derives (Higham, ch. 9, 10, 14, 19): `shift`, by which slopes are moved.
+What is left are the substitutions and products of the formulas themselves, `backwards` and `forwards`: all terms
+without their signs, a substitution with T off by |T^-1| |T| |T^-1| (theorem 8.5), and products of orthogonal factors
+by their norms."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ OPERATORS = (*_SYSTEMS, *_SPECTRA)
 
 
 FAR = 256.0
-"""Steps follow the greatest element (oracles/derivatives/slopes/differences.py): of larger ones they lead to where nothing moves."""
+"""Steps follow the greatest element (`differences.py`): of larger ones they lead to where nothing moves."""
 
 
 def far_out(op: str, operands: Sequence[Bounded]) -> bool:

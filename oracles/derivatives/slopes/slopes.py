@@ -67,7 +67,7 @@ class Slopes:
 
 
 def function_of(spec: OpSpec, operands: Sequence[Bounded], call: Call) -> Function:
-    """The node as a function of the values of its operands; complex ones as pairs (`oracles/derivatives/complex_pairs.py`)."""
+    """The node as a function of the values of its operands; complex ones as pairs (`complex_pairs.py`)."""
     fixed = [exact(o, o.value) for o in operands]
 
     def f(values: Sequence[Array]) -> Array:

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from examples.one_node import applied
 from planted.faults.complex import COMPLEX_FAULTS
 from planted.faults.forward import Fault
 from planted.targets import planted
 
 from generators.bounds import complex_values
 from generators.bounds.bounded import Bounded
-from generators.graph import COMPLEX, COMPONENT, Graph, Leaf, Node, TensorType
+from generators.graph import COMPLEX, COMPONENT, Leaf, TensorType
 from generators.graphs import Case
 from generators.inputs import FLOATING, Recipe, fill
-from generators.ops import OPS, check
+from generators.ops import OPS
 from generators.sweep import sweep
 from harness.backends import TARGETS
 from harness.dialects import ONNX, RELAX
@@ -37,16 +38,8 @@ C3 = TensorType("complex64", (3,))
 INF, NAN = np.inf, np.nan
 
 
-def number(real: float, imag: float) -> complex_values:
-    return complex_values(real, imag)
-
-
-def applied(operator: str, *arrays: Array, **attrs) -> Case:
-    """One operator applied to these arrays."""
-    leaves = tuple(Leaf(f"x{i}", TensorType(str(a.dtype), a.shape)) for i, a in enumerate(arrays))
-    result = OPS[operator].result(tuple(leaf.type for leaf in leaves), attrs)
-    node = Node("v0", operator, tuple(leaf.name for leaf in leaves), tuple(attrs.items()), result)
-    return Case(check(Graph(leaves, (node,), ("v0",))), {f"x{i}": a for i, a in enumerate(arrays)})
+def number(real: float, imag: float) -> complex:
+    return complex(real, imag)
 
 
 # ---- comparison ---------------------------------------------------------------------------------------
@@ -72,7 +65,7 @@ RIGHT = np.array([1 + 2j, number(INF, 1), number(NAN, -INF)], np.complex64)
         (2, number(0, -INF), "special"),
     ],
 )
-def test_parts_and_moduli_are_compared(place: int, got: complex_values, symptom: str | None) -> None:
+def test_parts_and_moduli_are_compared(place: int, got: complex, symptom: str | None) -> None:
     output = RIGHT.copy()
     output[place] = got
     found = compare(output, C3, EXPECTED)

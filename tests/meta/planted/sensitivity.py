@@ -1,4 +1,5 @@
-"""Are planted faults found, how soon, and how small? `PYTHONPATH=. python tests/meta/planted/sensitivity.py` prints a table."""
+"""Are planted faults found, how soon, and how small?
+`PYTHONPATH=.:tests/meta python tests/meta/planted/sensitivity.py` prints a table."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Are faults found by the question that is there to find them, how soon, and how small?
-`PYTHONPATH=. python tests/meta/planted/sensitivity_of_questions.py` prints a table."""
+`PYTHONPATH=.:tests/meta python tests/meta/planted/sensitivity_of_questions.py` prints a table."""
 
 from __future__ import annotations
 

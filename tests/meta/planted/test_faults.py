@@ -1,6 +1,6 @@
 """Planted faults: nearly all are found within 300 cases, and each is minimised to two nodes at most and handed over
-as a program that fails with the fault and passes without. `PYTHONPATH=. python tests/meta/planted/sensitivity.py` prints the
-same as a table."""
+as a program that fails with the fault and passes without.
+`PYTHONPATH=.:tests/meta python tests/meta/planted/sensitivity.py` prints the same as a table."""
 
 from __future__ import annotations
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from examples.one_node import drawn, one
 
 from generators.bounds.bounded import Bounded
-from generators.graph import Graph, Leaf, Node, TensorType
-from generators.graphs import SMOOTH, Case, SeededDraw, build_case
-from generators.ops import OPS, check
+from generators.graphs import Case
 from harness.backends import TARGETS
 from harness.execute.pool import Pool
 from harness.questions.gradient import GRADIENT
@@ -20,31 +19,12 @@ from oracles.derivatives import gradient, jvp
 from oracles.questions import forward, metamorphic
 
 
-def one(op: str, *arrays: np.ndarray, same: bool = False, **attrs) -> Case:
-    """A case of one node. same: the first operand stands in the second place, too."""
-    domains = (None, (0, 1), (0, 4)) if op == "bce_pos_weight" else (None,) * len(arrays)
-    leaves = tuple(
-        Leaf(f"x{i}", TensorType(str(a.dtype), a.shape), domain=domain)
-        for i, (a, domain) in enumerate(zip(arrays, domains, strict=True))
-    )
-    names = [leaf.name for leaf in leaves]
-    operands = (names[0], *names) if same else tuple(names)
-    types = {leaf.name: leaf.type for leaf in leaves}
-    result = OPS[op].result(tuple(types[name] for name in operands), attrs)
-    node = Node("v0", op, tuple(operands), tuple(attrs.items()), result)
-    return Case(check(Graph(leaves, (node,), ("v0",))), dict(zip(names, arrays, strict=True)))
-
-
 def expected(case: Case, number: int = 0) -> Bounded:
     return gradient.expect(case).values[number]
 
 
 def weight(case: Case) -> np.ndarray:
     return gradient.weights(case.graph)["v0"].astype(np.float64)
-
-
-def drawn(operator: str, number: int) -> Case:
-    return build_case(SeededDraw(f"steps/{operator}/{number}"), 1, (operator,), SMOOTH)
 
 
 @pytest.mark.parametrize("operator", RULES)
