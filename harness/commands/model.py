@@ -112,7 +112,7 @@ def model(
             found = examine(options, tell, finished)
         results = found.results
         written = store.write(folder, results, found.runs, found.sets, trust)
-        replace_text(folder / "report.html", page.render(results))
+        replace_text(folder / "report.html", page.html_of(results))
         if save_inputs:
             np.savez(save_inputs, allow_pickle=False, **store.saved(found.sets, results.inputs))
         if save_outputs:

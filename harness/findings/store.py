@@ -8,16 +8,15 @@ import json
 import shutil
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from generators import caseio
 from generators.graphs import Case
 from harness.backends import Target
 from harness.execute.files import locked, replace_text
+from harness.execute.templates import render
 from harness.findings import reproducer
 from harness.questions.question import Question, exhibit
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
@@ -93,13 +92,6 @@ class Store:
 
     root: Path
     seconds: float = 120.0
-    _templates: Environment = field(init=False)
-
-    def __post_init__(self) -> None:
-        folder = Path(__file__).parents[1] / "templates"
-        self._templates = Environment(
-            loader=FileSystemLoader(folder), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
 
     def get(self, name: str) -> Finding | None:
         """The finding with this fingerprint, if it is there."""
@@ -150,8 +142,7 @@ class Store:
             title = "\n".join(filter(None, [text.splitlines()[0], finding.condition]))
             reproducer.write(folder, shown, finding.symptom, title, self.seconds)
             (folder / "graph.json").write_text(caseio.dumps(case), encoding="utf-8")
-            template = self._templates.get_template("report.md.j2")
-            report = template.render(finding=finding, text=text, case=case, shown=shown)
+            report = render("findings/report.md.j2", finding=finding, text=text, case=case, shown=shown).rstrip("\n")
             (folder / "report.md").write_text(report, encoding="utf-8")
             self._write_record(finding)
         return finding

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from generators.training.networks import INPUT, Layer, columns_of
 from generators.training.runs import Training
 from generators.training.settings import DTYPES, FLOATS
-
-TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent.parent / "templates"), undefined=StrictUndefined,
-    trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-)  # fmt: skip
-
 
 WORLDS = (1, 2, 3, 4, 8)
 """Numbers of ranks that most strategies are run with."""

@@ -14,11 +14,11 @@ import numpy as np
 from generators.training.runs import Arrays, Training, dumps
 from harness.execute.environments import versions_of
 from harness.execute.files import locked, replace_text
+from harness.execute.templates import render
 from harness.findings.reproducer import INLINE, PROLOGUE, WRONG, literal, looked_for
 from harness.search.reduce import Budget
 from harness.strategies import Strategy
 from harness.strategies.programs import program
-from harness.strategies.strategy import TEMPLATES
 from harness.training.judged import Gym, Judgement
 from harness.training.reduce import reduce_training
 from oracles.judge.compare import Expected
@@ -125,8 +125,12 @@ def _save(
         own.mkdir(parents=True, exist_ok=True)
         replace_text(own / "training.json", dumps(training))
         write_reproducer(own, training, strategy, world, expected, found, gym.arrays(training))
-        report = TEMPLATES.get_template("deviation.md.j2").render(
-            found=found, training=training, text=text_of(found), program=program(training, strategy)
+        report = render(
+            "training/report.md.j2",
+            found=found,
+            training=training,
+            text=text_of(found),
+            program=program(training, strategy),
         )
         replace_text(own / "report.md", report)
         replace_text(own / "finding.json", json.dumps(asdict(found), indent=1) + "\n")
@@ -154,7 +158,8 @@ def write_reproducer(
     else:
         named = {f"{kind}/{name}": array for kind, group in groups.items() for name, array in group.items()}
         np.savez_compressed(folder / "data.npz", **named)  # type: ignore[arg-type]
-    check = TEMPLATES.get_template("train_check.py.j2").render(
+    check = render(
+        "training/check.py.j2",
         world=strategy.processes(world),
         variables=strategy.environment(world),
         symptom=found.symptom,

@@ -10,9 +10,9 @@ from itertools import count
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
+from harness.execute.templates import render
 from harness.models.layers import Layers
 from harness.models.results import AXES, HIGHER, REFERENCE, Results, Row, groups, incomplete, worst
-from harness.strategies.strategy import TEMPLATES
 from oracles.models.agreement import Failure
 
 MEASURES = {
@@ -308,9 +308,10 @@ def errors_by_layer(results: Results) -> list[tuple[list[str], str, str]]:
     return found
 
 
-def render(results: Results) -> str:
+def html_of(results: Results) -> str:
     """The whole page."""
-    return TEMPLATES.get_template("model.html.j2").render(
+    return render(
+        "models/report/page.html.j2",
         results=results,
         reference=REFERENCE,
         rows=[(row, _pair(results, row)) for row in results.rows],

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from generators.training.networks import Layer, Network, ragged
 from generators.training.runs import Training
-from harness.strategies.strategy import TEMPLATES, Noise, Strategy, columns_of_samples
+from harness.execute.templates import render
+from harness.strategies.strategy import Noise, Strategy, columns_of_samples
 
 MODULES = ("jax", "jax.numpy")
 LOSSES = {
@@ -127,7 +128,8 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         del pieces["adam"]
     if noise:
         del pieces["compile_step"]
-    return TEMPLATES.get_template("train_jax.py.j2").render(
+    return render(
+        "strategies/jax/program.py.j2",
         imports=strategy.imports,
         settings=settings,
         batches=list(settings.batches),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from generators.training.runs import Training
+from harness.execute.templates import render
 from harness.strategies.jax.program import MODULES, forward, loss_of, statistics_of
-from harness.strategies.strategy import TEMPLATES, Noise, Strategy
+from harness.strategies.strategy import Noise, Strategy
 from harness.strategies.tensorflow.program import KERAS_LOSSES, optimizer_of
 
 ALONE: Mapping[str, str] = {
@@ -60,7 +61,8 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     if noise:
         cheap = 'jax.jit(step_of(subject), compiler_options={"xla_backend_optimization_level": 0})'
         pieces["compile_step"] = pieces["compile_step"].replace("jax.jit(step_of(subject))", cheap)
-    return TEMPLATES.get_template("train_keras.py.j2").render(
+    return render(
+        "strategies/keras/program.py.j2",
         settings=settings,
         batches=list(settings.batches),
         frozen=list(network.frozen),

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from generators.training.networks import Layer, Network, ragged
 from generators.training.runs import Training
+from harness.execute.templates import render
 from harness.strategies.mixed_precision import GROWTH, SCALE
-from harness.strategies.strategy import TEMPLATES, Noise, Strategy, columns_of_samples
+from harness.strategies.strategy import Noise, Strategy, columns_of_samples
 
 MODULES = ("tensorflow", "keras")
 """Imported before a process is forked, which is safe as long as no operation has run."""
@@ -184,7 +185,8 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     if noise:
         pieces["normalisation"] = _NORMALISED
         pieces["gradient"] = _GRADIENT.format(p="{name: rounded(v) for name, v in subject.p.items()}")
-    return TEMPLATES.get_template("train_tensorflow.py.j2").render(
+    return render(
+        "strategies/tensorflow/program.py.j2",
         imports=strategy.imports,
         settings=settings,
         batches=list(settings.batches),

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 
 from generators.training.networks import Layer, Network
 from generators.training.runs import Training
-from harness.strategies.strategy import TEMPLATES, Noise, Strategy
+from harness.execute.templates import render
+from harness.strategies.strategy import Noise, Strategy
 from harness.strategies.tensorflow.program import LOSSES
 
 MODULES = ("tensorflow", "tf_keras", "tensorflow_model_optimization")
@@ -69,7 +70,8 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     given = {"learning_rate" if key == "lr" else key: value for key, value in settings.options}
     options = {key: type(value)(given[key]) for key, value in options.items()}
     surprisal = bool(noise) and settings.loss == "cross_entropy"
-    return TEMPLATES.get_template("train_tfmot.py.j2").render(
+    return render(
+        "strategies/tensorflow/tfmot_program.py.j2",
         settings=settings,
         batches=list(settings.batches),
         frozen=list(network.frozen),

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from generators.training.networks import Layer, Network, ragged
 from generators.training.runs import Training
+from harness.execute.templates import render
 from harness.strategies.mixed_precision import Rough, rough_of
-from harness.strategies.strategy import TEMPLATES, Noise, Strategy, columns_of_samples
+from harness.strategies.strategy import Noise, Strategy, columns_of_samples
 
 LOSSES = {
     "mse": 'torch.nn.functional.mse_loss(outputs, y, reduction="none").mean(1)',
@@ -111,7 +112,8 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     pieces = {**ALONE, **strategy.pieces}
     mixed = settings.dtype == "mixed"
     rough = rough_of(network, strategy.policy) if mixed else None
-    return TEMPLATES.get_template("train_torch.py.j2").render(
+    return render(
+        "strategies/torch/program.py.j2",
         imports=strategy.imports,
         settings=settings,
         batches=list(settings.batches),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from harness.strategies.strategy import TEMPLATES
+from harness.execute.templates import render
 from harness.studies.distribution.protocol import Study
 from harness.studies.distribution.settings import PRESETS, Setting
 from harness.studies.distribution.store import Result
@@ -166,7 +166,8 @@ def page(study: Study, results: Sequence[Result], versions: Mapping[str, str]) -
     wrong = sorted(inconsistencies(results), key=lambda r: (-_order(state_of(r)), r.model, r.input))
     compared = [r for r in results if r.outcome == "compared"]
     shares = [r.undetermined for r in compared if r.undetermined is not None]
-    return TEMPLATES.get_template("study_distribution.html.j2").render(
+    return render(
+        "studies/distribution/page.html.j2",
         study=study,
         preset=preset,
         versions=versions,

@@ -15,8 +15,8 @@ import pytest
 
 from harness.execute.pool import ProgramError, Unavailable
 from harness.execute.ranks import RankLimits, RankPools, Trained
+from harness.execute.templates import render
 from harness.findings.reproducer import WRONG
-from harness.strategies.strategy import TEMPLATES
 from oracles.judge.outcome import Crash, Rejected, Timeout
 
 GOOD = """
@@ -220,8 +220,8 @@ def train(rank, world, arrays):
 
 def stored(folder: Path, second: str) -> Path:
     """A stored program of two ranks, of which the first one waits for ever; what the second one does."""
-    check = TEMPLATES.get_template("train_check.py.j2").render(
-        world=2, variables={}, symptom="rejected", seconds=60.0, types={}, wrong=WRONG,
+    check = render(
+        "training/check.py.j2",world=2, variables={}, symptom="rejected", seconds=60.0, types={}, wrong=WRONG,
         inline={"arrays": "{}", "expected": "{}", "allowed": "{}"},
     )  # fmt: skip
     path = folder / "reproducer.py"

@@ -265,7 +265,7 @@ def test_without_a_reference_nothing_is_judged_but_all_is_compared() -> None:
     assert [row.status for row in results.rows] == ["not judged", "rejected"]
     assert (REFERENCE, "torch-exported") not in results.pairs
     assert len(results.deviating) == 1
-    page.render(results)
+    page.html_of(results)
 
 
 # ---- what is kept and shown ---------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def test_files_lie_by_optimisation_device_and_library(tmp_path: Path) -> None:
 def test_the_page_says_what_there_is(snapshot: SnapshotAssertion) -> None:
     shift = np.full((2, 4, 10), 3e-3, np.float32)
     results = replace(results_of(ort_basic=None, ort_disable=shift), doubt="made up, <too>")
-    text = page.render(results)
+    text = page.html_of(results)
     assert "http" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
     plain = re.sub(r"<(script|style).*?</\1>", "", text, flags=re.DOTALL)
     words = re.sub(r"\n\s*\n+", "\n", re.sub(r"<[^>]+>", " ", plain))
@@ -310,7 +310,7 @@ def test_the_layer_at_fault_is_named() -> None:
     assert page.blamed(Layers("ort-all", (*layers, unseen))) == told
     assert page.blamed(Layers("ort-all", layers[:1])).startswith("none of 1 layers adds more error")
     assert page.blamed(Layers("ort-all", why="no names")) == "its layers could not be compared: no names"
-    text = page.render(
+    text = page.html_of(
         replace(results_of(), layers=(Layers("ort-all", (*layers, unseen)), Layers("x", why="no names")))
     )
     assert told in text
