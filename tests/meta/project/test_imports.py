@@ -1,15 +1,26 @@
-"""Who may import whom, and how long a file may be."""
+"""Who may import whom, how long a file may be, how much stands in a folder."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
-from pathlib import Path
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path, PurePosixPath
 
 import pytest
+from project.floors import FLOORS
 
 ROOT = Path(__file__).parents[3]
-LONGEST = 420
+LONGEST = 400
+"""Lines of a file."""
+MOST = 15
+"""Entries of a folder."""
+CROWDED = ("generators/ops/*", "known/*")
+"""Folders of many records of one kind, which may hold more."""
 
 FRAMEWORKS = {
     "ai_edge_litert",
@@ -28,6 +39,9 @@ ALLOWED = {
     "oracles": {"numpy", "scipy", "ml_dtypes", "generators", "oracles"},
 }
 """What a room may import beside the standard library; `harness` may import anything but the rest of this page."""
+STANDALONE = ("harness/execute/worker.py", "harness/execute/zygote.py")
+PRINTED = ("harness/dialects/functions/*", "harness/models/helpers/*")
+"""Text of printed programs, read and never imported."""
 
 
 def imported(source: str) -> set[str]:
@@ -45,15 +59,13 @@ def forbidden(path: Path, source: str) -> set[str]:
     """What the file at this path of the repository imports and may not."""
     names = imported(source) - set(sys.stdlib_module_names)
     room = path.parts[0]
-    if path.as_posix() in ("harness/execute/worker.py", "harness/execute/zygote.py"):
+    if path.as_posix() in STANDALONE:
         return names - {"numpy", "worker"}
     if room in ALLOWED:
         return names - ALLOWED[room]
     if room == "harness":
-        helper = path.parent.name in ("dialects", "models") and path.stem.endswith(
-            "_helpers"
-        )  # text of printed programs
-        return names & ({"tests", "conftest", "relative"} | (set() if helper else FRAMEWORKS))
+        printed = any(fnmatchcase(path.as_posix(), glob) for glob in PRINTED)
+        return names & ({"tests", "conftest", "relative"} | (set() if printed else FRAMEWORKS))
     return names & {"relative"}
 
 
@@ -61,10 +73,10 @@ def files() -> list[Path]:
     rooms = ("generators", "oracles", "harness", "tests")
     found = [path for room in rooms for path in sorted((ROOT / room).rglob("*.py"))]
     assert len(found) > 40
-    return [*found, ROOT / "conftest.py"]
+    return [path.relative_to(ROOT) for path in (*found, ROOT / "conftest.py")]
 
 
-@pytest.mark.parametrize("path", [p.relative_to(ROOT) for p in files()], ids=str)
+@pytest.mark.parametrize("path", files(), ids=str)
 def test_file(path: Path) -> None:
     text = (ROOT / path).read_text(encoding="utf-8")
     assert not forbidden(path, text), f"{path} must not import these"
@@ -85,6 +97,7 @@ def test_file(path: Path) -> None:
         ("harness/a.py", "from . import pool", {"relative"}),
         ("harness/backends/a.py", "from harness.backends import torch", set()),
         ("harness/dialects/functions/torch/basic.py", "import torch", set()),
+        ("harness/dialects/torch.py", "import torch", {"torch"}),
         ("harness/execute/worker.py", "import numpy\nimport harness.execute.pool", {"harness"}),
     ],
 )
@@ -92,7 +105,140 @@ def test_the_rule_itself(path: str, source: str, names: set[str]) -> None:
     assert forbidden(Path(path), source) == names
 
 
+Arrows = Mapping[str, Mapping[str, set[str]]]
+"""By entry of a folder: the entries beside it that it imports, each with the files that do."""
+
+
+def arrows(sources: Mapping[str, str]) -> dict[str, Arrows]:
+    """By folder, what its entries import of each other. sources: path in the repository -> text."""
+    modules = {_module(path): path for path in sources}
+    found: dict[str, dict[str, dict[str, set[str]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
+    for path, source in sources.items():
+        for name in _named(ast.parse(source), modules):
+            here, there = _parts(path), _parts(modules[name])
+            depth = next((i for i, (a, b) in enumerate(zip(here, there, strict=False)) if a != b), None)
+            if depth is not None:
+                folder = "/".join(here[:depth]) or "."
+                found[folder][here[depth]][there[depth]].add(path)
+    return {folder: dict(entries) for folder, entries in found.items()}
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return PurePosixPath(path).with_suffix("").parts
+
+
+def _named(tree: ast.AST, modules: Mapping[str, str]) -> Iterable[str]:
+    """Modules of ours that a file imports."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in modules else node.module for name in whole]
+        yield from (name for name in names if name in modules)
+
+
+def floors(plan: str) -> list[list[str]]:
+    return [floor.split() for floor in plan.split("|")]
+
+
+def floor_of(entry: str, plan: str) -> int:
+    """Which floor an entry stands on, counted from the ground."""
+    for wanted in (entry, "*"):
+        for number, names in enumerate(floors(plan)):
+            if wanted in names:
+                return number
+    raise LookupError(f"{entry} has no floor in {plan!r}")
+
+
+def rising(folder: str, entries: Arrows, plan: str) -> list[str]:
+    """Arrows up, a line each; an entry that has no floor, or a circle, is a line, too."""
+    lines = []
+    for entry, others in sorted(entries.items()):
+        for other, paths in sorted(others.items()):
+            try:
+                if floor_of(entry, plan) < floor_of(other, plan):
+                    lines.append(f"{folder}: {entry} imports {other}, which is above it ({', '.join(sorted(paths))})")
+            except LookupError as error:
+                lines.append(f"{folder}: {error}")
+    try:
+        TopologicalSorter({entry: set(others) for entry, others in entries.items()}).prepare()
+    except CycleError as error:
+        lines.append(f"{folder}: a circle: {' imports '.join(reversed(error.args[1]))}")
+    return lines
+
+
+def _sources() -> dict[str, str]:
+    rooms = ("generators/", "oracles/", "harness/")
+    return {
+        path.as_posix(): (ROOT / path).read_text(encoding="utf-8")
+        for path in files()
+        if path.as_posix().startswith(rooms)
+    }
+
+
+def test_imports_go_down() -> None:
+    found = arrows(_sources())
+    assert set(found) > {".", "generators", "oracles", "harness"}
+    lines = [line for folder, entries in found.items() for line in rising(folder, entries, FLOORS.get(folder, "*"))]
+    assert not lines, "\n".join(lines)
+
+
+def test_every_floor_is_of_something() -> None:
+    """A line of the plan names entries that are there, each once."""
+    for folder, plan in FLOORS.items():
+        names = [name for floor in floors(plan) for name in floor if name != "*"]
+        assert len(set(names)) == len(names), folder
+        missing = [name for name in names if not any((ROOT / folder / f"{name}{end}").exists() for end in ("", ".py"))]
+        assert not missing, f"{folder}: {missing}"
+
+
+def test_what_runs_up_is_seen() -> None:
+    sources = {
+        "harness/a/__init__.py": "",
+        "harness/a/one.py": "def f():\n    from harness.b.two import x",
+        "harness/b/__init__.py": "",
+        "harness/b/two.py": "from harness.a import one\nimport harness.c",
+        "harness/c.py": "",
+    }
+    entries = arrows(sources)["harness"]
+    assert entries == {"a": {"b": {"harness/a/one.py"}}, "b": {"a": {"harness/b/two.py"}, "c": {"harness/b/two.py"}}}
+    assert rising("harness", entries, "c | a | b") == [
+        "harness: a imports b, which is above it (harness/a/one.py)",
+        "harness: a circle: a imports b imports a",
+    ]
+    assert rising("harness", {"b": entries["b"]}, "c | a | b") == []
+    assert rising("harness", {"b": {"a": {"p"}}}, "a") == ["harness: b has no floor in 'a'"]
+
+
+def _folders() -> dict[str, set[str]]:
+    """Entries by folder, of what git has, or would have."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    found: dict[str, set[str]] = defaultdict(set)
+    for name in listed:
+        path = PurePosixPath(name)
+        if (ROOT / name).exists():
+            for entry, folder in zip((path, *path.parents), path.parents, strict=False):
+                found[str(folder)].add(entry.name)
+    return found
+
+
+def test_no_folder_is_crowded() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout: what stands in a folder is asked of git")
+    for folder, entries in _folders().items():
+        shown = {name for name in entries if not name.startswith(".")}
+        if not any(fnmatchcase(folder, glob) for glob in CROWDED):
+            assert len(shown) <= MOST, f"{folder} has {len(shown)} entries: {' '.join(sorted(shown))}"
+
+
 def test_files_of_tests_have_names_of_their_own() -> None:
     """Without packages pytest imports them by name: two of one name end the run at collection."""
-    names = [path.name for room in ("tests", "tests/meta") for path in (ROOT / room).glob("*.py")]
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
     assert len(set(names)) == len(names), sorted({name for name in names if names.count(name) > 1})

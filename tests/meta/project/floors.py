@@ -1,0 +1,37 @@
+"""The floors of the house, from the ground up: what stands on one may import from those to its left, and from its own
+where no circle comes of it. `*` stands for all that is not named; a folder without a line has one floor.
+
+`__init__` is the folder's own: what it gathers stands to its left, what uses the gathered to its right."""
+
+FLOORS = {
+    ".": "generators | oracles | harness | conftest tests",
+    "generators": "graph | bounds inputs | ops | graphs | *",
+    "generators/bounds": "bounded | *",
+    "generators/ops": "spec slots composed | elementwise | shape | linear | index | reduce | nn | complex | __init__",
+    "generators/training": "networks settings | blocks | runs | d3",
+    "oracles": "judge decompositions | questions derivatives quantised models training | arithmetic",
+    "oracles/judge": "discrepancy outcome reference | compare | verdict",
+    "oracles/questions": "forward | *",
+    "oracles/decompositions": "composite | expressions | * | derivatives",
+    "oracles/derivatives": "complex_pairs estimates | slopes rounding | local | gradient | jvp | hessian",
+    "oracles/arithmetic": "reassociation | *",
+    "oracles/quantised": "integers | model | real | dense | onnx tflite torch | keras tvm",
+    "harness": (
+        "execute | dialects | backends | conversions quantisers strategies | questions | findings | search"
+        " | training models | studies | commands | __main__"
+    ),
+    "harness/execute": "files globs machine templates worker zygote | environments | pool | ranks",
+    "harness/dialects": "dialect functions | * | __init__",
+    "harness/backends": "target | programs | * | __init__ | probe",
+    "harness/conversions": "edge formats | * | __init__ | route",
+    "harness/conversions/formats": "format archive | * | __init__ | opening",
+    "harness/quantisers": "quantiser cases | * | __init__",
+    "harness/strategies": "strategy mixed_precision | * | programs __init__",
+    "harness/questions": "question | * | __init__",
+    "harness/findings": "reproducer | known store",
+    "harness/search": "coverage reduce profiles | laboratory | blame cells | campaign | *",
+    "harness/training": "* | findings table",
+    "harness/models": "* | results | known report | examine",
+    "harness/studies/distribution": "settings store | protocol | report",
+    "harness/commands": "shared | * | app",
+}
