@@ -27,7 +27,7 @@ from harness.commands.shared.terminal import (
     write_json,
     write_text,
 )
-from harness.conversions import EDGES, Edge
+from harness.conversions.edges import EDGES, Edge
 from harness.conversions.route import availability, route_of, target_of
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings import known_issues

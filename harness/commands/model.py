@@ -22,7 +22,7 @@ from harness.commands.shared.terminal import (
     write_json,
     write_text,
 )
-from harness.conversions.formats.opening import FormatError
+from harness.conversions.opening import FormatError
 from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError
 from harness.models import known

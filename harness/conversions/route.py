@@ -11,7 +11,7 @@ from functools import cache
 from harness.backends import probe
 from harness.backends.target.target import Level, Target
 from harness.backends.target.text import swapped
-from harness.conversions import EDGES, Edge
+from harness.conversions.edges import EDGES, Edge
 from harness.conversions.formats import FORMATS, RUNNERS, Format, Runner, runners_of
 from harness.dialects import DIALECTS
 from harness.dialects.keras import KERAS
