@@ -14,7 +14,7 @@ from generators import caseio
 from generators.graph import COMPLEX, MEASURED, GraphError
 from generators.graphs import FAVOURED, MAX_NODES, Case
 from generators.ops import OPS
-from generators.ops.spec import OpSpec, Unsupported
+from generators.ops.spec import Unsupported
 from harness.backends import TARGETS, Target, probe, select
 from harness.commands.conversions import conversions
 from harness.commands.environments import env
@@ -37,12 +37,13 @@ from harness.commands.shared.view import coverage_table, hunt_table, replay_line
 from harness.commands.study import study
 from harness.commands.training import strategies, train
 from harness.commands.versions import versions
-from harness.dialects import DIALECTS
+from harness.dialects import DIALECTS, Dialect
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings import known_issues
 from harness.findings.known_file import KnownFileError
 from harness.questions import QUESTIONS
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from harness.search import coverage as covered
 from harness.search import hunt as hunting
 from harness.search import refused_cells
@@ -103,7 +104,7 @@ def usable(patterns: str, question: Question = FORWARD) -> list[Target]:
 def targets(json_file: Json = None) -> None:
     """List all targets: on, or off with the reason."""
     table = Table("target", "framework", "version", "status")
-    statuses = probe.probe_all()
+    statuses = [probe.probe(target) for target in TARGETS.values()]
     for status in statuses:
         asked_for = ", if named" if TARGETS[status.name].asked else ""
         state = f"[green]on[/]{asked_for}" if status.available else f"[yellow]off: {status.reason}[/]"
@@ -120,9 +121,9 @@ def asked(name: str) -> Question:
     return QUESTIONS[name]
 
 
-def cell(spec: OpSpec, dialect: str) -> bool | dict[str, str]:
+def cell(operator: str, dialect: Dialect) -> bool | dict[str, str]:
     """True where a dialect can express an operator for some types, else why not."""
-    spelling = getattr(spec, dialect)
+    spelling = dialect.written(operator)
     return {"unsupported": spelling.why} if isinstance(spelling, Unsupported) else True
 
 
@@ -132,7 +133,7 @@ def ops(json_file: Json = None) -> None:
     table = Table(Column("operator", overflow="fold"), "family", "dtypes", *DIALECTS)
     rows = []
     for spec in OPS.values():
-        cells = {name: cell(spec, name) for name in DIALECTS}
+        cells = {name: cell(spec.name, dialect) for name, dialect in DIALECTS.items()}
         dtypes = dtypes_of(spec)
         rows.append({"name": spec.name, "family": spec.family, "dtypes": dtypes, "dialects": cells})
         marks = ["[green]yes[/]" if c is True else "[yellow]no[/]" for c in cells.values()]

@@ -26,7 +26,7 @@ from harness.execute.pool import Pool
 from harness.execute.ranks import RankPools
 from harness.findings import known_issues
 from harness.questions.conversion import CONVERSION
-from harness.questions.question import FORWARD
+from harness.questions.forward import FORWARD
 from harness.search import hunt
 from harness.search.laboratory import Laboratory
 from harness.strategies import STRATEGIES

@@ -32,7 +32,8 @@ from harness.execute.pool import HarnessError, Limits
 from harness.findings import known_issues
 from harness.findings.known_file import KnownFileError
 from harness.questions import QUESTIONS
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from harness.search import versions as versioned
 from harness.search.versions import STATES, Options, Pair, Rows
 

@@ -1,26 +1,24 @@
-"""The conversions between formats of model files: one file a tool. To add one, write its file and name it here."""
+"""The conversions between formats of model files: one file a tool, with a tuple `EDGES`. To add one, write its file."""
 
 from __future__ import annotations
 
-from harness.conversions.edges import (
-    jax,
-    keras,
-    litert_torch,
-    onnx,
-    onnx2tf,
-    onnx2torch,
-    openvino,
-    tf2onnx,
-    tflite,
-    torch,
-    tvm,
-)
 from harness.conversions.edges.edge import Edge
+from harness.execute.discovery import collected
 
-EDGES: dict[str, Edge] = {
-    edge.name: edge
-    for module in (torch, tf2onnx, keras, tflite, jax, onnx, onnx2torch, onnx2tf, litert_torch, openvino, tvm)
-    for edge in module.EDGES
-}
+_FIRST = (
+    "torch",
+    "tf2onnx",
+    "keras",
+    "tflite",
+    "jax",
+    "onnx",
+    "onnx2torch",
+    "onnx2tf",
+    "litert_torch",
+    "openvino",
+    "tvm",
+)
+EDGES: dict[str, Edge] = collected(__name__, "EDGES", _FIRST)
+"""By name. What is not named in _FIRST comes after it, in alphabetical order of the files."""
 
 __all__ = ["EDGES", "Edge"]

@@ -47,13 +47,15 @@ def check(path: Path) -> str | None:
     return member(path, "config.json")
 
 
-FORMAT = Format(
-    "keras",
-    ".keras",
-    (".keras",),
-    check,
-    writers={"keras": WRITE},
-    refuses=(("ValueError: a functional model", "an input is a scalar, or an output depends on no input"),),
+FORMATS = (
+    Format(
+        "keras",
+        ".keras",
+        (".keras",),
+        check,
+        writers={"keras": WRITE},
+        refuses=(("ValueError: a functional model", "an input is a scalar, or an output depends on no input"),),
+    ),
 )
 
 _TENSORFLOW = {"keras": "3.0", "tensorflow-cpu|tensorflow": "2.16"}

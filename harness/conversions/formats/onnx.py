@@ -78,7 +78,7 @@ def open_model(path):
     return inputs, outputs, call
 """
 
-FORMAT = Format("onnx", ".onnx", (".onnx",), not_empty, writers={"onnx": WRITE})
+FORMATS = (Format("onnx", ".onnx", (".onnx",), not_empty, writers={"onnx": WRITE}),)
 
 _PACKAGES = {"onnxruntime|onnxruntime-gpu": "1.20"}
 

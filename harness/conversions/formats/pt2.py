@@ -82,7 +82,7 @@ def check(path: Path) -> str | None:
     return why
 
 
-FORMAT = Format("pt2", ".pt2", (".pt2",), check, writers={"torch": WRITE})
+FORMATS = (Format("pt2", ".pt2", (".pt2",), check, writers={"torch": WRITE}),)
 
 _PACKAGES = {"torch": "2.9"}
 

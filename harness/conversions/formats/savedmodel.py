@@ -55,7 +55,7 @@ def check(path: Path) -> str | None:
     return None if (path / "saved_model.pb").is_file() else "saved_model.pb is not in the folder"
 
 
-FORMAT = Format("savedmodel", "", (), check, writers={"tensorflow": WRITE})
+FORMATS = (Format("savedmodel", "", (), check, writers={"tensorflow": WRITE}),)
 
 _PLAIN = swapped(
     _OPEN,

@@ -49,6 +49,6 @@ def open_model(path):
     return inputs, ports("out", exported.out_avals, exported.out_tree), call
 """
 
-FORMAT = Format("stablehlo", ".stablehlo", (".stablehlo",), not_empty, writers={"jax": WRITE})
+FORMATS = (Format("stablehlo", ".stablehlo", (".stablehlo",), not_empty, writers={"jax": WRITE}),)
 
 RUNNERS = (Runner("jax-exported", "stablehlo", "jax", ("jax",), {"jax": "0.5"}, _OPEN, kin=("jax-jit",)),)
