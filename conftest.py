@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.backends import TARGETS, Target, probe, select
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.conversions.formats import RUNNERS
 from harness.conversions.opening import FormatError, recognise
 from harness.execute.globs import matching

@@ -193,3 +193,6 @@ def _tell(passages: list[Passage], findings: Path | None) -> None:
             at = f"  {findings / one.finding / 'reproducer.py'}" if findings and one.finding else ""
             told = f"{one.outcome}  {one.route} #{one.number}  {one.operators}: {one.why[:160]}{at}"
             console.print(told, markup=False, highlight=False, soft_wrap=True)
+
+
+COMMANDS = (conversions,)

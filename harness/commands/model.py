@@ -164,3 +164,6 @@ def show(results: Results) -> None:
     if results.doubt:
         console.print(f"doubt: {results.doubt}", style="yellow", markup=False, highlight=False)
     console.print(results.headline, style="bold", markup=False, highlight=False)
+
+
+COMMANDS = (model,)

@@ -39,7 +39,7 @@ from harness.studies.distribution.store import Result, Store, StoreError
 from harness.training.findings import investigate, text_of
 from harness.training.judged import Gym, Judgement
 
-study = typer.Typer(help="Protocols of published work, run again.", no_args_is_help=True)
+study = typer.Typer(name="study", help="Protocols of published work, run again.", no_args_is_help=True)
 PACKAGES = {"tensorflow": ["tensorflow-cpu", "tensorflow", "keras"], "torch": ["torch"]}
 """Whose versions a study depends on."""
 
@@ -154,3 +154,6 @@ def _table(plan: Study, results: Sequence[Result]) -> Table:
         seconds = "-" if line.seconds is None else f"{line.seconds:.2f}"
         table.add_row(line.setting.name, *counts, f"{line.largest:.1e}", f"{line.ratio:.2g}", seconds)
     return table
+
+
+COMMANDS = (study,)

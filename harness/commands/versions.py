@@ -138,3 +138,6 @@ def _show(options: Options, rows: Rows) -> None:
             console.print(f"{state}: {told}", highlight=False, soft_wrap=True)
     for finding in {name: found for row in rows.values() for name, found in row.findings.items()}.values():
         console.print(f"{finding.fingerprint}  {finding.path}", markup=False, highlight=False, soft_wrap=True)
+
+
+COMMANDS = (versions,)

@@ -20,7 +20,7 @@ from rich.table import Table
 from generators import caseio
 from generators.graphs import Case, seeded_case
 from harness.backends import TARGETS
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.findings import known_issues
 from harness.findings.store import Finding, Store
