@@ -9,7 +9,7 @@ from harness.execute.discovery import modules_of
 
 _FIRST = (
     *("training", "versions", "conversions", "model", "quantise", "lists", "hunt", "replay", "coverage", "known"),
-    *("study", "environments"),
+    *("study.group", "environments"),
 )
 """In the order in which `--help` lists them; all others after them, in alphabetical order of the files."""
 

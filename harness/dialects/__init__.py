@@ -1,6 +1,6 @@
-"""The dialects: one file each, with a tuple `DIALECTS`. To add one, write its file. Spellings of operators stand in
-generators/ops; those of a dialect that has no field in the records there, such as Keras, in its file: such a dialect is
-in no tuple, since it has targets only for globs that name them."""
+"""The dialects: one file each, with a tuple `DIALECTS`. To add one, write its file. Operators are spelled in
+generators/ops, in the field of the dialect's name, or by `spellings` of its own. Keras' dialects are in no such tuple:
+they have targets only for globs that name them."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_adding_an_operator(case: Case, snapshot: SnapshotAssertion) -> None:
 
 
 def test_adding_a_back_end(case: Case, snapshot: SnapshotAssertion) -> None:
-    target = example("Adding a back end").torch_fx
+    target = example("Adding a back end").TARGETS[0]
     assert target.program(case.graph) == snapshot
     if not probe.probe(target).available:
         pytest.skip(f"{target.name}: {probe.probe(target).reason}")
@@ -74,7 +74,7 @@ def test_adding_a_back_end(case: Case, snapshot: SnapshotAssertion) -> None:
 
 
 def test_adding_an_oracle(case: Case) -> None:
-    odd = example("Adding an oracle").ODD
+    odd = example("Adding an oracle").QUESTIONS[0]
     assert np.array_equal(odd.arrays(case)["x0"], -case.arrays["x0"])
     x = odd.arrays(case)["x0"]
     assert verdict.judge(odd.expect(case), Value((x * x * x,))).discrepancy is None

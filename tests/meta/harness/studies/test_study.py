@@ -22,7 +22,7 @@ from generators.training.d3 import QUARTERS, RATE, Protocol, quarter_of, study_a
 from generators.training.networks import Layer, Network, checked, columns_of
 from generators.training.runs import Training, valid
 from harness.commands import app
-from harness.commands import study as study_command
+from harness.commands.study import distribution as study_command
 from harness.execute.ranks import RankPools
 from harness.search.profiles import nightly
 from harness.search.reduce import Budget
