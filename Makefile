@@ -50,4 +50,4 @@ lint: setup ## ruff (rules and format) and pyright
 	$(BIN)/pyright
 
 bench: setup ## what drawing, judging and running cost
-	$(BIN)/python -m harness.commands.bench
+	$(BIN)/python -m harness bench

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from harness.backends import TARGETS, Target, probe, select
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.conversions.formats import RUNNERS
-from harness.conversions.formats.opening import FormatError, recognise
+from harness.conversions.opening import FormatError, recognise
 from harness.execute.globs import matching
 from harness.execute.pool import Pool
 from harness.findings import known_issues

@@ -8,7 +8,7 @@ import pytest
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from harness.backends import probe
-from harness.conversions import EDGES
+from harness.conversions.edges import EDGES
 from harness.conversions.route import shortest, target_of
 from harness.execute.pool import Pool
 from harness.questions.conversion import CONVERSION, refusal

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from generators import caseio
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.findings import known_issues
 from harness.search.campaign import Campaign
 

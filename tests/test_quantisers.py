@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.backends import probe
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.findings import known_issues
 from harness.findings.store import Store

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute import environments
 from harness.execute.pool import environment
 from harness.findings import known_issues

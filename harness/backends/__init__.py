@@ -1,18 +1,20 @@
-"""The targets: one file a framework. To add one, write its file and name it here."""
+"""The targets: one file a framework, with a tuple `TARGETS`. To add one, write its file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from harness.backends import executorch, iree, jax, keras, litert, ncnn, onnxruntime, openvino, tensorflow, torch
 from harness.backends.target.target import Level, Target
-from harness.backends.tvm import levels as tvm
-from harness.backends.tvm import variants as tvm_variants
+from harness.execute.discovery import collected
 from harness.execute.globs import matching
 
-_FILES = (torch, tensorflow, jax, onnxruntime, tvm, tvm_variants, litert, openvino, iree, keras, executorch, ncnn)
-TARGETS: dict[str, Target] = {target.name: target for file in _FILES for target in file.TARGETS}
+_FIRST = (
+    *("torch", "tensorflow", "jax", "onnxruntime", "tvm.levels", "tvm.variants", "litert", "openvino", "iree", "keras"),
+    *("executorch", "ncnn"),
+)
+TARGETS: dict[str, Target] = collected(__name__, "TARGETS", _FIRST)
+"""By name. What is not named in _FIRST comes after it, in alphabetical order of the files."""
 
 
 def select(patterns: str, among: Mapping[str, Target] = TARGETS) -> list[Target]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from harness.backends import TARGETS, Target
+from harness.backends.target.target import Target
 from harness.execute import environments, machine
 
 
@@ -58,10 +58,6 @@ def installed(packages: Mapping[str, str], environment: str = "") -> tuple[Mappi
         if Version(have) < Version(least):
             return found, f"{names.split('|')[0]} {have} is older than {least}"
     return found, None
-
-
-def probe_all() -> list[Availability]:
-    return [probe(target) for target in TARGETS.values()]
 
 
 def versions(targets: Sequence[Target]) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""The commands beside those of `harness/commands/app.py`, a file each. Their jobs are done elsewhere in harness/."""
+"""The commands, one file each; `app.py` gathers them. Their jobs are done elsewhere in harness/."""

@@ -1,4 +1,4 @@
-"""`make bench`: what drawing costs, how it grows, how many cases a second are judged, and where the time goes.
+"""The command `bench`: what drawing costs, how it grows, how many cases a second are judged, and where the time goes.
 Figures of one run on one machine: compare the ratios, not the seconds."""
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from rich.table import Table
 from generators.graphs import MAX_NODES, SeededDraw, build_graph, seeded_case
 from generators.training.runs import seeded_training
 from harness.backends import TARGETS, probe, select
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.conversions.route import target_of
 from harness.execute.pool import Pool
 from harness.execute.ranks import RankPools
 from harness.findings import known_issues
 from harness.questions.conversion import CONVERSION
-from harness.questions.question import FORWARD
+from harness.questions.forward import FORWARD
 from harness.search import hunt
 from harness.search.laboratory import Laboratory
 from harness.strategies import STRATEGIES
@@ -147,11 +147,11 @@ def _children() -> float:
     return sum(sum(child.cpu_times()[:4]) for child in psutil.Process().children(recursive=True))
 
 
-def main(
+def bench(
     cases: Annotated[int, typer.Option(help="Cases for each fast target.")] = 200,
     slow: Annotated[int, typer.Option(help="Cases for each slow target, and for all together.")] = 12,
 ) -> None:
-    """Measure and print."""
+    """Measure what drawing, judging and running cost."""
     drawing = Table("nodes drawn", "kept", "CPU ms a graph", "ms a node", box=box.SIMPLE_HEAD, title="Drawing")
     draw_cost(10, 50)
     for nodes in (5, 10, 20, 40):
@@ -190,5 +190,4 @@ def main(
     console.print(trained)
 
 
-if __name__ == "__main__":
-    typer.run(main)
+COMMANDS = (bench,)

@@ -27,7 +27,7 @@ from harness.commands.shared.terminal import (
     write_json,
     write_text,
 )
-from harness.conversions import EDGES, Edge
+from harness.conversions.edges import EDGES, Edge
 from harness.conversions.route import availability, route_of, target_of
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings import known_issues
@@ -193,3 +193,6 @@ def _tell(passages: list[Passage], findings: Path | None) -> None:
             at = f"  {findings / one.finding / 'reproducer.py'}" if findings and one.finding else ""
             told = f"{one.outcome}  {one.route} #{one.number}  {one.operators}: {one.why[:160]}{at}"
             console.print(told, markup=False, highlight=False, soft_wrap=True)
+
+
+COMMANDS = (conversions,)

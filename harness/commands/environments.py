@@ -9,7 +9,7 @@ from harness.commands.shared.terminal import Json, console, fail, print_wide, wr
 from harness.execute import environments
 from harness.execute.environments import EnvironmentsError
 
-env = typer.Typer(help="Python environments beside this one.", no_args_is_help=True)
+env = typer.Typer(name="env", help="Python environments beside this one.", no_args_is_help=True)
 
 
 @env.callback()
@@ -56,3 +56,6 @@ def create(name: str = typer.Argument(help="Of an environment in environments.to
     except OSError as error:
         raise fail(f"{error.filename or name}: {error.strerror}") from error
     console.print(f"{name}: {environment.interpreter}", highlight=False, soft_wrap=True)
+
+
+COMMANDS = (env,)

@@ -22,7 +22,7 @@ from harness.commands.shared.terminal import (
     write_json,
     write_text,
 )
-from harness.conversions.formats.opening import FormatError
+from harness.conversions.opening import FormatError
 from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError
 from harness.models import known
@@ -164,3 +164,6 @@ def show(results: Results) -> None:
     if results.doubt:
         console.print(f"doubt: {results.doubt}", style="yellow", markup=False, highlight=False)
     console.print(results.headline, style="bold", markup=False, highlight=False)
+
+
+COMMANDS = (model,)

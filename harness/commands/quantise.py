@@ -165,3 +165,6 @@ def report(tally: Tally, excused: dict[str, int], seconds: float) -> None:
                       soft_wrap=True)  # fmt: skip
         console.print(f"  {finding.message.splitlines()[0] if finding.message else ''}", markup=False, highlight=False,
                       soft_wrap=True)  # fmt: skip
+
+
+COMMANDS = (quantise,)

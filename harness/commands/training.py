@@ -219,3 +219,9 @@ def _usable(
     if not on:
         raise fail("no strategy that matches is available here")
     return on, off
+
+
+COMMANDS = (
+    strategies,
+    train,
+)

@@ -32,7 +32,8 @@ from harness.execute.pool import HarnessError, Limits
 from harness.findings import known_issues
 from harness.findings.known_file import KnownFileError
 from harness.questions import QUESTIONS
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from harness.search import versions as versioned
 from harness.search.versions import STATES, Options, Pair, Rows
 
@@ -137,3 +138,6 @@ def _show(options: Options, rows: Rows) -> None:
             console.print(f"{state}: {told}", highlight=False, soft_wrap=True)
     for finding in {name: found for row in rows.values() for name, found in row.findings.items()}.values():
         console.print(f"{finding.fingerprint}  {finding.path}", markup=False, highlight=False, soft_wrap=True)
+
+
+COMMANDS = (versions,)

@@ -11,10 +11,9 @@ from functools import cache
 from harness.backends import probe
 from harness.backends.target.target import Level, Target
 from harness.backends.target.text import swapped
-from harness.conversions import EDGES, Edge
+from harness.conversions.edges import EDGES, Edge
 from harness.conversions.formats import FORMATS, RUNNERS, Format, Runner, runners_of
-from harness.dialects import DIALECTS
-from harness.dialects.keras import KERAS
+from harness.conversions.formats.format import Writer
 
 LONGEST = 3
 """So many edges a drawn route has at most."""
@@ -78,9 +77,6 @@ def load(parameters):
 """
 """What follows `write`, `convert_1`, … and `open_model` in the program of a route."""
 
-_KIN = {"keras": "tf-graph", "torch": "torch-export", "tensorflow": "tf-graph", "jax": "jax-jit", "onnx": "ort-disable"}
-"""The target of each dialect that does to a graph what writing it as a file does."""
-
 
 @dataclass(frozen=True)
 class Route:
@@ -118,10 +114,14 @@ class Route:
 
 def written(dialect: str) -> Format:
     """The format that graphs of a dialect are written as."""
-    return next(one for one in FORMATS.values() if dialect in one.writers)
+    return _WRITTEN[dialect][0]
 
 
-DIALECTS_WRITTEN = tuple(name for one in FORMATS.values() for name in one.writers)
+_WRITTEN: dict[str, tuple[Format, Writer]] = {}
+"""By name of a dialect: the first format that its graphs are written as."""
+for _format in FORMATS.values():
+    for _writer in _format.writers:
+        _WRITTEN.setdefault(_writer.dialect.name, (_format, _writer))
 
 
 def _text(route: Route) -> str:
@@ -130,7 +130,7 @@ def _text(route: Route) -> str:
     steps = ", ".join(f"({edge.name!r}, convert_{i})" for i, edge in enumerate(route.edges, 1))
     parts = [
         f"TRUST = {any(one.executes for one in route.formats)}",  # these files are our own
-        route.formats[0].writers[route.dialect],
+        _WRITTEN[route.dialect][1].write,
         *(swapped(edge.convert, ("def convert(", f"def convert_{i}(")) for i, edge in enumerate(route.edges, 1)),
         route.runner.open,
         f"FILES = {files!r}\nSTEPS = [{steps}]",
@@ -140,38 +140,23 @@ def _text(route: Route) -> str:
     return "\n\n\n".join(part.strip("\n") for part in parts)
 
 
-_MODULES = {
-    "keras": ("tensorflow", "keras"),
-    "torch": ("torch",),
-    "tensorflow": ("tensorflow",),
-    "jax": ("jax", "jax.numpy"),
-    "onnx": ("onnx",),
-}
-_PACKAGES = {
-    "keras": {"keras": "3.0", "tensorflow-cpu|tensorflow": "2.16"},
-    "torch": {"torch": "2.9"},
-    "tensorflow": {"tensorflow-cpu|tensorflow": "2.16"},
-    "jax": {"jax": "0.5"},
-    "onnx": {"onnx": "1.17"},
-}
-
-
 @cache
 def target_of(name: str) -> Target:
     """The target of a route by its name; the same object each time. Raises KeyError where there is no such route."""
     dialect, *edges, runner = name.split("/")
     route = Route(dialect, tuple(EDGES[edge] for edge in edges), RUNNERS[runner])
+    writer = _WRITTEN[dialect][1]
     parts = [*reversed(route.edges), route.runner]
     packages = {package: least for part in parts for package, least in part.packages.items()}
-    modules = dict.fromkeys([*_MODULES[dialect], *(module for part in parts for module in part.modules)])
+    modules = dict.fromkeys([*writer.modules, *(module for part in parts for module in part.modules)])
     return Target(
         name,
         # a worker for each last tool: findings are told apart by it, and what it breaks stays there
         edges[-1] if edges else route.runner.name,
         tuple(modules),
-        {**DIALECTS, KERAS.name: KERAS}[dialect],
+        writer.dialect,
         _text(route),
-        {**packages, **{k: v for k, v in _PACKAGES[dialect].items() if k not in packages}},
+        {**packages, **{k: v for k, v in writer.packages.items() if k not in packages}},
         Level(name, 0),
         stride=16,
         refuses={
@@ -180,7 +165,7 @@ def target_of(name: str) -> Target:
         },
         environment=next((edge.environment for edge in route.edges if edge.environment), ""),
         asked=True,
-        kin=(_KIN[dialect], *route.runner.kin),
+        kin=(writer.kin, *route.runner.kin),
     )
 
 
@@ -203,7 +188,7 @@ def onwards(format_: str) -> list[Edge]:
 
 def routes(longest: int = LONGEST) -> Iterator[Route]:
     """All routes of at most so many edges, with the usual runner at the end; the shorter ones first."""
-    ends = [(dialect, ()) for dialect in DIALECTS_WRITTEN]
+    ends = [(dialect, ()) for dialect in _WRITTEN]
     for _ in range(longest + 1):
         for dialect, edges in ends:
             last = edges[-1].target if edges else written(dialect).name
@@ -233,7 +218,7 @@ def shortest(edge: Edge) -> Route | None:
 
 def drawn(rng: random.Random, here: Sequence[Edge], longest: int = LONGEST) -> Route:
     """A route of one to `longest` edges, of those that are usable here; fewer where none leads on."""
-    dialect = rng.choice([name for name in DIALECTS_WRITTEN if any(edge.source == written(name).name for edge in here)])
+    dialect = rng.choice([name for name in _WRITTEN if any(edge.source == written(name).name for edge in here)])
     format_, edges = written(dialect).name, []
     for _ in range(rng.randint(1, longest)):
         ways = [edge for edge in here if edge.source == format_]

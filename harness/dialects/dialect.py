@@ -113,6 +113,12 @@ class Dialect:
         return {name: text for path in self.helpers for name, text in helper_sources(path).items()}
 
 
+def functions(name: str) -> tuple[Path, ...]:
+    """The functions of the dialect, its names for those of `functions/shared/` among them, and these."""
+    folder = Path(__file__).with_name("functions")
+    return folder / name, folder / "shared"
+
+
 @cache
 def helper_sources(path: Path) -> dict[str, str]:
     """Top-level functions and classes by name, as text, of a Python file or of those of a folder, `basic.py` first;

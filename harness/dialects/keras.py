@@ -4,12 +4,11 @@ targets only for globs that name them."""
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from generators.graph import DTYPES
 from generators.ops.spec import Call, Spelling, Unsupported
-from harness.dialects.dialect import Dialect
+from harness.dialects.dialect import Dialect, functions
 
 
 def _same(*names: str) -> dict[str, Spelling]:
@@ -89,14 +88,13 @@ KERAS = Dialect(
     },
 )
 
-_HERE = Path(__file__).with_name("functions")
 _SPELLINGS: dict[str, Spelling] = {
     "linear": "keras_dense({0}, {1}, {2}, turned=True)",
     "matmul": "keras_dense({0}, {1})",
 }
 KERAS_LAYERS = replace(
     KERAS,
-    helpers=(_HERE / "keras", _HERE / "shared"),
+    helpers=functions("keras"),
     spellings={**(KERAS.spellings or {}), **_SPELLINGS},
 )
 """The same with products of constant matrices as Dense layers."""

@@ -23,7 +23,8 @@ from harness.execute.pool import Pool
 from harness.findings import known_file, reproducer
 from harness.questions import QUESTIONS
 from harness.questions.conversion import CONVERSION
-from harness.questions.question import FORWARD, exhibit
+from harness.questions.forward import FORWARD
+from harness.questions.question import exhibit
 from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 

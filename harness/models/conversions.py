@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.conversions import EDGES, Edge
+from harness.conversions.edges import EDGES, Edge
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
-from harness.conversions.formats.opening import unavailable
+from harness.conversions.opening import unavailable
 from harness.conversions.route import availability
 from harness.execute.globs import matching
 from harness.execute.pool import Pool

@@ -13,7 +13,7 @@ from typing import Any
 
 from packaging.specifiers import SpecifierSet
 
-from harness.conversions import EDGES
+from harness.conversions.edges import EDGES
 from harness.conversions.formats import RUNNERS
 from harness.findings import known_file
 from harness.models.layers import Layers

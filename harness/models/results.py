@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from harness.conversions.formats.opening import Port, why_not
+from harness.conversions.opening import Port, why_not
 from harness.models.layers import Layers
 from harness.models.measure import Run
 from harness.models.reference import Reference

@@ -1,15 +1,13 @@
-"""The quantisers: one file a framework. To add one, write its file and name it here."""
+"""The quantisers: one file a framework, with a tuple `QUANTISERS`. To add one, write its file."""
 
 from __future__ import annotations
 
-from harness.quantisers import keras, onnxruntime, tensorflow, tfmot, torch, torchao, tvm
+from harness.execute.discovery import collected
 from harness.quantisers.quantiser import Quantiser
 
-QUANTISERS: dict[str, Quantiser] = {
-    quantiser.name: quantiser
-    for module in (onnxruntime, tensorflow, tfmot, keras, torch, torchao, tvm)
-    for quantiser in module.QUANTISERS
-}
-"""By name, e.g. ort-qdq-u8s8-channels."""
+_FIRST = ("onnxruntime", "tensorflow", "tfmot", "keras", "torch", "torchao", "tvm")
+QUANTISERS: dict[str, Quantiser] = collected(__name__, "QUANTISERS", _FIRST)
+"""By name, e.g. ort-qdq-u8s8-channels. What is not named in _FIRST comes after it, in alphabetical order of the
+files."""
 
 __all__ = ["QUANTISERS", "Quantiser"]

@@ -7,7 +7,8 @@ from generators.graphs import Style
 from generators.inputs import FLOAT_CHOICES, MIXED_CHOICES
 from generators.ops.spec import Call
 from harness.backends import Target
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from oracles.arithmetic import autocast
 
 _MODEL = """
@@ -72,3 +73,5 @@ AUTOCAST = Question(
     inherits=(FORWARD.name,),
     style=Style(("float32",), (FLOAT_CHOICES, FLOAT_CHOICES, FLOAT_CHOICES, MIXED_CHOICES)),
 )
+
+QUESTIONS = (AUTOCAST,)

@@ -8,7 +8,8 @@ import re
 from generators.graphs import WIDE
 from harness.backends import Target
 from harness.conversions.route import all_routes, route_of
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from oracles.judge.outcome import Rejected
 from oracles.questions import forward
 
@@ -49,3 +50,5 @@ CONVERSION = Question(
     style=WIDE,
     targets=all_routes(),
 )
+
+QUESTIONS = (CONVERSION,)

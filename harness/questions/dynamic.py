@@ -9,7 +9,8 @@ from harness.backends.target.documented import Patterns, refusal_of
 from harness.backends.target.target import types_text
 from harness.dialects import DIALECTS
 from harness.dialects.dialect import Dialect
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from oracles.questions import dynamic
 
 _LOAD = """
@@ -125,3 +126,5 @@ DYNAMIC = Question(
     inherits=(FORWARD.name,),
     resizes=True,
 )
+
+QUESTIONS = (DYNAMIC,)

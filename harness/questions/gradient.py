@@ -8,7 +8,8 @@ from generators.graphs import SMOOTH, SeededDraw, build_case
 from harness.backends.programs import gradient as gradients
 from harness.backends.programs.jvp import NONE_AT_ALL
 from harness.backends.target.documented import refusal_of
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from oracles.derivatives import gradient
 
 
@@ -30,3 +31,5 @@ GRADIENT = Question(
     style=SMOOTH,
     concerns=differentiable,
 )
+
+QUESTIONS = (GRADIENT,)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from generators.graphs import SMOOTH
 from harness.backends.programs import hessian as hessians
+from harness.questions.forward import FORWARD
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
-from harness.questions.question import FORWARD, Question
+from harness.questions.question import Question
 from oracles.derivatives import hessian
 from oracles.derivatives.rounding import second_derivatives as curvature
 
@@ -28,3 +29,5 @@ HESSIAN = Question(
     style=SMOOTH,
     concerns=concerns,
 )
+
+QUESTIONS = (HESSIAN,)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from generators.graphs import SMOOTH
 from harness.backends.programs import jvp as tangents
+from harness.questions.forward import FORWARD
 from harness.questions.gradient import GRADIENT, differentiable
-from harness.questions.question import FORWARD, Question
+from harness.questions.question import Question
 from oracles.derivatives import jvp
 
 JVP = Question(
@@ -19,3 +20,5 @@ JVP = Question(
     style=SMOOTH,
     concerns=differentiable,
 )
+
+QUESTIONS = (JVP,)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from generators.graph import Graph
 from harness.backends import Target
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from oracles.questions import layouts
 
 _VIEWS = '''
@@ -58,3 +59,5 @@ def program(target: Target, graph: Graph) -> str:
 
 
 LAYOUTS = Question(layouts.NAME, layouts.expect, program, arrays=layouts.arrays, inherits=(FORWARD.name,))
+
+QUESTIONS = (LAYOUTS,)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from oracles.arithmetic import modes
 from oracles.questions import forward, metamorphic
 
@@ -14,3 +15,5 @@ METAMORPHIC = Question(
     traces=True,
     ruled=modes.expect,
 )
+
+QUESTIONS = (METAMORPHIC,)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from generators.graph import Graph
 from harness.backends import Target
 from harness.questions.autocast import AUTOCAST
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from oracles.arithmetic import policy
 
 _LAYER = """
@@ -63,3 +64,5 @@ POLICY = Question(
     inherits=(FORWARD.name,),
     style=AUTOCAST.style,
 )
+
+QUESTIONS = (POLICY,)

@@ -45,3 +45,5 @@ QUANTISERS = Question(
     observe=observe,
     targets=PATHS,
 )
+
+QUESTIONS = (QUANTISERS,)

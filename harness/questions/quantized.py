@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from oracles.arithmetic import modes
 from oracles.quantised import fake_quantize as quantization
 from oracles.questions import forward
@@ -17,3 +18,5 @@ QUANTIZED = Question(
     concerns=quantization.concerns,
     ruled=modes.expect,
 )
+
+QUESTIONS = (QUANTIZED,)

@@ -15,12 +15,10 @@ from generators.ops import DRAWN, STEPPED_OPS
 from harness.backends import TARGETS, Target, probe
 from harness.backends.target.target import types_listed
 from harness.backends.target.text import swapped
-from oracles.arithmetic import modes
 from oracles.arithmetic.modes import Arithmetic
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Outcome, Rejected, Value
 from oracles.judge.verdict import Observation, Verdict, judge
-from oracles.questions import forward
 
 
 @dataclass(frozen=True)
@@ -130,6 +128,3 @@ def _imported(program: str) -> list[str]:
     """What the text imports at its top beside numpy: all that a worker does not import for it."""
     named = re.findall(r"^(?:import|from) (\w+)", program, re.MULTILINE)
     return [name for name in named if name not in sys.stdlib_module_names and name != "numpy"]
-
-
-FORWARD = Question(forward.NAME, forward.expect, traces=True, ruled=modes.expect)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from generators.graph import Graph
 from harness.backends import Target
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from oracles.questions import repeat
 
 _REPEAT = '''
@@ -62,3 +63,5 @@ def program(target: Target, graph: Graph) -> str:
 
 
 REPEAT = Question(repeat.NAME, repeat.expect, program, inherits=(FORWARD.name,))
+
+QUESTIONS = (REPEAT,)

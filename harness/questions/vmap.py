@@ -5,7 +5,8 @@ from __future__ import annotations
 from generators.graph import Graph
 from harness.backends import Target
 from harness.backends.target.documented import Patterns, refusal_of
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from oracles.questions import vmap
 
 _REFUSALS: Patterns = (
@@ -51,3 +52,5 @@ VMAP = Question(
     refusal=refusal,
     inherits=(FORWARD.name,),
 )
+
+QUESTIONS = (VMAP,)

@@ -17,7 +17,7 @@ from harness.execute.pool import Limits, Pool
 from harness.findings.known_issues import KnownIssue
 from harness.findings.store import Finding, Store
 from harness.questions import QUESTIONS
-from harness.questions.question import FORWARD
+from harness.questions.forward import FORWARD
 from harness.search import coverage
 from harness.search.campaign import Campaign, operators_for
 from harness.search.laboratory import Laboratory

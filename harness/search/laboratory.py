@@ -12,7 +12,8 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from harness.backends import Target
 from harness.execute.pool import Job, Pool
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from harness.search.coverage import Coverage
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT

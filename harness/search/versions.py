@@ -17,7 +17,7 @@ from harness.execute.pool import MISSING, Limits, Pool
 from harness.findings.known_issues import KnownIssue
 from harness.findings.store import Finding, Store
 from harness.questions import QUESTIONS
-from harness.questions.question import FORWARD
+from harness.questions.forward import FORWARD
 from harness.search.blame import culprit
 from harness.search.campaign import Campaign, Condition, operators_for
 from harness.search.laboratory import Laboratory

@@ -1,51 +1,35 @@
-"""The distribution strategies: one file a kind. To add one, write its pieces and name its file here."""
+"""The distribution strategies: a folder a framework, one file a kind, with a tuple `STRATEGIES`. To add one, write its
+file."""
 
 from __future__ import annotations
 
-from harness.strategies.jax import checkpoint as jax_resumed
-from harness.strategies.jax import devices as jax_devices
-from harness.strategies.keras import devices as keras_devices
+from harness.execute.discovery import collected
 from harness.strategies.strategy import Strategy
-from harness.strategies.tensorflow import checkpoint as tensorflow_resumed
-from harness.strategies.tensorflow import dtensor, keras_fit, mirrored, quantization_aware, workers
-from harness.strategies.tensorflow import mixed_precision as tensorflow_mixed
-from harness.strategies.torch import checkpoint as torch_resumed
-from harness.strategies.torch import (
-    ddp,
-    join,
-    local_sgd,
-    pipeline,
-    pipeline_replicas,
-    powersgd,
-    sequence_parallel,
-    sharded,
-    torchrec,
-    torchrec_quantised,
-)
 
-_FILES = (
-    ddp,
-    local_sgd,
-    join,
-    powersgd,
-    sharded,
-    sequence_parallel,
-    pipeline,
-    pipeline_replicas,
-    torch_resumed,
-    torchrec,
-    torchrec_quantised,
-    jax_devices,
-    jax_resumed,
-    keras_devices,
-    mirrored,
-    tensorflow_mixed,
-    keras_fit,
-    tensorflow_resumed,
-    dtensor,
-    workers,
-    quantization_aware,
+_FIRST = (
+    "torch.ddp",
+    "torch.local_sgd",
+    "torch.join",
+    "torch.powersgd",
+    "torch.sharded",
+    "torch.sequence_parallel",
+    "torch.pipeline",
+    "torch.pipeline_replicas",
+    "torch.checkpoint",
+    "torch.torchrec",
+    "torch.torchrec_quantised",
+    "jax.devices",
+    "jax.checkpoint",
+    "keras.devices",
+    "tensorflow.mirrored",
+    "tensorflow.mixed_precision",
+    "tensorflow.keras_fit",
+    "tensorflow.checkpoint",
+    "tensorflow.dtensor",
+    "tensorflow.workers",
+    "tensorflow.quantization_aware",
 )
-STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for file in _FILES for strategy in file.STRATEGIES}
+STRATEGIES: dict[str, Strategy] = collected(__name__, "STRATEGIES", _FIRST)
+"""By name. What is not named in _FIRST comes after it, in alphabetical order of the files."""
 
 __all__ = ["STRATEGIES", "Strategy"]

@@ -18,8 +18,8 @@ from harness.execute.templates import render
 from harness.findings.reproducer import INLINE, PROLOGUE, WRONG, literal, looked_for
 from harness.search.reduce import Budget
 from harness.strategies import Strategy
-from harness.strategies.programs import program
 from harness.training.judged import Gym, Judgement
+from harness.training.programs import program
 from harness.training.reduce import reduce_training
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SYMPTOMS

@@ -14,8 +14,8 @@ from harness.execute import environments
 from harness.execute.ranks import RankPools, Together, Trained
 from harness.findings.known_deviations import KnownDeviation
 from harness.strategies import Strategy
-from harness.strategies.programs import alone, program
 from harness.strategies.strategy import MISSING, Noise, first_reason
+from harness.training.programs import alone, program
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Crash, Rejected, Timeout, Value

@@ -1,14 +1,15 @@
-"""The formats of model files and who runs them: one file a format. To add one, write its file and name it here."""
+"""The formats of model files and who runs them: one file a format, with tuples `FORMATS` and `RUNNERS`. To add one,
+write its file."""
 
 from __future__ import annotations
 
-from harness.conversions.formats import keras, onnx, openvino, pickled, pt2, relax, savedmodel, stablehlo, tflite, tvm
 from harness.conversions.formats.format import Format, Runner
+from harness.execute.discovery import collected
 
-_MODULES = (savedmodel, tflite, onnx, pt2, openvino, stablehlo, keras, relax, pickled)
-
-FORMATS: dict[str, Format] = {module.FORMAT.name: module.FORMAT for module in _MODULES}
-RUNNERS: dict[str, Runner] = {runner.name: runner for module in (*_MODULES, tvm) for runner in module.RUNNERS}
+_FIRST = ("savedmodel", "tflite", "onnx", "pt2", "openvino", "stablehlo", "keras", "relax", "pickled", "tvm")
+FORMATS: dict[str, Format] = collected(__name__, "FORMATS", _FIRST)
+RUNNERS: dict[str, Runner] = collected(__name__, "RUNNERS", _FIRST)
+"""By name. What is not named in _FIRST comes after it, in alphabetical order of the files."""
 
 
 def runners_of(format_: str, slow: bool = False) -> list[Runner]:

@@ -6,6 +6,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.dialects import Dialect
+
+
+@dataclass(frozen=True)
+class Writer:
+    """dialect: that the graph is printed in
+    write:      source of `def write(parameters, path)`, which may use what that dialect's programs have, `model`,
+                INPUTS, PARAMETERS and OUTPUTS
+    modules, packages: what it imports, and PyPI distributions with the least version that this was written for
+    kin:        name of the target that does to a graph what writing it as a file does: its known issues hold here, too
+    """
+
+    dialect: Dialect
+    write: str
+    modules: tuple[str, ...]
+    packages: Mapping[str, str]
+    kin: str
+
 
 @dataclass(frozen=True)
 class Format:
@@ -15,8 +33,7 @@ class Format:
     check:      why what lies at a path is not of this format though its name says so, or None; it reads the first bytes
                 or the names in an archive, and loads nothing
     executes:   why opening a file runs code that the file carries (empty: it does not); refused unless it is trusted
-    writers:    how a drawn graph is written as one, by name of the dialect: source of `def write(parameters, path)`,
-                which may use what that dialect's programs have, `model`, INPUTS, PARAMETERS and OUTPUTS
+    writers:    how a drawn graph is written as one
     refuses:    (regular expression of "class: message", why): what writing it documents not to do"""
 
     name: str
@@ -24,7 +41,7 @@ class Format:
     suffixes: tuple[str, ...]
     check: Callable[[Path], str | None]
     executes: str = ""
-    writers: Mapping[str, str] = field(default_factory=dict)
+    writers: tuple[Writer, ...] = ()
     refuses: tuple[tuple[str, str], ...] = ()
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from harness.backends.target.text import swapped
 from harness.conversions.formats.archive import member
-from harness.conversions.formats.format import Format, Runner
+from harness.conversions.formats.format import Format, Runner, Writer
+from harness.dialects.keras import KERAS
 
 WRITE = """
 def write(parameters, path):
@@ -47,16 +48,17 @@ def check(path: Path) -> str | None:
     return member(path, "config.json")
 
 
-FORMAT = Format(
-    "keras",
-    ".keras",
-    (".keras",),
-    check,
-    writers={"keras": WRITE},
-    refuses=(("ValueError: a functional model", "an input is a scalar, or an output depends on no input"),),
-)
-
 _TENSORFLOW = {"keras": "3.0", "tensorflow-cpu|tensorflow": "2.16"}
+FORMATS = (
+    Format(
+        "keras",
+        ".keras",
+        (".keras",),
+        check,
+        writers=(Writer(KERAS, WRITE, ("tensorflow", "keras"), _TENSORFLOW, "tf-graph"),),
+        refuses=(("ValueError: a functional model", "an input is a scalar, or an output depends on no input"),),
+    ),
+)
 
 
 def _function(options: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harness.backends.onnxruntime import LEVELS
 from harness.backends.target.text import swapped
-from harness.conversions.formats.format import Format, Runner, not_empty
+from harness.conversions.formats.format import Format, Runner, Writer, not_empty
+from harness.dialects import ONNX
 
 WRITE = """
 def write(parameters, path):
@@ -78,7 +79,15 @@ def open_model(path):
     return inputs, outputs, call
 """
 
-FORMAT = Format("onnx", ".onnx", (".onnx",), not_empty, writers={"onnx": WRITE})
+FORMATS = (
+    Format(
+        "onnx",
+        ".onnx",
+        (".onnx",),
+        not_empty,
+        writers=(Writer(ONNX, WRITE, ("onnx",), {"onnx": "1.17"}, "ort-disable"),),
+    ),
+)
 
 _PACKAGES = {"onnxruntime|onnxruntime-gpu": "1.20"}
 

@@ -48,7 +48,7 @@ def check(path: Path) -> str | None:
     return None if path.with_suffix(".bin").is_file() else f"{path.with_suffix('.bin').name} is not beside it"
 
 
-FORMAT = Format("openvino", ".xml", (".xml",), check)
+FORMATS = (Format("openvino", ".xml", (".xml",), check),)
 
 NARROWS = {"float64": "float32", **dict.fromkeys(("int64", "uint64", "uint32"), "int32")}
 """What its CPU plugin computes in a narrower dtype (OpenVINO's documentation, "CPU Device")."""

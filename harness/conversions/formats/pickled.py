@@ -30,8 +30,10 @@ def open_model(path):
     return [(name, None, None) for name in names], [], call  # the file tells no types
 """
 
-FORMAT = Format(
-    "pickled", ".pt", (".pt", ".pth"), not_empty, executes="a pickle runs whatever code it names when it is opened"
+FORMATS = (
+    Format(
+        "pickled", ".pt", (".pt", ".pth"), not_empty, executes="a pickle runs whatever code it names when it is opened"
+    ),
 )
 
 RUNNERS = (Runner("torch-pickled", "pickled", "torch", ("torch",), {"torch": "2.9"}, _OPEN, kin=("torch-eager",)),)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from harness.backends.target.text import swapped
 from harness.conversions.formats.archive import member
-from harness.conversions.formats.format import Format, Runner
+from harness.conversions.formats.format import Format, Runner, Writer
+from harness.dialects import TORCH
 
 WRITE = """
 def write(parameters, path):
@@ -82,9 +83,10 @@ def check(path: Path) -> str | None:
     return why
 
 
-FORMAT = Format("pt2", ".pt2", (".pt2",), check, writers={"torch": WRITE})
-
 _PACKAGES = {"torch": "2.9"}
+FORMATS = (
+    Format("pt2", ".pt2", (".pt2",), check, writers=(Writer(TORCH, WRITE, ("torch",), _PACKAGES, "torch-export"),)),
+)
 
 RUNNERS = (
     Runner("torch-exported", "pt2", "torch", ("torch",), _PACKAGES, _OPEN),

@@ -32,6 +32,6 @@ def check(path: Path) -> str | None:
     return begins(b"\x7fELF")(path) or (None if beside.is_file() else f"{beside.name} is not beside it")
 
 
-FORMAT = Format("relax", ".so", (".so",), check, executes="a shared library is machine code")
+FORMATS = (Format("relax", ".so", (".so",), check, executes="a shared library is machine code"),)
 
 RUNNERS = (Runner("tvm", "relax", "tvm", ("tvm", "tvm.relax"), {"apache-tvm": "0.25"}, _OPEN, kin=("tvm-O2",)),)

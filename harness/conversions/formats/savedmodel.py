@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.backends.target.text import swapped
-from harness.conversions.formats.format import Format, Runner
+from harness.conversions.formats.format import Format, Runner, Writer
+from harness.dialects import TENSORFLOW
 
 WRITE = """
 def write(parameters, path):
@@ -55,7 +56,10 @@ def check(path: Path) -> str | None:
     return None if (path / "saved_model.pb").is_file() else "saved_model.pb is not in the folder"
 
 
-FORMAT = Format("savedmodel", "", (), check, writers={"tensorflow": WRITE})
+_PACKAGES = {"tensorflow-cpu|tensorflow": "2.16"}
+FORMATS = (
+    Format("savedmodel", "", (), check, writers=(Writer(TENSORFLOW, WRITE, ("tensorflow",), _PACKAGES, "tf-graph"),)),
+)
 
 _PLAIN = swapped(
     _OPEN,
@@ -73,7 +77,6 @@ _XLA = swapped(
     ),
     ("returned = function(", "returned = compiled("),
 )
-_PACKAGES = {"tensorflow-cpu|tensorflow": "2.16"}
 
 RUNNERS = (
     Runner("tf-savedmodel", "savedmodel", "tensorflow", ("tensorflow",), _PACKAGES, _OPEN, level=1),

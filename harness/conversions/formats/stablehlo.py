@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.conversions.formats.format import Format, Runner, not_empty
+from harness.conversions.formats.format import Format, Runner, Writer, not_empty
+from harness.dialects import JAX
 
 WRITE = """
 def write(parameters, path):
@@ -49,6 +50,14 @@ def open_model(path):
     return inputs, ports("out", exported.out_avals, exported.out_tree), call
 """
 
-FORMAT = Format("stablehlo", ".stablehlo", (".stablehlo",), not_empty, writers={"jax": WRITE})
+FORMATS = (
+    Format(
+        "stablehlo",
+        ".stablehlo",
+        (".stablehlo",),
+        not_empty,
+        writers=(Writer(JAX, WRITE, ("jax", "jax.numpy"), {"jax": "0.5"}, "jax-jit"),),
+    ),
+)
 
 RUNNERS = (Runner("jax-exported", "stablehlo", "jax", ("jax",), {"jax": "0.5"}, _OPEN, kin=("jax-jit",)),)

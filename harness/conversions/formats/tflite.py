@@ -80,7 +80,7 @@ _KIN = {
     "BUILTIN_REF": "litert-reference",
 }
 
-FORMAT = Format("tflite", ".tflite", (".tflite",), begins(b"TFL3", at=4))
+FORMATS = (Format("tflite", ".tflite", (".tflite",), begins(b"TFL3", at=4)),)
 
 RUNNERS = tuple(
     Runner(

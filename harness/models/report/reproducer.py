@@ -14,9 +14,9 @@ from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
 from harness.backends.target.target import types_listed
 from harness.backends.target.text import swapped
-from harness.conversions import EDGES
+from harness.conversions.edges import EDGES
 from harness.conversions.formats import FORMATS
-from harness.conversions.formats.opening import Signature, program
+from harness.conversions.opening import Signature, program
 from harness.execute.pool import Job, Pool
 from harness.findings import reproducer
 from harness.models.inputs import Sets

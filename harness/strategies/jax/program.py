@@ -10,6 +10,7 @@ from generators.training.runs import Training
 from harness.execute.templates import render
 from harness.strategies.strategy import Noise, Strategy, columns_of_samples
 
+FRAMEWORK = "jax"
 MODULES = ("jax", "jax.numpy")
 LOSSES = {
     "mse": "jnp.mean((outputs - y) ** 2, axis=1)",

@@ -10,6 +10,7 @@ from harness.strategies.jax.program import MODULES, forward, loss_of, statistics
 from harness.strategies.strategy import Noise, Strategy
 from harness.strategies.tensorflow.program import KERAS_LOSSES, optimizer_of
 
+FRAMEWORK = "keras"
 ALONE: Mapping[str, str] = {
     "distribution_of": '''
 def distribution_of(shapes):

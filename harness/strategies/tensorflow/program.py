@@ -11,6 +11,7 @@ from harness.execute.templates import render
 from harness.strategies.mixed_precision import GROWTH, SCALE
 from harness.strategies.strategy import Noise, Strategy, columns_of_samples
 
+FRAMEWORK = "tensorflow"
 MODULES = ("tensorflow", "keras")
 """Imported before a process is forked, which is safe as long as no operation has run."""
 KERAS_LOSSES = {

@@ -16,6 +16,7 @@ from harness.execute.templates import render
 from harness.strategies.strategy import Noise, Strategy
 from harness.strategies.tensorflow.program import LOSSES
 
+FRAMEWORK = "tf_keras"
 MODULES = ("tensorflow", "tf_keras", "tensorflow_model_optimization")
 HOME = "tfmot"
 LAYERS: Mapping[str, str] = {

@@ -10,6 +10,7 @@ from harness.execute.templates import render
 from harness.strategies.mixed_precision import Rough, rough_of
 from harness.strategies.strategy import Noise, Strategy, columns_of_samples
 
+FRAMEWORK = "torch"
 LOSSES = {
     "mse": 'torch.nn.functional.mse_loss(outputs, y, reduction="none").mean(1)',
     "smooth_l1": 'torch.nn.functional.smooth_l1_loss(outputs, y, reduction="none").mean(1)',

@@ -8,9 +8,9 @@ from itertools import product
 
 from harness.execute import environments
 from harness.strategies import STRATEGIES
-from harness.strategies.programs import alone
 from harness.strategies.strategy import Strategy
 from harness.training.judged import available
+from harness.training.programs import alone
 
 BASE = "base"
 """The setting that is one device again: a run that is not repeatable shows here."""

@@ -25,7 +25,8 @@ from generators.sweep import sweep
 from harness.backends import TARGETS
 from harness.dialects import ONNX, RELAX
 from harness.findings import reproducer
-from harness.questions.question import FORWARD, exhibit
+from harness.questions.forward import FORWARD
+from harness.questions.question import exhibit
 from harness.search.campaign import Campaign, float64_twin
 from harness.search.reduce import Budget, reduce
 from oracles.judge.compare import Expected, compare

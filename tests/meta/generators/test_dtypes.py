@@ -21,7 +21,8 @@ from generators.ops import check
 from harness.backends import TARGETS
 from harness.execute.worker import read_message, write_message
 from harness.findings import reproducer
-from harness.questions.question import FORWARD, exhibit
+from harness.questions.forward import FORWARD
+from harness.questions.question import exhibit
 from harness.search.campaign import float64_twin
 from harness.search.cells import samples
 from oracles.judge import reference

@@ -20,11 +20,12 @@ from rich.table import Table
 from generators import caseio
 from generators.graphs import Case, seeded_case
 from harness.backends import TARGETS
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.findings import known_issues
 from harness.findings.store import Finding, Store
-from harness.questions.question import FORWARD, Question
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import Discrepancy

@@ -17,7 +17,7 @@ from planted.targets import planted
 from generators import caseio
 from generators.graphs import PLAIN, Case, seeded_case
 from harness.backends import TARGETS, Target
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.findings import known_issues
 from harness.findings.store import Store

@@ -13,7 +13,7 @@ from planted.sensitivity import catch, exit_statuses, repaired, sight
 
 from generators.graphs import Style
 from harness.execute.pool import Pool
-from harness.questions.question import FORWARD
+from harness.questions.forward import FORWARD
 from harness.search.laboratory import Laboratory
 
 OPERATORS = frozenset(fault.operator for fault in NARROW_FAULTS)

@@ -12,7 +12,7 @@ import pytest
 
 from generators.ops import OPS
 from harness.commands.shared.terminal import spelled_out
-from harness.conversions import EDGES
+from harness.conversions.edges import EDGES
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import check
 from harness.commands import app
-from harness.conversions import EDGES, Edge
+from harness.conversions.edges import EDGES, Edge
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
-from harness.conversions.formats.opening import FormatError, Port, Signature, program, recognise, signature
+from harness.conversions.opening import FormatError, Port, Signature, program, recognise, signature
 from harness.conversions.route import ORDERED, Route, drawn, route_of, routes, shortest, target_of
 from harness.execute.pool import Job, Limits, Pool
 from harness.findings.store import Store

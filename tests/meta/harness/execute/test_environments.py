@@ -21,7 +21,8 @@ from harness.execute import environments
 from harness.execute.environments import EnvironmentsError
 from harness.execute.pool import Job, Pool, Unavailable
 from harness.findings import reproducer
-from harness.questions.question import FORWARD, exhibit
+from harness.questions.forward import FORWARD
+from harness.questions.question import exhibit
 from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value
 

@@ -19,7 +19,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from harness.commands import app
-from harness.conversions import EDGES
+from harness.conversions.edges import EDGES
 from harness.conversions.formats import RUNNERS
 from harness.findings.known_file import KnownFileError
 from harness.models import known

@@ -19,7 +19,7 @@ import pytest
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN
 from harness.backends import TARGETS, Level, Target
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Limits
 from harness.findings import known_issues
 from harness.search import hunt

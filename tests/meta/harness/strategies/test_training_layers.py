@@ -16,9 +16,9 @@ from generators.training.settings import Settings
 from harness.execute.ranks import RankLimits, RankPools, Trained
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
-from harness.strategies.programs import alone, program
 from harness.strategies.strategy import Noise
 from harness.training.judged import Gym, suited
+from harness.training.programs import alone, program
 from harness.training.reduce import reduce_training
 
 SETTINGS = Settings(

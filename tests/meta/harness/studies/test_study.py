@@ -22,18 +22,18 @@ from generators.training.d3 import QUARTERS, RATE, Protocol, quarter_of, study_a
 from generators.training.networks import Layer, Network, checked, columns_of
 from generators.training.runs import Training, valid
 from harness.commands import app
-from harness.commands import study as study_command
+from harness.commands.study import distribution as study_command
 from harness.execute.ranks import RankPools
 from harness.search.profiles import nightly
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
-from harness.strategies.programs import alone
 from harness.studies.distribution.protocol import Found, Study, run_case
 from harness.studies.distribution.report import STATES, clusters, csv_of, inconsistencies, page, state_of
 from harness.studies.distribution.settings import BASE, PRESETS, why_not
 from harness.studies.distribution.store import Result, Store, StoreError
 from harness.training.findings import Deviation, investigate
 from harness.training.judged import Gym, Judgement
+from harness.training.programs import alone
 from oracles.judge.discrepancy import Discrepancy
 from oracles.training import d3
 

@@ -18,7 +18,7 @@ from harness.backends import TARGETS, Target
 from harness.backends.target.arithmetic import TVM_MIXED
 from harness.backends.target.text import before
 from harness.execute.pool import Pool
-from harness.questions.question import FORWARD
+from harness.questions.forward import FORWARD
 from harness.search.blame.culprit import diverging
 from harness.search.campaign import Campaign
 from harness.search.cells import samples

@@ -14,7 +14,7 @@ from generators.graphs import SMOOTH, Case, seeded_case
 from generators.ops import check
 from harness.backends import TARGETS
 from harness.backends.programs import gradient as gradients
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.findings import known_issues
 from harness.questions.gradient import GRADIENT, differentiable

@@ -15,7 +15,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import check
 from harness.backends import TARGETS
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.findings import known_issues
 from harness.findings.store import Store

@@ -17,7 +17,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import check
 from harness.backends import probe
-from harness.commands.app import KNOWN_ISSUES
+from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION

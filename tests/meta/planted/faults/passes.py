@@ -10,7 +10,7 @@ from generators.ops import DRAWN
 from harness.backends import TARGETS, Target
 from harness.backends.target.passes import INDUCTOR, Switches
 from harness.backends.target.text import swapped
-from harness.questions.question import FORWARD
+from harness.questions.forward import FORWARD
 from harness.search.campaign import operators_for
 
 _TVM = """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.conversions import openvino, tf2onnx, tflite
-from harness.conversions.edge import Edge
+from harness.conversions.edges import openvino, tf2onnx, tflite
+from harness.conversions.edges.edge import Edge
 
 _EXPORT = """
 def convert(source, target):

@@ -1,21 +1,17 @@
-"""Who prints training programs, by framework: each file has `program` and `alone`."""
+"""Who prints training programs, by framework: a module of `harness/strategies/` with `FRAMEWORK`, `program` and
+`alone`."""
 
 from __future__ import annotations
 
 from types import ModuleType
 
 from generators.training.runs import Training
-from harness.strategies.jax import program as jax_program
-from harness.strategies.keras import program as keras_program
+from harness.execute.discovery import modules_of
 from harness.strategies.strategy import Noise, Strategy
-from harness.strategies.tensorflow import program as tensorflow_program
-from harness.strategies.tensorflow import tfmot_program
-from harness.strategies.torch import program as torch_program
 
 _PRINTERS: dict[str, ModuleType] = {
-    "torch": torch_program, "jax": jax_program, "keras": keras_program, "tensorflow": tensorflow_program,
-    "tf_keras": tfmot_program,
-}  # fmt: skip
+    module.FRAMEWORK: module for module in modules_of("harness.strategies") if hasattr(module, "FRAMEWORK")
+}
 
 
 def program(training: Training, strategy: Strategy, noise: Noise | None = None) -> str:

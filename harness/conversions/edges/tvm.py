@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.conversions.edge import Edge
+from harness.conversions.edges.edge import Edge
 from harness.conversions.formats.tvm import IMPORTERS
 
 EDGES = tuple(

@@ -1,4 +1,4 @@
-"""The commands on studies: `study distribution`."""
+"""The command `study distribution`: D3's protocol."""
 
 from __future__ import annotations
 
@@ -39,17 +39,10 @@ from harness.studies.distribution.store import Result, Store, StoreError
 from harness.training.findings import investigate, text_of
 from harness.training.judged import Gym, Judgement
 
-study = typer.Typer(help="Protocols of published work, run again.", no_args_is_help=True)
 PACKAGES = {"tensorflow": ["tensorflow-cpu", "tensorflow", "keras"], "torch": ["torch"]}
 """Whose versions a study depends on."""
 
 
-@study.callback()
-def _group() -> None:
-    """Protocols of published work, run again and judged beside our own oracles."""
-
-
-@study.command()
 def distribution(
     preset: Annotated[str, typer.Option(metavar="NAME", help=f"Whose settings: {', '.join(PRESETS)}.")],
     models: Annotated[int, typer.Option(min=1, help="Models, of four quarters in turn (the paper: 400).")] = 8,
@@ -154,3 +147,6 @@ def _table(plan: Study, results: Sequence[Result]) -> Table:
         seconds = "-" if line.seconds is None else f"{line.seconds:.2f}"
         table.add_row(line.setting.name, *counts, f"{line.largest:.1e}", f"{line.ratio:.2g}", seconds)
     return table
+
+
+STUDIES = (distribution,)

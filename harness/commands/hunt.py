@@ -1,0 +1,130 @@
+"""The command `hunt`: random graphs on every target, until the budget is spent."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.live import Live
+
+from generators.graphs import MAX_NODES
+from generators.ops import OPS
+from harness.backends import Target, probe, select
+from harness.commands.shared.cases import KINDS, Asked, Targets, asked, usable
+from harness.commands.shared.record import seed_of
+from harness.commands.shared.terminal import (
+    KNOWN_ISSUES,
+    Issues,
+    Json,
+    console,
+    fail,
+    heed_sigterm,
+    named,
+    seconds_of,
+    status_of,
+    write_json,
+)
+from harness.commands.shared.view import hunt_table
+from harness.execute.pool import HarnessError, Limits
+from harness.findings import known_issues
+from harness.findings.known_file import KnownFileError
+from harness.questions import QUESTIONS
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
+from harness.search import hunt as hunting
+from harness.search.cells import involved
+
+
+def hunt(
+    budget: Annotated[str, typer.Option(help="How long: 90s, 5m, 1h.")] = "5m",
+    seed: Annotated[int | None, typer.Option(help="The same seed draws the same cases.")] = None,
+    target_globs: Targets = "*",
+    operator_globs: Annotated[
+        str, typer.Option("--operators", help="Globs of what is drawn; those that are young only where asked for.")
+    ] = "",
+    dtype_globs: Annotated[str, typer.Option("--dtypes", help="Globs of the dtypes that graphs favour.")] = "",
+    max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = MAX_NODES,
+    jobs: Annotated[int, typer.Option(min=1, help="Hunting processes.")] = 1,
+    cases: Annotated[int | None, typer.Option(min=1, help="Stop after so many cases.")] = None,
+    findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
+    issues_file: Issues = KNOWN_ISSUES,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 120.0,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of each framework's own pool; more show races.")] = 1,
+    question: Asked = FORWARD.name,
+    passes: Annotated[
+        bool, typer.Option("--passes", help="Run each case also without some of each compiler's passes.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where something new was found.")] = False,
+    json_file: Json = None,
+) -> None:
+    """Draw random graphs, run them on every target, judge, minimise and keep what disagrees."""
+    chosen = usable(target_globs, asked(question))
+    try:
+        duration = seconds_of(budget)
+        issues = known_issues.load(issues_file)
+        operators = named(operator_globs, OPS, "operator") if operator_globs else QUESTIONS[question].drawn
+        favoured = named(dtype_globs, KINDS, "dtype that graphs favour") if dtype_globs else ()
+        if favoured:
+            operators = tuple(name for name in operators if not set(favoured).isdisjoint(involved(name)))
+        findings.mkdir(parents=True, exist_ok=True)
+    except (typer.BadParameter, KnownFileError) as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(f"cannot use {findings} for findings: {error.strerror}") from error
+    options = hunting.Options(
+        targets=tuple(chosen),
+        budget=duration,
+        seed=seed_of(seed),
+        max_nodes=max_nodes,
+        findings=findings,
+        issues=issues,
+        limits=Limits(seconds=timeout, threads=threads),
+        cases=cases,
+        jobs=jobs,
+        operators=operators,
+        question=question,
+        favoured=favoured,
+        passes=passes,
+        voters=tuple(t for t in voters_of(QUESTIONS[question]) if probe.probe(t).available),
+    )
+    console.print(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}", highlight=False)
+    started = time.monotonic()
+    latest = hunting.Tally()
+    code = 0
+
+    def progress(tally: hunting.Tally) -> None:
+        nonlocal latest
+        latest = tally
+        live.update(hunt_table(options, tally, time.monotonic() - started))
+
+    heed_sigterm()
+    with Live(console=console, refresh_per_second=4, transient=True) as live:
+        try:
+            latest = hunting.run(options, progress)
+        except KeyboardInterrupt as stop:
+            code = status_of(stop)
+        except OSError as error:
+            raise fail(f"{error.filename or findings}: {error.strerror}") from error
+        except (HarnessError, RuntimeError) as error:
+            raise fail(str(error)) from error
+    elapsed = time.monotonic() - started
+    console.print(hunt_table(options, latest, elapsed))
+    for finding in latest.findings.values():
+        console.print(f"{finding.fingerprint}  {finding.path}", markup=False, highlight=False, soft_wrap=True)
+    write_json(json_file, hunting.to_json(options, latest, elapsed))
+    if code:
+        console.print("interrupted; everything found so far is kept", style="yellow")
+        raise typer.Exit(code)
+    if strict and latest.findings:
+        raise typer.Exit(1)
+
+
+def voters_of(question: Question) -> list[Target]:
+    """Who is asked about a finding: all that a question can be asked of, or where each has to be named, all that run
+    graphs."""
+    return select("*", question.targets) or select("*")
+
+
+COMMANDS = (hunt,)

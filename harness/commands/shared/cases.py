@@ -1,0 +1,64 @@
+"""What commands on drawn cases share: which targets, which question, which dtypes; a stored case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from generators import caseio
+from generators.graph import COMPLEX, GraphError
+from generators.graphs import FAVOURED, Case
+from harness.backends import Target, probe, select
+from harness.commands.shared.terminal import console, fail
+from harness.questions import QUESTIONS
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
+
+KINDS = (*FAVOURED, *COMPLEX)
+"""dtypes that `--dtypes` may name."""
+
+Targets = Annotated[str, typer.Option("--targets", metavar="GLOB", help="Comma-separated globs of target names.")]
+Asked = Annotated[str, typer.Option("--question", metavar="NAME", help=f"What is asked: {', '.join(QUESTIONS)}.")]
+
+
+def usable(patterns: str, question: Question = FORWARD) -> list[Target]:
+    """Targets of a question that match and are available; those that are off are named with the reason."""
+    try:
+        chosen = select(patterns, question.targets)
+    except ValueError as error:
+        raise fail(str(error)) from error
+    if not chosen:
+        example = next(iter(question.targets))
+        raise fail(f"targets of the question {question.name!r} have to be named: {example}, say, or globs of such")
+    on = []
+    for target in chosen:
+        status = probe.probe(target)
+        if status.available:
+            on.append(target)
+        else:
+            console.print(f"off: {target.name} ({status.reason})", style="yellow", markup=False)
+    if not on:
+        raise fail(f"no target that matches {patterns!r} is available here")
+    return on
+
+
+def asked(name: str) -> Question:
+    """The question of this name; one clear line where there is none."""
+    if name not in QUESTIONS:
+        raise fail(f"no question is called {name!r}; there are {', '.join(QUESTIONS)}")
+    return QUESTIONS[name]
+
+
+def load_case(file: Path) -> Case:
+    """A case from a `graph.json` or the folder that holds one; one clear line where that cannot be."""
+    path = file / "graph.json" if file.is_dir() else file
+    try:
+        return caseio.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise fail(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise fail(f"{path}: not text") from error
+    except GraphError as error:
+        raise fail(f"{path}: {error}") from error

@@ -1,0 +1,24 @@
+"""The conversions between formats of model files: one file a tool, with a tuple `EDGES`. To add one, write its file."""
+
+from __future__ import annotations
+
+from harness.conversions.edges.edge import Edge
+from harness.execute.discovery import collected
+
+_FIRST = (
+    "torch",
+    "tf2onnx",
+    "keras",
+    "tflite",
+    "jax",
+    "onnx",
+    "onnx2torch",
+    "onnx2tf",
+    "litert_torch",
+    "openvino",
+    "tvm",
+)
+EDGES: dict[str, Edge] = collected(__name__, "EDGES", _FIRST)
+"""By name. What is not named in _FIRST comes after it, in alphabetical order of the files."""
+
+__all__ = ["EDGES", "Edge"]
