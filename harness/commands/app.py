@@ -22,9 +22,8 @@ from harness.commands.model import model
 from harness.commands.quantise import quantise
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.terminal import (
-    KNOWN_ISSUES,
-    Issues,
     Json,
+    Known,
     console,
     fail,
     heed_sigterm,
@@ -39,13 +38,13 @@ from harness.commands.training import strategies, train
 from harness.commands.versions import versions
 from harness.dialects import DIALECTS
 from harness.execute.pool import HarnessError, Limits, Pool
-from harness.findings import known_issues
-from harness.findings.known_file import KnownFileError
+from harness.findings.known.entry import FOLDER, KnownFileError
+from harness.findings.known.issues import load
 from harness.questions import QUESTIONS
 from harness.questions.question import FORWARD, Question
 from harness.search import coverage as covered
 from harness.search import hunt as hunting
-from harness.search import refused_cells
+from harness.search import known_cases, refused_cells
 from harness.search.cells import dtypes_of, involved, representatives
 from harness.search.laboratory import Laboratory
 
@@ -152,7 +151,7 @@ def cells(
     target_globs: Targets = "*",
     operator_globs: Annotated[str, typer.Option("--operators", help="Globs of what is measured.")] = "*",
     dtype_globs: Annotated[str, typer.Option("--dtypes", help="Globs of the dtypes that are measured.")] = "*",
-    issues_file: Issues = KNOWN_ISSUES,
+    known_issues: Known = FOLDER,
     json_file: Json = None,
 ) -> None:
     """What runs of operator x dtype on each framework, and what is refused of it."""
@@ -160,7 +159,7 @@ def cells(
     try:
         operators = named(operator_globs, OPS, "operator")
         dtypes = [dtype for dtype in MEASURED if dtype in named(dtype_globs, KINDS, "dtype that graphs favour")]
-        issues = known_issues.load(issues_file)
+        issues = load(known_issues)
         for target in representatives(chosen).values() if renew else ():
             for found in refused_cells.update(target, issues, operators, dtypes):
                 if found.wrong:
@@ -185,7 +184,7 @@ def hunt(
     jobs: Annotated[int, typer.Option(min=1, help="Hunting processes.")] = 1,
     cases: Annotated[int | None, typer.Option(min=1, help="Stop after so many cases.")] = None,
     findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
-    issues_file: Issues = KNOWN_ISSUES,
+    known_issues: Known = FOLDER,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 120.0,
     threads: Annotated[int, typer.Option(min=1, help="Threads of each framework's own pool; more show races.")] = 1,
     question: Asked = FORWARD.name,
@@ -199,7 +198,7 @@ def hunt(
     chosen = usable(target_globs, asked(question))
     try:
         duration = seconds_of(budget)
-        issues = known_issues.load(issues_file)
+        issues = load(known_issues)
         operators = named(operator_globs, OPS, "operator") if operator_globs else QUESTIONS[question].drawn
         favoured = named(dtype_globs, KINDS, "dtype that graphs favour") if dtype_globs else ()
         if favoured:
@@ -305,15 +304,15 @@ def coverage(
 
 @app.command()
 def known(
-    issues_file: Issues = KNOWN_ISSUES,
+    known_issues: Known = FOLDER,
     write: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Only write reproducers of entries that have none in DIR yet.")
-    ] = None,
+        bool, typer.Option("--write", help="Only write the reproducers of entries that have none yet.")
+    ] = False,
     json_file: Json = None,
 ) -> None:
     """Run the stored case of every known issue: does it still show itself, or is it fixed?"""
     try:
-        issues = known_issues.load(issues_file)
+        issues = load(known_issues)
     except KnownFileError as error:
         raise fail(str(error)) from error
     table = Table("issue", "target", "status", "upstream")
@@ -321,15 +320,15 @@ def known(
     try:
         with Pool() as pool:
             if write:
-                missing = known_issues.write_reproducers(Laboratory(pool), issues, issues_file.parent, write)
+                missing = known_cases.write_reproducers(Laboratory(pool), issues)
                 console.print(f"{len(missing)} without a reproducer {' '.join(missing)}", highlight=False)
                 return
             for issue in issues:
                 if not issue.here:
                     table.add_row(issue.id, "-", f"not run: of processors with {issue.cpu}", issue.upstream)
-                case = load_case(issues_file.parent / issue.case)
-                for target in known_issues.targets_of(issue):
-                    status = known_issues.still_shows(Laboratory(pool), issue, target, case)
+                case = load_case(issue.case)
+                for target in known_cases.targets_of(issue):
+                    status = known_cases.still_shows(Laboratory(pool), issue, target, case)
                     rows.append({"id": issue.id, "target": target.name, "status": status})
                     table.add_row(issue.id, target.name, status, issue.upstream)
     except HarnessError as error:
