@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from harness.backends import TARGETS, Target, probe, select
-from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.conversions.formats import RUNNERS
 from harness.conversions.opening import FormatError, recognise
 from harness.execute.globs import matching
 from harness.execute.pool import Pool
-from harness.findings import known_issues
+from harness.findings.known import issues as known_issues
+from harness.findings.known.entry import FOLDER
 from harness.findings.store import Store
 from harness.models.conversions import DEPTH
 from harness.models.examine import Options, examine
@@ -47,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--labels", type=Path, metavar="FILE", help="names of the classes of --model")
     group.addoption("--trust", action="store_true", help="open a --model that runs code of its own (pickle)")
     group.addoption("--findings", type=Path, default=Path("findings"), metavar="DIR", help="where findings go")
-    group.addoption("--known-issues", type=Path, default=KNOWN_ISSUES, metavar="FILE", help="what is known already")
+    group.addoption("--known-issues", type=Path, default=FOLDER, metavar="DIR", help="what is known already")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from generators.training.runs import Training, loads, trainings
 from harness.execute.ranks import RankPools
-from harness.findings.known_deviations import FILE, KnownDeviation, load
+from harness.findings.known.deviations import KnownDeviation, load
 from harness.search.profiles import nightly
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
@@ -66,7 +66,7 @@ def test_known_deviation(known: KnownDeviation, gym: Gym) -> None:
     """It still shows itself on every strategy that it names: one that does not is fixed, or worded too widely."""
     if "timeout" in known.symptoms and not nightly():
         pytest.skip("a hang costs a minute: looked at with --hypothesis-profile=nightly only")
-    training = loads((FILE.parent / known.case).read_text(encoding="utf-8"))
+    training = loads(known.case.read_text(encoding="utf-8"))
     blind = Gym(gym.pools)
     here = [(strategy, version_of(strategy)) for strategy in STRATEGIES.values() if not available(strategy)]
     named = [strategy for strategy, version in here if known.concerns(strategy.name, training.traits, version)]

@@ -1,35 +1,81 @@
 """Every known issue still shows itself on every target that it names: one that does not is fixed, or is worded
-too widely, and either way its entry must go or change."""
+too widely, and either way its entry must go or change. And its reproducer does, as a person would run it."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from generators import caseio
-from harness.commands.shared.terminal import KNOWN_ISSUES
-from harness.findings import known_issues
+from harness.execute import environments
+from harness.execute.pool import environment
+from harness.findings.known import issues as known_issues
+from harness.findings.known.entry import FOLDER
+from harness.findings.known.issues import KnownIssue
+from harness.search import known_cases
 from harness.search.campaign import Campaign
 
-ISSUES = known_issues.load(KNOWN_ISSUES)
+ISSUES = known_issues.load()
+CHOSEN = ISSUES[:: max(1, len(ISSUES) // settings().max_examples)]
+"""Whose reproducers run. All in the nightly profile: each costs the import of a framework."""
 
 
-def _parameter(issue: known_issues.KnownIssue):
+def _name(issue: KnownIssue) -> str:
+    return str(issue.folder.relative_to(FOLDER))
+
+
+def _parameter(issue: KnownIssue):
     """Those of conversions in the nightly profile: each imports several frameworks."""
-    return pytest.param(issue, id=issue.id, marks=[pytest.mark.nightly] if "/" in issue.targets[0] else [])
+    return pytest.param(issue, id=_name(issue), marks=[pytest.mark.nightly] if "/" in issue.targets[0] else [])
 
 
 @pytest.mark.parametrize("issue", map(_parameter, ISSUES))
-def test_known_issue(issue: known_issues.KnownIssue, campaign: Campaign) -> None:
-    case = caseio.loads(Path(KNOWN_ISSUES.parent, issue.case).read_text(encoding="utf-8"))
+def test_known_issue(issue: KnownIssue, campaign: Campaign) -> None:
+    case = caseio.loads(issue.case.read_text(encoding="utf-8"))
     if not issue.here:
         pytest.skip(f"{issue.id}: shows itself on processors with {issue.cpu} only")
-    targets = known_issues.targets_of(issue)
+    targets = known_cases.targets_of(issue)
     if not targets:
         pytest.skip(f"{issue.id}: none of {', '.join(issue.targets)} is available in a version that it names")
-    statuses = {target.name: known_issues.still_shows(campaign.lab, issue, target, case) for target in targets}
+    statuses = {target.name: known_cases.still_shows(campaign.lab, issue, target, case) for target in targets}
     if issue.cpu and "fixed" in statuses.values():
         pytest.skip(f"{issue.id}: depends on the processor; on this one {statuses}")
     assert "fixed" not in statuses.values(), statuses
     assert "shows" in statuses.values(), statuses
+
+
+class StillWrong(AssertionError):
+    """What is expected of a reproducer. One that no longer fails is news: a strict expected failure that passes fails
+    the test."""
+
+
+@pytest.mark.parametrize("issue", CHOSEN, ids=_name)
+@pytest.mark.xfail(strict=True, raises=StillWrong, reason="a framework is wrong: see issue.toml beside the reproducer")
+def test_reproducer(issue: KnownIssue, tmp_path: Path) -> None:
+    if not issue.here:
+        pytest.skip(f"{issue.id}: shows itself on processors with {issue.cpu} only")
+    elsewhere = {target.environment for target in known_cases.targets_of(issue)}
+    result = subprocess.run(
+        [environments.interpreter(max(elsewhere, default="")), str(issue.reproducer)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
+        env=environment(tmp_path, issue.threads),
+    )
+    last = result.stdout.strip().splitlines()[-1:] or [""]
+    if result.returncode == 77:
+        pytest.skip(f"{issue.id}: {last[0]}")
+    if result.returncode == 1 and last[0].startswith(("reproduced", "the process ended")):
+        raise StillWrong(last[0])
+    assert result.returncode == 0, result.stdout + result.stderr
+    if issue.cpu:
+        pytest.skip(f"{issue.id}: depends on the processor, and does not show itself on this one")
+
+
+def test_every_known_issue_has_a_reproducer() -> None:
+    """`python -m harness known --write` writes those that are missing."""
+    assert [issue.id for issue in ISSUES if not issue.reproducer.exists()] == []

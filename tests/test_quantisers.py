@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.backends import probe
-from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
-from harness.findings import known_issues
+from harness.findings.known import issues as known_issues
 from harness.findings.store import Store
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
@@ -28,7 +27,7 @@ def test_quantisers(framework: str, pool: Pool, tmp_path: Path) -> None:
     paths = [p for p in QUANTISERS.values() if p.framework == framework and probe.probe(p).available]
     if not paths:
         pytest.skip(f"{framework} is not available")
-    campaign = Campaign(Laboratory(pool, QUESTION), paths, Store(tmp_path), known_issues.load(KNOWN_ISSUES))
+    campaign = Campaign(Laboratory(pool, QUESTION), paths, Store(tmp_path), known_issues.load())
     tally = Tally()
     for latest in examine(campaign, paths, 0, 40 * len(paths), 8):
         tally = latest

@@ -20,11 +20,10 @@ from rich.table import Table
 from generators.graphs import MAX_NODES, SeededDraw, build_graph, seeded_case
 from generators.training.runs import seeded_training
 from harness.backends import TARGETS, probe, select
-from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.conversions.route import target_of
 from harness.execute.pool import Pool
 from harness.execute.ranks import RankPools
-from harness.findings import known_issues
+from harness.findings.known.issues import load
 from harness.questions.conversion import CONVERSION
 from harness.questions.forward import FORWARD
 from harness.search import hunt
@@ -52,7 +51,7 @@ def measure(targets: list[str], cases: int) -> tuple[hunt.Tally, float, float]:
             MAX_NODES,
             Path(folder),
             FORWARD.drawn,
-            known_issues.load(KNOWN_ISSUES),
+            load(),
             cases=cases,
         )
         started, cpu = time.monotonic(), time.process_time()

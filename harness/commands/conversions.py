@@ -14,9 +14,8 @@ from rich.table import Table
 
 from harness.commands.shared.record import Record, RecordError, seed_of
 from harness.commands.shared.terminal import (
-    KNOWN_ISSUES,
-    Issues,
     Json,
+    Known,
     console,
     fail,
     heed_sigterm,
@@ -30,8 +29,8 @@ from harness.commands.shared.terminal import (
 from harness.conversions.edges import EDGES, Edge
 from harness.conversions.route import availability, route_of, target_of
 from harness.execute.pool import HarnessError, Limits, Pool
-from harness.findings import known_issues
-from harness.findings.known_file import KnownFileError
+from harness.findings.known.entry import FOLDER, KnownFileError
+from harness.findings.known.issues import load
 from harness.findings.store import Store
 from harness.questions.conversion import CONVERSION
 from harness.search.campaign import Campaign
@@ -59,7 +58,7 @@ def conversions(
     ] = None,
     reduction: Annotated[float, typer.Option(min=0, help="Seconds that one finding may take to minimise.")] = 30.0,
     confirmations: Annotated[int, typer.Option(min=0, help="Runs of each finding in fresh processes.")] = 1,
-    issues_file: Issues = KNOWN_ISSUES,
+    known_issues: Known = FOLDER,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 60.0,
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep each graph's line there, and go on with what is there.")
@@ -78,7 +77,7 @@ def conversions(
         raise fail(f"no edge that matches {edge_globs!r} is available here")
     try:
         duration = seconds_of(budget) if budget else math.inf
-        issues = known_issues.load(issues_file)
+        issues = load(known_issues)
         if findings:
             findings.mkdir(parents=True, exist_ok=True)
         kept = _opened(record, seed, max_nodes, drawn)

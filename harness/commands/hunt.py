@@ -15,9 +15,8 @@ from harness.backends import Target, probe, select
 from harness.commands.shared.cases import KINDS, Asked, Targets, asked, usable
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.terminal import (
-    KNOWN_ISSUES,
-    Issues,
     Json,
+    Known,
     console,
     fail,
     heed_sigterm,
@@ -28,8 +27,8 @@ from harness.commands.shared.terminal import (
 )
 from harness.commands.shared.view import hunt_table
 from harness.execute.pool import HarnessError, Limits
-from harness.findings import known_issues
-from harness.findings.known_file import KnownFileError
+from harness.findings.known.entry import FOLDER, KnownFileError
+from harness.findings.known.issues import load
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
@@ -49,7 +48,7 @@ def hunt(
     jobs: Annotated[int, typer.Option(min=1, help="Hunting processes.")] = 1,
     cases: Annotated[int | None, typer.Option(min=1, help="Stop after so many cases.")] = None,
     findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
-    issues_file: Issues = KNOWN_ISSUES,
+    known_issues: Known = FOLDER,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 120.0,
     threads: Annotated[int, typer.Option(min=1, help="Threads of each framework's own pool; more show races.")] = 1,
     question: Asked = FORWARD.name,
@@ -63,7 +62,7 @@ def hunt(
     chosen = usable(target_globs, asked(question))
     try:
         duration = seconds_of(budget)
-        issues = known_issues.load(issues_file)
+        issues = load(known_issues)
         operators = named(operator_globs, OPS, "operator") if operator_globs else QUESTIONS[question].drawn
         favoured = named(dtype_globs, KINDS, "dtype that graphs favour") if dtype_globs else ()
         if favoured:

@@ -12,11 +12,11 @@ from generators.ops import OPS
 from generators.ops.spec import Unsupported
 from harness.backends import TARGETS, probe
 from harness.commands.shared.cases import KINDS, Targets, usable
-from harness.commands.shared.terminal import KNOWN_ISSUES, Issues, Json, console, fail, named, write_json
+from harness.commands.shared.terminal import Json, Known, console, fail, named, write_json
 from harness.dialects import DIALECTS, Dialect
 from harness.execute.pool import HarnessError
-from harness.findings import known_issues
-from harness.findings.known_file import KnownFileError
+from harness.findings.known.entry import FOLDER, KnownFileError
+from harness.findings.known.issues import load
 from harness.search import refused_cells
 from harness.search.cells import dtypes_of, representatives
 
@@ -64,7 +64,7 @@ def cells(
     target_globs: Targets = "*",
     operator_globs: Annotated[str, typer.Option("--operators", help="Globs of what is measured.")] = "*",
     dtype_globs: Annotated[str, typer.Option("--dtypes", help="Globs of the dtypes that are measured.")] = "*",
-    issues_file: Issues = KNOWN_ISSUES,
+    known_issues: Known = FOLDER,
     json_file: Json = None,
 ) -> None:
     """What runs of operator x dtype on each framework, and what is refused of it."""
@@ -72,7 +72,7 @@ def cells(
     try:
         operators = named(operator_globs, OPS, "operator")
         dtypes = [dtype for dtype in MEASURED if dtype in named(dtype_globs, KINDS, "dtype that graphs favour")]
-        issues = known_issues.load(issues_file)
+        issues = load(known_issues)
         for target in representatives(chosen).values() if renew else ():
             for found in refused_cells.update(target, issues, operators, dtypes):
                 if found.wrong:

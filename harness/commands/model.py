@@ -13,6 +13,7 @@ from rich.table import Table
 
 from harness.commands.shared.terminal import (
     Json,
+    Known,
     console,
     fail,
     heed_sigterm,
@@ -25,7 +26,7 @@ from harness.commands.shared.terminal import (
 from harness.conversions.opening import FormatError
 from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError
-from harness.models import known
+from harness.findings.known.entry import FOLDER
 from harness.models.conversions import DEPTH
 from harness.models.examine import LIMITS, Options, examine
 from harness.models.inputs import shapes_of, span_of
@@ -82,7 +83,7 @@ def model(
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Names of classes: one a line, or a list in .json.")
     ] = None,
-    known_issues: Annotated[Path, typer.Option(metavar="FILE", help="What is known of variants already.")] = known.FILE,
+    known_issues: Known = FOLDER,
     json_file: Json = None,
 ) -> None:
     """Run a model of your own on all runners and conversions: verdicts by a measured bound, agreement, times."""

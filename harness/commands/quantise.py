@@ -16,9 +16,8 @@ from rich.table import Table
 from harness.backends import probe
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.terminal import (
-    KNOWN_ISSUES,
-    Issues,
     Json,
+    Known,
     console,
     fail,
     heed_sigterm,
@@ -30,8 +29,8 @@ from harness.commands.shared.terminal import (
     write_json,
 )
 from harness.execute.pool import HarnessError, Limits, Pool
-from harness.findings import known_issues
-from harness.findings.known_file import KnownFileError
+from harness.findings.known.entry import FOLDER, KnownFileError
+from harness.findings.known.issues import load
 from harness.findings.store import Store
 from harness.quantisers import QUANTISERS, Quantiser
 from harness.questions.quantisers import QUANTISERS as QUESTION
@@ -52,7 +51,7 @@ def quantise(
     seed: Annotated[int | None, typer.Option(help="The same seed draws the same cases.")] = None,
     max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = 8,
     findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
-    issues_file: Issues = KNOWN_ISSUES,
+    known_issues: Known = FOLDER,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one case may take.")] = 60.0,
     reduction: Annotated[float, typer.Option(min=0, help="Seconds that one finding may take to minimise.")] = 30.0,
     json_file: Json = None,
@@ -61,7 +60,7 @@ def quantise(
     paths, off = usable(named(path_globs, QUANTISERS, "way of quantising"))
     try:
         duration = seconds_of(budget) if budget else math.inf if cases else seconds_of("5m")
-        issues = known_issues.load(issues_file)
+        issues = load(known_issues)
         findings.mkdir(parents=True, exist_ok=True)
     except (typer.BadParameter, KnownFileError) as error:
         raise fail(str(error)) from error

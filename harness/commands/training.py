@@ -31,8 +31,8 @@ from harness.commands.shared.terminal import (
 )
 from harness.execute.pool import HarnessError
 from harness.execute.ranks import RankLimits, RankPools
-from harness.findings.known_deviations import load
-from harness.findings.known_file import KnownFileError
+from harness.findings.known.deviations import load
+from harness.findings.known.entry import KnownFileError
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
 from harness.training.findings import investigate, text_of

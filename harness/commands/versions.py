@@ -15,9 +15,8 @@ from generators.ops import OPS
 from harness.backends import Target, probe, select
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.terminal import (
-    KNOWN_ISSUES,
-    Issues,
     Json,
+    Known,
     console,
     fail,
     heed_sigterm,
@@ -29,8 +28,8 @@ from harness.commands.shared.terminal import (
 from harness.execute import environments
 from harness.execute.environments import HERE, EnvironmentsError
 from harness.execute.pool import HarnessError, Limits
-from harness.findings import known_issues
-from harness.findings.known_file import KnownFileError
+from harness.findings.known.entry import FOLDER, KnownFileError
+from harness.findings.known.issues import load
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
@@ -48,7 +47,7 @@ def versions(
     operator_globs: Annotated[str, typer.Option("--operators", help="Globs of what is drawn.")] = "",
     question: Annotated[str, typer.Option(help=f"What is asked: {', '.join(QUESTIONS)}.")] = FORWARD.name,
     findings: Annotated[Path, typer.Option(help="Where regressions go.")] = Path("findings"),
-    issues_file: Issues = KNOWN_ISSUES,
+    known_issues: Known = FOLDER,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 120.0,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where a regression was found.")] = False,
     json_file: Json = None,
@@ -58,7 +57,7 @@ def versions(
         raise fail(f"no question is called {question!r}; there are {', '.join(QUESTIONS)}")
     pairs = _pairs(old, new, target_globs, QUESTIONS[question])
     try:
-        issues = known_issues.load(issues_file)
+        issues = load(known_issues)
         operators = named(operator_globs, OPS, "operator") if operator_globs else ()
         findings.mkdir(parents=True, exist_ok=True)
     except KnownFileError as error:

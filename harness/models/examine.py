@@ -11,6 +11,7 @@ from harness.conversions.formats import runners_of
 from harness.conversions.opening import FormatError, Signature, recognise, signature, unavailable
 from harness.execute.pool import Limits, Pool
 from harness.execute.worker import versions_of
+from harness.findings.known.entry import FOLDER
 from harness.models import factories, inputs, known, reference
 from harness.models.cache import KeptPool
 from harness.models.conversions import convert_all, variants_of
@@ -28,8 +29,8 @@ LIMITS = Limits(seconds=300.0, memory=24 << 30, recycle=6 << 30)
 class Options:
     """path: a file or folder, `module:function`, or digits; out: where files that are made go; inputs: an .npz file or
     a folder of images; depth: most conversions one after the other, 0 for none; edges: globs of their names; shapes,
-    span: what inputs are drawn by; labels: a file with names of classes; known: one with known issues; again: nothing
-    that is kept of earlier runs counts; the others as the command says."""
+    span: what inputs are drawn by; labels: a file with names of classes; known: a folder of what is known; again:
+    nothing that is kept of earlier runs counts; the others as the command says."""
 
     path: str
     out: Path
@@ -49,7 +50,7 @@ class Options:
     trust: bool = False
     limits: Limits = LIMITS
     labels: Path | None = None
-    known: Path = known.FILE
+    known: Path = FOLDER
     again: bool = False
 
 

@@ -1,5 +1,5 @@
-"""Known issues of models that are given: what is understood of variants that deviate, so that it hides nothing new. One
-entry of `known_models.toml` matches variants by their runner or conversions, and what they do."""
+"""Known issues of models that are given: what is understood of variants that deviate, so that it hides nothing new. An
+entry matches variants by their runner or conversions, and what they do."""
 
 from __future__ import annotations
 
@@ -15,23 +15,19 @@ from packaging.specifiers import SpecifierSet
 
 from harness.conversions.edges import EDGES
 from harness.conversions.formats import RUNNERS
-from harness.findings import known_file
+from harness.findings.known import entry
 from harness.models.layers import Layers
 from harness.models.results import Results, Row
 from harness.models.variants import ModelFile
 
-FILE = Path(__file__).parents[2] / "known_models.toml"
-
 
 @dataclass(frozen=True)
-class KnownModel:
-    """id: a short name; symptoms: keys of SYMPTOMS; runners: globs (none: any); edges: globs of which one matches one
-    of the conversions (none: any, or none at all); operators: globs of which one matches the operator where the error
-    begins, which has to be found then (none: any); layers: classes of Keras of which the given model has a layer (none:
-    any model); message: a regular expression found in the message; versions: of packages; upstream: link or "not yet
-    reported"."""
+class KnownModel(entry.Entry):
+    """symptoms: keys of SYMPTOMS; runners: globs (none: any); edges: globs of which one matches one of the conversions
+    (none: any, or none at all); operators: globs of which one matches the operator where the error begins, which has to
+    be found then (none: any); layers: classes of Keras of which the given model has a layer (none: any model); message:
+    a regular expression found in the message; versions: of packages; upstream: link or "not yet reported"."""
 
-    id: str
     symptoms: tuple[str, ...]
     reason: str
     runners: tuple[str, ...] = ()
@@ -65,22 +61,24 @@ def _any(names: Sequence[str], globs: Sequence[str]) -> bool:
     return any(fnmatchcase(name, glob) for name in names for glob in globs)
 
 
-def load(path: Path = FILE) -> tuple[KnownModel, ...]:
-    """The entries of a file. Raises KnownFileError naming the file and what is wrong."""
-    return known_file.load(path, "issue", KnownModel, _check)
+def load(root: Path = entry.FOLDER) -> tuple[KnownModel, ...]:
+    """The entries on models in a folder of what is known. Raises KnownFileError naming the file and what is wrong."""
+    return entry.load(root, "model", KnownModel, _check, stored=False)
 
 
-def _check(entry: Mapping[str, Any]) -> None:
-    """Raises ValueError or re.error where something else than its keys and symptoms is wrong with an entry."""
-    if not (entry.get("runners") or entry.get("edges")):
+def _check(data: Mapping[str, Any]) -> None:
+    """Raises ValueError where something else than its keys, symptoms and message is wrong with an entry."""
+    if not (data.get("runners") or data.get("edges")):
         raise ValueError("neither runners nor edges are named")
     for key, names in (("runners", RUNNERS), ("edges", EDGES)):
-        for glob in entry.get(key, ()):
+        for glob in data.get(key, ()):
             if not _any(list(names), [glob]):
                 raise ValueError(f"{key}: nothing matches {glob!r}")
-    for spec in entry.get("versions", {}).values():
+    versions = data.get("versions", {})
+    if not (isinstance(versions, dict) and all(isinstance(spec, str) for spec in versions.values())):
+        raise ValueError("versions must be a table of packages")
+    for spec in versions.values():
         SpecifierSet(spec)
-    re.compile(entry.get("message", ""))
 
 
 def _classes(model: ModelFile) -> list[str]:

@@ -11,7 +11,7 @@ from generators.graphs import Case
 from generators.ops import check
 from generators.ops.spec import Unsupported
 from harness.backends import TARGETS, Target, probe
-from harness.findings.known_issues import KnownIssue
+from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding, Store, fingerprint
 from harness.questions import QUESTIONS
 from harness.questions.question import Question

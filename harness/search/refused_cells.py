@@ -13,7 +13,7 @@ from generators.ops import OPS
 from harness.backends import Target
 from harness.backends.target import refusals
 from harness.execute.pool import Pool
-from harness.findings.known_issues import KnownIssue
+from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Store
 from harness.search.campaign import Campaign
 from harness.search.cells import Cell, claim, involved, measure, refusals_of, representatives

@@ -14,7 +14,7 @@ import numpy as np
 from generators.graphs import Case, seeded_case
 from harness.backends import Target, probe
 from harness.execute.pool import MISSING, Limits, Pool
-from harness.findings.known_issues import KnownIssue
+from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding, Store
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD

@@ -12,7 +12,7 @@ from generators.bounds.bounded import PRECISION
 from generators.training.runs import Training, arrays_of, plainer, seeded_training, with_sgd
 from harness.execute import environments
 from harness.execute.ranks import RankPools, Together, Trained
-from harness.findings.known_deviations import KnownDeviation
+from harness.findings.known.deviations import KnownDeviation
 from harness.strategies import Strategy
 from harness.strategies.strategy import MISSING, Noise, first_reason
 from harness.training.programs import alone, program

@@ -19,7 +19,7 @@ from harness.strategies import Strategy
 from harness.training.judged import Judgement
 
 OUTCOMES = ("agree", "known", "new", "undetermined", "left_out")
-"""A run agrees; deviates as is known (`known_deviations.toml`) or as is not; has no element that is determined; or is
+"""A run agrees; deviates as is known (`known/`) or as is not; has no element that is determined; or is
 not compared, for a reason that somebody wrote down."""
 
 

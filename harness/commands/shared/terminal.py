@@ -20,8 +20,7 @@ from harness.execute.globs import matching
 console = Console()
 WIDE = 140
 """Columns that wide tables need, also where they are written to a file."""
-KNOWN_ISSUES = Path(__file__).parents[3] / "known_issues.toml"
-Issues = Annotated[Path, typer.Option("--known-issues", metavar="FILE", help="What is known already.")]
+Known = Annotated[Path, typer.Option("--known-issues", metavar="DIR", help="What is known already.")]
 STANDARD_OUTPUT = Path("-")
 
 

@@ -28,8 +28,8 @@ from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError
 from harness.execute.ranks import RankLimits, RankPools
 from harness.execute.worker import versions_of
-from harness.findings.known_deviations import load
-from harness.findings.known_file import KnownFileError
+from harness.findings.known.deviations import load
+from harness.findings.known.entry import KnownFileError
 from harness.search.reduce import Budget
 from harness.strategies import Strategy
 from harness.studies.distribution.protocol import Study, run_case

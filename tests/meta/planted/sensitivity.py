@@ -20,9 +20,8 @@ from rich.table import Table
 from generators import caseio
 from generators.graphs import Case, seeded_case
 from harness.backends import TARGETS
-from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
-from harness.findings import known_issues
+from harness.findings.known import issues as known_issues
 from harness.findings.store import Finding, Store
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
@@ -61,7 +60,7 @@ class Catch:
 def search(fault: Fault, lab: Laboratory, folder: Path) -> Campaign:
     """A campaign on the planted target, to which PyTorch's own known issues are known."""
     name = planted(fault.operator, fault.text).name
-    issues = [replace(i, targets=(name,)) for i in known_issues.load(KNOWN_ISSUES) if i.names("torch-eager")]
+    issues = [replace(i, targets=(name,)) for i in known_issues.load() if i.names("torch-eager")]
     return Campaign(lab, [TARGETS["torch-eager"]], Store(folder), issues, confirmations=0)
 
 

@@ -17,9 +17,8 @@ from planted.targets import planted
 from generators import caseio
 from generators.graphs import PLAIN, Case, seeded_case
 from harness.backends import TARGETS, Target
-from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
-from harness.findings import known_issues
+from harness.findings.known import issues as known_issues
 from harness.findings.store import Store
 from harness.questions import QUESTIONS
 from harness.search.campaign import Campaign
@@ -39,7 +38,7 @@ def drawn(question: str, index: int) -> Case:
 
 def search(asked: Asked, target: Target, pool: Pool, folder: Path) -> Campaign:
     """A campaign on the planted target, to which PyTorch's own known issues are known."""
-    issues = [replace(i, targets=(target.name,)) for i in known_issues.load(KNOWN_ISSUES) if i.names("torch-eager")]
+    issues = [replace(i, targets=(target.name,)) for i in known_issues.load() if i.names("torch-eager")]
     lab = Laboratory(pool, asked.question)
     reduction = lambda: Budget(runs=150, seconds=30)  # noqa: E731
     return Campaign(lab, [TARGETS["torch-eager"]], Store(folder), issues, reduction=reduction, confirmations=0)

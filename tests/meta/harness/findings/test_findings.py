@@ -22,10 +22,11 @@ from generators.ops.spec import Call, Unsupported
 from harness.backends import TARGETS, Target
 from harness.execute import machine
 from harness.execute.pool import Pool
-from harness.findings import known_issues
-from harness.findings.known_file import KnownFileError
+from harness.findings.known import issues as known_issues
+from harness.findings.known.entry import KnownFileError
 from harness.findings.reproducer import looked_for
 from harness.findings.store import Finding, Store, failure_text, fingerprint
+from harness.search import known_cases
 from harness.search.campaign import Campaign, float64_twin
 from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import Discrepancy
@@ -161,27 +162,28 @@ def test_fingerprint_tells_bugs_apart() -> None:
     assert of("rejected", "RuntimeError: no kernel", "neg") != of("rejected", "RuntimeError: bad rank", "neg")
 
 
-def issues_file(folder: Path, **changes: object) -> Path:
+def issues_folder(folder: Path, **changes: object) -> Path:
+    """A folder of what is known with one issue."""
     entry = {
-        "id": "neg-scaled",
         "targets": ["torch-eager"],
         "symptoms": ["value"],
         "operators": ["neg"],
         "reason": "planted",
-        "case": "neg.json",
         "dtypes": ["float32"],
         **changes,
     }
-    path = folder / "known.toml"
-    path.write_text("[[issue]]\n" + "\n".join(f"{k} = {json.dumps(v)}" for k, v in entry.items()) + "\n")
-    return path
+    own = folder / "known/torch/neg-scaled"
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "issue.toml").write_text("".join(f"{k} = {json.dumps(v)}\n" for k, v in entry.items()))
+    (own / "case.json").write_text(caseio.dumps(chain_case()))
+    return folder / "known"
 
 
 def explained(lab: Laboratory, folder: Path, wrong: str, **changes: object) -> bool:
     """Does the issue explain what torch-eager with a wrong `neg` or `exp` does to the chain?"""
     operator = "exp" if "exp" in wrong else "neg"
     target = replace(planted(operator, wrong), name="torch-eager")
-    campaign = Campaign(lab, [target], Store(folder / "f"), known_issues.load(issues_file(folder, **changes)))
+    campaign = Campaign(lab, [target], Store(folder / "f"), known_issues.load(issues_folder(folder, **changes)))
     verdict = lab.examine(chain_case(), [target]).verdicts["torch-eager"]
     assert verdict.discrepancy is not None
     rest = campaign.unexplained(target, chain_case(), verdict.discrepancy)
@@ -214,9 +216,9 @@ def test_a_known_issue_explains_nothing_else(lab: Laboratory, tmp_path: Path, ch
 def test_an_issue_of_other_processors_explains_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "features", lambda: frozenset({"avx2"}))
     for cpu, here in (("avx2", True), ("!avx2", False), ("avx512f", False), ("!avx512f", True)):
-        (issue,) = known_issues.load(issues_file(tmp_path, cpu=cpu))
+        (issue,) = known_issues.load(issues_folder(tmp_path, cpu=cpu))
         assert issue.here is here
-        assert bool(known_issues.targets_of(issue)) is here
+        assert bool(known_cases.targets_of(issue)) is here
 
 
 def test_a_known_issue_does_not_hide_another_bug_in_the_same_graph(lab: Laboratory, tmp_path: Path) -> None:
@@ -227,7 +229,7 @@ def test_a_known_issue_does_not_hide_another_bug_in_the_same_graph(lab: Laborato
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"symptoms": ["ugly"]}, "known.toml: issue neg-scaled: unknown symptom 'ugly'"),
+        ({"symptoms": ["ugly"]}, "known/torch/neg-scaled/issue.toml: unknown symptom 'ugly'"),
         ({"oracle": "forwards"}, "unknown oracle 'forwards'"),
         ({"targets": ["trch"]}, "no target matches 'trch'"),
         ({"operators": ["softmux"]}, "no operator matches 'softmux'"),
@@ -235,13 +237,18 @@ def test_a_known_issue_does_not_hide_another_bug_in_the_same_graph(lab: Laborato
         ({"empty": 1}, "empty must be true or false"),
         ({"together": "yes"}, "together must be true or false"),
         ({"threads": "two"}, "threads must be a whole number"),
+        ({"seconds": "two"}, "seconds must be a number"),
+        ({"first": 1}, "first must be true or false"),
+        ({"reason": 3}, "reason must be a text"),
+        ({"targets": "torch-eager"}, "targets must be a list of texts"),
+        ({"message": "("}, "message is no regular expression: missing ), unterminated subpattern"),
         ({"cpu": "fast ones"}, "cpu must be the name of a feature"),
         ({"color": "red"}, "unknown or missing"),
     ],
 )
-def test_a_wrong_known_issue_file_is_refused(tmp_path: Path, changes: dict, message: str) -> None:
+def test_a_wrong_known_issue_is_refused(tmp_path: Path, changes: dict, message: str) -> None:
     with pytest.raises(KnownFileError, match=re.escape(message)):
-        known_issues.load(issues_file(tmp_path, **changes))
+        known_issues.load(issues_folder(tmp_path, **changes))
 
 
 def test_the_float64_twin_is_a_valid_graph() -> None:
@@ -257,7 +264,7 @@ def test_a_known_issue_hides_nothing_behind_it(lab: Laboratory, tmp_path: Path) 
     target = replace(planted("exp", text), name="torch-eager")
     dialect = BothFaulty(**{**vars(target.dialect), "second": ("neg", WRONG_NEG)})
     both = replace(target, dialect=dialect)
-    issues = known_issues.load(issues_file(tmp_path, operators=["exp"]))
+    issues = known_issues.load(issues_folder(tmp_path, operators=["exp"]))
     campaign = Campaign(lab, [both], Store(tmp_path / "f"), issues)
     verdict = lab.examine(chain_case(), [both]).verdicts["torch-eager"]
     assert verdict.discrepancy is not None
@@ -272,7 +279,7 @@ def beside_others(
     """Does the issue, which stands after others, explain a `neg` that is wrong in the whole chain only, not alone?"""
     alone = "len(INPUTS) == 1 and 'x0' not in INPUTS"
     target = replace(planted("neg", f"torch.neg({{0}}) if {alone} else {wrong}"), name="torch-eager")
-    issues = (*before, *known_issues.load(issues_file(folder, **changes)))
+    issues = (*before, *known_issues.load(issues_folder(folder, **changes)))
     campaign = Campaign(lab, [target], Store(folder / "f"), issues)
     verdict = lab.examine(chain_case(), [target]).verdicts["torch-eager"]
     assert verdict.discrepancy is not None
@@ -298,13 +305,13 @@ def test_an_issue_of_nodes_together_explains_what_goes_with_the_known_node(
 
 
 def test_an_issue_of_a_node_alone_does_not_stand_before_one_of_nodes_together(lab: Laboratory, tmp_path: Path) -> None:
-    alone = known_issues.load(issues_file(tmp_path))
+    alone = known_issues.load(issues_folder(tmp_path))
     assert beside_others(lab, tmp_path, "-{0} * 1.0001", before=alone, together=True)
 
 
 def test_entries_of_parameters_cover_no_inputs() -> None:
     empty, whole = TensorType("float32", (0, 2)), TensorType("float32", (3, 2))
-    issue = known_issues.KnownIssue("a", ("openvino",), ("type",), ("*",), "why", "a.json", empty="parameter")
+    issue = known_issues.KnownIssue(Path("a"), ("openvino",), ("type",), ("*",), "why", empty="parameter")
     assert issue.covers("add", empty, [whole, empty], [empty])
     assert not issue.covers("add", empty, [whole, empty], [whole])
     issue = replace(issue, empty=False, constant=True)

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from harness.commands import app
 from harness.conversions.edges import EDGES
 from harness.conversions.formats import RUNNERS
-from harness.findings.known_file import KnownFileError
+from harness.findings.known.entry import KnownFileError
 from harness.models import known
 from harness.models.results import Row
 from harness.models.variants import ModelFile, Variant
@@ -75,39 +75,43 @@ def test_a_wrong_converter_comes_with_its_reproducers(tmp_path: Path, monkeypatc
     onnx.save(blocks(4), converted)
     assert again(place / "reproducer.py")[0] == 0
 
-    entry = tmp_path / "known.toml"
-    text = (
-        '[[issue]]\nid = "epsilon"\nsymptoms = ["value"]\nedges = ["onnx-v*"]\noperators = ["{}"]\nreason = "planted"\n'
-    )
+    entry = tmp_path / "known/onnx/epsilon/issue.toml"
+    entry.parent.mkdir(parents=True)
+    text = 'kind = "model"\nsymptoms = ["value"]\nedges = ["onnx-v*"]\noperators = ["{}"]\nreason = "planted"\n'
     entry.write_text(text.format("BatchNormalization"))
     converted.unlink()
-    status, told = command(*few, "--known-issues", entry)
+    status, told = command(*few, "--known-issues", tmp_path / "known")
     assert status == 0, told
     assert "1 of 2 variants deviate, 1 of them as known issues say." in told
     assert json.loads((out / "results.json").read_text())["variants"][1]["known"] == "epsilon"
     entry.write_text(text.format("Conv"))
-    assert command(*few, "--known-issues", entry)[0] == 1
+    assert command(*few, "--known-issues", tmp_path / "known")[0] == 1
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('[[issue]]\nid = "a"\n', "keys ['reason', 'symptoms'] unknown or missing"),
-        ('[[issue]]\nid = "a"\nsymptoms = ["value"]\nreason = "r"\n', "neither runners nor edges are named"),
-        ('[[issue]]\nid = "a"\nsymptoms = ["odd"]\nreason = "r"\nedges = ["tflite"]', "unknown symptom 'odd'"),
-        ('[[issue]]\nid = "a"\nsymptoms = ["value"]\nreason = "r"\nrunners = ["x"]', "runners: nothing matches 'x'"),
-        ("[[issue", "known.toml: "),
+        ("", "keys ['reason', 'symptoms'] unknown or missing"),
+        ('symptoms = ["value"]\nreason = "r"\n', "neither runners nor edges are named"),
+        ('symptoms = ["odd"]\nreason = "r"\nedges = ["tflite"]', "unknown symptom 'odd'"),
+        ('symptoms = ["value"]\nreason = "r"\nrunners = ["x"]', "runners: nothing matches 'x'"),
+        (
+            'symptoms = ["value"]\nreason = "r"\nedges = ["tflite"]\nversions = ">1"',
+            "versions must be a table",
+        ),
+        ("[[issue", "a/issue.toml: "),
     ],
 )
 def test_known_issues_that_cannot_be(text: str, told: str, tmp_path: Path) -> None:
-    (tmp_path / "known.toml").write_text(text)
+    (tmp_path / "onnx" / "a").mkdir(parents=True)
+    (tmp_path / "onnx/a/issue.toml").write_text(f'kind = "model"\n{text}')
     with pytest.raises(KnownFileError, match=re.escape(told)):
-        known.load(tmp_path / "known.toml")
+        known.load(tmp_path)
 
 
 def test_a_known_issue_is_of_models_with_certain_layers_and_of_versions() -> None:
     issue = known.KnownModel(
-        "a", ("value",), "r", edges=("keras-*",), layers=("Normalization",), versions={"keras": "<=3.15.1"}
+        Path("a"), ("value",), "r", edges=("keras-*",), layers=("Normalization",), versions={"keras": "<=3.15.1"}
     )
     variant = Variant(ModelFile(Path("x.onnx"), "onnx", ("keras-onnx",)), RUNNERS["ort-all"])
     row = Row(variant, "mismatch", "off", symptom="value")

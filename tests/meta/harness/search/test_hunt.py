@@ -19,9 +19,8 @@ import pytest
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN
 from harness.backends import TARGETS, Level, Target
-from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Limits
-from harness.findings import known_issues
+from harness.findings.known import issues as known_issues
 from harness.search import hunt
 from oracles.judge.verdict import STATUSES
 
@@ -68,9 +67,7 @@ def test_a_hunt_survives_crashes_hangs_and_memory_hogs(tmp_path: Path, scratch: 
         troubled("eater", "KEY % 4 or np.ones(100 << 30, np.uint8)"),
     )
     names = tuple(target.name for target in targets)
-    known = tuple(
-        replace(issue, targets=names) for issue in known_issues.load(KNOWN_ISSUES) if issue.names("ort-disable")
-    )
+    known = tuple(replace(issue, targets=names) for issue in known_issues.load() if issue.names("ort-disable"))
     limits = Limits(seconds=2.0, memory=2 << 30)
     options = hunt.Options(targets, 200.0, 1, 3, tmp_path / "findings", DRAWN, known, limits, cases=12, reduction=0.5)
     before = workers()  # of other tests

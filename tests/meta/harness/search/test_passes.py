@@ -23,7 +23,8 @@ from harness.backends.target import passes
 from harness.backends.target.passes import Switches
 from harness.backends.target.text import swapped
 from harness.execute.pool import Job, Limits, Pool, ProgramError
-from harness.findings import known_issues
+from harness.findings.known import issues as known_issues
+from harness.findings.known.entry import FOLDER
 from harness.findings.store import Finding, Store, failure_text
 from harness.search import hunt
 from harness.search.blame.guilty_pass import Shown, find
@@ -295,8 +296,8 @@ CAUSES = {
 
 @pytest.mark.parametrize("name", CAUSES)
 def test_causes_of_known_issues(name: str, lab: Laboratory, tmp_path: Path) -> None:
-    issue = next(issue for issue in known_issues.load(ROOT / "known_issues.toml") if issue.id == name)
-    case = caseio.loads((ROOT / issue.case).read_text())
+    issue = next(issue for issue in known_issues.load() if issue.id == name)
+    case = caseio.loads(issue.case.read_text())
     target, cause = TARGETS[CAUSES[name][0]], CAUSES[name][1]
     campaign = Campaign(lab, [target], Store(tmp_path))
     shown = campaign.verdict(target, case).discrepancy
@@ -309,7 +310,7 @@ def test_causes_of_known_issues(name: str, lab: Laboratory, tmp_path: Path) -> N
 
 def investigated(fault: PassFault, seed: int, lab: Laboratory, folder: Path) -> Finding:
     """What a campaign makes of the first drawn graph that the fault makes wrong."""
-    issues = known_issues.load(ROOT / "known_issues.toml")
+    issues = known_issues.load()
     campaign = Campaign(
         lab, [TARGETS["torch-eager"]], Store(folder), issues, reduction=lambda: Budget(20, 60), confirmations=0
     )
@@ -333,7 +334,7 @@ def test_failure_text_names_the_pass(lab: Laboratory, tmp_path: Path, snapshot: 
 
 def test_the_same_operator_by_another_pass_is_another_finding(lab: Laboratory, tmp_path: Path) -> None:
     """Found again it is counted; where what is stored was of another pass, it is another one."""
-    case = caseio.loads((ROOT / "known_issues/ort-matmul-add-fusion-empty.json").read_text())
+    case = caseio.loads((FOLDER / "onnxruntime/ort-matmul-add-fusion-empty/case.json").read_text())
     target = TARGETS["ort-all"]
     campaign = Campaign(lab, [target], Store(tmp_path), reduction=lambda: Budget(80, 60), confirmations=2)
     shown = campaign.verdict(target, case).discrepancy

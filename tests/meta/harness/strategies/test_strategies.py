@@ -35,8 +35,8 @@ from generators.training.runs import (
 from generators.training.settings import RARE, SettingsError
 from harness.execute import environments
 from harness.execute.ranks import RankPools
-from harness.findings.known_deviations import FILE, KnownDeviation, load
-from harness.findings.known_file import KnownFileError
+from harness.findings.known.deviations import KnownDeviation, load
+from harness.findings.known.entry import FOLDER
 from harness.search.profiles import nightly
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
@@ -69,9 +69,9 @@ def simple_run(gym: Gym, strategy: Strategy) -> Training:
     return next(run for run in simple_runs() if not strategy.refusal(run, 1) and sound(run))
 
 
-TABLE = loads((FILE.parent / "known_deviations" / "torchrec-table.json").read_text(encoding="utf-8"))
+TABLE = loads((FOLDER / "torch/torchrec-fused-empty-shard/case.json").read_text(encoding="utf-8"))
 """A run that TorchRec's strategies take: simple ones have no tables."""
-RANGES = loads((FILE.parent / "known_deviations" / "tfmot-replica-ranges.json").read_text(encoding="utf-8"))
+RANGES = loads((FOLDER / "tensorflow/tfmot-replica-ranges/case.json").read_text(encoding="utf-8"))
 HOMES = {"torchrec": TABLE, "tfmot": RANGES}
 """Runs that strategies take which are at home in an environment."""
 LINEAR = (("features", 2), ("bias", 1))
@@ -317,26 +317,9 @@ def test_files_that_hold_no_run() -> None:
         type(RUNS[0].settings)(**{**vars(RUNS[0].settings), "loss": "hinge"})
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[[deviation]]\nid = 'a'", "deviation a: keys"),
-        ("[[issue]]\n", "only [[deviation]] tables"),
-        ("nonsense", "Expected '='"),
-    ],
-)
-def test_files_of_known_deviations(text: str, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "known.toml"
-    path.write_text(text)
-    with pytest.raises(KnownFileError) as caught:
-        load(path)
-    assert message in str(caught.value)
-    assert str(path) in str(caught.value)
-
-
 def test_a_known_deviation_concerns_runs_with_all_of_its_traits_and_one_of_others() -> None:
     known = KnownDeviation(
-        "a", ("tf-*",), ("state.*",), ("value",), "", "", 1, ("embedding",), ("adam", "clipped"), versions="<=2.21.0"
+        Path("a"), ("tf-*",), ("state.*",), ("value",), "", 1, ("embedding",), ("adam", "clipped"), versions="<=2.21.0"
     )
     for strategy, traits, version, concerned in (
         ("tf-fit", {"embedding", "adam"}, "2.21.0", True),
@@ -352,7 +335,7 @@ def test_a_known_deviation_concerns_runs_with_all_of_its_traits_and_one_of_other
 def test_names_that_a_known_deviation_is_about_are_excused(gym: Gym) -> None:
     """What is returned beside what one device returns: the gradient of a frozen parameter."""
     (known,) = (known for known in gym.known if known.id == "torch-sequence-frozen")
-    training = loads((FILE.parent / known.case).read_text(encoding="utf-8"))
+    training = loads(known.case.read_text(encoding="utf-8"))
     strategy = STRATEGIES["torch-sequence-rows"]
     assert gym.examine(training, strategy, 2).excused == (known.id,)
     found = Gym(gym.pools).examine(training, strategy, 2)

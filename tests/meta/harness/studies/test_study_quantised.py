@@ -13,7 +13,7 @@ from generators.training.d3 import Protocol, study_arrays, study_training
 from generators.training.networks import Layer, Network, checked
 from generators.training.runs import Training
 from harness.execute.ranks import RankPools
-from harness.findings.known_deviations import load
+from harness.findings.known.deviations import load
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import anything
 from harness.strategies.tensorflow.tfmot_program import ALONE

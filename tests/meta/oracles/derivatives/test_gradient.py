@@ -14,9 +14,8 @@ from generators.graphs import SMOOTH, Case, seeded_case
 from generators.ops import check
 from harness.backends import TARGETS
 from harness.backends.programs import gradient as gradients
-from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
-from harness.findings import known_issues
+from harness.findings.known import issues as known_issues
 from harness.questions.gradient import GRADIENT, differentiable
 from harness.search.laboratory import Laboratory
 from oracles.derivatives import gradient
@@ -218,7 +217,7 @@ def test_correct_gradients_are_accepted_well_inside_the_tolerance(pool: Pool) ->
     lab, target = Laboratory(pool, GRADIENT), TARGETS["torch-eager"]
     ratios: list[float] = []
     allowed: list[float] = []
-    issues = [i for i in known_issues.load(KNOWN_ISSUES) if i.names(target.name)]
+    issues = [i for i in known_issues.load() if i.names(target.name)]
     known = {name for i in issues for name in i.operators}
     operators = [name for name in GRADIENT.drawn if name not in known]
     for number in range(40):

@@ -15,9 +15,8 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import check
 from harness.backends import TARGETS
-from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
-from harness.findings import known_issues
+from harness.findings.known import issues as known_issues
 from harness.findings.store import Store
 from harness.quantisers import QUANTISERS
 from harness.quantisers.cases import OPERATORS, STYLE, prepare
@@ -288,7 +287,7 @@ def test_refusals_of_groups_and_of_integers_are_named(name: str, kind: str, mess
 
 def test_known_issues_of_tvm_hold_for_its_paths(pool: Pool, tmp_path: Path) -> None:
     """Those of the levels that the paths run, and of the forward question; those of other targets do not."""
-    issues = {issue.id: issue for issue in known_issues.load(KNOWN_ISSUES)}
+    issues = {issue.id: issue for issue in known_issues.load()}
     path = QUANTISERS["tvm-qdq-u8u8"]
     campaign = Campaign(Laboratory(pool, QUESTION), [path], Store(tmp_path), tuple(issues.values()))
     wrong = Discrepancy("value", "O0: Tanh of (3, 4, 2) -> t0_0: mismatched 1 of 24")

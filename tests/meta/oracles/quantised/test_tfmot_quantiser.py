@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +16,8 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import check
 from harness.backends import probe
-from harness.commands.shared.terminal import KNOWN_ISSUES
 from harness.execute.pool import Pool
+from harness.findings.known.entry import FOLDER
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISERS as QUESTION
 from harness.search.laboratory import Laboratory
@@ -166,7 +165,7 @@ def test_a_case_is_trained_converted_and_judged(pool: Pool) -> None:
     status = probe.probe(PATH)
     if not status.available:
         pytest.skip(status.reason or "tfmot is not available")
-    case = caseio.loads(Path(KNOWN_ISSUES.parent, "known_issues/tfmot-relu-weight.json").read_text(encoding="utf-8"))
+    case = caseio.loads((FOLDER / "tensorflow/tfmot-relu-weight/case.json").read_text(encoding="utf-8"))
     (outcome,) = Laboratory(pool, QUESTION).outcomes([(PATH, case)])
     assert isinstance(outcome, Value), outcome
     found = judge(quantised_model.read(outcome.outputs))

@@ -1,0 +1,117 @@
+"""Known issues: what is already reported upstream or understood, so that it neither shrinks again nor hides what
+is new. An entry matches a discrepancy by target, oracle, symptom, operator, dtype and framework version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal
+
+from packaging.specifiers import SpecifierSet
+
+from generators.graph import TensorType
+from generators.ops import OPS
+from harness.execute import machine
+from harness.findings.known import entry
+from harness.questions import QUESTIONS
+from harness.questions.forward import FORWARD
+from oracles.judge.discrepancy import Discrepancy
+
+
+@dataclass(frozen=True)
+class KnownIssue(entry.Entry):
+    """targets, operators: globs; dtypes: of the culprit's result or first operand (none: any); empty: only where its
+    result or an operand has size 0 ("parameter": an operand that is a parameter of the graph); constant: only where all
+    its operands are parameters; together: shows only beside other nodes, whatever they are; message: a regular
+    expression found in the message (none: any); threads: shows only where each library has so many or more; cpu: shows
+    only on processors with this feature, or with a ! before its name without it; seconds: for how long its own case is
+    waited for (0: as for any other), for what never ends; first: is asked before others, which would explain the same;
+    versions: of the framework; upstream: link or "not yet reported"."""
+
+    targets: tuple[str, ...]
+    symptoms: tuple[str, ...]
+    operators: tuple[str, ...]
+    reason: str
+    oracle: str = FORWARD.name
+    dtypes: tuple[str, ...] = ()
+    empty: bool | Literal["parameter"] = False
+    constant: bool = False
+    together: bool = False
+    versions: str = ""
+    message: str = ""
+    threads: int = 1
+    cpu: str = ""
+    seconds: float = 0.0
+    first: bool = False
+    upstream: str = "not yet reported"
+
+    def concerns(self, target: str, version: str, oracles: Sequence[str], symptom: str, message: str) -> bool:
+        """Could this entry explain a discrepancy found by one of these oracles, its operators apart?"""
+        return (
+            self.oracle in oracles
+            and symptom in self.symptoms
+            and self.names(target)
+            and self.says(message)
+            and self.applies_to(version)
+            and self.here
+        )
+
+    @property
+    def here(self) -> bool:
+        """Is this processor one of the entry's?"""
+        return not self.cpu or machine.has(self.cpu)
+
+    def names(self, target: str) -> bool:
+        """Is this target one of the entry's, in whatever environment?"""
+        return any(fnmatchcase(target.split("@")[0], glob) for glob in self.targets)
+
+    def says(self, message: str) -> bool:
+        """Does the message contain what the entry asks for?"""
+        return re.search(self.message, message) is not None
+
+    def applies_to(self, version: str) -> bool:
+        """Is this version of the framework one of the entry's?"""
+        return not self.versions or SpecifierSet(self.versions, prereleases=True).contains(version)
+
+    def covers(
+        self, operator: str, result: TensorType, operands: Sequence[TensorType], parameters: Sequence[TensorType] = ()
+    ) -> bool:
+        """Is this operator, with these types, one of the entry's? parameters: the types of those operands that are."""
+        dtypes = {type_.dtype for type_ in (result, *operands[:1])}
+        small = parameters if self.empty == "parameter" else (result, *operands)
+        return (
+            any(fnmatchcase(operator, glob) for glob in self.operators)
+            and (not self.dtypes or not dtypes.isdisjoint(self.dtypes))
+            and (not self.empty or any(type_.size == 0 for type_ in small))
+            and (not self.constant or len(parameters) == len(operands))
+        )
+
+
+def load(root: Path = entry.FOLDER) -> tuple[KnownIssue, ...]:
+    """The issues in a folder of what is known, in the order in which they are asked: those that say `first`, then those
+    of the question `forward`, which other questions show, too, then by framework and id. Raises KnownFileError naming the
+    file and what is wrong."""
+    found = entry.load(root, "issue", KnownIssue, _check)
+    return tuple(sorted(found, key=lambda issue: (not issue.first, issue.oracle != FORWARD.name)))
+
+
+def _check(data: Mapping[str, Any]) -> None:
+    """Raises ValueError where something else than its keys, symptoms and message is wrong with an entry."""
+    for glob in data["operators"]:
+        if not any(fnmatchcase(name, glob) for name in OPS):
+            raise ValueError(f"no operator matches {glob!r}")
+    oracle = data.get("oracle", FORWARD.name)
+    if oracle not in QUESTIONS:
+        raise ValueError(f"unknown oracle {oracle!r}; there are {', '.join(QUESTIONS)}")
+    for glob in data["targets"]:
+        if not any(fnmatchcase(name, glob) for name in QUESTIONS[oracle].targets):
+            raise ValueError(f"no target matches {glob!r}")
+    SpecifierSet(data.get("versions", ""))
+    empty = data.get("empty", False)
+    if not isinstance(empty, bool) and empty != "parameter":
+        raise ValueError("empty must be true or false")
+    if not re.fullmatch(r"(!?\w+)?", data.get("cpu", "")):
+        raise ValueError("cpu must be the name of a feature, or ! and the name")
