@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from generators.graph import Graph, GraphError
 from generators.ops.complex.elementwise import COMPLEXES
-from generators.ops.complex.fourier import FOURIER
+from generators.ops.complex.fourier_pairs import FOURIER
 from generators.ops.complex.tensors import COMPLEX_TENSORS
 from generators.ops.elementwise.activations import ACTIVATIONS
 from generators.ops.elementwise.arithmetic import BINARY
 from generators.ops.elementwise.bitwise import BITWISE
 from generators.ops.elementwise.comparison import COMPARISON
 from generators.ops.elementwise.division import DIVISION
+from generators.ops.elementwise.exponential import FUNCTIONS
 from generators.ops.elementwise.floating import NUMERALS
-from generators.ops.elementwise.functions import FUNCTIONS
-from generators.ops.elementwise.pairs import PAIRS
 from generators.ops.elementwise.rectifiers import THRESHOLDS
+from generators.ops.elementwise.selection import PAIRS
 from generators.ops.elementwise.special import SPECIAL
-from generators.ops.elementwise.unary import UNARY
-from generators.ops.index.embedding_bag import BAGS
+from generators.ops.elementwise.trigonometric import UNARY
+from generators.ops.index.embedding import BAGS
 from generators.ops.index.gather import INDEXING
+from generators.ops.index.index_put import ARRAYS
 from generators.ops.index.put import WRITES
 from generators.ops.index.scatter import SCATTER
 from generators.ops.linear.decompositions import SPECTRA
@@ -26,21 +27,20 @@ from generators.ops.linear.einsum import CONTRACTIONS
 from generators.ops.linear.matmul import LINALG
 from generators.ops.linear.products import PRODUCTS
 from generators.ops.linear.solve import SYSTEMS
-from generators.ops.nn.adaptive import ADAPTIVE
+from generators.ops.nn.adaptive_pooling import ADAPTIVE
 from generators.ops.nn.attention import ATTENTION
 from generators.ops.nn.conv import CONV, SELDOM_CONV
 from generators.ops.nn.fake_quantize import QUANTIZATION
 from generators.ops.nn.grid_sample import SAMPLING
 from generators.ops.nn.likelihood_losses import LIKELIHOODS
+from generators.ops.nn.local_response_norm import STANDARDS
 from generators.ops.nn.losses import LOSSES
 from generators.ops.nn.margin_losses import MARGIN_LOSSES
 from generators.ops.nn.normalization import NORM
-from generators.ops.nn.patches import PATCHES
 from generators.ops.nn.pooling import POOLING, SELDOM_POOLING
 from generators.ops.nn.recurrent import RECURRENT
 from generators.ops.nn.resize import RESIZE
-from generators.ops.nn.standards import STANDARDS
-from generators.ops.reduce.arrays import ARRAYS
+from generators.ops.nn.unfold import PATCHES
 from generators.ops.reduce.cumulative import SCAN
 from generators.ops.reduce.magnitudes import MAGNITUDES
 from generators.ops.reduce.norms import NORMS
@@ -48,11 +48,11 @@ from generators.ops.reduce.reductions import REDUCTION
 from generators.ops.reduce.running import RUNNING
 from generators.ops.reduce.sorting import SORTING
 from generators.ops.reduce.statistics import STATISTICS
-from generators.ops.shape.axes import PLACES
+from generators.ops.shape.diagonal import PLACES
 from generators.ops.shape.join_split import PIECES
+from generators.ops.shape.meshgrid import GRIDS
 from generators.ops.shape.pad_repeat import REARRANGE
-from generators.ops.shape.sets import GRIDS
-from generators.ops.shape.view import LAYOUT
+from generators.ops.shape.reshape import LAYOUT
 from generators.ops.spec import Call, OpSpec, TypeRuleError, Value
 
 FAMILIES = (

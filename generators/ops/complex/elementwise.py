@@ -10,8 +10,8 @@ from generators.bounds import complex_values
 from generators.bounds.bounded import PRECISION, Bounded, exact, rounded, smooth
 from generators.graph import COMPLEX, COMPONENT, TensorType
 from generators.ops.composed import compute, given
-from generators.ops.elementwise.unary import cast
-from generators.ops.shape.view import Attrs
+from generators.ops.elementwise.trigonometric import cast
+from generators.ops.shape.reshape import Attrs
 from generators.ops.slots import broadcast, broadcastable, like, one_of, same_as, tensor
 from generators.ops.spec import Call, OpSpec, Slot, TypeRuleError, Types, unsupported
 

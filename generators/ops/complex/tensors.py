@@ -11,8 +11,8 @@ from generators.bounds import complex_values
 from generators.bounds.bounded import Bounded
 from generators.graph import COMPLEX, COMPONENT, TensorType
 from generators.ops.complex.elementwise import NO_ONNX, NO_RELAX, NUMBER, PARTS, WHOLE, part_type
-from generators.ops.complex.fourier import complex_of, pairs_of, scale_of, transformed
-from generators.ops.shape.view import Attrs, int_of
+from generators.ops.complex.fourier_pairs import complex_of, pairs_of, scale_of, transformed
+from generators.ops.shape.reshape import Attrs, int_of
 from generators.ops.slots import (
     MAX_ELEMENTS,
     axes_of,

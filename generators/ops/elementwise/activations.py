@@ -10,7 +10,7 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, add, ends, exact, monotone, multiply, rounded, spread
 from generators.graph import Attr, TensorType
-from generators.ops.elementwise.unary import erf_of
+from generators.ops.elementwise.trigonometric import erf_of
 from generators.ops.slots import floating, numeric, one_of, same_as
 from generators.ops.spec import (
     AttrRule,

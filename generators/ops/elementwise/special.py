@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, monotone, rounded
-from generators.ops.elementwise.functions import erfc_of
+from generators.ops.elementwise.exponential import erfc_of
 from generators.ops.slots import floating, like, same_as
 from generators.ops.spec import Call, OpSpec, Reference, Spelling, unsupported
 

@@ -12,7 +12,7 @@ import numpy as np
 from generators.bounds.bounded import Bounded, exact
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.shape.join_split import joinable
-from generators.ops.shape.view import Array, Attrs, axis_in, int_of
+from generators.ops.shape.reshape import Array, Attrs, axis_in, int_of
 from generators.ops.slots import MAX_ELEMENTS, MAX_RANK, draw_dim, size_of, tensor
 from generators.ops.spec import (
     Call,

@@ -13,7 +13,7 @@ from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
 from generators.ops.index.gather import gather_nd
 from generators.ops.index.scatter import scatter_add, summed_at
-from generators.ops.shape.view import Array, Attrs, axis_in
+from generators.ops.shape.reshape import Array, Attrs, axis_in
 from generators.ops.slots import computed, numeric, one_of
 from generators.ops.spec import Call, OpSpec, Spelling, TypeRuleError, Types
 

@@ -17,7 +17,7 @@ from generators.graph import TensorType
 from generators.ops.elementwise.comparison import beside_zero, near_zero
 from generators.ops.index.gather import ALONG, CLASSES, INDEX_DTYPES, along, along_axis, least
 from generators.ops.shape.join_split import joinable
-from generators.ops.shape.view import Array, Attrs, axis_in, int_of
+from generators.ops.shape.reshape import Array, Attrs, axis_in, int_of
 from generators.ops.slots import MAX_ELEMENTS, computed, draw_dim, numeric, tensor
 from generators.ops.spec import Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 

@@ -19,7 +19,7 @@ from generators.ops.linear.matrices import (
     norms,
     turned,
 )
-from generators.ops.shape.view import Attrs
+from generators.ops.shape.reshape import Attrs
 from generators.ops.slots import one_of
 from generators.ops.spec import Call, OpSpec, TypeRuleError, Types, unsupported
 

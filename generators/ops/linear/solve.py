@@ -28,7 +28,7 @@ from generators.ops.linear.matrices import (
     turned,
     whole,
 )
-from generators.ops.shape.view import Attrs, int_of
+from generators.ops.shape.reshape import Attrs, int_of
 from generators.ops.slots import flag, one_of
 from generators.ops.spec import Call, OpSpec, Spelling, TypeRuleError, Types, Unsupported
 

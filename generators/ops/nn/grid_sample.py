@@ -11,7 +11,7 @@ from generators.bounds.bounded import PRECISION, U64, Bounded
 from generators.bounds.products import bilinear
 from generators.graph import FLOATS, TensorType
 from generators.ops.nn.resize import IMAGE, weighted
-from generators.ops.shape.view import Attrs, Shape, ints_of
+from generators.ops.shape.reshape import Attrs, Shape, ints_of
 from generators.ops.slots import MAX_ELEMENTS, draw_dim, draw_dtype, flag, one_of
 from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types, unsupported
 

@@ -12,7 +12,7 @@ from generators.bounds.sums import scaled_product, summed
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.composed import chosen, compute, given, negated, shared, undetermined
 from generators.ops.elementwise.activations import exactly, loose, softplus
-from generators.ops.elementwise.unary import UNARY
+from generators.ops.elementwise.trigonometric import UNARY
 from generators.ops.nn.losses import CLASSES, REDUCTIONS, SCORES, check_reduction, reduced
 from generators.ops.reduce.softmax import log_softmax
 from generators.ops.slots import computed, floating, like, one_of, tensor

@@ -22,7 +22,7 @@ from generators.ops.nn.windows import (
     strides,
     windows,
 )
-from generators.ops.shape.view import ints_of
+from generators.ops.shape.reshape import ints_of
 from generators.ops.slots import flag
 from generators.ops.spec import AttrRule, Call, Draw, OpSpec, ResultRule, TypeRuleError, Types
 

@@ -15,7 +15,7 @@ import numpy as np
 from generators.bounds.bounded import PRECISION, U64, Bounded
 from generators.bounds.products import bilinear
 from generators.graph import FLOATS, TensorType
-from generators.ops.shape.view import Attrs, Shape, ints_of, layout
+from generators.ops.shape.reshape import Attrs, Shape, ints_of, layout
 from generators.ops.slots import MAX_ELEMENTS, draw_dim, draw_dtype, one_of
 from generators.ops.spec import Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types, Unsupported, unsupported
 

@@ -14,7 +14,7 @@ from generators.ops.linear.decompositions import singular_values
 from generators.ops.linear.matrices import checked, form_of, matrix
 from generators.ops.reduce.magnitudes import magnitude
 from generators.ops.reduce.reductions import REDUCTION
-from generators.ops.shape.view import Attrs
+from generators.ops.shape.reshape import Attrs
 from generators.ops.slots import axes_of, flag, floating, one_of, reduced
 from generators.ops.spec import Call, OpSpec, Spelling, TypeRuleError, Types, Unsupported, unsupported
 

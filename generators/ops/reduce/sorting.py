@@ -11,7 +11,7 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, ends, exact
 from generators.graph import INTEGERS, Attr, TensorType
-from generators.ops.shape.view import Attrs, axis_in, int_of, ints_of
+from generators.ops.shape.reshape import Attrs, axis_in, int_of, ints_of
 from generators.ops.slots import axis_of, flag, numeric, within
 from generators.ops.spec import AttrRule, Call, Draw, OpSpec, Spelling, TypeRuleError, Types
 

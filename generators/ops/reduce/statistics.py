@@ -13,7 +13,7 @@ from generators.bounds.sums import summed
 from generators.graph import FLOATS, TensorType
 from generators.ops.index.gather import CLASSES, index_slot
 from generators.ops.reduce.sorting import ordered
-from generators.ops.shape.view import Attrs, axis_in, int_of
+from generators.ops.shape.reshape import Attrs, axis_in, int_of
 from generators.ops.slots import MAX_ELEMENTS, axis_of, draw_dim, flag, floating, numeric, one_of
 from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.graph import EVERY, TensorType
-from generators.ops.shape.view import ARRAY, Array, Attrs, Shape, axis_in, int_of, ints_of, layout, moved
+from generators.ops.shape.reshape import ARRAY, Array, Attrs, Shape, axis_in, int_of, ints_of, layout, moved
 from generators.ops.slots import (
     MAX_ELEMENTS,
     axes_of,

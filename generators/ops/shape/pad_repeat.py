@@ -9,7 +9,7 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.graph import EVERY, FLOATS, Attr, TensorType
-from generators.ops.shape.view import ARRAY, DEEP, Array, Attrs, Shape, axis_in, int_of, ints_of, layout, moved
+from generators.ops.shape.reshape import ARRAY, DEEP, Array, Attrs, Shape, axis_in, int_of, ints_of, layout, moved
 from generators.ops.slots import MAX_ELEMENTS, axis_of, draw_dim, draw_dtype, numeric, tensor, within
 from generators.ops.spec import Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 

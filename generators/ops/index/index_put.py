@@ -17,7 +17,7 @@ from generators.ops.composed import compute, given, stacked, undetermined
 from generators.ops.index.gather import INDEX_DTYPES
 from generators.ops.reduce.sorting import ordered
 from generators.ops.reduce.statistics import cov
-from generators.ops.shape.view import Attrs, axis_in, int_of
+from generators.ops.shape.reshape import Attrs, axis_in, int_of
 from generators.ops.slots import (
     MAX_ELEMENTS,
     axis_of,

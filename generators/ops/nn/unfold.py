@@ -16,7 +16,7 @@ from generators.ops.composed import shared
 from generators.ops.nn.conv import convolved
 from generators.ops.nn.pooling import sum_of
 from generators.ops.nn.windows import Ints, activations, extent, given, padded, slid, strides, windows
-from generators.ops.shape.view import ints_of
+from generators.ops.shape.reshape import ints_of
 from generators.ops.slots import MAX_ELEMENTS, draw_dtype, floating
 from generators.ops.spec import AttrRule, Call, Draw, OpSpec, ResultRule, Slot, Spelling, TypeRuleError, Types
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, rounded
 from generators.graph import FLOATS, TensorType
-from generators.ops.shape.view import Attrs, int_of
+from generators.ops.shape.reshape import Attrs, int_of
 from generators.ops.slots import draw_dim, draw_dtype, flag, one_of
 from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types
 

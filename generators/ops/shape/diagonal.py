@@ -10,7 +10,7 @@ import numpy as np
 from generators.graph import EVERY, TensorType
 from generators.ops.shape.join_split import joined
 from generators.ops.shape.pad_repeat import TEXTS
-from generators.ops.shape.view import ARRAY, Array, Attrs, Shape, axis_in, int_of, ints_of, layout, moved
+from generators.ops.shape.reshape import ARRAY, Array, Attrs, Shape, axis_in, int_of, ints_of, layout, moved
 from generators.ops.slots import axes_of, axis_of, draw_dim, draw_dtype, normalized, tensor
 from generators.ops.spec import Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 

@@ -12,7 +12,7 @@ from generators.bounds.sums import summed
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.nn.pooling import average, highest
 from generators.ops.nn.windows import Ints, activations, given, number
-from generators.ops.shape.view import ints_of
+from generators.ops.shape.reshape import ints_of
 from generators.ops.slots import MAX_ELEMENTS, tensor
 from generators.ops.spec import Call, Draw, OpSpec, Spelling, TypeRuleError, Types
 

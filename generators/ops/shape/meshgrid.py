@@ -12,7 +12,7 @@ from generators.graph import FLOATS, INTEGERS, TensorType
 from generators.ops.composed import compute, joined
 from generators.ops.reduce.cumulative import SCAN
 from generators.ops.reduce.reductions import REDUCTION
-from generators.ops.shape.view import Attrs, axis_in, int_of
+from generators.ops.shape.reshape import Attrs, axis_in, int_of
 from generators.ops.slots import (
     MAX_ELEMENTS,
     NUMBERS,
