@@ -46,6 +46,7 @@ from generators.ops.reduce.magnitudes import MAGNITUDES
 from generators.ops.reduce.norms import NORMS
 from generators.ops.reduce.reductions import REDUCTION
 from generators.ops.reduce.running import RUNNING
+from generators.ops.reduce.softmax import SOFTMAX
 from generators.ops.reduce.sorting import SORTING
 from generators.ops.reduce.statistics import STATISTICS
 from generators.ops.shape.diagonal import PLACES
@@ -65,6 +66,7 @@ FAMILIES = (
     LINALG,
     CONV,
     POOLING,
+    SOFTMAX,
     NORM,
     LAYOUT,
     PIECES,

@@ -12,6 +12,8 @@ from generators.graph import Attr, TensorType
 T = TypeVar("T")
 Types = tuple[TensorType, ...]
 Domain = tuple[int, int]
+Shape = tuple[int, ...]
+Attrs = Mapping[str, Attr]
 
 
 class Draw(Protocol):

@@ -266,7 +266,8 @@ _RELAX_ELU = (
     f"relax.const({{alpha}}, {{dtype}}), relax.op.subtract(relax.op.exp({{0}}), {_RELAX_ONE})))"
 )
 _RELAX_SOFTPLUS = "relax.op.nn.softplus({0}, threshold=40.0)"
-_SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+_SELU_SCALE = 1.0507009873554805
+_SELU_ALPHA = 1.6732632423543772
 _ONNX_LEAKY = 'leaky(g, {0}, g.op("Mul", {0}, g.const({alpha}, {name})), {name})'
 _ONNX_ELU = "leaky(g, {0}, scaled_exponential(g, {0}, {alpha}, {name}), {name})"
 _ONNX_SELU = (
@@ -277,10 +278,14 @@ _ONNX_SOFTPLUS = "log_one_plus_exp(g, {0}, {name})"
 _ONNX_COLUMN = 'g.op("Reshape", {1}, g.const({column}, "int64"), allowzero=1)'
 _LEAKY_SLOPES = one_of(0.5, 0.01, 0.2, 0.0, 1.0, 2.0, -0.5)
 
+relu = _activation(
+    "relu", _relu, "relu({0})", "tf.nn.relu({0})", "jax.nn.relu({0})", "relax.op.nn.relu({0})",
+    _by_dtype('g.op("Relu", {0})', int64='g.op("Max", {0}, g.const(0, "int64"))'), operands=(numeric(),),
+)  # fmt: skip
+
 # threshold=40: softplus is x from there on, which at the default of 20 is too early for float64
 ACTIVATIONS: tuple[OpSpec, ...] = (
-    _activation("relu", _relu, "relu({0})", "tf.nn.relu({0})", "jax.nn.relu({0})", "relax.op.nn.relu({0})",
-                _by_dtype('g.op("Relu", {0})', int64='g.op("Max", {0}, g.const(0, "int64"))'), operands=(numeric(),)),
+    relu,
     _activation("relu6", _relu6, "relu6({0})", "tf.nn.relu6({0})", "jax.nn.relu6({0})",
                 "relax.op.nn.relu6({0})", 'g.op("Clip", {0}, g.const(0, {name}), g.const(6, {name}))'),
     _activation("leaky_relu", _leaky_relu, "leaky_relu({0}, negative_slope={alpha})",
@@ -328,5 +333,3 @@ ACTIVATIONS: tuple[OpSpec, ...] = (
                 _by_dtype('g.op("Neg", g.op("Softplus", g.op("Neg", {0})))',
                           float64='g.op("Neg", log_one_plus_exp(g, g.op("Neg", {0}), {name}))')),
 )  # fmt: skip
-
-RELU = next(record for record in ACTIVATIONS if record.name == "relu")

@@ -15,7 +15,8 @@ from generators.ops.slots import broadcast, broadcastable, computed, floating, n
 from generators.ops.spec import Call, OpSpec, TypeRuleError, Types, only, unsupported
 
 _NO_TF = unsupported("TensorFlow has no such operator")
-_NO_RELAX, _NO_ONNX = unsupported("Relax has no such operator"), unsupported("ONNX has no such operator")
+_NO_RELAX = unsupported("Relax has no such operator")
+_NO_ONNX = unsupported("ONNX has no such operator")
 
 # ---- mantissa and exponent ----------------------------------------------------------------------------
 

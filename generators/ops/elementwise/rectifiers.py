@@ -216,10 +216,10 @@ THRESHOLDS: tuple[OpSpec, ...] = (
         "jax.nn.celu({0}, alpha={alpha})",
         "celu(bb, {0}, {alpha}, {dtype})", _celu_onnx, result=positive(same_as(0), "alpha"),
     ),
-    _activation(
-        "glu", _glu, {"axis": _even_axis}, "torch.nn.functional.glu({0}, dim={axis})", "glu({0}, {axis})",
-        "jax.nn.glu({0}, axis={axis})", "glu({0}, {axis})", "glu(g, {0}, {axis})",
-        _splittable(), _glu_type,
+    OpSpec(
+        "glu", "activation", (_splittable(),), _glu_type, _glu, attrs={"axis": _even_axis},
+        torch="torch.nn.functional.glu({0}, dim={axis})", tensorflow="glu({0}, {axis})",
+        jax="jax.nn.glu({0}, axis={axis})", relax="glu({0}, {axis})", onnx="glu(g, {0}, {axis})",
     ),
     _activation(
         "relu_squared", _relu_squared, {}, "torch.square(torch.relu({0}))", "tf.square(tf.nn.relu({0}))",

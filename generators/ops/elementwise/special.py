@@ -126,13 +126,14 @@ def _nextafter(args: Sequence[Bounded], call: Call) -> Bounded:
 
 # ---- records ------------------------------------------------------------------------------------------
 
-_NOT_RELAX, _NOT_ONNX = unsupported("Relax has no such operator"), unsupported("ONNX has no such operator")
+_NO_RELAX = unsupported("Relax has no such operator")
+_NO_ONNX = unsupported("ONNX has no such operator")
 
 
 def _special(name: str, reference: Reference, torch: str, tensorflow: Spelling, jax: str) -> OpSpec:
     return OpSpec(
         name, "special", (floating(),), same_as(0), reference, torch=torch, tensorflow=tensorflow, jax=jax,
-        relax=_NOT_RELAX, onnx=_NOT_ONNX,
+        relax=_NO_RELAX, onnx=_NO_ONNX,
     )  # fmt: skip
 
 
@@ -150,6 +151,6 @@ SPECIAL: tuple[OpSpec, ...] = (
     OpSpec(
         "nextafter", "special", (floating(), like(0)), same_as(0), _nextafter,
         torch="torch.nextafter({0}, {1})", tensorflow="tf.math.nextafter({0}, {1})", jax="jnp.nextafter({0}, {1})",
-        relax=_NOT_RELAX, onnx=_NOT_ONNX,
+        relax=_NO_RELAX, onnx=_NO_ONNX,
     ),
 )  # fmt: skip

@@ -298,12 +298,15 @@ _ARITHMETIC: tuple[OpSpec, ...] = (
     _named("rsqrt", _rsqrt, 'g.op("Reciprocal", g.op("Sqrt", {0}))', jax="jax.lax.rsqrt"),
 )  # fmt: skip
 
+exp = _named("exp", _exponential(np.exp, 3), "Exp", signed_zero=False)
+log = _named("log", _ulps(np.log, 3), "Log", signed_zero=False)
+
 # C Annex F.10 gives all of these a zero of the operand's sign for a zero, unless signed_zero=False (f(0) != 0,
 # or a zero that comes from elsewhere than a zero)
 _TRANSCENDENTAL: tuple[OpSpec, ...] = (
-    _named("exp", _exponential(np.exp, 3), "Exp", signed_zero=False),
+    exp,
     _named("expm1", _exponential(np.expm1, 3), _NO_ONNX, relax=_NO_RELAX),
-    _named("log", _ulps(np.log, 3), "Log", signed_zero=False),
+    log,
     _named("log1p", _ulps(np.log1p, 2), _NO_ONNX, relax=_NO_RELAX),
     # log(x) / log(2), which is how JAX and TensorFlow define it: 3 + 2.5 ulp, and 3 of the constant
     _named("log2", _ulps(np.log2, 8.5), _NO_ONNX, relax=_NO_RELAX, tensorflow="tf.experimental.numpy.log2",

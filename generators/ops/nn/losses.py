@@ -10,7 +10,7 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, add, gamma, monotone, multiply, rounded
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.reduce.reductions import REDUCTION
+from generators.ops.reduce.reductions import mean, sum_
 from generators.ops.reduce.softmax import log_softmax
 from generators.ops.slots import floating, like, one_of, positive, tensor
 from generators.ops.spec import (
@@ -29,7 +29,7 @@ from generators.ops.spec import (
 Array = np.ndarray
 Attrs = Mapping[str, Attr]
 
-_REDUCE = {record.name: record.reference for record in REDUCTION}
+_REDUCE = {"mean": mean.reference, "sum": sum_.reference}
 REDUCTIONS = ("none", "mean", "sum")
 
 

@@ -11,7 +11,7 @@ from generators.bounds.bounded import PRECISION, Bounded, add, divide, monotone,
 from generators.bounds.sums import scaled_square, summed
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.composed import chosen, compute, given, negated, shared, undetermined
-from generators.ops.elementwise.activations import RELU, softplus
+from generators.ops.elementwise.activations import relu, softplus
 from generators.ops.nn.losses import CLASSES, REDUCTIONS, check_reduction, reduced
 from generators.ops.slots import computed, floating, like, one_of, tensor
 from generators.ops.spec import AttrRule, Call, OpSpec, Reference, ResultRule, Slot, TypeRuleError, Types
@@ -26,7 +26,7 @@ EPSILON = 2.0**-20
 
 def _limited(margin: float, x: Bounded, sign: float) -> Bounded:
     """max(0, margin + sign x): the maximum rounds nothing and keeps NaN."""
-    return compute(RELU, add(given(margin, x.dtype), x, sign))
+    return compute(relu, add(given(margin, x.dtype), x, sign))
 
 
 def _margin_ranking(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -112,7 +112,7 @@ def _triplet_margin(args: Sequence[Bounded], call: Call) -> Bounded:
     with np.errstate(all="ignore"):
         order = 2 * PRECISION[near.dtype].unit * (near.value + near.error + far.value + far.error)
         error = total.error + np.where(np.isfinite(order), order, 0.0)
-    return reduced(compute(RELU, Bounded(total.value, error, near.dtype)), call)
+    return reduced(compute(relu, Bounded(total.value, error, near.dtype)), call)
 
 
 def _multi_margin(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -124,7 +124,7 @@ def _multi_margin(args: Sequence[Bounded], call: Call) -> Bounded:
         d = add(add(given(call.number("margin"), x.dtype), right, -1.0), x)
         order = 2 * PRECISION[x.dtype].unit * (np.abs(x.value) + x.error + np.abs(right.value) + right.error)
         d = Bounded(d.value, d.error + np.where(np.isfinite(order), order, 0.0), x.dtype)
-        terms = compute(RELU, d)
+        terms = compute(relu, d)
         terms = multiply(terms, terms) if call.attrs["p"] == 2 else terms
         wrong = np.arange(count) != classes.value[:, np.newaxis]
         terms = chosen(wrong, terms, given(np.zeros(x.value.shape), x.dtype))

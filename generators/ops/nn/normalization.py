@@ -1,4 +1,4 @@
-"""Normalisation layers (and softmax, from its own file).
+"""Normalisation layers.
 
 Every epsilon is a power of two, so that it is the same number in every dtype (ONNX stores a float32)."""
 
@@ -13,7 +13,6 @@ from generators.bounds.bounded import PRECISION, U64, Bounded, gamma
 from generators.bounds.standardized import Standard, inverse_root, scaled, standardized
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.nn.windows import number
-from generators.ops.reduce.softmax import SOFTMAX
 from generators.ops.slots import MAX_RANK, computed, draw_dtype, draw_shape, one_of, size_of
 from generators.ops.spec import (
     Call,
@@ -307,4 +306,4 @@ group_norm = OpSpec(
     onnx="group_norm(g, {args}, {groups}, {epsilon}, {shape0}, {name})",
 )
 
-NORM = (*SOFTMAX, layer_norm, rms_norm, batch_norm, instance_norm, group_norm)
+NORM = (layer_norm, rms_norm, batch_norm, instance_norm, group_norm)

@@ -13,7 +13,7 @@ from generators.bounds.bounded import PRECISION, U64, Bounded, add, gamma, monot
 from generators.bounds.products import bilinear
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.composed import compute, given, joined, shared, stacked
-from generators.ops.elementwise.activations import RELU, sigmoid
+from generators.ops.elementwise.activations import relu, sigmoid
 from generators.ops.slots import computed, draw_dtype, one_of
 from generators.ops.spec import AttrRule, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 
@@ -53,7 +53,7 @@ def _gate(x: Bounded, number: int, count: int, axis: int = 0) -> Bounded:
 def _simple(x: Bounded, state: tuple[Bounded, ...], weights: Sequence[Bounded], attrs: Attrs) -> tuple[Bounded, ...]:
     w, r, bw, br = weights
     total = _affine((x, w), (state[0], r), biases=(bw, br))
-    return (compute(RELU, total) if attrs["activation"] == "relu" else tanh(total),)
+    return (compute(relu, total) if attrs["activation"] == "relu" else tanh(total),)
 
 
 def _mixed(z: Bounded, new: Bounded, old: Bounded) -> Bounded:

@@ -79,8 +79,10 @@ def _triangle(name: str, upper: int) -> OpSpec:
     )  # fmt: skip
 
 
+cumsum = _scan("cumsum", _prefixes(np.cumsum, summed), "tf.cumsum", 'g.op("CumSum", {0}, g.const({axis}, "int64"))')
+
 SCAN: tuple[OpSpec, ...] = (
-    _scan("cumsum", _prefixes(np.cumsum, summed), "tf.cumsum", 'g.op("CumSum", {0}, g.const({axis}, "int64"))'),
+    cumsum,
     _scan(
         "cumprod",
         _prefixes(np.cumprod, multiplied),

@@ -10,18 +10,17 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded, add, exact, holds_zero, multiply
 from generators.graph import FLOATS
-from generators.ops.reduce.reductions import REDUCTION, count, reducible
+from generators.ops.reduce.reductions import count, max_, mean, min_, reducible, sum_
 from generators.ops.slots import floating, tensor
 from generators.ops.spec import Call, OpSpec, Reference, Spelling, Unsupported
 
-_RECORDS = {record.name: record for record in REDUCTION}
 _SAME = "axis={axes}, keepdims={keepdims}"
 _RELAX = "axis=list({axes}), keepdims={keepdims}"
 
 
-def _of(reduction: str, f: Callable[[Bounded], Bounded]) -> Reference:
+def _of(reduction: OpSpec, f: Callable[[Bounded], Bounded]) -> Reference:
     """The reduction of f, elementwise."""
-    return lambda args, call: _RECORDS[reduction].reference([f(args[0])], call)
+    return lambda args, call: reduction.reference([f(args[0])], call)
 
 
 def magnitude(x: Bounded) -> Bounded:
@@ -43,7 +42,7 @@ def _range(x: Bounded, low: Bounded) -> Bounded:
 
 
 def _composed(
-    reduction: str,
+    reduction: OpSpec,
     name: str,
     reference: Reference,
     *,
@@ -54,10 +53,9 @@ def _composed(
     onnx: Spelling,
 ) -> OpSpec:
     """`reduction`: whose attributes and type rule it has, of floating numbers."""
-    base = _RECORDS[reduction]
-    slot = floating() if reduction in ("sum", "mean") else reducible(FLOATS)
+    slot = floating() if reduction in (sum_, mean) else reducible(FLOATS)
     return replace(
-        base, name=name, operands=(slot,), reference=reference, signed_zero=False,
+        reduction, name=name, operands=(slot,), reference=reference, signed_zero=False,
         torch=torch, tensorflow=tensorflow, jax=jax, relax=relax, onnx=onnx,
     )  # fmt: skip
 
@@ -73,8 +71,8 @@ def _mean_abs(call: Call) -> str | Unsupported:
 
 
 ptp = replace(
-    _RECORDS["max"], name="ptp",
-    reference=lambda args, call: _range(*(_RECORDS[name].reference(args, call) for name in ("max", "min"))),
+    max_, name="ptp",
+    reference=lambda args, call: _range(*(record.reference(args, call) for record in (max_, min_))),
     torch="torch.amax({0}, dim={axes}, keepdim={keepdims}) - torch.amin({0}, dim={axes}, keepdim={keepdims})",
     tensorflow=f"tf.reduce_max({{0}}, {_SAME}) - tf.reduce_min({{0}}, {_SAME})", jax=f"jnp.ptp({{0}}, {_SAME})",
     relax=f"relax.op.subtract(relax.op.max({{0}}, {_RELAX}), relax.op.min({{0}}, {_RELAX}))",
@@ -82,9 +80,9 @@ ptp = replace(
 )  # fmt: skip
 
 count_nonzero = replace(
-    _RECORDS["sum"], name="count_nonzero", operands=(tensor(),),
-    result=lambda operands, attrs: replace(_RECORDS["sum"].result(operands, attrs), dtype="int64"),
-    reference=_of("sum", _other_than_zero), torch="count_nonzero({0}, {axes}, {keepdims})",
+    sum_, name="count_nonzero", operands=(tensor(),),
+    result=lambda operands, attrs: replace(sum_.result(operands, attrs), dtype="int64"),
+    reference=_of(sum_, _other_than_zero), torch="count_nonzero({0}, {axes}, {keepdims})",
     tensorflow=f"tf.math.count_nonzero({{0}}, {_SAME}, dtype=tf.int64)",
     jax=f"jnp.count_nonzero({{0}}, {_SAME})",
     relax=lambda call: "relax.op.sum(relax.op.astype({counted}, 'int64'), axis=list({axes}), keepdims={keepdims})"
@@ -97,25 +95,25 @@ count_nonzero = replace(
 
 MAGNITUDES: tuple[OpSpec, ...] = (
     _composed(
-        "sum", "l1_norm", _of("sum", magnitude),
+        sum_, "l1_norm", _of(sum_, magnitude),
         torch="torch.linalg.vector_norm({0}, ord=1, dim={axes}, keepdim={keepdims})",
         tensorflow=f"tf.reduce_sum(tf.abs({{0}}), {_SAME})", jax=f"jnp.sum(jnp.abs({{0}}), {_SAME})",
         relax=f"relax.op.sum(relax.op.abs({{0}}), {_RELAX})", onnx=_onnx("ReduceL1"),
     ),
     _composed(
-        "max", "linf_norm", _of("max", magnitude),
+        max_, "linf_norm", _of(max_, magnitude),
         torch='torch.linalg.vector_norm({0}, ord=float("inf"), dim={axes}, keepdim={keepdims})',
         tensorflow=f"tf.reduce_max(tf.abs({{0}}), {_SAME})", jax=f"jnp.max(jnp.abs({{0}}), {_SAME})",
         relax=f"relax.op.max(relax.op.abs({{0}}), {_RELAX})", onnx=_onnx("ReduceMax", 'g.op("Abs", {0})'),
     ),
     _composed(
-        "sum", "sum_of_squares", _of("sum", lambda x: multiply(x, x)),
+        sum_, "sum_of_squares", _of(sum_, lambda x: multiply(x, x)),
         torch="torch.sum(torch.square({0}), dim={axes}, keepdim={keepdims})",
         tensorflow=f"tf.reduce_sum(tf.square({{0}}), {_SAME})", jax=f"jnp.sum(jnp.square({{0}}), {_SAME})",
         relax=f"relax.op.sum(relax.op.square({{0}}), {_RELAX})", onnx=_onnx("ReduceSumSquare"),
     ),
     _composed(
-        "mean", "mean_abs", _of("mean", magnitude),
+        mean, "mean_abs", _of(mean, magnitude),
         torch="torch.mean(torch.abs({0}), dim={axes}, keepdim={keepdims})",
         tensorflow=f"tf.reduce_mean(tf.abs({{0}}), {_SAME})", jax=f"jnp.mean(jnp.abs({{0}}), {_SAME})",
         relax=f"relax.op.mean(relax.op.abs({{0}}), {_RELAX})", onnx=_mean_abs,

@@ -13,14 +13,13 @@ from generators.ops.composed import compute, given, undetermined
 from generators.ops.linear.decompositions import singular_values
 from generators.ops.linear.matrices import checked, form_of, matrix
 from generators.ops.reduce.magnitudes import magnitude
-from generators.ops.reduce.reductions import REDUCTION
+from generators.ops.reduce.reductions import l2_norm, max_, min_, sum_
 from generators.ops.shape.reshape import Attrs
 from generators.ops.slots import axes_of, flag, floating, one_of, reduced
 from generators.ops.spec import Call, OpSpec, Spelling, TypeRuleError, Types, Unsupported, unsupported
 
 Array = np.ndarray
 
-_RECORDS = {record.name: record for record in REDUCTION}
 _NONE = unsupported("it has no orthogonal decompositions")
 
 # ---- vectors ------------------------------------------------------------------------------------------
@@ -40,15 +39,15 @@ def _vector_norm(args: Sequence[Bounded], call: Call) -> Bounded:
     relative to the result. A sum that overflows or a power that does decides nothing: one may scale first."""
     x, p = magnitude(args[0]), float(str(call.attrs["ord"]))
     if np.isinf(p):
-        return _RECORDS["min"].reference([x], call)
+        return min_.reference([x], call)
     tiny, unit = PRECISION[x.dtype].tiny, PRECISION[x.dtype].unit + U64
     with np.errstate(all="ignore"):
         powers = monotone(lambda v: np.maximum(v, 0.0) ** p, x, 16)
         number = np.isfinite(x.value) & (x.value != 0)
         error = powers.error + np.where(number & (powers.value == 0), tiny, 0.0)
         powers = replace(powers, error=np.where(number & np.isinf(powers.value), np.inf, error))
-        total = _RECORDS["sum"].reference([powers], call)
-        infinite = compute(_RECORDS["max"], exact(np.isinf(powers.value), "int32"), **call.attrs).value > 0
+        total = sum_.reference([powers], call)
+        infinite = compute(max_, exact(np.isinf(powers.value), "int32"), **call.attrs).value > 0
         result = monotone(lambda v: np.maximum(v, 0.0) ** (1 / p), total, 16)
         exponent = (
             unit
@@ -115,10 +114,10 @@ _INNER = {"1": (-2, "max"), "-1": (-2, "min"), "inf": (-1, "max"), "-inf": (-1, 
 def _matrix_norm(args: Sequence[Bounded], call: Call) -> Bounded:
     order, keepdims = str(call.attrs["ord"]), bool(call.attrs["keepdims"])
     if order == "fro":
-        return compute(_RECORDS["l2_norm"], args[0], axes=(-2, -1), keepdims=keepdims)
+        return compute(l2_norm, args[0], axes=(-2, -1), keepdims=keepdims)
     axis, taken = _INNER[order]
-    sums = compute(_RECORDS["sum"], magnitude(args[0]), axes=(axis,), keepdims=keepdims)
-    return compute(_RECORDS[taken], sums, axes=(-3 - axis if keepdims else -1,), keepdims=keepdims)
+    sums = compute(sum_, magnitude(args[0]), axes=(axis,), keepdims=keepdims)
+    return compute(max_ if taken == "max" else min_, sums, axes=(-3 - axis if keepdims else -1,), keepdims=keepdims)
 
 
 def _norm_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -176,7 +175,7 @@ def _of_singular(args: Sequence[Bounded], call: Call) -> Bounded:
     """The greatest of the singular values, the least, or their sum."""
     s = compute(singular_values, args[0], form=call.attrs["form"])
     if call.attrs["ord"] == "nuc":
-        return compute(_RECORDS["sum"], s, axes=(-1,), keepdims=False)
+        return compute(sum_, s, axes=(-1,), keepdims=False)
     return s.map(lambda array: array[..., 0 if call.attrs["ord"] == "2" else -1])
 
 
@@ -230,19 +229,19 @@ def _numbers(x: Bounded) -> tuple[Bounded, Array]:
 
 
 def _nansum(args: Sequence[Bounded], call: Call) -> Bounded:
-    return _RECORDS["sum"].reference([_numbers(args[0])[0]], call)
+    return sum_.reference([_numbers(args[0])[0]], call)
 
 
 def _nanmean(args: Sequence[Bounded], call: Call) -> Bounded:
     """The sum by the count, which the dtype may have to round. A sum that overflows decides nothing."""
     x, nan = _numbers(args[0])
-    total = _RECORDS["sum"].reference([x], call)
-    counts = compute(_RECORDS["sum"], exact(~nan, "int64"), **call.attrs).value.astype(np.float64)
+    total = sum_.reference([x], call)
+    counts = compute(sum_, exact(~nan, "int64"), **call.attrs).value.astype(np.float64)
     unit = PRECISION[x.dtype].unit
     count = replace(given(counts, x.dtype), error=np.where(counts * unit > 1, counts * unit, 0.0))
     result = divide(total, replace(count, zero_sign=True))
     result = replace(result, error=np.where(counts == 0, 0.0, result.error))
-    special = compute(_RECORDS["max"], exact(np.isinf(x.value), "int32"), **call.attrs).value > 0
+    special = compute(max_, exact(np.isinf(x.value), "int32"), **call.attrs).value > 0
     return undetermined(result, np.isinf(total.value) & ~special)
 
 

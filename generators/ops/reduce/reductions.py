@@ -311,21 +311,38 @@ def _of_something(text: str) -> Spelling:
 
 _SAME = "axis={axes}, keepdims={keepdims}"
 
+sum_ = _record(
+    "sum", numeric(), _sum,
+    torch="torch.sum({0}, dim={axes}, keepdim={keepdims}, dtype={dtype})",
+    jax=f"jnp.sum({{0}}, {_SAME}, dtype={{dtype}})",
+)  # fmt: skip
+
+mean = _record("mean", floating(), _mean, onnx=_of_something(_reduce("ReduceMean")))
+
+max_ = _record(
+    "max", reducible(NUMBERS), _extreme(np.max), empty=False,
+    torch="torch.amax({0}, dim={axes}, keepdim={keepdims})",
+)  # fmt: skip
+
+min_ = _record(
+    "min", reducible(NUMBERS), _extreme(np.min), empty=False,
+    torch="torch.amin({0}, dim={axes}, keepdim={keepdims})",
+)  # fmt: skip
+
+l2_norm = _record(
+    "l2_norm", floating(), _l2_norm,
+    torch="torch.linalg.vector_norm({0}, dim={axes}, keepdim={keepdims})",
+    tensorflow=f"tf.sqrt(tf.reduce_sum(tf.square({{0}}), {_SAME}))",
+    jax=f"jnp.sqrt(jnp.sum(jnp.square({{0}}), {_SAME}))",
+    relax="relax.op.sqrt(relax.op.sum(relax.op.square({0}), axis=list({axes}), keepdims={keepdims}))",
+    onnx=_reduce("ReduceL2"),
+)  # fmt: skip
+
 REDUCTION: tuple[OpSpec, ...] = (
-    _record(
-        "sum", numeric(), _sum,
-        torch="torch.sum({0}, dim={axes}, keepdim={keepdims}, dtype={dtype})",
-        jax=f"jnp.sum({{0}}, {_SAME}, dtype={{dtype}})",
-    ),
-    _record("mean", floating(), _mean, onnx=_of_something(_reduce("ReduceMean"))),
-    _record(
-        "max", reducible(NUMBERS), _extreme(np.max), empty=False,
-        torch="torch.amax({0}, dim={axes}, keepdim={keepdims})",
-    ),
-    _record(
-        "min", reducible(NUMBERS), _extreme(np.min), empty=False,
-        torch="torch.amin({0}, dim={axes}, keepdim={keepdims})",
-    ),
+    sum_,
+    mean,
+    max_,
+    min_,
     _record(
         "prod", numeric(), _prod, signed_zero=True,
         torch="prod({0}, {axes}, {keepdims})", jax=f"jnp.prod({{0}}, {_SAME}, dtype={{dtype}})",
@@ -357,12 +374,5 @@ REDUCTION: tuple[OpSpec, ...] = (
         "any", boolean(), _quantifier(np.any, True),
         relax=unsupported("Relax has no any, and its max takes no bool"), onnx=_reduce("ReduceMax"),
     ),
-    _record(
-        "l2_norm", floating(), _l2_norm,
-        torch="torch.linalg.vector_norm({0}, dim={axes}, keepdim={keepdims})",
-        tensorflow=f"tf.sqrt(tf.reduce_sum(tf.square({{0}}), {_SAME}))",
-        jax=f"jnp.sqrt(jnp.sum(jnp.square({{0}}), {_SAME}))",
-        relax="relax.op.sqrt(relax.op.sum(relax.op.square({0}), axis=list({axes}), keepdims={keepdims}))",
-        onnx=_reduce("ReduceL2"),
-    ),
+    l2_norm,
 )  # fmt: skip

@@ -10,13 +10,11 @@ import numpy as np
 from generators.bounds.bounded import PRECISION, U64, Bounded, ends, exact, rounded, spread
 from generators.graph import FLOATS
 from generators.ops.elementwise.comparison import beside_zero, near_zero
-from generators.ops.reduce.cumulative import SCAN
+from generators.ops.reduce.cumulative import cumsum
 from generators.ops.slots import normalized, tensor
 from generators.ops.spec import Call, OpSpec, Reference, Spelling
 
 Array = np.ndarray
-
-_CUMSUM = next(record for record in SCAN if record.name == "cumsum")
 
 
 def _axis(call: Call) -> int:
@@ -73,7 +71,7 @@ def _logcumsumexp(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _running(name: str, reference: Reference, *, relax: Spelling, onnx: Spelling, **spellings: str) -> OpSpec:
     """With the operand and the axis of a cumulative sum."""
-    return replace(_CUMSUM, name=name, reference=reference, relax=relax, onnx=onnx, **spellings)
+    return replace(cumsum, name=name, reference=reference, relax=relax, onnx=onnx, **spellings)
 
 
 def _extreme(name: str, f: np.ufunc, kind: str) -> OpSpec:

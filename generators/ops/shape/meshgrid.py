@@ -10,8 +10,8 @@ import numpy as np
 from generators.bounds.bounded import Bounded, exact
 from generators.graph import FLOATS, INTEGERS, TensorType
 from generators.ops.composed import compute, joined
-from generators.ops.reduce.cumulative import SCAN
-from generators.ops.reduce.reductions import REDUCTION
+from generators.ops.reduce.cumulative import cumsum
+from generators.ops.reduce.reductions import mean
 from generators.ops.shape.reshape import Attrs, axis_in, int_of
 from generators.ops.slots import (
     MAX_ELEMENTS,
@@ -25,9 +25,6 @@ from generators.ops.slots import (
     tensor,
 )
 from generators.ops.spec import Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types, only, unsupported
-
-_CUMSUM = next(record for record in SCAN if record.name == "cumsum")
-_MEAN = next(record for record in REDUCTION if record.name == "mean")
 
 # ---- grids --------------------------------------------------------------------------------------------
 
@@ -176,7 +173,7 @@ def _cumulative_type(operands: Types, attrs: Attrs) -> TensorType:
 def _cumulative(args: Sequence[Bounded], call: Call) -> Bounded:
     """A zero before all sums."""
     axis = axis_in(call.attrs, args[0].value.ndim)
-    sums = compute(_CUMSUM, args[0], axis=axis)
+    sums = compute(cumsum, args[0], axis=axis)
     zeros = np.zeros(_initial(sums.value.shape, call.attrs), sums.value.dtype)
     return joined(Bounded(zeros, np.zeros(zeros.shape), sums.dtype), sums, axis=axis)
 
@@ -219,7 +216,7 @@ def _area(args: Sequence[Bounded], call: Call) -> Bounded:
     x, k = args[0], int_of(call.attrs, "factor")
     batch, channels, rows, columns = x.value.shape
     shape = (batch, channels, rows // k, k, columns // k, k)
-    return compute(_MEAN, x.map(lambda array: array.reshape(shape)), axes=(3, 5), keepdims=False)
+    return compute(mean, x.map(lambda array: array.reshape(shape)), axes=(3, 5), keepdims=False)
 
 
 FACTORS = (2, 3)

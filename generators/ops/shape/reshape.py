@@ -220,9 +220,6 @@ def layout(
     )  # fmt: skip
 
 
-LAYOUT: tuple[OpSpec, ...] = ()
-
-
 identity = layout(
     "identity", ANY, same_as(0), moved(lambda x, call: x),
     torch="torch.clone({0})", tensorflow="tf.identity({0})", jax="jnp.copy({0})",
