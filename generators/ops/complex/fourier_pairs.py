@@ -1,4 +1,5 @@
-"""Discrete Fourier transforms. A complex number is a pair, real and imaginary part, in a last dimension of 2."""
+"""Discrete Fourier transforms of floats. A complex number is a pair, real and imaginary part,
+in a last dimension of 2."""
 
 from __future__ import annotations
 
@@ -9,9 +10,8 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, rounded
 from generators.graph import FLOATS, TensorType
-from generators.ops.shape.reshape import Attrs, int_of
-from generators.ops.slots import draw_dim, draw_dtype, flag, one_of
-from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types
+from generators.ops.slots import draw_dim, draw_dtype, flag, int_of, one_of
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types
 
 Array = np.ndarray
 
@@ -189,4 +189,4 @@ def _complex(name: str, axes: int, operand: Slot, tensorflow: str) -> OpSpec:
 fft = _complex("fft", 1, _COMPLEX, '"fft"')
 fft2 = _complex("fft2", 2, _PLANE, '"fft2d"')
 
-FOURIER: tuple[OpSpec, ...] = (rfft, irfft, fft, fft2)
+OPERATORS: tuple[OpSpec, ...] = (rfft, irfft, fft, fft2)

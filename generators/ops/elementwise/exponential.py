@@ -1,39 +1,21 @@
-"""Further elementwise functions of one operand: powers and logarithms to other bases, predicates on signs, functions
-with attributes. Where a dialect has none, it is composed of what the bound allows for."""
+"""Exponentials and logarithms of any base, and what is defined by them: logaddexp, xlogy, logit."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, ends, exact, holds_zero, monotone, multiply, rounded
+from generators.bounds.bounded import PRECISION, U64, Bounded, holds_zero, monotone, multiply, rounded, settled
 from generators.graph import Attr, TensorType
-from generators.ops.elementwise.activations import constant, loose
-from generators.ops.slots import floating, one_of, same_as
-from generators.ops.spec import (
-    AttrRule,
-    Call,
-    OpSpec,
-    Reference,
-    ResultRule,
-    Spelling,
-    TypeRuleError,
-    Types,
-    unsupported,
-)
+from generators.ops.elementwise.records import FLOAT_PAIR, NO_ONNX, NO_RELAX, numpy_binary, numpy_unary, unary
+from generators.ops.elementwise.references import exponential, loose, ulps
+from generators.ops.slots import broadcast, one_of
+from generators.ops.spec import Call, OpSpec, TypeRuleError, Types
 
 Array = np.ndarray
-Function = Callable[[Array], Array]
-
-erfc_of: Function = np.vectorize(math.erfc, otypes=[np.float64])
-
-_NO_ERFC = unsupported("it has erf only, and 1 - erf(x) loses the tail")
-
-
-# ---- references ---------------------------------------------------------------------------------------
 
 
 def _exp2(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -43,52 +25,6 @@ def _exp2(args: Sequence[Bounded], call: Call) -> Bounded:
     result = monotone(np.exp2, x, 16)
     tiny = np.where(np.isfinite(x.value) & (result.value == 0), PRECISION[x.dtype].tiny, 0.0)
     return replace(result, error=result.error + tiny)
-
-
-def _sinc(args: Sequence[Bounded], call: Call) -> Bounded:
-    """sin(pi x) / (pi x), 1 at 0. pi and the product are rounded: an argument off by 2 u |pi x| moves the result by
-    2 u, and no two sines are further apart than 2. |sinc'| < 1.4. Sine 4 ulp, division 2.5, the divisor 1.
-    At infinity NaN or the limit, as is where the product overflows: undetermined."""
-    x, unit = args[0], PRECISION[args[0].dtype].unit + U64
-    with np.errstate(all="ignore"):
-        size = np.abs(x.value)
-        value = np.sinc(x.value)
-        most = 2 / (np.pi * np.maximum(size - x.error, 0.0)) * (1 + 16 * unit)
-        error = np.minimum(1.4 * x.error + np.where(size > 0, 2 * unit, 0.0), most)
-        error = np.where(x.value == 0, 1.4 * x.error, error)
-        far = ~(size + x.error < PRECISION[x.dtype].largest / 4) & ~np.isnan(x.value)
-        result = rounded(value, np.where(far | x.undetermined, np.inf, error), x.dtype, 7.5)
-    one = (x.value == 0) & (x.error == 0)
-    return replace(result, error=np.where(one, 0.0, result.error))
-
-
-def _frac(args: Sequence[Bounded], call: Call) -> Bounded:
-    """x - trunc(x), exact; NaN for an infinity, by this definition. Where the interval crosses an integer, the
-    result is anything between 0 and 1 (or -1 and 1 beside zero)."""
-    x = args[0]
-    with np.errstate(all="ignore"):
-        value = x.value - np.trunc(x.value)
-        low, high = (np.trunc(end) for end in ends(x))
-        error = np.where(low == high, x.error, 1 + np.abs(value))
-        error = np.where(np.isnan(value), 0.0, error)
-    return Bounded(value, np.where(x.undetermined, np.inf, error), x.dtype)
-
-
-def _signbit(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Of NaN (whose sign no operation determines, IEEE 754-2019, 6.3) and of what may be a zero of either sign:
-    undetermined."""
-    x = args[0]
-    unknown = holds_zero(x) | np.isnan(x.value) | x.undetermined
-    if not x.zero_sign:
-        unknown |= x.value == 0
-    return exact(np.signbit(x.value), "bool", unknown)
-
-
-def _nan_to_num(args: Sequence[Bounded], call: Call) -> Bounded:
-    """What replaces them is rounded to the dtype first: 65504 is 65536 in bfloat16."""
-    x = args[0]
-    numbers = [float(np.float64(call.number(name)).astype(x.dtype)) for name in ("nan", "posinf", "neginf")]
-    return Bounded(np.nan_to_num(x.value, True, *numbers), x.error, x.dtype)
 
 
 def _logit(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -120,98 +56,93 @@ def _logit_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
     return operands[0]
 
 
-def _infinite(sign: float) -> Reference:
-    return lambda args, call: exact(args[0].value == sign * np.inf, "bool", args[0].undetermined)
+def _logaddexp2(args: Sequence[Bounded], call: Call) -> Bounded:
+    """m + L, m = max(x, y), L = log2(1 + 2^-d), d = |x - y|. As of logaddexp: slopes add up to 1; the difference has a
+    rounding, the power 16 ulp, 1 + 2^-d loses u, the logarithm 3 ulp and its conversion to base 2 another 5."""
+    x, y = args
+    unit = PRECISION[x.dtype].unit + U64
+    with np.errstate(all="ignore"):
+        value = np.logaddexp2(x.value, y.value)
+        d = np.abs(x.value - y.value)
+        power = np.exp2(-d)
+        own = unit * (np.where(power > 0, d * power, 0.0) + 50 * power + 1 + 16 * np.log2(1 + power))
+        moved = np.maximum(x.error, y.error)
+        error = np.where(np.isfinite(x.value) & np.isfinite(y.value), moved + own, 0.0)
+        alone = np.isneginf(x.value) | np.isneginf(y.value)
+        error = np.where(alone & np.isfinite(value), moved, error)
+    return rounded(value, settled(x, y, error), x.dtype)
 
 
-# ---- records ------------------------------------------------------------------------------------------
+def _logaddexp(args: Sequence[Bounded], call: Call) -> Bounded:
+    """m + L, m = max(x, y), L = log(1 + exp(-d)), d = |x - y|. Its slopes add up to 1. The difference has one
+    rounding, which exp turns into u d exp(-d), exp has 3 ulp, 1 + exp(-d) loses u, log 3 ulp; log1p needs less. By
+    definition infinite for two infinities of one sign."""
+    x, y = args
+    p = PRECISION[x.dtype]
+    unit = p.unit + U64
+    with np.errstate(all="ignore"):
+        value = np.logaddexp(x.value, y.value)
+        d = np.abs(x.value - y.value)
+        power = np.exp(-d)
+        own = unit * (np.where(power > 0, d * power, 0.0) + 6 * power + 1 + 6 * np.log1p(power))
+        moved = np.maximum(x.error, y.error)
+        error = np.where(np.isfinite(x.value) & np.isfinite(y.value), moved + own, 0.0)
+        alone = np.isneginf(x.value) | np.isneginf(y.value)
+        error = np.where(alone & np.isfinite(value), moved, error)
+    return rounded(value, settled(x, y, error), x.dtype)
 
 
-def _boolean(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
-    return TensorType("bool", operands[0].shape)
+def _xlogy(args: Sequence[Bounded], call: Call) -> Bounded:
+    """x log(y), 3 ulp and a product; 0 for x = 0, whatever y is. With NaN it is NaN for PyTorch, 0 for TensorFlow:
+    undetermined."""
+    x, y = args
+    result = multiply(x, monotone(np.log, y, 3))
+    zero = (x.value == 0) & (x.error == 0)
+    maybe = holds_zero(x) & ~np.isfinite(result.value)
+    value = np.where(zero, 0.0, result.value)
+    error = np.where(zero, np.where(np.isnan(y.value) | y.undetermined, np.inf, 0.0), result.error)
+    return Bounded(value, np.where(maybe, np.inf, error), x.dtype)
 
 
-def _function(
-    name: str,
-    reference: Reference,
-    *,
-    torch: Spelling = "",
-    tensorflow: Spelling = "",
-    jax: Spelling = "",
-    relax: Spelling,
-    onnx: Spelling,
-    attrs: Mapping[str, AttrRule] | None = None,
-    result: ResultRule | None = None,
-    signed_zero: bool = False,
-) -> OpSpec:
-    """PyTorch, and the numpy interfaces of TensorFlow and JAX call it `name`, except where another text is given."""
-    return OpSpec(
-        name, "unary", (floating(),), result or same_as(0), reference, attrs=attrs or {},
-        torch=torch or f"torch.{name}({{0}})", tensorflow=tensorflow or f"tf.experimental.numpy.{name}({{0}})",
-        jax=jax or f"jnp.{name}({{0}})", relax=relax, onnx=onnx, signed_zero=signed_zero,
-    )  # fmt: skip
+exp = unary("exp", exponential(np.exp, 3), "Exp", signed_zero=False)
 
+log = unary("log", ulps(np.log, 3), "Log", signed_zero=False)
 
-def _conversion(name: str, factor: float) -> OpSpec:
-    return _function(
-        name, lambda args, call: multiply(args[0], constant(factor, args[0])), signed_zero=True,
-        relax=f"relax.op.multiply({{0}}, relax.const({factor!r}, {{dtype}}))",
-        onnx=f'g.op("Mul", {{0}}, g.const({factor!r}, {{name}}))',
-    )  # fmt: skip
-
-
-def _equals(number: str) -> str:
-    return f"relax.op.equal({{0}}, relax.const({number}, {{dtype0}}))"
-
-
-FUNCTIONS: tuple[OpSpec, ...] = (
-    _function(
+# C Annex F.10 gives all of these a zero of the operand's sign for a zero, unless signed_zero=False (f(0) != 0,
+# or a zero that comes from elsewhere than a zero)
+OPERATORS: tuple[OpSpec, ...] = (
+    exp,
+    numpy_unary(
         "exp2", _exp2,
         relax="relax.op.power(relax.const(2, {dtype}), {0})", onnx='g.op("Pow", g.const(2, {name}), {0})',
     ),
+    unary("expm1", exponential(np.expm1, 3), NO_ONNX, relax=NO_RELAX),
+    log,
+    # log(x) / log(2), which is how JAX and TensorFlow define it: 3 + 2.5 ulp, and 3 of the constant
+    unary("log2", ulps(np.log2, 8.5), NO_ONNX, relax=NO_RELAX, tensorflow="tf.experimental.numpy.log2",
+           signed_zero=False),
     # log(x) / log(10), which is how TensorFlow defines it: 3 + 2.5 ulp, and 3 of the constant
-    _function(
+    numpy_unary(
         "log10", lambda args, call: monotone(np.log10, args[0], 8.5),
         relax=f"relax.op.divide(relax.op.log({{0}}), relax.const({math.log(10)!r}, {{dtype}}))",
         onnx=f'g.op("Div", g.op("Log", {{0}}), g.const({math.log(10)!r}, {{name}}))',
     ),
-    _function(
-        "erfc", lambda args, call: monotone(erfc_of, args[0], 16),
-        tensorflow="tf.math.erfc({0})", jax="jax.lax.erfc({0})", relax=_NO_ERFC, onnx=_NO_ERFC,
+    unary("log1p", ulps(np.log1p, 2), NO_ONNX, relax=NO_RELAX),
+    numpy_binary(
+        "logaddexp", _logaddexp, relax="relax.op.log_add_exp({0}, {1})", onnx="logaddexp(g, {0}, {1}, {name})",
     ),
-    _function("sinc", _sinc, relax="sinc(bb, {0}, {dtype})", onnx="sinc(g, {0}, {name})"),
-    _conversion("deg2rad", math.pi / 180),
-    _conversion("rad2deg", 180 / math.pi),
-    _function(
-        "frac", _frac,
-        tensorflow="{0} - tf.where({0} < 0, tf.math.ceil({0}), tf.math.floor({0}))", jax="{0} - jnp.trunc({0})",
-        relax="relax.op.subtract({0}, relax.op.trunc({0}))", onnx="frac(g, {0}, {name})",
+    OpSpec(
+        "logaddexp2", "numerals", FLOAT_PAIR, broadcast(), _logaddexp2, torch="torch.logaddexp2({0}, {1})",
+        tensorflow="tf.experimental.numpy.logaddexp2({0}, {1})", jax="jnp.logaddexp2({0}, {1})",
+        relax=NO_RELAX, onnx=NO_ONNX,
     ),
-    _function(
-        "signbit", _signbit, result=_boolean, tensorflow="signbit({0})",
-        relax="signbit({0}, {dtype0})", onnx="signbit(g, {0}, {name0})",
+    numpy_binary(
+        "xlogy", _xlogy, tensorflow="tf.math.xlogy({0}, {1})", jax="jax.scipy.special.xlogy({0}, {1})",
+        relax="xlogy({0}, {1}, {dtype})", onnx="xlogy(g, {0}, {1}, {name})",
     ),
-    _function(
-        "nan_to_num", _nan_to_num,
-        attrs={"nan": one_of(0.0, 1.0, -2.5), "posinf": one_of(1.0, 8.0, 0.0, 65504.0),
-               "neginf": one_of(-1.0, 0.0, -65504.0, 3.0)},
-        torch="torch.nan_to_num({0}, nan={nan}, posinf={posinf}, neginf={neginf})",
-        tensorflow="nan_to_num({0}, {nan}, {posinf}, {neginf})",
-        jax="jnp.nan_to_num({0}, nan={nan}, posinf={posinf}, neginf={neginf})",
-        relax="nan_to_num({0}, {nan}, {posinf}, {neginf}, {dtype})",
-        onnx="nan_to_num(g, {0}, {nan}, {posinf}, {neginf}, {name})",
-    ),
-    _function(
+    numpy_unary(
         "logit", _logit, result=_logit_type, attrs={"eps": one_of(None, 0.125, 2.0**-10)},
         torch="torch.logit({0}, eps={eps})", tensorflow="logit({0}, {eps})", jax="logit({0}, {eps})",
         relax="logit(bb, {0}, {eps}, {dtype})", onnx="logit(g, {0}, {eps}, {name})",
-    ),
-    _function(
-        "isposinf", _infinite(1.0), result=_boolean, tensorflow="tf.equal({0}, float('inf'))",
-        relax=_equals("float('inf')"), onnx='g.op("IsInf", {0}, detect_negative=0)',
-    ),
-    _function(
-        "isneginf", _infinite(-1.0), result=_boolean, tensorflow="tf.equal({0}, -float('inf'))",
-        relax=_equals("-float('inf')"), onnx='g.op("IsInf", {0}, detect_positive=0)',
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Further elementwise functions of two operands, or of three, which broadcast against each other."""
+"""What is chosen element by element: where, masked_fill, clip, maximum and minimum, heaviside."""
 
 from __future__ import annotations
 
@@ -7,114 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.bounds.bounded import (
-    PRECISION,
-    U64,
-    Bounded,
-    add,
-    exact,
-    holds_zero,
-    monotone,
-    multiply,
-    rounded,
-    settled,
-    spread,
-)
-from generators.bounds.sums import scaled_square
-from generators.graph import DTYPES, FLOATS, INTEGERS, Attr, TensorType
-from generators.ops.elementwise.arithmetic import FLOAT_PAIR
-from generators.ops.elementwise.comparison import extreme, where
-from generators.ops.reduce.reductions import root
-from generators.ops.slots import broadcast, broadcastable, floating, one_of, tensor, within
-from generators.ops.spec import (
-    AttrRule,
-    Call,
-    Draw,
-    OpSpec,
-    Reference,
-    ResultRule,
-    Slot,
-    Spelling,
-    TypeRuleError,
-    Types,
-)
+from generators.bounds.bounded import Bounded, ends, exact, holds_zero, settled, spread
+from generators.bounds.extremes import beside_zero, near_zero
+from generators.graph import DTYPES, EVERY, FLOATS, INTEGERS, Attr, TensorType
+from generators.ops.elementwise.records import numpy_binary
+from generators.ops.elementwise.references import certainly_nan, spread_out, wrapping
+from generators.ops.slots import NUMBERS, boolean, broadcast, broadcastable, numeric, tensor, within
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Reference, TypeRuleError, Types
 
 Array = np.ndarray
-Attrs = Mapping[str, Attr]
-
-
-def _nan(x: Bounded) -> Array:
-    """Where the element is NaN for certain."""
-    return np.isnan(x.value) & ~x.undetermined
-
-
-def _exactly(value: Array | float, like: Bounded) -> Bounded:
-    value = np.broadcast_to(np.asarray(value, np.float64), like.value.shape)
-    return Bounded(value, np.zeros(value.shape), like.dtype)
-
 
 # ---- references ---------------------------------------------------------------------------------------
-
-
-def _hypot(args: Sequence[Bounded], call: Call) -> Bounded:
-    """sqrt(x^2 + y^2), the definition in numpy. Squares may overflow or vanish, or be scaled beforehand. An infinity
-    beside NaN is infinite in C (Annex F.10.4.3) and NaN by the definition: undetermined, and so is NaN beside what
-    may be infinite."""
-    x, y = args
-    total = add(scaled_square(x), scaled_square(y))
-    finite = np.isfinite(x.value) & np.isfinite(y.value)
-    mixed = np.zeros(total.value.shape, bool)
-    for one, other in ((x, y), (y, x)):
-        mixed |= np.isnan(one.value) & (np.isinf(other.value) | other.undetermined)
-    loose = mixed | finite & ~np.isfinite(total.value)
-    return root(replace(total, error=np.where(loose, np.inf, total.error)))
-
-
-def _logaddexp(args: Sequence[Bounded], call: Call) -> Bounded:
-    """m + L, m = max(x, y), L = log(1 + exp(-d)), d = |x - y|. Its slopes add up to 1. The difference has one
-    rounding, which exp turns into u d exp(-d), exp has 3 ulp, 1 + exp(-d) loses u, log 3 ulp; log1p needs less. By
-    definition infinite for two infinities of one sign."""
-    x, y = args
-    p = PRECISION[x.dtype]
-    unit = p.unit + U64
-    with np.errstate(all="ignore"):
-        value = np.logaddexp(x.value, y.value)
-        d = np.abs(x.value - y.value)
-        power = np.exp(-d)
-        own = unit * (np.where(power > 0, d * power, 0.0) + 6 * power + 1 + 6 * np.log1p(power))
-        moved = np.maximum(x.error, y.error)
-        error = np.where(np.isfinite(x.value) & np.isfinite(y.value), moved + own, 0.0)
-        alone = np.isneginf(x.value) | np.isneginf(y.value)
-        error = np.where(alone & np.isfinite(value), moved, error)
-    return rounded(value, settled(x, y, error), x.dtype)
-
-
-def _copysign(args: Sequence[Bounded], call: Call) -> Bounded:
-    """The magnitude of x with the sign of y; either sign where y may be a zero of any sign, or is NaN (whose sign no
-    operation determines, IEEE 754-2019, 6.3)."""
-    x, y = args
-    with np.errstate(all="ignore"):
-        value = np.copysign(x.value, y.value)
-        unsigned = holds_zero(y) | np.isnan(y.value) | y.undetermined
-        if not y.zero_sign:
-            unsigned |= y.value == 0
-        either = np.where(np.isinf(value), np.inf, 2 * np.abs(value) + x.error)
-        either = np.where(value == 0, np.maximum(either, PRECISION[x.dtype].tiny), either)
-        error = np.where(unsigned, either, x.error)
-        error = np.where(x.undetermined, np.inf, error)
-        return Bounded(value, np.where(_nan(x), 0.0, error), x.dtype)
-
-
-def _xlogy(args: Sequence[Bounded], call: Call) -> Bounded:
-    """x log(y), 3 ulp and a product; 0 for x = 0, whatever y is. With NaN it is NaN for PyTorch, 0 for TensorFlow:
-    undetermined."""
-    x, y = args
-    result = multiply(x, monotone(np.log, y, 3))
-    zero = (x.value == 0) & (x.error == 0)
-    maybe = holds_zero(x) & ~np.isfinite(result.value)
-    value = np.where(zero, 0.0, result.value)
-    error = np.where(zero, np.where(np.isnan(y.value) | y.undetermined, np.inf, 0.0), result.error)
-    return Bounded(value, np.where(maybe, np.inf, error), x.dtype)
 
 
 def _heaviside(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -134,58 +37,11 @@ def _ignoring_nan(f: Callable[[Array, Array], Array]) -> Reference:
         both = extreme(f, x, y)
         value, error = np.broadcast_arrays(both.value, both.error)
         for one, other in ((x, y), (y, x)):
-            value = np.where(_nan(one), other.value, value)
-            error = np.where(_nan(one), other.error, error)
+            value = np.where(certainly_nan(one), other.value, value)
+            error = np.where(certainly_nan(one), other.error, error)
         return Bounded(value, error, x.dtype)
 
     return reference
-
-
-def _lerp(args: Sequence[Bounded], call: Call) -> Bounded:
-    """x + w (y - x) as documented, or y - (y - x) (1 - w), which PyTorch takes for w >= 1/2."""
-    x, y, w = (_spread_out(a, call) for a in args)
-    difference = add(y, x, -1.0)
-    first = add(x, multiply(w, difference))
-    second = add(y, multiply(difference, add(_exactly(1.0, w), w, -1.0)), -1.0)
-    with np.errstate(all="ignore"):
-        error = np.maximum(first.error, second.error + spread(first.value, second.value))
-    return replace(first, error=error)
-
-
-def _spread_out(x: Bounded, call: Call) -> Bounded:
-    return x.map(lambda a: np.broadcast_to(a, call.result.shape))
-
-
-def _addcmul(args: Sequence[Bounded], call: Call) -> Bounded:
-    """x + value y z, in any order of the products. `value` is a power of two, so that it costs no rounding; a
-    product of numbers that overflows in one order need not in another, nor with a fused addition."""
-    x, y, z = args
-    factor = call.number("value")
-    product = multiply(y, z)
-    scaled = multiply(product, _exactly(factor, product))
-    with np.errstate(all="ignore"):
-        numbers = np.isfinite(y.value) & np.isfinite(z.value)
-        loose = numbers & ~(np.isfinite(product.value) & np.isfinite(scaled.value))
-        result = add(x, replace(scaled, error=np.where(loose, np.inf, scaled.error)))
-        nan = _nan(x) | _nan(y) | _nan(z)
-    return replace(result, value=np.where(nan, np.nan, result.value), error=np.where(nan, 0.0, result.error))
-
-
-def _isclose(args: Sequence[Bounded], call: Call) -> Bounded:
-    """|x - y| <= atol + rtol |y|; equal infinities are close, others and NaN are not. The left side has one rounding,
-    the right one four (both constants, the product, the sum)."""
-    x, y = args
-    p = PRECISION[x.dtype]
-    rtol, atol = (call.number(name) for name in ("rtol", "atol"))
-    with np.errstate(all="ignore"):
-        finite = np.isfinite(x.value) & np.isfinite(y.value)
-        distance = np.where(finite, np.abs(x.value - y.value), np.inf)
-        limit = np.where(finite, atol + rtol * np.abs(y.value), 0.0)
-        value = np.where(finite, distance <= limit, x.value == y.value)
-        error = x.error + (1 + rtol) * y.error + (p.unit + U64) * (distance + 4 * limit) + 4 * p.tiny
-        same = (x.value == y.value) & (x.error + y.error == 0)
-        unsure = finite & ~same & ~(np.abs(distance - limit) > error)
-    return exact(value, "bool", settled(x, y, np.where(unsure, np.inf, 0.0)) > 0)
 
 
 def _masked_fill(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -193,7 +49,7 @@ def _masked_fill(args: Sequence[Bounded], call: Call) -> Bounded:
     # the value as a number of the dtype: 65504 is not one of bfloat16
     filling = np.full(call.result.shape, call.attrs["value"], x.dtype).astype(x.value.dtype)
     constant = Bounded(filling, np.zeros(filling.shape), x.dtype)
-    return where.reference((mask, constant, _spread_out(x, call)), call)
+    return where.reference((mask, constant, spread_out(x, call)), call)
 
 
 # ---- attributes and types -----------------------------------------------------------------------------
@@ -221,76 +77,124 @@ def _masked_type(operands: Types, attrs: Attrs) -> TensorType:
 # ---- records ------------------------------------------------------------------------------------------
 
 
-def _record(
-    name: str,
-    reference: Reference,
-    *,
-    torch: Spelling = "",
-    tensorflow: Spelling = "",
-    jax: Spelling = "",
-    relax: Spelling,
-    onnx: Spelling,
-    operands: tuple[Slot, ...] = FLOAT_PAIR,
-    result: ResultRule | None = None,
-    attrs: Mapping[str, AttrRule] | None = None,
-    signed_zero: bool = False,
-) -> OpSpec:
-    """PyTorch, and the numpy interfaces of TensorFlow and JAX call it `name`, except where another text is given."""
-    return OpSpec(
-        name, "binary", operands, result or broadcast(), reference, attrs=attrs or {}, signed_zero=signed_zero,
-        torch=torch or f"torch.{name}({{0}}, {{1}})",
-        tensorflow=tensorflow or f"tf.experimental.numpy.{name}({{0}}, {{1}})",
-        jax=jax or f"jnp.{name}({{0}}, {{1}})", relax=relax, onnx=onnx,
-    )  # fmt: skip
-
-
 def _ignoring(name: str, kind: str) -> OpSpec:
-    return _record(
+    return numpy_binary(
         f"f{name[:3]}", _ignoring_nan(getattr(np, name)), tensorflow=f"ignoring_nan(tf.{name}, {{0}}, {{1}})",
         relax=f"ignoring_nan(bb, relax.op.{name}, {{0}}, {{1}})", onnx=f'ignoring_nan(g, "{kind}", {{0}}, {{1}})',
     )  # fmt: skip
 
 
-_THREE = (floating(), broadcastable(0), broadcastable(0))
+def extreme(f: Callable[[Array, Array], Array], x: Bounded, y: Bounded) -> Bounded:
+    """np.maximum or np.minimum, which propagate NaN. Monotone in both operands, and nothing is rounded: the
+    spread of the lower and of the upper ends, which is never more than the greater error."""
+    if not x.floating:
+        return wrapping(f, x, y)
+    (x_low, x_high), (y_low, y_high) = ends(x), ends(y)
+    with np.errstate(all="ignore"):
+        value = f(x.value, y.value)
+        error = spread(value, f(x_low, y_low), f(x_high, y_high))
+        error = beside_zero(value, error, near_zero(x) | near_zero(y), x.dtype)
+    return Bounded(value, settled(x, y, error), x.dtype)
 
-PAIRS: tuple[OpSpec, ...] = (
-    _record(
-        "hypot", _hypot,
-        relax="relax.op.sqrt(relax.op.add(relax.op.square({0}), relax.op.square({1})))", onnx="hypot(g, {0}, {1})",
-    ),
-    _record("logaddexp", _logaddexp, relax="relax.op.log_add_exp({0}, {1})", onnx="logaddexp(g, {0}, {1}, {name})"),
-    _record(
-        "copysign", _copysign, signed_zero=True, tensorflow="copysign({0}, {1})",
-        relax="copysign({0}, {1}, {dtype})", onnx="copysign(g, {0}, {1}, {name})",
-    ),
-    _record(
-        "xlogy", _xlogy, tensorflow="tf.math.xlogy({0}, {1})", jax="jax.scipy.special.xlogy({0}, {1})",
-        relax="xlogy({0}, {1}, {dtype})", onnx="xlogy(g, {0}, {1}, {name})",
-    ),
-    _record("heaviside", _heaviside, relax="heaviside({0}, {1}, {dtype})", onnx="heaviside(g, {0}, {1}, {name})"),
-    _ignoring("maximum", "Max"),
-    _ignoring("minimum", "Min"),
-    _record(
-        "lerp", _lerp, operands=_THREE, torch="torch.lerp({0}, {1}, {2})",
-        tensorflow="{0} + {2} * ({1} - {0})", jax="{0} + {2} * ({1} - {0})",
-        relax="relax.op.add({0}, relax.op.multiply({2}, relax.op.subtract({1}, {0})))",
-        onnx='g.op("Add", {0}, g.op("Mul", {2}, g.op("Sub", {1}, {0})))',
-    ),
-    _record(
-        "addcmul", _addcmul, operands=_THREE, attrs={"value": one_of(1.0, 0.5, -1.0, 2.0)},
-        torch="torch.addcmul({0}, {1}, {2}, value={value})",
-        tensorflow="{0} + {value} * {1} * {2}", jax="{0} + {value} * {1} * {2}",
-        relax="relax.op.add({0}, relax.op.multiply(relax.op.multiply(relax.const({value}, {dtype}), {1}), {2}))",
-        onnx='g.op("Add", {0}, g.op("Mul", g.op("Mul", g.const({value}, {name}), {1}), {2}))',
-    ),
-    _record(
-        "isclose", _isclose, result=broadcast("bool"),
-        attrs={"rtol": one_of(1e-5, 0.0, 0.5, 1e-3), "atol": one_of(1e-8, 0.0, 0.25, 1e-3)},
-        torch="torch.isclose({0}, {1}, rtol={rtol}, atol={atol})",
-        tensorflow="isclose({0}, {1}, {rtol}, {atol})", jax="jnp.isclose({0}, {1}, rtol={rtol}, atol={atol})",
-        relax="isclose(bb, {0}, {1}, {rtol}, {atol}, {dtype0})", onnx="isclose(g, {0}, {1}, {rtol}, {atol}, {name0})",
-    ),
-    _record(
+
+def _extreme(name: str, onnx: str) -> OpSpec:
+    f = getattr(np, name)
+    return OpSpec(
+        name, "comparison", (numeric(), broadcastable(0)), broadcast(),
+        lambda args, call: extreme(f, args[0], args[1]),
+        torch=f"torch.{name}({{0}}, {{1}})", tensorflow=f"tf.{name}({{0}}, {{1}})",
+        jax=f"jnp.{name}({{0}}, {{1}})", relax=f"relax.op.{name}({{0}}, {{1}})",
+        onnx=f'g.op("{onnx}", {{0}}, {{1}})',
+    )  # fmt: skip
+
+
+def _where(args: Sequence[Bounded], call: Call) -> Bounded:
+    """The chosen operand as it is. Where the condition is undetermined the result is one of both: any float
+    result is as wide as the distance of the other one, an integer or boolean is certain if both are equal."""
+    condition, a, b = args
+    value = np.where(condition.value, a.value, b.value)
+    error = np.where(condition.value, a.error, b.error)
+    if condition.undetermined.any():
+        with np.errstate(all="ignore"):
+            other = np.where(condition.value, b.value, a.value)
+            if a.floating:
+                either = np.maximum(error, spread(value, other) + np.where(condition.value, b.error, a.error))
+                either = np.where(np.isfinite(value) | (either == 0), either, np.inf)
+            else:
+                either = np.where((value == other) & (a.error + b.error == 0), 0.0, np.inf)
+            error = np.where(condition.undetermined, either, error)
+    return Bounded(value, error, a.dtype)
+
+
+def _clip(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Monotone, and nothing is rounded; NaN stays NaN."""
+    x = args[0]
+    low, high = call.attrs["min"], call.attrs["max"]
+    if not x.floating:
+        # not np.clip(x, low, high), whose Python integers make int64 of int32
+        bounds = np.asarray([low, high], x.dtype)
+        return exact(np.minimum(np.maximum(x.value, bounds[0]), bounds[1]), x.dtype, x.undetermined)
+    with np.errstate(all="ignore"):
+        value = np.clip(x.value, low, high)
+        error = spread(value, *(np.clip(end, low, high) for end in ends(x)))
+        error = beside_zero(value, error, near_zero(x), x.dtype)
+    return Bounded(value, np.where(x.undetermined, np.inf, error), x.dtype)
+
+
+def _clip_low(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int | float:
+    if operands[0].dtype in INTEGERS:
+        return d.choice(within(operands[0].dtype, (0, -2, 1, -100, 7)))
+    return d.choice((0.0, -1.0, 0.5, -0.5, -6.0, 3.0))
+
+
+def _clip_high(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int | float:
+    """At least `min`: equal at times, and for integers at times the greatest of the dtype."""
+    low = attrs["min"]
+    if isinstance(low, int):
+        return d.choice((low + 1, low + 3, low, int(np.iinfo(operands[0].dtype).max)))
+    assert isinstance(low, float)
+    return low + d.choice((1.0, 6.0, 0.5, 0.0, 100.0))
+
+
+def _clip_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    low, high = attrs["min"], attrs["max"]
+    kind = float if operands[0].dtype in FLOATS else int
+    if operands[0].dtype not in NUMBERS or type(low) is not kind or type(high) is not kind:
+        raise TypeRuleError(f"cannot clip {operands[0]} to {low!r} and {high!r}")
+    if not low <= high:
+        raise TypeRuleError(f"min {low} exceeds max {high}")
+    if kind is int and not np.iinfo(operands[0].dtype).min <= low <= high <= np.iinfo(operands[0].dtype).max:
+        raise TypeRuleError(f"{low} or {high} is not an {operands[0].dtype}")
+    return operands[0]
+
+
+def _where_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    if operands[0].dtype != "bool":
+        raise TypeRuleError(f"the condition is {operands[0]}, not bool")
+    return broadcast(skip=1)(operands, attrs)
+
+
+def _onnx_where(call: Call) -> str:
+    """ONNX Runtime's Where has no kernel for bool, for which three connectives say the same."""
+    return "where_bool(g, {0}, {1}, {2})" if call.result.dtype == "bool" else 'g.op("Where", {0}, {1}, {2})'
+
+
+where = OpSpec(
+    "where", "comparison", (boolean(), broadcastable(dtypes=EVERY), broadcastable(1)), _where_type, _where,
+    torch="torch.where({0}, {1}, {2})", tensorflow="tf.where({0}, {1}, {2})", jax="jnp.where({0}, {1}, {2})",
+    relax="relax.op.where({0}, {1}, {2})", onnx=_onnx_where, signed_zero=True,
+)  # fmt: skip
+
+clip = OpSpec(
+    "clip", "comparison", (numeric(),), _clip_type, _clip, attrs={"min": _clip_low, "max": _clip_high},
+    torch="torch.clamp({0}, min={min}, max={max})", tensorflow="tf.clip_by_value({0}, {min}, {max})",
+    jax="jnp.clip({0}, min={min}, max={max})", relax="relax.op.clip({0}, {min}, {max})",
+    onnx='g.op("Clip", {0}, g.const({min}, {name}), g.const({max}, {name}))',
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (
+    where,
+    numpy_binary(
         "masked_fill", _masked_fill, operands=(tensor(DTYPES), broadcastable(dtypes=("bool",))), result=_masked_type,
         attrs={"value": _filling}, torch="torch.masked_fill({0}, {1}, {value})",
         tensorflow="tf.where({1}, tf.constant({value}, {dtype}), {0})", jax="jnp.where({1}, {value}, {0})",
@@ -298,4 +202,10 @@ PAIRS: tuple[OpSpec, ...] = (
         onnx=lambda call: ("where_bool(g, {1}, {filling}, {0})" if call.result.dtype == "bool"
                            else 'g.op("Where", {1}, {filling}, {0})').replace("{filling}", "g.const({value}, {name})"),
     ),
+    clip,
+    _extreme("maximum", "Max"),
+    _extreme("minimum", "Min"),
+    _ignoring("maximum", "Max"),
+    _ignoring("minimum", "Min"),
+    numpy_binary("heaviside", _heaviside, relax="heaviside({0}, {1}, {dtype})", onnx="heaviside(g, {0}, {1}, {name})"),
 )  # fmt: skip

@@ -9,18 +9,28 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, add, divide, monotone, multiply
 from generators.bounds.sums import scaled_product, summed
-from generators.graph import FLOATS, Attr, TensorType
+from generators.graph import FLOATS, TensorType
 from generators.ops.composed import chosen, compute, given, negated, shared, undetermined
-from generators.ops.elementwise.activations import exactly, loose, softplus
-from generators.ops.elementwise.trigonometric import exp, log
+from generators.ops.elementwise.activations import softplus
+from generators.ops.elementwise.exponential import exp, log
+from generators.ops.elementwise.references import exactly, loose
 from generators.ops.nn.losses import CLASSES, REDUCTIONS, SCORES, check_reduction, reduced
 from generators.ops.reduce.softmax import log_softmax
 from generators.ops.slots import computed, floating, like, one_of, tensor
-from generators.ops.spec import AttrRule, Call, OpSpec, Reference, ResultRule, Slot, Spelling, TypeRuleError, Types
+from generators.ops.spec import (
+    AttrRule,
+    Attrs,
+    Call,
+    OpSpec,
+    Reference,
+    ResultRule,
+    Slot,
+    Spelling,
+    TypeRuleError,
+    Types,
+)
 
 Array = np.ndarray
-Attrs = Mapping[str, Attr]
-
 
 # ---- elementwise --------------------------------------------------------------------------------------
 
@@ -190,7 +200,7 @@ def _plain_or(text: str) -> Spelling:
 _IGNORE: dict[str, AttrRule] = {"ignore": one_of(-100, 0, 1)}
 _CLASS = "{0}, {1}, {2}, ignore_index={ignore}, reduction={reduction}"
 
-LIKELIHOODS: tuple[OpSpec, ...] = (
+OPERATORS: tuple[OpSpec, ...] = (
     _loss(
         "binary_cross_entropy", (PROBABILITIES, TARGETS), _bce,
         f"{_F}.binary_cross_entropy({{0}}, {{1}}, reduction={{reduction}})",

@@ -1,36 +1,33 @@
-"""Windows beside pooling and convolution: patches laid out and added up again (im2col, col2im), power pooling,
-unpooling to where maxima stood, convolution channel by channel, padding that cuts off."""
+"""Patches of images laid out as columns, and added up again (im2col, col2im)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from generators.bounds.bounded import Bounded, monotone
-from generators.bounds.sums import scaled_square, summed
-from generators.graph import FLOATS, Attr, TensorType
+from generators.bounds.bounded import Bounded
+from generators.bounds.sums import summed
+from generators.graph import FLOATS, TensorType
 from generators.ops.composed import shared
-from generators.ops.nn.conv import convolved
-from generators.ops.nn.pooling import sum_of
-from generators.ops.nn.windows import Ints, activations, extent, given, padded, slid, strides, windows
-from generators.ops.shape.reshape import ints_of
-from generators.ops.slots import MAX_ELEMENTS, draw_dtype, floating
-from generators.ops.spec import AttrRule, Call, Draw, OpSpec, ResultRule, Slot, Spelling, TypeRuleError, Types
+from generators.ops.nn.windows import (
+    Ints,
+    extent,
+    float32_or,
+    given,
+    padded,
+    slid,
+    small_activations,
+    small_kernel,
+    strides,
+    windows,
+)
+from generators.ops.slots import MAX_ELEMENTS, draw_dtype, ints_of
+from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types
 
 Array = np.ndarray
-Attrs = Mapping[str, Attr]
-
-
-def _float32_or(single: str, composed: Spelling) -> Spelling:
-    """ONNX Runtime has these kernels for float only."""
-    assert callable(composed)
-    return lambda call: single if call.result.dtype == "float32" else composed(call)
-
-
-# ---- patches ------------------------------------------------------------------------------------------
 
 
 def _patch_table(sizes: Ints, attrs: Attrs) -> Array:
@@ -57,10 +54,6 @@ def _dilation_of(sizes: Ints, d: Draw, attrs: Attrs) -> Ints:
     kernel, padding = given(attrs, "kernel", "padding")
     axes = zip(sizes, kernel, padding, strict=True)
     return tuple(d.choice((1, *(r for r in (1, 2) if extent(k, r) <= size + 2 * p))) for size, k, p in axes)
-
-
-def _kernel(d: Draw, operands: Types, attrs: Attrs) -> Ints:
-    return tuple(min(size, d.choice((2, 1, 3, 2))) for size in operands[0].shape[2:])
 
 
 def _unfold_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -150,26 +143,10 @@ _NAMES = ("kernel", "image", "stride", "padding", "dilation")
 _UNFOLD, _FOLD = shared("unfold"), shared("fold")
 _KEYS = "dilation={dilation}, padding={padding}, stride={stride}"
 
-
-def _small(spatial: int) -> Slot:
-    """Activations of which every patch fits into a result."""
-    slot = activations(spatial)
-
-    def fresh(d: Draw, earlier: Types) -> TensorType:
-        type_ = slot.fresh(d, earlier)
-        sizes = (min(7, dim) for dim in type_.shape[2:])
-        return TensorType(type_.dtype, (max(1, type_.shape[0]), min(3, type_.shape[1]), *sizes))
-
-    def accepts(type_: TensorType, earlier: Types) -> bool:
-        return slot.accepts(type_, earlier) and 0 < type_.size <= 512 and all(dim <= 9 for dim in type_.shape[2:])
-
-    return Slot(accepts, fresh)
-
-
 unfold = OpSpec(
-    "unfold", "layout", (_small(2),), _unfold_type, _unfold,
+    "unfold", "layout", (small_activations(2),), _unfold_type, _unfold,
     attrs={
-        "kernel": _kernel, "padding": _padding, "stride": strides(2),
+        "kernel": small_kernel, "padding": _padding, "stride": strides(2),
         "dilation": lambda d, operands, attrs: _dilation_of(operands[0].shape[2:], d, attrs),
     },
     torch=f"torch.nn.functional.unfold({{0}}, {{kernel}}, {_KEYS})", tensorflow=_UNFOLD["tensorflow"],
@@ -181,197 +158,10 @@ fold = OpSpec(
     attrs={"geometry": _settings, **{name: _setting(i) for i, name in enumerate(_NAMES)}},
     torch=f"torch.nn.functional.fold({{0}}, {{image}}, {{kernel}}, {_KEYS})", tensorflow=_FOLD["tensorflow"],
     jax=_FOLD["jax"], relax=_FOLD["relax"],
-    onnx=_float32_or(
+    onnx=float32_or(
         'g.op("Col2Im", {0}, g.const({image}, "int64"), g.const({kernel}, "int64"), strides={stride}, '
         "pads={padding} * 2, dilations={dilation})", _FOLD["onnx"],
     ),
 )  # fmt: skip
 
-# ---- power pooling, unpooling -------------------------------------------------------------------------
-
-
-def _window_type(spatial: int, whole: bool = False) -> ResultRule:
-    """whole: the windows do not overlap, and the result is as large as the operand."""
-
-    def rule(operands: Types, attrs: Attrs) -> TensorType:
-        x, kernel = operands[0], ints_of(attrs, "kernel", spatial, 1)
-        stride = kernel if whole else ints_of(attrs, "stride", spatial, 1)
-        if x.rank != spatial + 2 or 0 in x.shape:
-            raise TypeRuleError(f"cannot pool {x} over {spatial} dimensions")
-        sizes = slid(x.shape[2:], kernel, stride, (0,) * (2 * spatial), (1,) * spatial)
-        if whole and any(size % k for size, k in zip(x.shape[2:], kernel, strict=True)):
-            raise TypeRuleError(f"windows of {kernel} do not fill {x}")
-        return x if whole else TensorType(x.dtype, (*x.shape[:2], *sizes))
-
-    return rule
-
-
-def _lp_pool(args: Sequence[Bounded], call: Call) -> Bounded:
-    """The root (3 ulp, OpenCL; or pow, 16 ulp) of the sum of squares; or of their mean by their number, which takes
-    two roundings more. Squares may overflow, or be summed in a wider dtype."""
-    kernel, stride = given(call.attrs, "kernel", "stride")
-
-    def flat(a: Array) -> Array:
-        return windows(np.ascontiguousarray(a), kernel, stride, (1,) * len(kernel)).reshape(*call.result.shape, -1)
-
-    total = sum_of(scaled_square(args[0].map(flat)), prod(kernel) + 2)
-    return monotone(lambda v: np.sqrt(np.maximum(v, 0.0)), total, 16)
-
-
-def _lp(spatial: int) -> OpSpec:
-    composed = shared("lp_pool")
-    first = "[0]" if spatial == 1 else ""
-    return OpSpec(
-        f"lp_pool{spatial}d", "pooling", (_small(spatial),), _window_type(spatial), _lp_pool,
-        attrs={"kernel": _kernel, "stride": strides(spatial)},
-        torch=f"torch.nn.functional.lp_pool{spatial}d({{0}}, 2.0, {{kernel}}{first}, {{stride}}{first})",
-        tensorflow=composed["tensorflow"], jax=composed["jax"], relax=composed["relax"],
-        onnx=_float32_or('g.op("LpPool", {0}, kernel_shape={kernel}, strides={stride}, p=2)', composed["onnx"]),
-    )  # fmt: skip
-
-
-def _divisors(d: Draw, operands: Types, attrs: Attrs) -> Ints:
-    return tuple(d.choice(tuple(k for k in (2, 1, 3, 4) if size % k == 0)) for size in operands[0].shape[2:])
-
-
-def _unpooled(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Every window's maximum where it stood, zeros around it. Which of two it was is undetermined where they may be
-    equal, and so is a window with NaN."""
-    x, (kernel,) = args[0], given(call.attrs, "kernel")
-    sizes = [(size // k, k) for size, k in zip(x.value.shape[2:], kernel, strict=True)]
-    split = (*x.value.shape[:2], *(n for pair in sizes for n in pair))
-    axes = tuple(range(3, len(split), 2))
-    value, error = x.value.reshape(split), x.error.reshape(split)
-    with np.errstate(all="ignore"):
-        low = np.max(value - error, axes, keepdims=True)
-        possible = (value + error >= low) | np.isnan(value) | np.isinf(error)
-        loose = possible & (np.count_nonzero(possible, axes, keepdims=True) > 1)
-        loose |= np.any(np.isnan(value) | np.isinf(error), axes, keepdims=True)
-        result = np.where(possible, value, 0.0)
-        bound = np.where(loose, np.inf, np.where(possible, error, 0.0))
-    return Bounded(result.reshape(x.value.shape), bound.reshape(x.value.shape), x.dtype)
-
-
-_UNPOOL = shared("max_unpool")
-max_unpool2d = OpSpec(
-    "max_unpool2d", "pooling", (_small(2),), _window_type(2, whole=True), _unpooled, attrs={"kernel": _divisors},
-    torch="torch.nn.functional.max_unpool2d(*torch.nn.functional.max_pool2d({0}, {kernel}, return_indices=True), "
-    "{kernel})",
-    tensorflow=_UNPOOL["tensorflow"], jax=_UNPOOL["jax"], relax=_UNPOOL["relax"],
-    onnx=_float32_or("max_unpool_native(g, {0}, {kernel})", _UNPOOL["onnx"]),
-)  # fmt: skip
-
-# ---- channel by channel -------------------------------------------------------------------------------
-
-
-def _fresh_filters(d: Draw, earlier: Types) -> TensorType:
-    x = earlier[0]
-    kernel = (min(size, d.choice((2, 1, 3))) for size in x.shape[2:])
-    return TensorType(x.dtype, (x.shape[1] * d.choice((1, 2, 3)), 1, *kernel))
-
-
-def _accepts_filters(type_: TensorType, earlier: Types) -> bool:
-    x = earlier[0]
-    if type_.dtype != x.dtype or type_.rank != 4 or type_.shape[1] != 1 or type_.size == 0:
-        return False
-    fits = all(k <= size for k, size in zip(type_.shape[2:], x.shape[2:], strict=True))
-    return fits and type_.shape[0] % x.shape[1] == 0 and type_.shape[0] <= 4 * x.shape[1]
-
-
-def _depthwise_call(call: Call) -> Call:
-    stride, padding = given(call.attrs, "stride", "padding")
-    attrs = {"stride": stride, "padding": padding * 2, "dilation": (1, 1), "groups": call.operands[0].shape[1]}
-    return Call(call.operands, attrs, call.result)
-
-
-def _depthwise_type(operands: Types, attrs: Attrs) -> TensorType:
-    x, weight = operands
-    stride, padding = ints_of(attrs, "stride", 2, 1), ints_of(attrs, "padding", 2, 0)
-    if x.rank != 4 or x.size == 0 or not _accepts_filters(weight, (x,)) or stride[0] != stride[1]:
-        raise TypeRuleError(f"cannot convolve the channels of {x} with {weight} by {stride}")
-    return TensorType(
-        x.dtype, (x.shape[0], weight.shape[0], *slid(x.shape[2:], weight.shape[2:], stride, padding * 2, (1, 1)))
-    )
-
-
-def _one_stride(d: Draw, operands: Types, attrs: Attrs) -> Ints:
-    return (d.choice((1, 2, 3)),) * 2
-
-
-depthwise_conv2d = OpSpec(
-    "depthwise_conv2d", "conv", (_small(2), Slot(_accepts_filters, _fresh_filters)), _depthwise_type,
-    lambda args, call: convolved(args, _depthwise_call(call)),
-    attrs={"stride": _one_stride, "padding": lambda d, operands, attrs: (d.choice((0, 1, 2)), d.choice((0, 1)))},
-    torch="torch.nn.functional.conv2d({0}, {1}, stride={stride}, padding={padding}, groups={shape0}[1])",
-    tensorflow="depthwise_conv2d({0}, {1}, {stride}, {padding})",
-    jax="convolution({0}, {1}, padding={padding} * 2, stride={stride}, dilation=(1, 1), groups={shape0}[1])",
-    relax="relax.op.nn.conv2d({0}, {1}, {stride}, {padding} * 2, (1, 1), {shape0}[1])",
-    onnx='g.op("Conv", {0}, {1}, pads={padding} * 2, strides={stride}, group={shape0}[1])',
-)  # fmt: skip
-
-# ---- padding that cuts off ----------------------------------------------------------------------------
-
-
-def _crops(d: Draw, operands: Types, attrs: Attrs) -> Ints:
-    """One number in front of each axis, then one behind: negative ones cut off. Something is left."""
-    front, behind, shape = [], [], list(operands[0].shape)
-    for axis, dim in enumerate(operands[0].shape):
-        room = MAX_ELEMENTS // prod(shape[:axis] + shape[axis + 1 :])
-        front.append(d.choice(tuple(p for p in (-1, 0, 1, -2, 2) if dim + p in range(1, room + 1))))
-        left, now = dim + min(0, front[-1]), dim + front[-1]
-        behind.append(d.choice(tuple(p for p in (0, -1, 1, -2, 2) if left + p >= 1 and now + p <= room)))
-        shape[axis] = now + behind[-1]
-    return (*front, *behind)
-
-
-def _cropped_type(operands: Types, attrs: Attrs) -> TensorType:
-    x = operands[0]
-    pads = ints_of(attrs, "pads", 2 * x.rank, -4)
-    shape = tuple(dim + pads[i] + pads[x.rank + i] for i, dim in enumerate(x.shape))
-    kept = [dim + min(pads[i], 0) + min(pads[x.rank + i], 0) for i, dim in enumerate(x.shape)]
-    if any(dim < 1 for dim in (*shape, *kept)) or max(pads) > 4:
-        raise TypeRuleError(f"cannot pad {x} by {pads}")
-    return TensorType(x.dtype, shape)
-
-
-def _cropped(args: Sequence[Bounded], call: Call) -> Bounded:
-    rank = call.result.rank
-    pads = ints_of(call.attrs, "pads", 2 * rank, -4)
-    kept = tuple(slice(max(0, -pads[i]), dim - max(0, -pads[rank + i])) for i, dim in enumerate(args[0].value.shape))
-    width = [(max(0, pads[i]), max(0, pads[rank + i])) for i in range(rank)]
-    return args[0].map(lambda a: np.pad(a[kept], width))
-
-
-def _crop_text(text: str) -> Spelling:
-    """`text` with the pairs of numbers of the axes for %p, torch's order of them for %t, and for relax, with `pads`
-    apart: where to begin, where to end and what to add."""
-
-    def spell(call: Call) -> str:
-        rank, (pads,) = call.result.rank, given(call.attrs, "pads")
-        both = [(pads[i], pads[rank + i]) for i in range(rank)]
-        begin = [max(0, -p) for p, _ in both]
-        end = [dim - max(0, -p) for dim, (_, p) in zip(call.operands[0].shape, both, strict=True)]
-        add = [(max(0, p), max(0, q)) for p, q in both]
-        fields = {
-            "%p": [(p, q, 0) for p, q in both], "%t": [p for pair in reversed(both) for p in pair], "%b": begin,
-            "%e": end, "%w": add, "%f": [p for pair in add for p in pair], "%a": list(range(rank)),
-            "%s": ", ".join(f"{b}:{e}" for b, e in zip(begin, end, strict=True)),
-        }  # fmt: skip
-        result = text
-        for key, value in fields.items():
-            result = result.replace(key, str(value))
-        return result
-
-    return spell
-
-
-pad_crop = OpSpec(
-    "pad_crop", "layout", (floating(1, nonempty=True),), _cropped_type, _cropped, attrs={"pads": _crops},
-    signed_zero=True,
-    torch=_crop_text("torch.nn.functional.pad({0}, %t)"), tensorflow=_crop_text("tf.pad({0}[%s], %w)"),
-    jax=_crop_text("jax.lax.pad({0}, jnp.zeros((), {dtype}), %p)"),
-    relax=_crop_text("relax.op.nn.pad(relax.op.strided_slice({0}, %a, %b, %e), %f)"),
-    onnx='g.op("Pad", {0}, g.const({pads}, "int64"))',
-)  # fmt: skip
-
-PATCHES: tuple[OpSpec, ...] = (unfold, fold, _lp(1), _lp(2), max_unpool2d, depthwise_conv2d, pad_crop)
+OPERATORS: tuple[OpSpec, ...] = (unfold, fold)

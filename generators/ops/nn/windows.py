@@ -10,10 +10,11 @@ import numpy as np
 
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.slots import draw_dim, draw_dtype
-from generators.ops.spec import AttrRule, Draw, Slot, TypeRuleError, Types
+from generators.ops.spec import AttrRule, Attrs, Draw, Slot, Spelling, TypeRuleError, Types
 
 Array = np.ndarray
 Ints = tuple[int, ...]
+
 
 LARGEST_PAD = 3
 _ROOM = {1: 256, 2: 512, 3: 512}  # elements of a fresh activation: every output sums over a window of them
@@ -46,14 +47,6 @@ def given(attrs: Mapping[str, Attr], *keys: str) -> tuple[Ints, ...]:
     """Attributes that are tuples of ints, by name."""
     found = (attrs[key] for key in keys)
     return tuple(tuple(int(i) for i in value) for value in found if isinstance(value, tuple))
-
-
-def number(attrs: Mapping[str, Attr], key: str) -> int:
-    """An attribute that is an int."""
-    value = attrs[key]
-    if not isinstance(value, int):
-        raise TypeRuleError(f"{key} {value!r} is not an int")
-    return value
 
 
 def extent(kernel: int, dilation: int) -> int:
@@ -126,3 +119,31 @@ def product_of(counts: Sequence[Array]) -> Array:
     for count in counts:
         result = np.multiply.outer(result, count)
     return result
+
+
+def float32_or(single: str, composed: Spelling) -> Spelling:
+    """ONNX Runtime has these kernels for float only."""
+    assert callable(composed)
+    return lambda call: single if call.result.dtype == "float32" else composed(call)
+
+
+# ---- small windows ------------------------------------------------------------------------------------
+
+
+def small_kernel(d: Draw, operands: Types, attrs: Attrs) -> Ints:
+    return tuple(min(size, d.choice((2, 1, 3, 2))) for size in operands[0].shape[2:])
+
+
+def small_activations(spatial: int) -> Slot:
+    """Activations of which every patch fits into a result."""
+    slot = activations(spatial)
+
+    def fresh(d: Draw, earlier: Types) -> TensorType:
+        type_ = slot.fresh(d, earlier)
+        sizes = (min(7, dim) for dim in type_.shape[2:])
+        return TensorType(type_.dtype, (max(1, type_.shape[0]), min(3, type_.shape[1]), *sizes))
+
+    def accepts(type_: TensorType, earlier: Types) -> bool:
+        return slot.accepts(type_, earlier) and 0 < type_.size <= 512 and all(dim <= 9 for dim in type_.shape[2:])
+
+    return Slot(accepts, fresh)
