@@ -9,7 +9,7 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, add, divide, exact, multiply, rounded, settled, spread
 from generators.ops.elementwise.records import FLOAT_PAIR, NUMERIC_PAIR, binary, numpy_binary, unary
-from generators.ops.elementwise.references import certainly_nan, spread_out, unrounded, wrapping
+from generators.ops.elementwise.references import certainly_nan, exactly, spread_out, unrounded, wrapping
 from generators.ops.slots import broadcastable, floating, numeric, one_of, same_as
 from generators.ops.spec import Call, OpSpec, Reference
 
@@ -75,17 +75,12 @@ squared_difference = binary(
 )  # fmt: skip
 
 
-def _exactly(value: Array | float, like: Bounded) -> Bounded:
-    value = np.broadcast_to(np.asarray(value, np.float64), like.value.shape)
-    return Bounded(value, np.zeros(value.shape), like.dtype)
-
-
 def _lerp(args: Sequence[Bounded], call: Call) -> Bounded:
     """x + w (y - x) as documented, or y - (y - x) (1 - w), which PyTorch takes for w >= 1/2."""
     x, y, w = (spread_out(a, call) for a in args)
     difference = add(y, x, -1.0)
     first = add(x, multiply(w, difference))
-    second = add(y, multiply(difference, add(_exactly(1.0, w), w, -1.0)), -1.0)
+    second = add(y, multiply(difference, add(exactly(1.0, w), w, -1.0)), -1.0)
     with np.errstate(all="ignore"):
         error = np.maximum(first.error, second.error + spread(first.value, second.value))
     return replace(first, error=error)
@@ -97,7 +92,7 @@ def _addcmul(args: Sequence[Bounded], call: Call) -> Bounded:
     x, y, z = args
     factor = call.number("value")
     product = multiply(y, z)
-    scaled = multiply(product, _exactly(factor, product))
+    scaled = multiply(product, exactly(factor, product))
     with np.errstate(all="ignore"):
         numbers = np.isfinite(y.value) & np.isfinite(z.value)
         loose = numbers & ~(np.isfinite(product.value) & np.isfinite(scaled.value))
@@ -155,7 +150,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     mul,
     div,
     unary("neg", _neg, "Neg", tensorflow="tf.negative", jax="jnp.negative", relax="relax.op.negative",
-           operand=numeric()),
+          operand=numeric()),
     OpSpec(
         "positive", "numerals", (numeric(),), same_as(0), lambda args, call: args[0], signed_zero=True,
         torch="torch.positive({0})", tensorflow="tf.experimental.numpy.positive({0})", jax="jnp.positive({0})",

@@ -120,7 +120,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     log,
     # log(x) / log(2), which is how JAX and TensorFlow define it: 3 + 2.5 ulp, and 3 of the constant
     unary("log2", ulps(np.log2, 8.5), NO_ONNX, relax=NO_RELAX, tensorflow="tf.experimental.numpy.log2",
-           signed_zero=False),
+          signed_zero=False),
     # log(x) / log(10), which is how TensorFlow defines it: 3 + 2.5 ulp, and 3 of the constant
     numpy_unary(
         "log10", lambda args, call: monotone(np.log10, args[0], 8.5),

@@ -45,8 +45,8 @@ OPERATORS: tuple[OpSpec, ...] = (
     unary("isnan", _predicate(np.isnan), "IsNaN", tensorflow="tf.math.is_nan", result=boolean_result),
     unary("isinf", _predicate(np.isinf), "IsInf", tensorflow="tf.math.is_inf", result=boolean_result),
     unary("isfinite", _predicate(np.isfinite),
-           'g.op("Not", g.op("Or", g.op("IsNaN", {0}), g.op("IsInf", {0})))',
-           tensorflow="tf.math.is_finite", result=boolean_result),
+          'g.op("Not", g.op("Or", g.op("IsNaN", {0}), g.op("IsInf", {0})))',
+          tensorflow="tf.math.is_finite", result=boolean_result),
     numpy_unary(
         "isposinf", _infinite(1.0), result=boolean_result, tensorflow="tf.equal({0}, float('inf'))",
         relax=_equals("float('inf')"), onnx='g.op("IsInf", {0}, detect_negative=0)',

@@ -37,8 +37,8 @@ OPERATORS: tuple[OpSpec, ...] = (
     unary("ceil", _step(np.ceil), "Ceil"),
     unary("round", _step(np.rint), "Round", tensorflow="tf.round"),
     unary("trunc", _step(np.trunc),
-           'g.op("Where", g.op("Less", {0}, g.const(0, {name})), g.op("Ceil", {0}), g.op("Floor", {0}))',
-           tensorflow="tf.where({0} < 0, tf.math.ceil({0}), tf.math.floor({0}))"),
+          'g.op("Where", g.op("Less", {0}, g.const(0, {name})), g.op("Ceil", {0}), g.op("Floor", {0}))',
+          tensorflow="tf.where({0} < 0, tf.math.ceil({0}), tf.math.floor({0}))"),
     numpy_unary(
         "frac", _frac,
         tensorflow="{0} - tf.where({0} < 0, tf.math.ceil({0}), tf.math.floor({0}))", jax="{0} - jnp.trunc({0})",

@@ -16,7 +16,6 @@ from generators.ops.spec import Call, OpSpec, Reference, Spelling, unsupported
 Array = np.ndarray
 Function = Callable[[Array], Array]
 
-
 # ---- in float64 ---------------------------------------------------------------------------------------
 
 

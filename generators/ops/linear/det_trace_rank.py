@@ -19,7 +19,6 @@ from generators.ops.spec import Attrs, Call, OpSpec, Spelling, TypeRuleError, Ty
 
 Array = np.ndarray
 
-
 # ---- traces -------------------------------------------------------------------------------------------
 
 

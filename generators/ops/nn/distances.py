@@ -16,7 +16,6 @@ from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, 
 
 Array = np.ndarray
 
-
 EPSILON = 2.0**-20
 
 

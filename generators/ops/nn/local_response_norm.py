@@ -8,7 +8,8 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, gamma, rounded
 from generators.graph import TensorType
-from generators.ops.nn.normalized_operands import composed, full, normalizable
+from generators.ops.composed import shared
+from generators.ops.nn.normalized_operands import full, normalizable
 from generators.ops.slots import int_of, one_of
 from generators.ops.spec import AttrRule, Attrs, Call, OpSpec, TypeRuleError, Types
 
@@ -78,7 +79,7 @@ def _local_onnx(call: Call) -> str:
     return 'g.op("LRN", {0}, size={size}, alpha={alpha}, beta={beta}, bias={k})'
 
 
-_LOCAL = composed("local_response_norm")
+_LOCAL = shared("local_response_norm")
 
 _RULES: dict[str, AttrRule] = {
     "size": one_of(3, 1, 5), "alpha": one_of(1.0, 0.5, 2.0**-10), "beta": one_of(*BETAS), "k": one_of(1.0, 2.0),

@@ -12,13 +12,12 @@ import numpy as np
 from generators.bounds.bounded import PRECISION, U64, Bounded, gamma
 from generators.bounds.standardized import Standard, inverse_root, scaled, standardized
 from generators.graph import Attr, TensorType
-from generators.ops.composed import given
+from generators.ops.composed import given, shared
 from generators.ops.nn.normalized_operands import (
     EPSILON,
     channel_parameter,
     channels_type,
     check_epsilon,
-    composed,
     epsilon_of,
     full,
     normalizable,
@@ -291,7 +290,7 @@ def _training_tensorflow(call: Call) -> str:
     return "normalized(Space, {0}, axes=[0, *range(2, {rank0})], epsilon={epsilon}, scale={1}, bias={2})"
 
 
-_BATCH = composed("batch_norm_training")
+_BATCH = shared("batch_norm_training")
 
 batch_norm_training = OpSpec(
     "batch_norm_training", "norm", (full(normalizable(2)), channel_parameter(), channel_parameter()), _training_type,
@@ -347,7 +346,7 @@ def _instance_onnx(call: Call) -> str:
     return str(composed(call))
 
 
-_LAYER, _INSTANCE = composed("layer_norm_plain"), composed("instance_norm_plain")
+_LAYER, _INSTANCE = shared("layer_norm_plain"), shared("instance_norm_plain")
 
 layer_norm_plain = OpSpec(
     "layer_norm_plain", "norm", (normalizable(1),), _layer_type, _layer_norm_plain,

@@ -1,4 +1,4 @@
-"""Operands, type rules and spellings of normalisation layers."""
+"""Operands, type rules and attributes of normalisation layers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from generators.bounds.bounded import Bounded
 from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.composed import shared
 from generators.ops.slots import MAX_RANK, computed, draw_dtype, draw_shape, int_of, one_of, size_of
-from generators.ops.spec import Call, Draw, ResultRule, Slot, Spelling, TypeRuleError, Types
+from generators.ops.spec import Call, Draw, ResultRule, Slot, TypeRuleError, Types
 
 
 def full(slot: Slot) -> Slot:
@@ -20,10 +19,6 @@ def full(slot: Slot) -> Slot:
         return replace(type_, shape=tuple(max(1, dim) for dim in type_.shape))
 
     return Slot(lambda type_, earlier: type_.size > 0 and slot.accepts(type_, earlier), fresh)
-
-
-def composed(function: str, **extra) -> dict[str, Spelling]:
-    return {**shared(function, **extra)}  # type: ignore[dict-item]
 
 
 _ROOM = 512  # elements of a fresh operand: every result depends on many of them

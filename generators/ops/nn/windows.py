@@ -15,7 +15,6 @@ from generators.ops.spec import AttrRule, Attrs, Draw, Slot, Spelling, TypeRuleE
 Array = np.ndarray
 Ints = tuple[int, ...]
 
-
 LARGEST_PAD = 3
 _ROOM = {1: 256, 2: 512, 3: 512}  # elements of a fresh activation: every output sums over a window of them
 

@@ -17,7 +17,6 @@ from generators.ops.spec import Attrs, Call, OpSpec, Spelling, TypeRuleError, Ty
 
 Array = np.ndarray
 
-
 # ---- medians ------------------------------------------------------------------------------------------
 
 
