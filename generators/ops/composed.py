@@ -82,7 +82,7 @@ class Spellings(TypedDict):
 
 
 def shared(function: str, *, operands: str = "{args}", **extra: Callable[[Call], object]) -> Spellings:
-    """The function of `shared_helpers.py` of that name in every dialect: of all operands, with all attributes and
+    """The function of `shared/basic.py` of that name in every dialect: of all operands, with all attributes and
     whatever `extra` computes as keywords."""
 
     def spelling(form: str) -> Spelling:

@@ -1,4 +1,4 @@
-"""Operators of complex numbers, element by element. Bounds: `moduli.py`."""
+"""Operators of complex numbers, element by element. Bounds: `complex_values.py`."""
 
 from __future__ import annotations
 
