@@ -5,7 +5,7 @@ type rule (`OpSpec.result`) refuses invalid ones, so that neither can drift with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -153,7 +153,7 @@ CLASSES = 4
 def axis_of(position: int = 0, extra: int = 0) -> AttrRule:
     """An axis of an operand, counted from either end. `extra` = 1 for a new axis (stack, expand)."""
 
-    def rule(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int:
+    def rule(d: Draw, operands: Types, attrs: Attrs) -> int:
         rank = operands[position].rank + extra
         return d.choice((*range(rank), *range(-rank, 0)))
 
@@ -163,7 +163,7 @@ def axis_of(position: int = 0, extra: int = 0) -> AttrRule:
 def axes_of(position: int = 0) -> AttrRule:
     """A non-empty tuple of distinct axes, each counted from either end; the empty tuple for a scalar."""
 
-    def rule(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> tuple[int, ...]:
+    def rule(d: Draw, operands: Types, attrs: Attrs) -> tuple[int, ...]:
         rank = operands[position].rank
         if rank == 0:
             return ()
@@ -192,7 +192,7 @@ def same_as(position: int = 0) -> ResultRule:
 def broadcast(dtype: str | None = None, skip: int = 0) -> ResultRule:
     """The broadcast shape of all operands, with the dtype of operand `skip` or the given one."""
 
-    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    def rule(operands: Types, attrs: Attrs) -> TensorType:
         shape = broadcast_shape([t.shape for t in operands])
         if shape is None:
             raise TypeRuleError(f"shapes {', '.join(str(t.shape) for t in operands)} do not broadcast")
@@ -206,7 +206,7 @@ def broadcast(dtype: str | None = None, skip: int = 0) -> ResultRule:
 def positive(rule: ResultRule, name: str) -> ResultRule:
     """`rule`, where an attribute has to be a positive number."""
 
-    def checked(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    def checked(operands: Types, attrs: Attrs) -> TensorType:
         value = attrs[name]
         if not isinstance(value, float | int) or value <= 0:
             raise TypeRuleError(f"{name} {value!r} is not positive")
@@ -218,7 +218,7 @@ def positive(rule: ResultRule, name: str) -> ResultRule:
 def reduced(dtype: str | None = None) -> ResultRule:
     """Without (or with size 1 in place of) the axes in attribute `axes` (a tuple) or `axis` (an int)."""
 
-    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    def rule(operands: Types, attrs: Attrs) -> TensorType:
         type_ = operands[0]
         axes = normalized(attrs.get("axes", attrs.get("axis")), type_.rank)
         keep = bool(attrs.get("keepdims", False))

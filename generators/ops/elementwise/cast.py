@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, Precision, ends, exact, holds_zero, rounded
 from generators.graph import COMMON, DTYPES, RARE, Attr, TensorType
 from generators.ops.slots import tensor
-from generators.ops.spec import Call, Draw, OpSpec, TypeRuleError, Types
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, TypeRuleError, Types
 
 
 def _cast(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -57,11 +57,11 @@ def _truncated(x: Bounded, to: str) -> Bounded:
         return exact(np.where(known, low, 0.0), to, ~known)
 
 
-def _cast_to(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Attr:
+def _cast_to(d: Draw, operands: Types, attrs: Attrs) -> Attr:
     return d.choice(DTYPES if d.dtype in RARE else COMMON)
 
 
-def _cast_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _cast_type(operands: Types, attrs: Attrs) -> TensorType:
     if attrs["to"] not in DTYPES:
         raise TypeRuleError(f"{attrs['to']!r} is not a dtype")
     return TensorType(str(attrs["to"]), operands[0].shape)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, holds_zero, monotone, multiply, rounded, settled
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
 from generators.ops.elementwise.records import FLOAT_PAIR, NO_ONNX, NO_RELAX, numpy_binary, numpy_unary, unary
 from generators.ops.elementwise.references import exponential, loose, ulps
 from generators.ops.slots import broadcast, one_of
-from generators.ops.spec import Call, OpSpec, TypeRuleError, Types
+from generators.ops.spec import Attrs, Call, OpSpec, TypeRuleError, Types
 
 Array = np.ndarray
 
@@ -49,7 +49,7 @@ def _logit(args: Sequence[Bounded], call: Call) -> Bounded:
     return replace(result, error=np.where(reaches, np.inf, result.error))
 
 
-def _logit_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _logit_type(operands: Types, attrs: Attrs) -> TensorType:
     eps = attrs["eps"]
     if eps is not None and not (isinstance(eps, float) and 0 < eps <= 0.5):
         raise TypeRuleError(f"nothing lies between {eps} and 1 - {eps}")

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
 from generators.ops.slots import broadcast, broadcastable, floating, numeric, same_as
-from generators.ops.spec import AttrRule, OpSpec, Reference, ResultRule, Slot, Spelling, Types, Unsupported, unsupported
+from generators.ops.spec import (
+    AttrRule,
+    Attrs,
+    OpSpec,
+    Reference,
+    ResultRule,
+    Slot,
+    Spelling,
+    Types,
+    Unsupported,
+    unsupported,
+)
 
 NO_TENSORFLOW = unsupported("TensorFlow has no such operator")
 NO_RELAX = unsupported("Relax has no such operator")
@@ -15,7 +26,7 @@ NUMERIC_PAIR = (numeric(), broadcastable(0))
 FLOAT_PAIR = (floating(), broadcastable(0))
 
 
-def boolean_result(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def boolean_result(operands: Types, attrs: Attrs) -> TensorType:
     return TensorType("bool", operands[0].shape)
 
 

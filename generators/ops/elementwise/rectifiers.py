@@ -22,12 +22,13 @@ from generators.bounds.bounded import (
     spread,
 )
 from generators.bounds.extremes import beside_zero, near_zero
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
 from generators.ops.elementwise.records import activation, by_dtype
 from generators.ops.elementwise.references import loose
 from generators.ops.slots import floating, numeric, one_of, positive, same_as
 from generators.ops.spec import (
     AttrRule,
+    Attrs,
     Call,
     Draw,
     OpSpec,
@@ -245,7 +246,7 @@ def _one_or_per_channel() -> Slot:
     return Slot(accepts, fresh)
 
 
-def _prelu_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _prelu_type(operands: Types, attrs: Attrs) -> TensorType:
     x, slope = operands
     if x.rank < 2 or slope.dtype != x.dtype or slope.shape not in ((x.shape[1],), (1,)):
         raise TypeRuleError(f"{slope} is no slope for the channels of {x}")

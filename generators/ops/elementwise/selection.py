@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -141,13 +141,13 @@ def _clip(args: Sequence[Bounded], call: Call) -> Bounded:
     return Bounded(value, np.where(x.undetermined, np.inf, error), x.dtype)
 
 
-def _clip_low(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int | float:
+def _clip_low(d: Draw, operands: Types, attrs: Attrs) -> int | float:
     if operands[0].dtype in INTEGERS:
         return d.choice(within(operands[0].dtype, (0, -2, 1, -100, 7)))
     return d.choice((0.0, -1.0, 0.5, -0.5, -6.0, 3.0))
 
 
-def _clip_high(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int | float:
+def _clip_high(d: Draw, operands: Types, attrs: Attrs) -> int | float:
     """At least `min`: equal at times, and for integers at times the greatest of the dtype."""
     low = attrs["min"]
     if isinstance(low, int):
@@ -156,7 +156,7 @@ def _clip_high(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int | flo
     return low + d.choice((1.0, 6.0, 0.5, 0.0, 100.0))
 
 
-def _clip_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _clip_type(operands: Types, attrs: Attrs) -> TensorType:
     low, high = attrs["min"], attrs["max"]
     kind = float if operands[0].dtype in FLOATS else int
     if operands[0].dtype not in NUMBERS or type(low) is not kind or type(high) is not kind:
@@ -168,7 +168,7 @@ def _clip_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
     return operands[0]
 
 
-def _where_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _where_type(operands: Types, attrs: Attrs) -> TensorType:
     if operands[0].dtype != "bool":
         raise TypeRuleError(f"the condition is {operands[0]}, not bool")
     return broadcast(skip=1)(operands, attrs)

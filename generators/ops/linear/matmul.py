@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, exact, gamma, rounded
 from generators.bounds.products import bilinear, bilinear_integer
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
 from generators.ops.linear.matrices import checked, matrix
 from generators.ops.slots import (
     MAX_ELEMENTS,
@@ -26,7 +26,7 @@ from generators.ops.slots import (
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 
 
-def _matmul_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _matmul_type(operands: Types, attrs: Attrs) -> TensorType:
     a, b = operands
     if a.dtype != b.dtype:
         raise TypeRuleError(f"dtypes differ: {a.dtype}, {b.dtype}")
@@ -80,7 +80,7 @@ matmul = OpSpec(
 )
 
 
-def _linear_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _linear_type(operands: Types, attrs: Attrs) -> TensorType:
     x, weight, bias = operands
     if len({t.dtype for t in operands}) > 1:
         raise TypeRuleError(f"dtypes differ: {', '.join(t.dtype for t in operands)}")

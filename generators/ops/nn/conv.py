@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.bounds.products import bilinear
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
 from generators.ops.nn.windows import (
     LARGEST_PAD,
     Ints,
@@ -77,16 +77,16 @@ def _fresh_kernel(d: Draw, sizes: Ints) -> Ints:
     return tuple(kernel)
 
 
-def _groups(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int:
+def _groups(d: Draw, operands: Types, attrs: Attrs) -> int:
     return operands[0].shape[1] // operands[1].shape[1]
 
 
-def _dilations(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+def _dilations(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     pairs = zip(operands[0].shape[2:], operands[1].shape[2:], strict=True)
     return tuple(d.choice((1, *(r for r in (1, 2, 3) if extent(k, r) <= size + 2 * LARGEST_PAD))) for size, k in pairs)
 
 
-def _padding(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+def _padding(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     """Any that lets the kernel fit, just so sometimes; in front and behind often alike."""
     (dilation,) = given(attrs, "dilation")
     front, behind = [], []
@@ -103,7 +103,7 @@ def _padding(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
 # ---- type rule and reference --------------------------------------------------------------------------
 
 
-def _conv_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _conv_type(operands: Types, attrs: Attrs) -> TensorType:
     x, weight = operands[:2]
     if len({t.dtype for t in operands}) > 1:
         raise TypeRuleError(f"dtypes differ: {', '.join(t.dtype for t in operands)}")

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
 from generators.ops.nn.conv import convolve
 from generators.ops.nn.windows import Ints, activations, extent, given, padded, windows
 from generators.ops.slots import MAX_ELEMENTS, int_of, ints_of
-from generators.ops.spec import AttrRule, Call, Draw, OpSpec, Slot, TypeRuleError, Types, Unsupported, unsupported
+from generators.ops.spec import (
+    AttrRule,
+    Attrs,
+    Call,
+    Draw,
+    OpSpec,
+    Slot,
+    TypeRuleError,
+    Types,
+    Unsupported,
+    unsupported,
+)
 
 Array = np.ndarray
 
@@ -36,20 +47,20 @@ def _transposed_weights() -> Slot:
     return Slot(accepts, fresh)
 
 
-def _divisor(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int:
+def _divisor(d: Draw, operands: Types, attrs: Attrs) -> int:
     channels = operands[0].shape[1]
     return d.choice((1, 1, *(g for g in range(1, channels + 1) if channels % g == 0)))
 
 
-def _few_strides(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+def _few_strides(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     return tuple(d.choice((1, 2, 2, 3)) for _ in operands[0].shape[2:])
 
 
-def _transposed_dilations(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+def _transposed_dilations(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     return tuple(d.choice((1, 1, 1, 2)) for _ in operands[0].shape[2:])
 
 
-def _crops(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+def _crops(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     """What is cut off: at most the kernel's reach less 1, with something left."""
     stride, dilation = given(attrs, "stride", "dilation")
     crops = []
@@ -60,11 +71,11 @@ def _crops(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
     return tuple(crops)
 
 
-def _extra(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+def _extra(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     return tuple(d.choice((0, *range(s))) for s in given(attrs, "stride")[0])
 
 
-def _transpose_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _transpose_type(operands: Types, attrs: Attrs) -> TensorType:
     x, weight = operands
     n = x.rank - 2
     if x.dtype != weight.dtype:

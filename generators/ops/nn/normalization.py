@@ -4,14 +4,14 @@ Every epsilon is a power of two, so that it is the same number in every dtype (O
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, gamma
 from generators.bounds.standardized import Standard, inverse_root, scaled, standardized
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
 from generators.ops.composed import given, shared
 from generators.ops.nn.normalized_operands import (
     EPSILON,
@@ -54,7 +54,7 @@ def _trailing() -> Slot:
     return Slot(accepts, fresh)
 
 
-def _tail(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _tail(operands: Types, attrs: Attrs) -> TensorType:
     x, scale = operands[:2]
     if any(t != scale for t in operands[2:]):
         raise TypeRuleError("scale and bias differ in type")
@@ -215,7 +215,7 @@ instance_norm = OpSpec(
 )
 
 
-def _groups(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int:
+def _groups(d: Draw, operands: Types, attrs: Attrs) -> int:
     channels = operands[0].shape[1]
     return d.choice(tuple(g for g in range(1, channels + 1) if channels % g == 0))
 

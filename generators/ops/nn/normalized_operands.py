@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from generators.bounds.bounded import Bounded
-from generators.graph import FLOATS, Attr, TensorType
+from generators.graph import FLOATS, TensorType
 from generators.ops.slots import MAX_RANK, computed, draw_dtype, draw_shape, int_of, one_of, size_of
-from generators.ops.spec import Call, Draw, ResultRule, Slot, TypeRuleError, Types
+from generators.ops.spec import Attrs, Call, Draw, ResultRule, Slot, TypeRuleError, Types
 
 
 def full(slot: Slot) -> Slot:
@@ -51,7 +50,7 @@ def normalizable(min_rank: int, max_rank: int | None = None) -> Slot:
 def channels_type(least_rank: int) -> ResultRule:
     """(N, C, …) with parameters of shape (C,)."""
 
-    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    def rule(operands: Types, attrs: Attrs) -> TensorType:
         x = operands[0]
         if x.rank < least_rank or 0 in x.shape[1:]:
             raise TypeRuleError(f"{x} has no channels to normalise")
@@ -67,7 +66,7 @@ def channels_type(least_rank: int) -> ResultRule:
     return rule
 
 
-def check_epsilon(attrs: Mapping[str, Attr]) -> None:
+def check_epsilon(attrs: Attrs) -> None:
     epsilon = attrs["epsilon"]
     if not isinstance(epsilon, float) or epsilon <= 0:
         raise TypeRuleError(f"epsilon {epsilon!r} is not a positive float")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -11,7 +11,7 @@ from generators.bounds.bounded import PRECISION, Bounded, monotone
 from generators.bounds.extremes import highest
 from generators.bounds.products import sum_of
 from generators.bounds.sums import average, scaled_square
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
 from generators.ops.composed import shared
 from generators.ops.nn.windows import (
     Ints,
@@ -44,7 +44,7 @@ def _pads(size: int, kernel: int, dilation: int) -> tuple[int, ...]:
     )
 
 
-def _kernel(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+def _kernel(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     """Small mostly; sometimes the whole input, or more than it, so that only padding makes it fit."""
     kernel = []
     for size in operands[0].shape[2:]:
@@ -54,19 +54,19 @@ def _kernel(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
     return tuple(kernel)
 
 
-def _dilation(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+def _dilation(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     pairs = zip(operands[0].shape[2:], given(attrs, "kernel")[0], strict=True)
     return tuple(d.choice((1, *(r for r in (1, 2, 3) if _pads(size, k, r)))) for size, k in pairs)
 
 
-def _padding(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+def _padding(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     sizes, kernel = operands[0].shape[2:], given(attrs, "kernel")[0]
     dilation = given(attrs, "dilation")[0] if "dilation" in attrs else (1,) * len(kernel)
     return tuple(d.choice(_pads(*axis)) for axis in zip(sizes, kernel, dilation, strict=True))
 
 
 def _type(spatial: int) -> ResultRule:
-    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    def rule(operands: Types, attrs: Attrs) -> TensorType:
         x = operands[0]
         if x.rank != spatial + 2 or 0 in x.shape[1:]:
             raise TypeRuleError(f"cannot pool {x} over {spatial} dimensions")
@@ -161,7 +161,7 @@ def _avg_pool(spatial: int) -> OpSpec:
     )
 
 
-def _global_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _global_type(operands: Types, attrs: Attrs) -> TensorType:
     x = operands[0]
     if x.rank != 4 or 0 in x.shape[1:]:
         raise TypeRuleError(f"cannot pool {x} over 2 dimensions")

@@ -4,11 +4,11 @@ Padding is written as in ONNX: one int an axis in front, then one an axis behind
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from generators.graph import FLOATS, Attr, TensorType
+from generators.graph import FLOATS, TensorType
 from generators.ops.slots import draw_dim, draw_dtype
 from generators.ops.spec import AttrRule, Attrs, Draw, Slot, Spelling, TypeRuleError, Types
 
@@ -42,7 +42,7 @@ def activations(spatial: int) -> Slot:
 # ---- attributes ---------------------------------------------------------------------------------------
 
 
-def given(attrs: Mapping[str, Attr], *keys: str) -> tuple[Ints, ...]:
+def given(attrs: Attrs, *keys: str) -> tuple[Ints, ...]:
     """Attributes that are tuples of ints, by name."""
     found = (attrs[key] for key in keys)
     return tuple(tuple(int(i) for i in value) for value in found if isinstance(value, tuple))
@@ -70,7 +70,7 @@ def slid(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints)
 def strides(spatial: int) -> AttrRule:
     """Mostly 1, or 2; sometimes larger than the kernel or the input."""
 
-    def rule(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+    def rule(d: Draw, operands: Types, attrs: Attrs) -> Ints:
         return tuple(d.choice((1, 1, 2, 1, 3, 2, 1, 5)) for _ in range(spatial))
 
     return rule

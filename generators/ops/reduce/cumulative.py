@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +11,7 @@ import numpy as np
 from generators.bounds.bounded import PRECISION, U64, Bounded, ends, exact, rounded, spread
 from generators.bounds.extremes import beside_zero, near_zero
 from generators.bounds.sums import multiplied, summed
-from generators.graph import FLOATS, Attr, TensorType
+from generators.graph import FLOATS, TensorType
 from generators.ops.composed import compute, joined
 from generators.ops.slots import (
     MAX_ELEMENTS,
@@ -58,7 +58,7 @@ def _prefixes(f: Callable, bound: Callable[..., Bounded]) -> Reference:
 
 
 def _scanned() -> ResultRule:
-    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    def rule(operands: Types, attrs: Attrs) -> TensorType:
         normalized(attrs["axis"], operands[0].rank)
         return operands[0]
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
 from generators.ops.slots import axes_of, flag, normalized, reduced, tensor
 from generators.ops.spec import (
     AttrRule,
+    Attrs,
     Call,
     Draw,
     OpSpec,
@@ -71,12 +72,12 @@ def _filled(operands: Types) -> tuple[int, ...]:
     return tuple(i for i, dim in enumerate(operands[0].shape) if dim > 0)
 
 
-def filled_axis(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int:
+def filled_axis(d: Draw, operands: Types, attrs: Attrs) -> int:
     axes, rank = _filled(operands), operands[0].rank
     return d.choice((*axes, *(a - rank for a in axes)))
 
 
-def _filled_axes(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> tuple[int, ...]:
+def _filled_axes(d: Draw, operands: Types, attrs: Attrs) -> tuple[int, ...]:
     axes, rank = _filled(operands), operands[0].rank
     if not axes:
         return ()
@@ -89,7 +90,7 @@ def reduced_along(dtype: str | None = None, empty: bool = True) -> ResultRule:
     """The common rule, without what dialects read in two ways: no axes of a tensor (all of them, or none?).
     `empty`: the reduction of nothing has a value."""
 
-    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    def rule(operands: Types, attrs: Attrs) -> TensorType:
         result = reduced(dtype)(operands, attrs)
         axes = normalized(attrs.get("axes", attrs.get("axis")), operands[0].rank)
         if operands[0].rank and not axes:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, ends, exact
 from generators.bounds.extremes import flushable
-from generators.graph import INTEGERS, Attr, TensorType
+from generators.graph import INTEGERS, TensorType
 from generators.ops.slots import MAX_ELEMENTS, draw_dim, flag, ints_of, numeric, within
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types
 
@@ -17,7 +17,7 @@ Array = np.ndarray
 # ---- bucketize ----------------------------------------------------------------------------------------
 
 
-def _boundaries(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> tuple[int, ...]:
+def _boundaries(d: Draw, operands: Types, attrs: Attrs) -> tuple[int, ...]:
     boundaries = d.choice(((0,), (-1, 1), (-4, -1, 0, 2, 3), (-100, -2, 0, 0, 1, 4, 100), tuple(range(-8, 9))))
     return within(operands[0].dtype, boundaries) if operands[0].dtype in INTEGERS else boundaries
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, gamma, rounded
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
 from generators.ops.slots import axis_of, floating, int_of, normalized
-from generators.ops.spec import Call, OpSpec, Types
+from generators.ops.spec import Attrs, Call, OpSpec, Types
 
 Array = np.ndarray
 
 
-def _axis_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _axis_type(operands: Types, attrs: Attrs) -> TensorType:
     normalized(attrs["axis"], operands[0].rank)
     return operands[0]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from generators.graph import EVERY, Attr, TensorType
+from generators.graph import EVERY, TensorType
 from generators.ops.shape.layout import Array, joined, layout, moved
 from generators.ops.slots import draw_dim, draw_dtype, int_of, tensor
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types
@@ -85,13 +85,13 @@ block_diag = OpSpec(
 )  # fmt: skip
 
 
-def _diagonal(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int:
+def _diagonal(d: Draw, operands: Types, attrs: Attrs) -> int:
     """From beyond the lower left corner, which leaves nothing, to beyond the upper right one."""
     rows, columns = operands[0].shape[-2:]
     return d.choice((0, 1, -1, 2, -2, columns, -rows, columns - 1, 1 - rows))
 
 
-def _matrices(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _matrices(operands: Types, attrs: Attrs) -> TensorType:
     if operands[0].rank < 2:
         raise TypeRuleError(f"{operands[0]} holds no matrix")
     if type(attrs["k"]) is not int:
