@@ -16,6 +16,13 @@ def near_zero(x: Bounded) -> Array:
     return (np.abs(x.value) - x.error < PRECISION[x.dtype].tiny) & ((x.value != 0) | (x.error > 0))
 
 
+def flushable(x: Bounded) -> Array:
+    """Numbers that may be read as zero."""
+    if not x.floating:
+        return np.zeros(x.value.shape, bool)
+    return (np.abs(x.value) < PRECISION[x.dtype].tiny) & (x.value != 0)
+
+
 def beside_zero(value: Array, error: Array, near: Array, dtype: str) -> Array:
     """The error of a choice among numbers: a processor that reads subnormals as zero compares them as equal to
     zero and each other, and may return the wrong one of them unchanged."""
@@ -38,13 +45,3 @@ def highest(x: Bounded, pooled: Callable[[Array], Array]) -> Bounded:
             value = np.where(nan, np.nan, value)
             error = np.where(nan, 0.0, np.where(unknown, np.inf, error))
     return Bounded(value, error, x.dtype)
-
-
-# ---- what sorting tells -------------------------------------------------------------------------------
-
-
-def flushable(x: Bounded) -> Array:
-    """Numbers that may be read as zero."""
-    if not x.floating:
-        return np.zeros(x.value.shape, bool)
-    return (np.abs(x.value) < PRECISION[x.dtype].tiny) & (x.value != 0)
