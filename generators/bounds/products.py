@@ -120,3 +120,9 @@ class _Kinds:
         self.below = (-x.value > x.error) & ~self.unknown
         self.zero = (x.value == 0) & (x.error == 0)
         self.either = ~(self.unknown | self.nan | self.above | self.below | self.zero)
+
+
+def sum_of(x: Bounded, roundings: Array | int) -> Bounded:
+    """The sum over the last dimension."""
+    ones = Bounded(np.ones((x.value.shape[-1], 1)), np.zeros((x.value.shape[-1], 1)), x.dtype)
+    return bilinear(lambda a, b: np.matmul(a, b)[..., 0], x, ones, roundings)

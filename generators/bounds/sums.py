@@ -8,7 +8,7 @@ from math import log, prod
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, SMALLEST, U64, Bounded, gamma, holds_zero, multiply
+from generators.bounds.bounded import PRECISION, SMALLEST, U64, Bounded, gamma, holds_zero, monotone, multiply, rounded
 
 Array = np.ndarray
 Collect = Callable[[Array], Array]
@@ -154,3 +154,15 @@ def variance_of(x: Bounded, axes: tuple[int, ...], keepdims: bool) -> Bounded:
 def _some(collect: Collect, mask: Array) -> Array:
     """Does the mask hold for any of the factors?"""
     return collect(np.where(mask, 0.0, 1.0)) == 0
+
+
+def average(total: Bounded, count: Array | int) -> Bounded:
+    """The sum by the count: a division of 2.5 ulp, which also covers the product with a rounded reciprocal, and
+    the quotient of the averages of the padded input and of padded ones, all three correctly rounded."""
+    with np.errstate(all="ignore"):
+        return rounded(total.value / count, total.error / count, total.dtype, 2.5)
+
+
+def root(x: Bounded) -> Bounded:
+    """The square root of what is never negative in a correct evaluation; 3 ulp."""
+    return monotone(lambda v: np.sqrt(np.maximum(v, 0.0)), x, 3)

@@ -51,6 +51,12 @@ def negated(x: Bounded) -> Bounded:
     return Bounded(-x.value, x.error, x.dtype)
 
 
+def magnitude(x: Bounded) -> Bounded:
+    """|x|: no rounding, and no further from it than x may be off."""
+    with np.errstate(all="ignore"):
+        return Bounded(np.abs(x.value), x.error, x.dtype)
+
+
 def undetermined(x: Bounded, where: Array) -> Bounded:
     """x, of which the elements that the mask names may be anything."""
     return Bounded(x.value, np.where(where, np.inf, x.error), x.dtype)
@@ -76,7 +82,7 @@ class Spellings(TypedDict):
 
 
 def shared(function: str, *, operands: str = "{args}", **extra: Callable[[Call], object]) -> Spellings:
-    """The function of `shared_helpers.py` of that name in every dialect: of all operands, with all attributes and
+    """The function of `shared/basic.py` of that name in every dialect: of all operands, with all attributes and
     whatever `extra` computes as keywords."""
 
     def spelling(form: str) -> Spelling:

@@ -5,17 +5,18 @@ type rule (`OpSpec.result`) refuses invalid ones, so that neither can drift with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from generators.graph import COMMON, DTYPES, FLOATS, INTEGERS, Attr, TensorType
-from generators.ops.spec import AttrRule, Domain, Draw, ResultRule, Slot, TypeRuleError, Types
+from generators.ops.spec import AttrRule, Attrs, Domain, Draw, ResultRule, Shape, Slot, TypeRuleError, Types
 
 MAX_ELEMENTS = 2048
 """No tensor of a drawn graph is larger: small enough to run thousands of cases, larger than any vector tile."""
 
 NUMBERS = (*FLOATS, *INTEGERS)
+INDEX_DTYPES = ("int64", "int64", "int32")
 SMALL = (2, 3, 1, 4, 5)
 DIMS = (2, 3, 1, 4, 5, 6, 7, 8, 9, 16, 17, 33)
 MAX_RANK = 4
@@ -125,13 +126,34 @@ def broadcastable(position: int = 0, dtypes: Sequence[str] | None = None) -> Slo
     return Slot(accepts, fresh)
 
 
+def index_slot(
+    min_rank: int, max_rank: int, domain: Callable[[Types], Domain], dtypes: Sequence[str] = INDEX_DTYPES
+) -> Slot:
+    """A tensor of indices of any shape, as large as the result may become."""
+
+    def accepts(type_: TensorType, earlier: Types) -> bool:
+        return type_.dtype in dtypes and min_rank <= type_.rank <= max_rank
+
+    def fresh(d: Draw, earlier: Types) -> TensorType:
+        shape, room = [], MAX_ELEMENTS // max((1, *(t.size for t in earlier)))
+        for _ in range(d.choice(range(min_rank, max_rank + 1))):
+            shape.append(draw_dim(d, room))
+            room //= max(1, shape[-1])
+        return TensorType(d.choice(dtypes), tuple(shape))
+
+    return Slot(accepts, fresh, domain)
+
+
+CLASSES = 4
+"""Indices of classes lie below it, and the depth is at least that: an attribute is drawn after its operands."""
+
 # ---- attribute rules ----------------------------------------------------------------------------------
 
 
 def axis_of(position: int = 0, extra: int = 0) -> AttrRule:
     """An axis of an operand, counted from either end. `extra` = 1 for a new axis (stack, expand)."""
 
-    def rule(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int:
+    def rule(d: Draw, operands: Types, attrs: Attrs) -> int:
         rank = operands[position].rank + extra
         return d.choice((*range(rank), *range(-rank, 0)))
 
@@ -141,7 +163,7 @@ def axis_of(position: int = 0, extra: int = 0) -> AttrRule:
 def axes_of(position: int = 0) -> AttrRule:
     """A non-empty tuple of distinct axes, each counted from either end; the empty tuple for a scalar."""
 
-    def rule(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> tuple[int, ...]:
+    def rule(d: Draw, operands: Types, attrs: Attrs) -> tuple[int, ...]:
         rank = operands[position].rank
         if rank == 0:
             return ()
@@ -170,7 +192,7 @@ def same_as(position: int = 0) -> ResultRule:
 def broadcast(dtype: str | None = None, skip: int = 0) -> ResultRule:
     """The broadcast shape of all operands, with the dtype of operand `skip` or the given one."""
 
-    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    def rule(operands: Types, attrs: Attrs) -> TensorType:
         shape = broadcast_shape([t.shape for t in operands])
         if shape is None:
             raise TypeRuleError(f"shapes {', '.join(str(t.shape) for t in operands)} do not broadcast")
@@ -184,7 +206,7 @@ def broadcast(dtype: str | None = None, skip: int = 0) -> ResultRule:
 def positive(rule: ResultRule, name: str) -> ResultRule:
     """`rule`, where an attribute has to be a positive number."""
 
-    def checked(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    def checked(operands: Types, attrs: Attrs) -> TensorType:
         value = attrs[name]
         if not isinstance(value, float | int) or value <= 0:
             raise TypeRuleError(f"{name} {value!r} is not positive")
@@ -196,7 +218,7 @@ def positive(rule: ResultRule, name: str) -> ResultRule:
 def reduced(dtype: str | None = None) -> ResultRule:
     """Without (or with size 1 in place of) the axes in attribute `axes` (a tuple) or `axis` (an int)."""
 
-    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    def rule(operands: Types, attrs: Attrs) -> TensorType:
         type_ = operands[0]
         axes = normalized(attrs.get("axes", attrs.get("axis")), type_.rank)
         keep = bool(attrs.get("keepdims", False))
@@ -204,6 +226,13 @@ def reduced(dtype: str | None = None) -> ResultRule:
         return TensorType(dtype or type_.dtype, shape)
 
     return rule
+
+
+def same_dtype(operands: Types) -> str:
+    """The dtype of all operands; raises TypeRuleError where they differ."""
+    if len({t.dtype for t in operands}) > 1:
+        raise TypeRuleError(f"dtypes differ: {', '.join(t.dtype for t in operands)}")
+    return operands[0].dtype
 
 
 def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
@@ -233,3 +262,34 @@ def normalized(axes: Attr, rank: int) -> tuple[int, ...]:
 
 def size_of(shape: Sequence[int]) -> int:
     return int(np.prod(shape, dtype=np.int64))
+
+
+# ---- attributes that are read -------------------------------------------------------------------------
+
+
+def int_of(attrs: Attrs, key: str) -> int:
+    """An attribute that must be an integer."""
+    value = attrs[key]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeRuleError(f"{key} is {value!r}, not an integer")
+    return value
+
+
+def ints_of(attrs: Attrs, key: str, count: int | None = None, least: int | None = None) -> Shape:
+    """An attribute that must be a tuple of (`count`) integers, none below `least`."""
+    value = attrs[key]
+    whole = (
+        tuple(v for v in value if isinstance(v, int) and not isinstance(v, bool)) if isinstance(value, tuple) else ()
+    )
+    if not isinstance(value, tuple) or len(whole) < len(value):
+        raise TypeRuleError(f"{key} is {value!r}, not a tuple of integers")
+    if count is not None and len(whole) != count:
+        raise TypeRuleError(f"{key} has {len(whole)} numbers, not {count}")
+    if least is not None and any(v < least for v in whole):
+        raise TypeRuleError(f"{key} {whole} goes below {least}")
+    return whole
+
+
+def axis_in(attrs: Attrs, rank: int) -> int:
+    """The attribute `axis`, counted from the front."""
+    return normalized(int_of(attrs, "axis"), rank)[0]

@@ -12,6 +12,8 @@ from generators.graph import Attr, TensorType
 T = TypeVar("T")
 Types = tuple[TensorType, ...]
 Domain = tuple[int, int]
+Shape = tuple[int, ...]
+Attrs = Mapping[str, Attr]
 
 
 class Draw(Protocol):
@@ -48,7 +50,7 @@ class Call:
     """One application: all that a spelling or a reference needs to know beside the operand values."""
 
     operands: Types
-    attrs: Mapping[str, Attr]
+    attrs: Attrs
     result: TensorType
 
     def number(self, key: str) -> float:
@@ -75,10 +77,10 @@ class Slot:
         return (wanted is None or value.within(wanted)) and self.accepts(value.type, earlier)
 
 
-AttrRule = Callable[[Draw, Types, Mapping[str, Attr]], Attr]
+AttrRule = Callable[[Draw, Types, Attrs], Attr]
 """Draws a valid value of one attribute, given the operands' types and the attributes drawn before it."""
 
-ResultRule = Callable[[Types, Mapping[str, Attr]], TensorType]
+ResultRule = Callable[[Types, Attrs], TensorType]
 """The type of the result; raises TypeRuleError for anything that the operator does not accept."""
 
 Reference = Callable[[Sequence[Bounded], Call], Bounded]

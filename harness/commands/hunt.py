@@ -41,7 +41,7 @@ def hunt(
     seed: Annotated[int | None, typer.Option(help="The same seed draws the same cases.")] = None,
     target_globs: Targets = "*",
     operator_globs: Annotated[
-        str, typer.Option("--operators", help="Globs of what is drawn; those that are young only where asked for.")
+        str, typer.Option("--operators", help="Globs of what is drawn, with those that are drawn on request only.")
     ] = "",
     dtype_globs: Annotated[str, typer.Option("--dtypes", help="Globs of the dtypes that graphs favour.")] = "",
     max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = MAX_NODES,

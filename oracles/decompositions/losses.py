@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from generators.graph import Node
-from generators.ops.nn.margin_losses import EPSILON
+from generators.ops.nn.distances import EPSILON
 from oracles.decompositions.composite import Rule, Steps
 from oracles.decompositions.expressions import Term, number, terms, whole
 

@@ -1,4 +1,4 @@
-"""Operators of complex numbers, element by element. Bounds: `moduli.py`."""
+"""Operators of complex numbers, element by element. Bounds: `complex_values.py`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from generators.bounds import complex_values
 from generators.bounds.bounded import PRECISION, Bounded, exact, rounded, smooth
 from generators.graph import COMPLEX, COMPONENT, TensorType
 from generators.ops.composed import compute, given
-from generators.ops.elementwise.unary import cast
-from generators.ops.shape.view import Attrs
+from generators.ops.elementwise.cast import cast
 from generators.ops.slots import broadcast, broadcastable, like, one_of, same_as, tensor
-from generators.ops.spec import Call, OpSpec, Slot, TypeRuleError, Types, unsupported
+from generators.ops.spec import Attrs, Call, OpSpec, Slot, TypeRuleError, Types, unsupported
 
 NO_ONNX = unsupported("ONNX has complex tensors, and hardly an operator that takes them")
 NO_RELAX = unsupported("Relax has no complex numbers")
@@ -210,4 +209,4 @@ def _conversion(name: str, operand: Slot, to: tuple[str, ...]) -> OpSpec:
 
 _CONVERSIONS = (_conversion("to_complex", PARTS, COMPLEX), _conversion("complex_cast", NUMBER, (*COMPLEX, *WHOLE)))
 
-COMPLEXES: tuple[OpSpec, ...] = (*_FROM_AND_TO, *_UNARY, *_BINARY, _EQUAL, *_CONVERSIONS)
+OPERATORS: tuple[OpSpec, ...] = (*_FROM_AND_TO, *_UNARY, *_BINARY, _EQUAL, *_CONVERSIONS)

@@ -1,38 +1,19 @@
-"""Elementwise arithmetic and logic of two operands, which broadcast against each other both ways."""
+"""Elementwise arithmetic: add to div, negatives and magnitudes, squares, and what is composed of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from generators.bounds.bounded import (
-    PRECISION,
-    SMALLEST,
-    Bounded,
-    add,
-    divide,
-    ends,
-    exact,
-    holds_zero,
-    multiply,
-    rounded,
-    settled,
-    spread,
-)
-from generators.ops.slots import boolean, broadcast, broadcastable, floating, numeric
-from generators.ops.spec import Call, OpSpec, Reference, Slot, Spelling, unsupported
+from generators.bounds.bounded import PRECISION, Bounded, add, divide, exact, multiply, rounded, settled, spread
+from generators.ops.elementwise.records import FLOAT_PAIR, NUMERIC_PAIR, binary, numpy_binary, unary
+from generators.ops.elementwise.references import certainly_nan, exactly, spread_out, unrounded, wrapping
+from generators.ops.slots import broadcastable, floating, numeric, one_of, same_as
+from generators.ops.spec import Call, OpSpec, Reference
 
 Array = np.ndarray
-
-NUMERIC_PAIR = (numeric(), broadcastable(0))
-FLOAT_PAIR = (floating(), broadcastable(0))
-
-
-def wrapping(f: Callable[[Array, Array], Array], x: Bounded, y: Bounded) -> Bounded:
-    """f of integers or booleans in their own dtype: overflow wraps, nothing is rounded."""
-    with np.errstate(all="ignore"):
-        return exact(f(x.value, y.value), x.dtype, x.undetermined | y.undetermined)
 
 
 def _arithmetic(f: Callable[[Array, Array], Array], bound: Callable[[Bounded, Bounded], Bounded]) -> Reference:
@@ -62,136 +43,31 @@ def _squared_difference(args: Sequence[Bounded], call: Call) -> Bounded:
     return rounded(value, settled(d, d, error), x.dtype)
 
 
-def _corners(f: Callable[[Array, Array], Array], x: Bounded, y: Bounded, value: Array) -> Array:
-    """The spread over a rectangle of an f that is monotone in each operand (in a direction that may depend on
-    the other one): its extremes lie at corners. NaN at a corner of a number is infinitely far."""
-    (x_low, x_high), (y_low, y_high) = ends(x), ends(y)
-    return spread(value, f(x_low, y_low), f(x_low, y_high), f(x_high, y_low), f(x_high, y_high))
-
-
-def _pow(args: Sequence[Bounded], call: Call) -> Bounded:
-    """C Annex F.10.4.4 in every special case (pow(x, 0) = pow(1, y) = 1 even for NaN); 16 ulp.
-
-    x^y is monotone in x on each side of 0, and in y. A negative base takes an exact exponent: an inexact one
-    is an integer for some back ends, and for others a hair beside it, where the result is NaN.
-    np.power, unlike np.float_power, takes the root where one exponent, 0.5, goes with all: NaN of -inf, -0 of -0."""
-    x, y = args
-    with np.errstate(all="ignore"):
-        value = np.float_power(x.value, y.value)
-        error = _corners(np.float_power, x, y, value)
-        low, high = ends(x)
-        across = (low < 0) & (high > 0)  # the turning point, or the pole
-        at_zero = np.where(across, 0.0, x.value)
-        y_low, y_high = ends(y)
-        error = np.maximum(error, spread(value, np.float_power(at_zero, y_low), np.float_power(at_zero, y_high)))
-        error = np.where((low < 0) & (y.error > 0), np.inf, error)
-        odd = np.isfinite(y.value) & (np.fmod(y.value, 2.0) != 0) & (np.floor(y.value) == y.value)
-        unsigned = np.zeros(np.shape(value), bool) if x.zero_sign else (x.value == 0) & odd
-        error = np.where((x.value == 0) & (y.value < 0) & ((y.error > 0) | unsigned), np.inf, error)
-        underflow = (value == 0) & (x.value != 0) & np.isfinite(x.value) & np.isfinite(y.value)
-        error += np.where(underflow, PRECISION[x.dtype].tiny, 0.0)
-        # NaN operands: certain unless the other one may make 1 of them
-        loose_one = (x.error > 0) & (np.abs(x.value - 1.0) <= x.error)
-        error = np.where(np.isnan(y.value) & loose_one | np.isnan(x.value) & holds_zero(y), np.inf, error)
-        error = np.where(x.undetermined | y.undetermined, np.inf, error)
-        one = (x.value == 1) & (x.error == 0) | (y.value == 0) & (y.error == 0)
-        value, error = np.where(one, 1.0, value), np.where(one, 0.0, error)
-        sign = (value == 0) & (error == 0) & (x.value == 0) & (y.error > 0)
-        result = rounded(value, np.where(sign, SMALLEST, error), x.dtype, 16)
-        return Bounded(result.value, np.where(one, 0.0, result.error), x.dtype)
-
-
-def _atan2(args: Sequence[Bounded], call: Call) -> Bounded:
-    """The angle of the point (x, y); 6 ulp. Undetermined where the rectangle of errors holds the origin or
-    meets the cut along the negative x axis; on the cut the sign of a zero y decides, at the origin x's too."""
-    y, x = args
-    with np.errstate(all="ignore"):
-        value = np.arctan2(y.value, x.value)
-        error = _corners(np.arctan2, y, x, value)
-        x_low, x_high = ends(x)
-        loose = holds_zero(y)
-        cut = loose & (x_low <= 0)
-        zero = (y.value == 0) & (y.error == 0)
-        if not y.zero_sign:
-            cut |= zero & (x_low < 0)
-        if not (x.zero_sign and y.zero_sign):
-            cut |= zero & (x_low <= 0) & (x_high >= 0)
-        error = np.where(cut | zero & (x_low <= 0) & (x_high >= 0) & (x.error > 0), np.inf, error)
-        # y / x may underflow on the way
-        error += np.where((value == 0) & (y.value != 0) & np.isfinite(x.value), PRECISION[x.dtype].tiny, 0.0)
-        error = np.where((value == 0) & (error == 0) & loose, SMALLEST, error)
-    return rounded(value, settled(x, y, error), x.dtype, 6)
-
-
-def logic(f: Callable[[Array, Array], Array], deciding: bool | None) -> Reference:
-    """Three-valued logic: a certain operand equal to `deciding` decides alone."""
-
-    def reference(args: Sequence[Bounded], call: Call) -> Bounded:
-        x, y = args
-        unknown = x.undetermined | y.undetermined
-        if deciding is not None:
-            certain = (~x.undetermined & (x.value == deciding)) | (~y.undetermined & (y.value == deciding))
-            return exact(np.where(certain, deciding, f(x.value, y.value)), "bool", unknown & ~certain)
-        return exact(f(x.value, y.value), "bool", unknown)
-
-    return reference
-
-
-def _binary(
-    name: str,
-    operands: tuple[Slot, ...],
-    reference: Reference,
-    *,
-    torch: Spelling,
-    tensorflow: Spelling,
-    jax: Spelling,
-    relax: Spelling,
-    onnx: Spelling,
-    signed_zero: bool = False,
-) -> OpSpec:
-    return OpSpec(
-        name, "binary", operands, broadcast(), reference,
-        torch=torch, tensorflow=tensorflow, jax=jax, relax=relax, onnx=onnx, signed_zero=signed_zero,
-    )  # fmt: skip
-
-
-add_ = _binary(
+add_ = binary(
     "add", NUMERIC_PAIR, _arithmetic(np.add, add), signed_zero=True,
     torch="torch.add({0}, {1})", tensorflow="tf.add({0}, {1})", jax="jnp.add({0}, {1})",
     relax="relax.op.add({0}, {1})", onnx='g.op("Add", {0}, {1})',
 )  # fmt: skip
 
-sub = _binary(
+sub = binary(
     "sub", NUMERIC_PAIR, _arithmetic(np.subtract, _subtract), signed_zero=True,
     torch="torch.sub({0}, {1})", tensorflow="tf.subtract({0}, {1})", jax="jnp.subtract({0}, {1})",
     relax="relax.op.subtract({0}, {1})", onnx='g.op("Sub", {0}, {1})',
 )  # fmt: skip
 
-mul = _binary(
+mul = binary(
     "mul", NUMERIC_PAIR, _arithmetic(np.multiply, multiply), signed_zero=True,
     torch="torch.mul({0}, {1})", tensorflow="tf.multiply({0}, {1})", jax="jnp.multiply({0}, {1})",
     relax="relax.op.multiply({0}, {1})", onnx='g.op("Mul", {0}, {1})',
 )  # fmt: skip
 
-div = _binary(
+div = binary(
     "div", FLOAT_PAIR, lambda args, call: divide(args[0], args[1]), signed_zero=True,
     torch="torch.div({0}, {1})", tensorflow="tf.divide({0}, {1})", jax="jnp.divide({0}, {1})",
     relax="relax.op.divide({0}, {1})", onnx='g.op("Div", {0}, {1})',
 )  # fmt: skip
 
-pow_ = _binary(
-    "pow", FLOAT_PAIR, _pow, signed_zero=True,
-    torch="torch.pow({0}, {1})", tensorflow="tf.pow({0}, {1})", jax="jnp.power({0}, {1})",
-    relax="relax.op.power({0}, {1})", onnx='g.op("Pow", {0}, {1})',
-)  # fmt: skip
-
-atan2 = _binary(
-    "atan2", FLOAT_PAIR, _atan2, signed_zero=True,
-    torch="torch.atan2({0}, {1})", tensorflow="tf.math.atan2({0}, {1})", jax="jnp.arctan2({0}, {1})",
-    relax="relax.op.atan2({0}, {1})", onnx=unsupported("ONNX has no Atan2"),
-)  # fmt: skip
-
-squared_difference = _binary(
+squared_difference = binary(
     "squared_difference", NUMERIC_PAIR, _squared_difference,
     torch="torch.square(torch.sub({0}, {1}))", tensorflow="tf.math.squared_difference({0}, {1})",
     jax="jnp.square(jnp.subtract({0}, {1}))",
@@ -199,24 +75,103 @@ squared_difference = _binary(
 )  # fmt: skip
 
 
-def _logical(name: str, f: Callable[[Array, Array], Array], deciding: bool | None, onnx: str) -> OpSpec:
-    return _binary(
-        name, (boolean(), broadcastable(0)), logic(f, deciding),
-        torch=f"torch.{name}({{0}}, {{1}})", tensorflow=f"tf.math.{name}({{0}}, {{1}})",
-        jax=f"jnp.{name}({{0}}, {{1}})", relax=f"relax.op.{name}({{0}}, {{1}})",
-        onnx=f'g.op("{onnx}", {{0}}, {{1}})',
-    )  # fmt: skip
+def _lerp(args: Sequence[Bounded], call: Call) -> Bounded:
+    """x + w (y - x) as documented, or y - (y - x) (1 - w), which PyTorch takes for w >= 1/2."""
+    x, y, w = (spread_out(a, call) for a in args)
+    difference = add(y, x, -1.0)
+    first = add(x, multiply(w, difference))
+    second = add(y, multiply(difference, add(exactly(1.0, w), w, -1.0)), -1.0)
+    with np.errstate(all="ignore"):
+        error = np.maximum(first.error, second.error + spread(first.value, second.value))
+    return replace(first, error=error)
 
 
-BINARY: tuple[OpSpec, ...] = (
+def _addcmul(args: Sequence[Bounded], call: Call) -> Bounded:
+    """x + value y z, in any order of the products. `value` is a power of two, so that it costs no rounding; a
+    product of numbers that overflows in one order need not in another, nor with a fused addition."""
+    x, y, z = args
+    factor = call.number("value")
+    product = multiply(y, z)
+    scaled = multiply(product, exactly(factor, product))
+    with np.errstate(all="ignore"):
+        numbers = np.isfinite(y.value) & np.isfinite(z.value)
+        loose = numbers & ~(np.isfinite(product.value) & np.isfinite(scaled.value))
+        result = add(x, replace(scaled, error=np.where(loose, np.inf, scaled.error)))
+        nan = certainly_nan(x) | certainly_nan(y) | certainly_nan(z)
+    return replace(result, value=np.where(nan, np.nan, result.value), error=np.where(nan, 0.0, result.error))
+
+
+_THREE = (floating(), broadcastable(0), broadcastable(0))
+
+
+def _neg(args: Sequence[Bounded], call: Call) -> Bounded:
+    x = args[0]
+    with np.errstate(all="ignore"):
+        return Bounded(-x.value, x.error, x.dtype)
+
+
+def _abs(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Never further from |x| than the operand is from x; the least integer is its own magnitude (it wraps)."""
+    x = args[0]
+    with np.errstate(all="ignore"):
+        return Bounded(np.abs(x.value), x.error, x.dtype)
+
+
+def _sign(args: Sequence[Bounded], call: Call) -> Bounded:
+    """NaN is undetermined: PyTorch documents no value for it (and gives 0), numpy, TF and JAX give NaN."""
+    x = args[0]
+    if not x.floating:
+        return exact(np.sign(x.value), x.dtype, x.undetermined)
+    result = unrounded(np.sign, x)
+    return replace(result, error=np.where(np.isnan(x.value), np.inf, result.error))
+
+
+def _square(args: Sequence[Bounded], call: Call) -> Bounded:
+    """x^2 moves by (2 |x| + e) e over [x - e, x + e]."""
+    x = args[0]
+    with np.errstate(all="ignore"):
+        value = x.value * x.value
+        if not x.floating:
+            return exact(value, x.dtype, x.undetermined)
+        error = np.where(x.error == 0, 0.0, x.error * (2 * np.abs(x.value) + x.error))
+        error += np.where((value == 0) & (x.value != 0), PRECISION[x.dtype].tiny, 0.0)
+        return rounded(value, np.where(np.isnan(error), np.inf, error), x.dtype)
+
+
+def _reciprocal(args: Sequence[Bounded], call: Call) -> Bounded:
+    x = args[0]
+    one = Bounded(np.ones(x.value.shape), np.zeros(x.value.shape), x.dtype, zero_sign=True)
+    return divide(one, x)
+
+
+OPERATORS: tuple[OpSpec, ...] = (
     add_,
     sub,
     mul,
     div,
-    pow_,
-    atan2,
+    unary("neg", _neg, "Neg", tensorflow="tf.negative", jax="jnp.negative", relax="relax.op.negative",
+          operand=numeric()),
+    OpSpec(
+        "positive", "numerals", (numeric(),), same_as(0), lambda args, call: args[0], signed_zero=True,
+        torch="torch.positive({0})", tensorflow="tf.experimental.numpy.positive({0})", jax="jnp.positive({0})",
+        relax="{0}", onnx='g.op("Identity", {0})',  # as converters write it
+    ),
+    unary("abs", _abs, "Abs", operand=numeric()),
+    unary("sign", _sign, "Sign", operand=numeric(), signed_zero=False),
+    unary("square", _square, 'g.op("Mul", {0}, {0})', operand=numeric()),
+    unary("reciprocal", _reciprocal, "Reciprocal", relax="relax.op.divide(relax.const(1.0, {name}), {0})"),
     squared_difference,
-    _logical("logical_and", np.logical_and, False, "And"),
-    _logical("logical_or", np.logical_or, True, "Or"),
-    _logical("logical_xor", np.logical_xor, None, "Xor"),
-)
+    numpy_binary(
+        "lerp", _lerp, operands=_THREE, torch="torch.lerp({0}, {1}, {2})",
+        tensorflow="{0} + {2} * ({1} - {0})", jax="{0} + {2} * ({1} - {0})",
+        relax="relax.op.add({0}, relax.op.multiply({2}, relax.op.subtract({1}, {0})))",
+        onnx='g.op("Add", {0}, g.op("Mul", {2}, g.op("Sub", {1}, {0})))',
+    ),
+    numpy_binary(
+        "addcmul", _addcmul, operands=_THREE, attrs={"value": one_of(1.0, 0.5, -1.0, 2.0)},
+        torch="torch.addcmul({0}, {1}, {2}, value={value})",
+        tensorflow="{0} + {value} * {1} * {2}", jax="{0} + {value} * {1} * {2}",
+        relax="relax.op.add({0}, relax.op.multiply(relax.op.multiply(relax.const({value}, {dtype}), {1}), {2}))",
+        onnx='g.op("Add", {0}, g.op("Mul", g.op("Mul", g.const({value}, {name}), {1}), {2}))',
+    ),
+)  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded, exact
 from generators.graph import INTEGERS
-from generators.ops.elementwise.arithmetic import logic, wrapping
+from generators.ops.elementwise.references import logic, wrapping
 from generators.ops.slots import broadcast, broadcastable, same_as, tensor
 from generators.ops.spec import Call, Domain, OpSpec, Reference, Spelling, Types
 
@@ -67,7 +67,7 @@ def _shift(side: str, f: Callable[[Array, Array], Array]) -> OpSpec:
     )  # fmt: skip
 
 
-BITWISE: tuple[OpSpec, ...] = (
+OPERATORS: tuple[OpSpec, ...] = (
     _connective("and", np.bitwise_and, False),
     _connective("or", np.bitwise_or, True),
     _connective("xor", np.bitwise_xor, None),

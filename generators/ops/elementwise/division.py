@@ -1,5 +1,5 @@
-"""Division with a remainder. `floor_divide` and `remainder` round the quotient down, as Python does, `trunc_divide`
-and `fmod` towards zero, as C does.
+"""Division with a remainder, and common divisors. `floor_divide` and `remainder` round the quotient down, as Python
+does, `trunc_divide` and `fmod` towards zero, as C does.
 
 The divisors of integers are leaves without 0 (frameworks raise, return anything, or die) and without -1 (the least
 integer overflows, which kills a process on x86). A domain is an interval, so that it lies on one side of 0."""
@@ -13,7 +13,8 @@ import numpy as np
 
 from generators.bounds.bounded import U64, Bounded, add, divide, ends, exact, multiply, spread
 from generators.graph import INTEGERS
-from generators.ops.elementwise.arithmetic import wrapping
+from generators.ops.elementwise.records import NO_ONNX, NO_RELAX, NO_TENSORFLOW
+from generators.ops.elementwise.references import wrapping
 from generators.ops.slots import broadcast, broadcastable, numeric, tensor
 from generators.ops.spec import Call, Domain, OpSpec, Reference, Slot, Spelling, Types
 
@@ -114,7 +115,39 @@ def _by_kind(floats: str, integers: str) -> Spelling:
     return lambda call: integers if call.result.dtype in INTEGERS else floats
 
 
-DIVISION: tuple[OpSpec, ...] = (
+# ---- divisors -----------------------------------------------------------------------------------------
+
+
+def _gcd(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Never negative; undetermined for the least integer, whose magnitude wraps."""
+    x, y = args
+    return exact(np.gcd(*np.broadcast_arrays(x.value, y.value)), x.dtype, _least(x) | _least(y))
+
+
+def _lcm(args: Sequence[Bounded], call: Call) -> Bounded:
+    """|x / gcd| |y|; undetermined where that overflows."""
+    x, y = np.broadcast_arrays(args[0].value, args[1].value)
+    with np.errstate(all="ignore"):
+        divisor = np.maximum(np.gcd(x, y).astype(np.float64), 1.0)
+        size = np.abs(x.astype(np.float64)) / divisor * np.abs(y.astype(np.float64))
+        over = size > np.iinfo(x.dtype).max * (1 - 2.0**-50)
+        return exact(np.lcm(x, y), args[0].dtype, over | _least(args[0]) | _least(args[1]))
+
+
+def _least(x: Bounded) -> np.ndarray:
+    info = np.iinfo(x.dtype)
+    return x.undetermined | ((x.value == info.min) & (info.min < 0))
+
+
+def _divisor(name: str, reference) -> OpSpec:
+    return OpSpec(
+        name, "numerals", (tensor(INTEGERS), broadcastable(0)), broadcast(), reference,
+        torch=f"torch.{name}({{0}}, {{1}})", tensorflow=NO_TENSORFLOW, jax=f"jnp.{name}({{0}}, {{1}})",
+        relax=NO_RELAX, onnx=NO_ONNX,
+    )  # fmt: skip
+
+
+OPERATORS: tuple[OpSpec, ...] = (
     _division(
         "floor_divide", _floor_divide,
         torch="torch.floor_divide({0}, {1})", tensorflow="tf.math.floordiv({0}, {1})",
@@ -138,4 +171,6 @@ DIVISION: tuple[OpSpec, ...] = (
         jax="jax.lax.div(*jnp.broadcast_arrays({0}, {1}))", relax="relax.op.divide({0}, {1})",
         onnx='g.op("Div", {0}, {1})',
     ),
+    _divisor("gcd", _gcd),
+    _divisor("lcm", _lcm),
 )  # fmt: skip

@@ -1,5 +1,5 @@
-"""Functions of the digits of numbers: mantissas and exponents, scaling by powers of two, common divisors; and what
-array libraries have beside: cube roots, sums of powers of two."""
+"""How floating-point numbers are written: mantissas and exponents, signs, neighbours, and what stands for NaN and
+infinities."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, ends, exact, monotone, rounded, settled
-from generators.graph import INTEGERS, TensorType
-from generators.ops.elementwise.arithmetic import FLOAT_PAIR
-from generators.ops.slots import broadcast, broadcastable, computed, floating, numeric, same_as, tensor
-from generators.ops.spec import Call, OpSpec, TypeRuleError, Types, only, unsupported
-
-_NO_TF = unsupported("TensorFlow has no such operator")
-_NO_RELAX, _NO_ONNX = unsupported("Relax has no such operator"), unsupported("ONNX has no such operator")
-
-# ---- mantissa and exponent ----------------------------------------------------------------------------
+from generators.bounds.bounded import PRECISION, Bounded, ends, exact, holds_zero, rounded
+from generators.graph import TensorType
+from generators.ops.elementwise.records import (
+    NO_ONNX,
+    NO_RELAX,
+    NO_TENSORFLOW,
+    boolean_result,
+    numpy_binary,
+    numpy_unary,
+)
+from generators.ops.elementwise.references import certainly_nan
+from generators.ops.slots import computed, floating, like, one_of, same_as
+from generators.ops.spec import Call, OpSpec, TypeRuleError, Types, only
 
 
 def _split(x: Bounded) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -52,7 +55,7 @@ def _frexp(name: str, place: int, reference) -> OpSpec:
 
     return OpSpec(
         f"frexp_{name}", "numerals", (floating(),), result, reference, torch=f"torch.frexp({{0}})[{place}]",
-        tensorflow=_NO_TF, jax=f"jnp.frexp({{0}})[{place}]", relax=_NO_RELAX, onnx=_NO_ONNX, signed_zero=not place,
+        tensorflow=NO_TENSORFLOW, jax=f"jnp.frexp({{0}})[{place}]", relax=NO_RELAX, onnx=NO_ONNX, signed_zero=not place,
     )  # fmt: skip
 
 
@@ -71,7 +74,7 @@ ldexp = OpSpec(
     (floating(), computed(lambda earlier: replace(earlier[0], dtype="int32"), lambda earlier: (-24, 24))),
     lambda operands, attrs: _scaled_type(operands), _ldexp, signed_zero=True,
     torch=only(("float32", "float64"), "2 ** n is of float32, to which torch.ldexp promotes", "torch.ldexp({0}, {1})"),
-    tensorflow=_NO_TF, jax="jnp.ldexp({0}, {1})", relax=_NO_RELAX, onnx=_NO_ONNX,
+    tensorflow=NO_TENSORFLOW, jax="jnp.ldexp({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
 )  # fmt: skip
 
 
@@ -81,87 +84,77 @@ def _scaled_type(operands: Types) -> TensorType:
     return operands[0]
 
 
-# ---- divisors -----------------------------------------------------------------------------------------
-
-
-def _gcd(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Never negative; undetermined for the least integer, whose magnitude wraps."""
-    x, y = args
-    return exact(np.gcd(*np.broadcast_arrays(x.value, y.value)), x.dtype, _least(x) | _least(y))
-
-
-def _lcm(args: Sequence[Bounded], call: Call) -> Bounded:
-    """|x / gcd| |y|; undetermined where that overflows."""
-    x, y = np.broadcast_arrays(args[0].value, args[1].value)
-    with np.errstate(all="ignore"):
-        divisor = np.maximum(np.gcd(x, y).astype(np.float64), 1.0)
-        size = np.abs(x.astype(np.float64)) / divisor * np.abs(y.astype(np.float64))
-        over = size > np.iinfo(x.dtype).max * (1 - 2.0**-50)
-        return exact(np.lcm(x, y), args[0].dtype, over | _least(args[0]) | _least(args[1]))
-
-
-def _least(x: Bounded) -> np.ndarray:
-    info = np.iinfo(x.dtype)
-    return x.undetermined | ((x.value == info.min) & (info.min < 0))
-
-
-def _divisor(name: str, reference) -> OpSpec:
-    return OpSpec(
-        name, "numerals", (tensor(INTEGERS), broadcastable(0)), broadcast(), reference,
-        torch=f"torch.{name}({{0}}, {{1}})", tensorflow=_NO_TF, jax=f"jnp.{name}({{0}}, {{1}})",
-        relax=_NO_RELAX, onnx=_NO_ONNX,
-    )  # fmt: skip
-
-
-# ---- further functions --------------------------------------------------------------------------------
-
-
-def _cbrt(args: Sequence[Bounded], call: Call) -> Bounded:
-    """2 ulp; TensorFlow takes the power 1/3 of |x|: 16 ulp, and u |log x| / 3 of the rounded exponent."""
+def _signbit(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Of NaN (whose sign no operation determines, IEEE 754-2019, 6.3) and of what may be a zero of either sign:
+    undetermined."""
     x = args[0]
-    result = monotone(np.cbrt, x, 16)
-    with np.errstate(all="ignore"):
-        log = np.abs(np.log(np.where((x.value != 0) & np.isfinite(x.value), np.abs(x.value), 1.0)))
-        further = (PRECISION[x.dtype].unit + U64) * log / 3 * np.abs(result.value)
-    return replace(result, error=np.where(np.isfinite(result.value), result.error + further, result.error))
+    unknown = holds_zero(x) | np.isnan(x.value) | x.undetermined
+    if not x.zero_sign:
+        unknown |= x.value == 0
+    return exact(np.signbit(x.value), "bool", unknown)
 
 
-def _logaddexp2(args: Sequence[Bounded], call: Call) -> Bounded:
-    """m + L, m = max(x, y), L = log2(1 + 2^-d), d = |x - y|. As of logaddexp: slopes add up to 1; the difference has a
-    rounding, the power 16 ulp, 1 + 2^-d loses u, the logarithm 3 ulp and its conversion to base 2 another 5."""
+def _nan_to_num(args: Sequence[Bounded], call: Call) -> Bounded:
+    """What replaces them is rounded to the dtype first: 65504 is 65536 in bfloat16."""
+    x = args[0]
+    numbers = [float(np.float64(call.number(name)).astype(x.dtype)) for name in ("nan", "posinf", "neginf")]
+    return Bounded(np.nan_to_num(x.value, True, *numbers), x.error, x.dtype)
+
+
+def _copysign(args: Sequence[Bounded], call: Call) -> Bounded:
+    """The magnitude of x with the sign of y; either sign where y may be a zero of any sign, or is NaN (whose sign no
+    operation determines, IEEE 754-2019, 6.3)."""
     x, y = args
-    unit = PRECISION[x.dtype].unit + U64
     with np.errstate(all="ignore"):
-        value = np.logaddexp2(x.value, y.value)
-        d = np.abs(x.value - y.value)
-        power = np.exp2(-d)
-        own = unit * (np.where(power > 0, d * power, 0.0) + 50 * power + 1 + 16 * np.log2(1 + power))
-        moved = np.maximum(x.error, y.error)
-        error = np.where(np.isfinite(x.value) & np.isfinite(y.value), moved + own, 0.0)
-        alone = np.isneginf(x.value) | np.isneginf(y.value)
-        error = np.where(alone & np.isfinite(value), moved, error)
-    return rounded(value, settled(x, y, error), x.dtype)
+        value = np.copysign(x.value, y.value)
+        unsigned = holds_zero(y) | np.isnan(y.value) | y.undetermined
+        if not y.zero_sign:
+            unsigned |= y.value == 0
+        either = np.where(np.isinf(value), np.inf, 2 * np.abs(value) + x.error)
+        either = np.where(value == 0, np.maximum(either, PRECISION[x.dtype].tiny), either)
+        error = np.where(unsigned, either, x.error)
+        error = np.where(x.undetermined, np.inf, error)
+        return Bounded(value, np.where(certainly_nan(x), 0.0, error), x.dtype)
 
 
-NUMERALS: tuple[OpSpec, ...] = (
+def _nextafter(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Exact where both operands are; what is subnormal may be flushed."""
+    x, y = args
+    with np.errstate(all="ignore"):
+        a, b = x.value.astype(x.dtype), y.value.astype(x.dtype)
+        value = np.where(np.isnan(a) | np.isnan(b), np.nan, np.nextafter(a, b)).astype(np.float64)
+        tiny = PRECISION[x.dtype].tiny
+        flushed = (np.abs(value) < tiny) | (np.abs(a) < tiny)
+        nan = np.isnan(value) & ~x.undetermined & ~y.undetermined
+        loose = ((x.error > 0) | (y.error > 0)) & ~nan & ~(flushed & (x.error <= tiny) & (y.error <= tiny))
+    return Bounded(value, np.where(loose, np.inf, np.where(flushed & ~nan, 2 * tiny, 0.0)), x.dtype)
+
+
+OPERATORS: tuple[OpSpec, ...] = (
     _frexp("mantissa", 0, _mantissa),
     _frexp("exponent", 1, _exponent),
     ldexp,
-    _divisor("gcd", _gcd),
-    _divisor("lcm", _lcm),
     OpSpec(
-        "cbrt", "numerals", (floating(),), same_as(0), _cbrt, signed_zero=True, torch=unsupported(
-            "PyTorch has no cube root"), tensorflow="tf.experimental.numpy.cbrt({0})", jax="jnp.cbrt({0})",
-        relax=_NO_RELAX, onnx=_NO_ONNX,
+        "nextafter", "special", (floating(), like(0)), same_as(0), _nextafter,
+        torch="torch.nextafter({0}, {1})", tensorflow="tf.math.nextafter({0}, {1})", jax="jnp.nextafter({0}, {1})",
+        relax=NO_RELAX, onnx=NO_ONNX,
     ),
-    OpSpec(
-        "logaddexp2", "numerals", FLOAT_PAIR, broadcast(), _logaddexp2, torch="torch.logaddexp2({0}, {1})",
-        tensorflow="tf.experimental.numpy.logaddexp2({0}, {1})", jax="jnp.logaddexp2({0}, {1})",
-        relax=_NO_RELAX, onnx=_NO_ONNX,
+    numpy_binary(
+        "copysign", _copysign, signed_zero=True, tensorflow="copysign({0}, {1})",
+        relax="copysign({0}, {1}, {dtype})", onnx="copysign(g, {0}, {1}, {name})",
     ),
-    OpSpec(
-        "positive", "numerals", (numeric(),), same_as(0), lambda args, call: args[0], signed_zero=True,
-        torch="torch.positive({0})", tensorflow="tf.experimental.numpy.positive({0})", jax="jnp.positive({0})",
-        relax="{0}", onnx='g.op("Identity", {0})',  # as converters write it
+    numpy_unary(
+        "signbit", _signbit, result=boolean_result, tensorflow="signbit({0})",
+        relax="signbit({0}, {dtype0})", onnx="signbit(g, {0}, {name0})",
+    ),
+    numpy_unary(
+        "nan_to_num", _nan_to_num,
+        attrs={"nan": one_of(0.0, 1.0, -2.5), "posinf": one_of(1.0, 8.0, 0.0, 65504.0),
+               "neginf": one_of(-1.0, 0.0, -65504.0, 3.0)},
+        torch="torch.nan_to_num({0}, nan={nan}, posinf={posinf}, neginf={neginf})",
+        tensorflow="nan_to_num({0}, {nan}, {posinf}, {neginf})",
+        jax="jnp.nan_to_num({0}, nan={nan}, posinf={posinf}, neginf={neginf})",
+        relax="nan_to_num({0}, {nan}, {posinf}, {neginf}, {dtype})",
+        onnx="nan_to_num(g, {0}, {nan}, {posinf}, {neginf}, {name})",
     ),
 )  # fmt: skip

@@ -1,5 +1,6 @@
-"""Activation functions with a threshold, and gates: shrinking, clamping, CELU, GLU. u is the unit roundoff of the
-dtype; an ulp is at most 2 u |v|. Attributes are numbers that every dtype and ONNX's float attributes hold exactly."""
+"""Activation functions in pieces: ReLU and its kin, exponential linear units, shrinking and clamping. u is the unit
+roundoff of the dtype; an ulp is at most 2 u |v|. Attributes are numbers that every dtype and ONNX's float attributes
+hold exactly."""
 
 from __future__ import annotations
 
@@ -8,13 +9,26 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, ends, holds_zero, monotone, multiply, spread
-from generators.graph import Attr, TensorType
-from generators.ops.elementwise.activations import loose, sigmoid
-from generators.ops.elementwise.comparison import beside_zero, near_zero
-from generators.ops.slots import floating, normalized, one_of, positive, same_as
+from generators.bounds.bounded import (
+    PRECISION,
+    U64,
+    Bounded,
+    ends,
+    exact,
+    holds_zero,
+    monotone,
+    multiply,
+    rounded,
+    spread,
+)
+from generators.bounds.extremes import beside_zero, near_zero
+from generators.graph import TensorType
+from generators.ops.elementwise.records import activation, by_dtype
+from generators.ops.elementwise.references import loose
+from generators.ops.slots import floating, numeric, one_of, positive, same_as
 from generators.ops.spec import (
     AttrRule,
+    Attrs,
     Call,
     Draw,
     OpSpec,
@@ -27,8 +41,6 @@ from generators.ops.spec import (
 )
 
 Array = np.ndarray
-Attrs = Mapping[str, Attr]
-
 
 # ---- references ---------------------------------------------------------------------------------------
 
@@ -99,16 +111,6 @@ def _celu(args: Sequence[Bounded], call: Call) -> Bounded:
     return replace(result, error=np.where(above, x.error, result.error))
 
 
-def _halves(x: Bounded, axis: int) -> tuple[Bounded, Bounded]:
-    return x.map(lambda a: np.split(a, 2, axis)[0]), x.map(lambda a: np.split(a, 2, axis)[1])
-
-
-def _glu(args: Sequence[Bounded], call: Call) -> Bounded:
-    """The first half by the sigmoid of the second one."""
-    first, second = _halves(args[0], int(call.attrs["axis"]))  # type: ignore[arg-type]
-    return multiply(first, sigmoid(second))
-
-
 def _relu_squared(args: Sequence[Bounded], call: Call) -> Bounded:
     x = args[0]
     with np.errstate(all="ignore"):
@@ -116,43 +118,10 @@ def _relu_squared(args: Sequence[Bounded], call: Call) -> Bounded:
     return multiply(rest, rest)
 
 
-# ---- the axis of glu ----------------------------------------------------------------------------------
-
-
-def _even_axes(type_: TensorType) -> tuple[int, ...]:
-    return tuple(axis for axis, dim in enumerate(type_.shape) if dim and dim % 2 == 0)
-
-
-def _splittable() -> Slot:
-    base = floating(min_rank=1)
-
-    def accepts(type_: TensorType, earlier: Types) -> bool:
-        return base.accepts(type_, earlier) and bool(_even_axes(type_))
-
-    def fresh(d: Draw, earlier: Types) -> TensorType:
-        type_ = base.fresh(d, earlier)
-        return type_ if _even_axes(type_) else TensorType(type_.dtype, (*type_.shape[:-1], 2))
-
-    return Slot(accepts, fresh)
-
-
-def _even_axis(d: Draw, operands: Types, attrs: Attrs) -> int:
-    axes = _even_axes(operands[0])
-    return d.choice((*axes, *(axis - operands[0].rank for axis in axes)))
-
-
-def _glu_type(operands: Types, attrs: Attrs) -> TensorType:
-    x = operands[0]
-    (axis,) = normalized(attrs["axis"], x.rank)
-    if axis not in _even_axes(x):
-        raise TypeRuleError(f"dimension {axis} of {x} has no halves")
-    return TensorType(x.dtype, (*x.shape[:axis], x.shape[axis] // 2, *x.shape[axis + 1 :]))
-
-
 # ---- records ------------------------------------------------------------------------------------------
 
 
-def _activation(
+def _piecewise(
     name: str,
     reference: Reference,
     attrs: Mapping[str, AttrRule],
@@ -178,24 +147,167 @@ def _celu_onnx(call: Call) -> str:
 _ZERO = "relax.const(0, {dtype})"
 _LAMBDA = one_of(0.5, 0.25, 2.0, 0.0)
 
-THRESHOLDS: tuple[OpSpec, ...] = (
-    _activation(
-        "softshrink", _softshrink, {"lambd": _LAMBDA}, "torch.nn.functional.softshrink({0}, lambd={lambd})",
-        "tf.where(tf.abs({0}) > {lambd}, {0} - tf.sign({0}) * {lambd}, tf.zeros_like({0}))",
-        "jnp.where(jnp.abs({0}) > {lambd}, {0} - jnp.sign({0}) * {lambd}, 0)",
-        "softshrink(bb, {0}, {lambd}, {dtype})", 'g.op("Shrink", {0}, bias={lambd}, lambd={lambd})',
+
+def _clamped(x: Bounded, low: float, high: float) -> Bounded:
+    """Nothing is rounded: the result is the operand or a limit. A back end that reads a subnormal as zero may
+    find it equal to a limit of zero, and give either."""
+    with np.errstate(all="ignore"):
+        far = (x.value + x.error < low) | (x.value - x.error > high)
+        return Bounded(np.clip(x.value, low, high), np.where(far, 0.0, x.error), x.dtype)
+
+
+def _relu(args: Sequence[Bounded], call: Call) -> Bounded:
+    x = args[0]
+    if not x.floating:
+        return exact(np.maximum(x.value, 0), x.dtype, x.undetermined)
+    return _clamped(x, 0.0, np.inf)
+
+
+def _relu6(args: Sequence[Bounded], call: Call) -> Bounded:
+    return _clamped(args[0], 0.0, 6.0)
+
+
+def _exponential_unit(x: Bounded, alpha: float, scale: float, ulps: float) -> Bounded:
+    """scale * x above zero, below it scale * alpha (exp(x) - 1), the definition in ONNX, where the 3 ulp of exp
+    leave an absolute 6 u; expm1 (3 ulp of a smaller number) needs less. `ulps`: the difference, the products
+    and the constants."""
+    with np.errstate(all="ignore"):
+        result = monotone(lambda v: scale * np.where(v > 0, v, alpha * np.expm1(v)), x, ulps)
+        return loose(result, 6 * alpha * scale, ends(x)[0] < 0)
+
+
+def _elu(args: Sequence[Bounded], call: Call) -> Bounded:
+    x = args[0]
+    result = _exponential_unit(x, call.number("alpha"), 1.0, 1.5)
+    above = (ends(x)[0] > 0) & np.isfinite(result.error)  # no rounding, if no overflow
+    return replace(result, error=np.where(above, x.error, result.error))
+
+
+def _leaky(x: Bounded, below: Bounded, steepness: Array | float) -> Bounded:
+    """x above zero, `below` under it. Where x may be on either side the result moves by at most
+    max(1, steepness) * x.error, beside the errors of `below`."""
+    with np.errstate(all="ignore"):
+        above = (ends(x)[0] >= 0) & (x.value > 0)
+        either = (x.error > 0) & (np.abs(x.value) <= x.error)
+        value = np.where(x.value > 0, x.value, below.value)
+        error = np.where(above, x.error, below.error)
+        across = np.maximum(1.0, steepness) * x.error * (1 + 4 * PRECISION[x.dtype].unit) + below.error
+        error = np.where(either, np.maximum(error, across), error)
+        error = np.where(x.undetermined, np.inf, np.where(np.isnan(error), np.inf, error))
+    return Bounded(value, error, x.dtype)
+
+
+def _leaky_relu(args: Sequence[Bounded], call: Call) -> Bounded:
+    """alpha is rounded to the dtype, then the product is. 0 * -inf is NaN, or 0 for those who make relu of it."""
+    x, alpha = args[0], call.number("alpha")
+    with np.errstate(all="ignore"):
+        own = 0.0 if (2 * alpha).is_integer() else 0.5
+        moved = np.where(x.error == 0, 0.0, abs(alpha) * x.error)
+        below = rounded(alpha * x.value, np.where(np.isfinite(x.value), moved, x.error), x.dtype, 0.5 + own)
+    result = _leaky(x, below, abs(alpha))
+    return replace(result, error=np.where(np.isneginf(x.value) & (alpha == 0), np.inf, result.error))
+
+
+def _prelu(args: Sequence[Bounded], call: Call) -> Bounded:
+    """0 times an infinite or undetermined slope is NaN for those who take the product at 0 (x > 0 or x >= 0)."""
+    x, given = args
+    column = (-1,) + (1,) * (x.value.ndim - 2)
+    slope = given.map(lambda a: np.broadcast_to(a.reshape(column), x.value.shape))
+    result = _leaky(x, multiply(x, slope), np.abs(slope.value) + slope.error)
+    with np.errstate(all="ignore"):
+        zero = (np.abs(x.value) <= x.error) & ~(np.isfinite(slope.value) & np.isfinite(slope.error))
+    return replace(result, error=np.where(zero, np.inf, result.error))
+
+
+def _tf_elu(call: Call) -> str:
+    if call.attrs["alpha"] == 1.0:
+        return "tf.nn.elu({0})"
+    return "tf.where({0} > 0, {0}, {alpha} * tf.math.expm1({0}))"
+
+
+def _column(text: str, double: str | None = None) -> Spelling:
+    """`text` with {column}: the shape in which the slopes broadcast against the channels, dimension 1."""
+
+    def spell(call: Call) -> str:
+        shape = (*call.operands[1].shape, *(1,) * (call.operands[0].rank - 2))
+        chosen = double if double and call.result.dtype == "float64" else text
+        return chosen.replace("{column}", str(list(shape)))
+
+    return spell
+
+
+def _one_or_per_channel() -> Slot:
+    def accepts(type_: TensorType, earlier: Types) -> bool:
+        return type_.dtype == earlier[0].dtype and type_.shape in ((earlier[0].shape[1],), (1,))
+
+    def fresh(d: Draw, earlier: Types) -> TensorType:
+        return TensorType(earlier[0].dtype, (earlier[0].shape[1] if d.integer(0, 3) < 3 else 1,))
+
+    return Slot(accepts, fresh)
+
+
+def _prelu_type(operands: Types, attrs: Attrs) -> TensorType:
+    x, slope = operands
+    if x.rank < 2 or slope.dtype != x.dtype or slope.shape not in ((x.shape[1],), (1,)):
+        raise TypeRuleError(f"{slope} is no slope for the channels of {x}")
+    return x
+
+
+_RELAX_ONE = "relax.const(1, {dtype})"
+
+_RELAX_ELU = (
+    "relax.op.where(relax.op.greater({0}, relax.const(0, {dtype})), {0}, relax.op.multiply("
+    f"relax.const({{alpha}}, {{dtype}}), relax.op.subtract(relax.op.exp({{0}}), {_RELAX_ONE})))"
+)
+
+_SELU_SCALE = 1.0507009873554805
+_SELU_ALPHA = 1.6732632423543772
+_ONNX_LEAKY = 'leaky(g, {0}, g.op("Mul", {0}, g.const({alpha}, {name})), {name})'
+_ONNX_ELU = "leaky(g, {0}, scaled_exponential(g, {0}, {alpha}, {name}), {name})"
+_ONNX_SELU = (
+    f'g.op("Mul", g.const({_SELU_SCALE}, {{name}}), '
+    f"leaky(g, {{0}}, scaled_exponential(g, {{0}}, {_SELU_ALPHA}, {{name}}), {{name}}))"
+)
+
+_ONNX_COLUMN = 'g.op("Reshape", {1}, g.const({column}, "int64"), allowzero=1)'
+_LEAKY_SLOPES = one_of(0.5, 0.01, 0.2, 0.0, 1.0, 2.0, -0.5)
+
+relu = activation(
+    "relu", _relu, "relu({0})", "tf.nn.relu({0})", "jax.nn.relu({0})", "relax.op.nn.relu({0})",
+    by_dtype('g.op("Relu", {0})', int64='g.op("Max", {0}, g.const(0, "int64"))'), operands=(numeric(),),
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (
+    relu,
+    activation("relu6", _relu6, "relu6({0})", "tf.nn.relu6({0})", "jax.nn.relu6({0})",
+               "relax.op.nn.relu6({0})", 'g.op("Clip", {0}, g.const(0, {name}), g.const(6, {name}))'),
+    _piecewise(
+        "relu_squared", _relu_squared, {}, "torch.square(torch.relu({0}))", "tf.square(tf.nn.relu({0}))",
+        "jnp.square(jax.nn.relu({0}))", "relax.op.square(relax.op.nn.relu({0}))", "relu_squared(g, {0})",
     ),
-    _activation(
-        "hardshrink", _hardshrink, {"lambd": _LAMBDA}, "torch.nn.functional.hardshrink({0}, lambd={lambd})",
-        "tf.where(tf.abs({0}) > {lambd}, {0}, tf.zeros_like({0}))", "jnp.where(jnp.abs({0}) > {lambd}, {0}, 0)",
-        f"relax.op.where(relax.op.greater(relax.op.abs({{0}}), relax.const({{lambd}}, {{dtype}})), {{0}}, {_ZERO})",
-        'g.op("Shrink", {0}, bias=0.0, lambd={lambd})',
+    activation("leaky_relu", _leaky_relu, "leaky_relu({0}, negative_slope={alpha})",
+               "tf.nn.leaky_relu({0}, alpha={alpha})", "jax.nn.leaky_relu({0}, negative_slope={alpha})",
+               "relax.op.nn.leakyrelu({0}, alpha={alpha})",
+               by_dtype('g.op("LeakyRelu", {0}, alpha={alpha})', float64=_ONNX_LEAKY), {"alpha": _LEAKY_SLOPES}),
+    activation("prelu", _prelu, "prelu({0}, {1})", _column("tf.where({0} > 0, {0}, {0} * tf.reshape({1}, {column}))"),
+               _column("jnp.where({0} > 0, {0}, {0} * jnp.reshape({1}, {column}))"),
+               "relax.op.nn.prelu({0}, {1}, axis=1)",
+               _column(f'g.op("PRelu", {{0}}, {_ONNX_COLUMN})',
+                       f'leaky(g, {{0}}, g.op("Mul", {{0}}, {_ONNX_COLUMN}), {{name}})'),
+               operands=(floating(min_rank=2), _one_or_per_channel()), result=_prelu_type),
+    activation("elu", _elu, "elu({0}, alpha={alpha})", _tf_elu, "jax.nn.elu({0}, alpha={alpha})", _RELAX_ELU,
+               by_dtype('g.op("Elu", {0}, alpha={alpha})', float64=_ONNX_ELU), {"alpha": one_of(1.0, 0.5, 2.0, 0.1)}),
+    _piecewise(
+        "celu", _celu, {"alpha": one_of(1.0, 0.5, 2.0, 4.0)}, "torch.nn.functional.celu({0}, alpha={alpha})",
+        # the branch that is not taken must not overflow: its gradient is multiplied by 0
+        "tf.where({0} > 0, {0}, {alpha} * tf.math.expm1(tf.where({0} > 0, tf.zeros_like({0}), {0}) / {alpha}))",
+        "jax.nn.celu({0}, alpha={alpha})",
+        "celu(bb, {0}, {alpha}, {dtype})", _celu_onnx, result=positive(same_as(0), "alpha"),
     ),
-    _activation(
-        "tanhshrink", _tanhshrink, {}, "torch.nn.functional.tanhshrink({0})", "{0} - tf.tanh({0})",
-        "{0} - jnp.tanh({0})", "relax.op.subtract({0}, relax.op.tanh({0}))", 'g.op("Sub", {0}, g.op("Tanh", {0}))',
-    ),
-    _activation(
+    activation("selu", lambda args, call: _exponential_unit(args[0], _SELU_ALPHA, _SELU_SCALE, 2.5),
+               "selu({0})", "tf.nn.selu({0})", "jax.nn.selu({0})", "relax.op.nn.selu({0})",
+               by_dtype('g.op("Selu", {0})', float64=_ONNX_SELU)),
+    _piecewise(
         "threshold", _threshold, {"threshold": one_of(0.0, 0.5, -1.0, 2.0), "value": one_of(0.0, -1.0, 20.0, 0.5)},
         "torch.nn.functional.threshold({0}, {threshold}, {value})",
         "tf.where({0} > {threshold}, {0}, tf.constant({value}, {dtype}))",
@@ -203,26 +315,26 @@ THRESHOLDS: tuple[OpSpec, ...] = (
         "relax.op.where(relax.op.greater({0}, relax.const({threshold}, {dtype})), {0}, relax.const({value}, {dtype}))",
         'g.op("Where", g.op("Greater", {0}, g.const({threshold}, {name})), {0}, g.const({value}, {name}))',
     ),
-    _activation(
+    _piecewise(
         "hardtanh", _hardtanh, {"min": one_of(-1.0, 0.0, -2.5), "max": one_of(1.0, 0.0, 6.5)},
         "torch.nn.functional.hardtanh({0}, min_val={min}, max_val={max})", "tf.clip_by_value({0}, {min}, {max})",
         "jnp.clip({0}, {min}, {max})", "relax.op.minimum(relax.op.maximum({0}, relax.const({min}, {dtype})), "
         "relax.const({max}, {dtype}))", 'g.op("Min", g.op("Max", {0}, g.const({min}, {name})), g.const({max}, {name}))',
     ),
-    _activation(
-        "celu", _celu, {"alpha": one_of(1.0, 0.5, 2.0, 4.0)}, "torch.nn.functional.celu({0}, alpha={alpha})",
-        # the branch that is not taken must not overflow: its gradient is multiplied by 0
-        "tf.where({0} > 0, {0}, {alpha} * tf.math.expm1(tf.where({0} > 0, tf.zeros_like({0}), {0}) / {alpha}))",
-        "jax.nn.celu({0}, alpha={alpha})",
-        "celu(bb, {0}, {alpha}, {dtype})", _celu_onnx, result=positive(same_as(0), "alpha"),
+    _piecewise(
+        "softshrink", _softshrink, {"lambd": _LAMBDA}, "torch.nn.functional.softshrink({0}, lambd={lambd})",
+        "tf.where(tf.abs({0}) > {lambd}, {0} - tf.sign({0}) * {lambd}, tf.zeros_like({0}))",
+        "jnp.where(jnp.abs({0}) > {lambd}, {0} - jnp.sign({0}) * {lambd}, 0)",
+        "softshrink(bb, {0}, {lambd}, {dtype})", 'g.op("Shrink", {0}, bias={lambd}, lambd={lambd})',
     ),
-    _activation(
-        "glu", _glu, {"axis": _even_axis}, "torch.nn.functional.glu({0}, dim={axis})", "glu({0}, {axis})",
-        "jax.nn.glu({0}, axis={axis})", "glu({0}, {axis})", "glu(g, {0}, {axis})",
-        _splittable(), _glu_type,
+    _piecewise(
+        "hardshrink", _hardshrink, {"lambd": _LAMBDA}, "torch.nn.functional.hardshrink({0}, lambd={lambd})",
+        "tf.where(tf.abs({0}) > {lambd}, {0}, tf.zeros_like({0}))", "jnp.where(jnp.abs({0}) > {lambd}, {0}, 0)",
+        f"relax.op.where(relax.op.greater(relax.op.abs({{0}}), relax.const({{lambd}}, {{dtype}})), {{0}}, {_ZERO})",
+        'g.op("Shrink", {0}, bias=0.0, lambd={lambd})',
     ),
-    _activation(
-        "relu_squared", _relu_squared, {}, "torch.square(torch.relu({0}))", "tf.square(tf.nn.relu({0}))",
-        "jnp.square(jax.nn.relu({0}))", "relax.op.square(relax.op.nn.relu({0}))", "relu_squared(g, {0})",
+    _piecewise(
+        "tanhshrink", _tanhshrink, {}, "torch.nn.functional.tanhshrink({0})", "{0} - tf.tanh({0})",
+        "{0} - jnp.tanh({0})", "relax.op.subtract({0}, relax.op.tanh({0}))", 'g.op("Sub", {0}, g.op("Tanh", {0}))',
     ),
 )  # fmt: skip

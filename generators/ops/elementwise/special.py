@@ -1,4 +1,4 @@
-"""Functions of mathematical physics, for which there is no table of accuracies that all frameworks follow."""
+"""Special functions: the error function and its kin, gamma functions, a Bessel function."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, monotone, rounded
-from generators.ops.elementwise.functions import erfc_of
-from generators.ops.slots import floating, like, same_as
+from generators.ops.elementwise.records import NO_ONNX, NO_RELAX, numpy_unary, unary
+from generators.ops.elementwise.references import ulps
+from generators.ops.slots import floating, same_as
 from generators.ops.spec import Call, OpSpec, Reference, Spelling, unsupported
 
 Array = np.ndarray
+Function = Callable[[Array], Array]
 
 # ---- in float64 ---------------------------------------------------------------------------------------
 
@@ -26,6 +28,7 @@ def _lgamma_of(x: float) -> float:
 
 
 lgamma_of: Callable[[Array], Array] = np.vectorize(_lgamma_of, otypes=[np.float64])
+# np.vectorize rather than np.frompyfunc: it takes size-0 arrays and gives float64
 erf_of: Callable[[Array], Array] = np.vectorize(math.erf, otypes=[np.float64])
 
 
@@ -111,32 +114,26 @@ def _i0(args: Sequence[Bounded], call: Call) -> Bounded:
         return monotone(lambda v: np.where(np.isinf(v), np.inf, np.i0(np.maximum(v, 0.0))), size, 16)
 
 
-def _nextafter(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Exact where both operands are; what is subnormal may be flushed."""
-    x, y = args
-    with np.errstate(all="ignore"):
-        a, b = x.value.astype(x.dtype), y.value.astype(x.dtype)
-        value = np.where(np.isnan(a) | np.isnan(b), np.nan, np.nextafter(a, b)).astype(np.float64)
-        tiny = PRECISION[x.dtype].tiny
-        flushed = (np.abs(value) < tiny) | (np.abs(a) < tiny)
-        nan = np.isnan(value) & ~x.undetermined & ~y.undetermined
-        loose = ((x.error > 0) | (y.error > 0)) & ~nan & ~(flushed & (x.error <= tiny) & (y.error <= tiny))
-    return Bounded(value, np.where(loose, np.inf, np.where(flushed & ~nan, 2 * tiny, 0.0)), x.dtype)
-
-
 # ---- records ------------------------------------------------------------------------------------------
-
-_NOT_RELAX, _NOT_ONNX = unsupported("Relax has no such operator"), unsupported("ONNX has no such operator")
 
 
 def _special(name: str, reference: Reference, torch: str, tensorflow: Spelling, jax: str) -> OpSpec:
     return OpSpec(
         name, "special", (floating(),), same_as(0), reference, torch=torch, tensorflow=tensorflow, jax=jax,
-        relax=_NOT_RELAX, onnx=_NOT_ONNX,
+        relax=NO_RELAX, onnx=NO_ONNX,
     )  # fmt: skip
 
 
-SPECIAL: tuple[OpSpec, ...] = (
+erfc_of: Function = np.vectorize(math.erfc, otypes=[np.float64])
+
+_NO_ERFC = unsupported("it has erf only, and 1 - erf(x) loses the tail")
+
+OPERATORS: tuple[OpSpec, ...] = (
+    unary("erf", ulps(erf_of, 16), "Erf", jax="jax.lax.erf"),
+    numpy_unary(
+        "erfc", lambda args, call: monotone(erfc_of, args[0], 16),
+        tensorflow="tf.math.erfc({0})", jax="jax.lax.erfc({0})", relax=_NO_ERFC, onnx=_NO_ERFC,
+    ),
     _special("erfinv", _erfinv, "torch.erfinv({0})", "tf.math.erfinv({0})", "jax.lax.erf_inv({0})"),
     _special(
         "lgamma", _positive(lgamma_of, _steepest, lambda x: (1 + x) * np.abs(np.log(x + 7)) + np.abs(np.log(x))),
@@ -147,9 +144,4 @@ SPECIAL: tuple[OpSpec, ...] = (
         "torch.digamma({0})", "tf.math.digamma({0})", "jax.lax.digamma({0})",
     ),
     _special("bessel_i0", _i0, "torch.special.i0({0})", "tf.math.bessel_i0({0})", "jax.scipy.special.i0({0})"),
-    OpSpec(
-        "nextafter", "special", (floating(), like(0)), same_as(0), _nextafter,
-        torch="torch.nextafter({0}, {1})", tensorflow="tf.math.nextafter({0}, {1})", jax="jnp.nextafter({0}, {1})",
-        relax=_NOT_RELAX, onnx=_NOT_ONNX,
-    ),
 )  # fmt: skip

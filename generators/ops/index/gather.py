@@ -1,4 +1,4 @@
-"""Operators that read elements at places which a tensor of indices gives: take, gather, embedding, one-hot.
+"""Operators that read elements at places which a tensor of indices gives: take, gather, gather_nd.
 
 Indices are leaves whose elements lie between 0 and the end of the axis. The domain of a leaf is settled before
 the attributes are, so that where an axis is an attribute, indices stay below the least dimension."""
@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from generators.bounds.bounded import Bounded, exact
-from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.shape.join_split import joinable
-from generators.ops.shape.view import Array, Attrs, axis_in, int_of
-from generators.ops.slots import MAX_ELEMENTS, MAX_RANK, draw_dim, size_of, tensor
+from generators.bounds.bounded import Bounded
+from generators.graph import Attr, TensorType
+from generators.ops.shape.layout import Array, joinable
+from generators.ops.slots import INDEX_DTYPES, MAX_ELEMENTS, axis_in, draw_dim, index_slot, int_of, size_of, tensor
 from generators.ops.spec import (
+    Attrs,
     Call,
     Domain,
     Draw,
@@ -27,18 +27,12 @@ from generators.ops.spec import (
     Unsupported,
 )
 
-INDEX_DTYPES = ("int64", "int64", "int32")
 SOURCE = tensor(min_rank=1, nonempty=True)
 
 
 def least(earlier: Types) -> Domain:
     """Places that exist on every axis of operand 0."""
     return 0, min(earlier[0].shape) - 1
-
-
-def rows(earlier: Types) -> Domain:
-    """Places on the first axis of operand 0."""
-    return 0, earlier[0].shape[0] - 1
 
 
 def read(place: Callable[[Array, Array, Call], Array]) -> Reference:
@@ -71,25 +65,7 @@ def indexing(
     )  # fmt: skip
 
 
-# ---- take, embedding ----------------------------------------------------------------------------------
-
-
-def index_slot(
-    min_rank: int, max_rank: int, domain: Callable[[Types], Domain], dtypes: Sequence[str] = INDEX_DTYPES
-) -> Slot:
-    """A tensor of indices of any shape, as large as the result may become."""
-
-    def accepts(type_: TensorType, earlier: Types) -> bool:
-        return type_.dtype in dtypes and min_rank <= type_.rank <= max_rank
-
-    def fresh(d: Draw, earlier: Types) -> TensorType:
-        shape, room = [], MAX_ELEMENTS // max((1, *(t.size for t in earlier)))
-        for _ in range(d.choice(range(min_rank, max_rank + 1))):
-            shape.append(draw_dim(d, room))
-            room //= max(1, shape[-1])
-        return TensorType(d.choice(dtypes), tuple(shape))
-
-    return Slot(accepts, fresh, domain)
+# ---- take ---------------------------------------------------------------------------------------------
 
 
 def _take_axis(d: Draw, operands: Types, attrs: Attrs) -> int:
@@ -119,15 +95,6 @@ take = indexing(
     jax="jnp.take({0}, {1}, axis={axis})", relax="relax.op.take({0}, {1}, axis={axis})",
     onnx='g.op("Gather", {0}, {1}, axis={axis})',
 )  # fmt: skip
-
-embedding = indexing(
-    "embedding", (tensor(FLOATS, 2, 2, nonempty=True), index_slot(0, 3, rows)),
-    lambda operands, attrs: TensorType(operands[0].dtype, (*operands[1].shape, operands[0].shape[1])),
-    read(lambda x, indices, call: x[indices]),
-    torch="torch.nn.functional.embedding({1}, {0})", tensorflow="tf.nn.embedding_lookup({0}, {1})",
-    jax="{0}[{1}]", relax="relax.op.take({0}, {1}, axis=0)", onnx='g.op("Gather", {0}, {1}, axis=0)',
-)  # fmt: skip
-
 
 # ---- gather along an axis -----------------------------------------------------------------------------
 
@@ -183,7 +150,6 @@ gather = indexing(
     onnx='g.op("GatherElements", {0}, {1}, axis={axis})',
 )  # fmt: skip
 
-
 # ---- gather by coordinates ----------------------------------------------------------------------------
 
 
@@ -214,44 +180,4 @@ gather_nd = indexing(
     onnx='g.op("GatherND", {0}, {1})',
 )  # fmt: skip
 
-
-# ---- one-hot ------------------------------------------------------------------------------------------
-
-CLASSES = 4
-"""Indices of classes lie below it, and the depth is at least that: an attribute is drawn after its operands."""
-
-
-def _one_hot_axis(d: Draw, operands: Types, attrs: Attrs) -> int:
-    return d.choice((-1, *range(operands[0].rank + 1)))
-
-
-def _one_hot_type(operands: Types, attrs: Attrs) -> TensorType:
-    depth, axis, shape = int_of(attrs, "depth"), int_of(attrs, "axis"), list(operands[0].shape)
-    if depth < CLASSES or not -1 <= axis <= len(shape):
-        raise TypeRuleError(f"no one-hot of depth {depth} along axis {axis} for {operands[0]}")
-    shape.insert(len(shape) if axis == -1 else axis, depth)
-    return TensorType("float32", tuple(shape))
-
-
-def _one_hot(args: Sequence[Bounded], call: Call) -> Bounded:
-    indices, axis = args[0].value, axis_in(call.attrs, call.result.rank)
-    classes = np.arange(int_of(call.attrs, "depth")).reshape((-1,) + (1,) * (indices.ndim - axis))
-    return exact((np.expand_dims(indices, axis) == classes).astype(np.float64), "float32")
-
-
-def _torch_one_hot(call: Call) -> str:
-    text = "torch.nn.functional.one_hot({0}.long(), {depth}).to({dtype})"
-    return text if call.attrs["axis"] in (-1, call.operands[0].rank) else f"torch.movedim({text}, -1, {{axis}})"
-
-
-one_hot = indexing(
-    "one_hot", (index_slot(1, MAX_RANK - 1, lambda earlier: (0, CLASSES - 1)),), _one_hot_type, _one_hot,
-    attrs={"depth": lambda d, operands, attrs: d.choice((CLASSES, 5, 9, 17)), "axis": _one_hot_axis},
-    torch=_torch_one_hot, tensorflow="tf.one_hot({0}, {depth}, axis={axis})",
-    jax="jax.nn.one_hot({0}, {depth}, axis={axis}, dtype={dtype})",
-    relax='relax.op.one_hot({0}, tvm.tirx.FloatImm({name}, 1.0), tvm.tirx.FloatImm({name}, 0.0), {depth}, '
-    "axis={axis})",
-    onnx='g.op("OneHot", {0}, g.const({depth}, {name0}), g.const([0, 1], {name}), axis={axis})',
-)  # fmt: skip
-
-INDEXING: tuple[OpSpec, ...] = (take, embedding, gather, gather_nd, one_hot)
+OPERATORS: tuple[OpSpec, ...] = (take, gather, gather_nd)

@@ -1,126 +1,27 @@
-"""Operators that write or add elements at places: slice updates, and sums, maxima and minima by index.
+"""Operators that write elements, or their sums, maxima or minima, at places which a tensor of indices gives.
 
-Indices may name a place more than once. Then the order of writing would show, so that scattering without a
-reduction is not here; sums are bounded for any order."""
+Indices may name a place more than once. Sums are bounded for any order; what is written to one place twice is
+undetermined, since no framework says which comes last."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from generators.bounds.bounded import Bounded, ends, exact, spread
+from generators.bounds.extremes import beside_zero, near_zero
 from generators.bounds.sums import summed
 from generators.graph import TensorType
-from generators.ops.elementwise.comparison import beside_zero, near_zero
-from generators.ops.index.gather import ALONG, CLASSES, INDEX_DTYPES, along, along_axis, least
-from generators.ops.shape.join_split import joinable
-from generators.ops.shape.view import Array, Attrs, axis_in, int_of
-from generators.ops.slots import MAX_ELEMENTS, computed, draw_dim, numeric, tensor
-from generators.ops.spec import Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
-
-# ---- updating a slice ---------------------------------------------------------------------------------
-
-
-def _update_axes(operands: Types) -> tuple[int, ...]:
-    """The axes along which operand 1 may replace a slice of operand 0."""
-    x, update = operands
-    return tuple(a for a in joinable([x.shape, update.shape]) if update.shape[a] <= x.shape[a])
-
-
-def _accepts_update(type_: TensorType, earlier: Types) -> bool:
-    return type_.dtype == earlier[0].dtype and bool(_update_axes((earlier[0], type_)))
-
-
-def _fresh_update(d: Draw, earlier: Types) -> TensorType:
-    shape = list(earlier[0].shape)
-    axis = d.integer(0, len(shape) - 1)
-    shape[axis] = d.integer(0, shape[axis])
-    return TensorType(earlier[0].dtype, tuple(shape))
-
-
-def _update_axis(d: Draw, operands: Types, attrs: Attrs) -> int:
-    axes = _update_axes(operands)
-    return d.choice((*axes, *(axis - operands[0].rank for axis in axes)))
-
-
-def _dims(operands: Types, attrs: Attrs) -> tuple[int, int]:
-    """Sizes of the axis in the operand and in the update."""
-    axis = axis_in(attrs, operands[0].rank)
-    return operands[0].shape[axis], operands[1].shape[axis]
-
-
-def _update_step(d: Draw, operands: Types, attrs: Attrs) -> int:
-    size, count = _dims(operands, attrs)
-    most = (size - 1) // (count - 1) if count > 1 else 3
-    return d.integer(1, max(1, min(most, 3)))
-
-
-def _update_start(d: Draw, operands: Types, attrs: Attrs) -> int:
-    size, count = _dims(operands, attrs)
-    return d.integer(0, size - ((count - 1) * int_of(attrs, "step") + 1)) if count else 0
-
-
-def _update_type(operands: Types, attrs: Attrs) -> TensorType:
-    axis = axis_in(attrs, operands[0].rank)
-    if operands[0].dtype != operands[1].dtype or axis not in _update_axes(operands):
-        raise TypeRuleError(f"{operands[1]} is no slice of {operands[0]} along axis {axis}")
-    start, step, (size, count) = int_of(attrs, "start"), int_of(attrs, "step"), _dims(operands, attrs)
-    if start < 0 or step < 1 or (count and start + (count - 1) * step >= size):
-        raise TypeRuleError(f"{count} elements from {start} by {step} lie outside a dimension of {size}")
-    return operands[0]
-
-
-def _stop(call: Call) -> int:
-    count = _dims(call.operands, call.attrs)[1]
-    return int_of(call.attrs, "start") + (count - 1) * int_of(call.attrs, "step") + 1 if count else 0
-
-
-def _update_places(call: Call) -> tuple[slice, ...]:
-    """The subscript of the slice that is replaced."""
-    axis = axis_in(call.attrs, call.result.rank)
-    start, stop, step = int_of(call.attrs, "start"), _stop(call), int_of(call.attrs, "step")
-    return (*(slice(None),) * axis, slice(start, max(start, stop), step))
-
-
-def _slice_update(args: Sequence[Bounded], call: Call) -> Bounded:
-    x, update = args
-    value, error = x.value.copy(), x.error.copy()
-    value[_update_places(call)], error[_update_places(call)] = update.value, update.error
-    return Bounded(value, error, x.dtype)
-
-
-def _jax_update(call: Call) -> str:
-    *before, s = _update_places(call)
-    return f"{{0}}.at[{':, ' * len(before)}{s.start}:{s.stop}:{s.step}].set({{1}})"
-
-
-def _update_call(text: str) -> Spelling:
-    """`text` with the places of the update as `%s`."""
-
-    def spell(call: Call) -> str:
-        *_, s = _update_places(call)
-        return text.replace("%s", f"{s.start}, {s.stop}, {s.step}")
-
-    return spell
-
-
-slice_update = OpSpec(
-    "slice_update", "indexing", (tensor(min_rank=1, nonempty=True), Slot(_accepts_update, _fresh_update)),
-    _update_type, _slice_update,
-    attrs={"axis": _update_axis, "step": _update_step, "start": _update_start},
-    torch=_update_call("torch.slice_scatter({0}, {1}, {axis}, %s)"),
-    tensorflow=_update_call("slice_update({0}, {1}, {axis}, range(%s))"), jax=_jax_update,
-    relax=_update_call("relax.op.slice_scatter({0}, {1}, %s, axis={axis})"),
-    onnx=_update_call("slice_update(g, {0}, {1}, {shape1}, {axis}, range(%s))"),
-    signed_zero=True,
-)  # fmt: skip
-
+from generators.ops.index.gather import ALONG, along, along_axis, gather_nd
+from generators.ops.shape.layout import Array
+from generators.ops.slots import CLASSES, INDEX_DTYPES, axis_in, computed, int_of, numeric, one_of
+from generators.ops.spec import Attrs, Call, OpSpec, Slot, Spelling, TypeRuleError, Types
 
 # ---- reducing by index --------------------------------------------------------------------------------
-
 
 Places = Any
 """A tuple of slices and arrays of indices, which numpy's type stubs do not know `ufunc.at` to take."""
@@ -212,63 +113,6 @@ scatter_max, scatter_min = (
 )
 
 
-def _row_axes(operands: Types) -> tuple[int, ...]:
-    """The axes of operand 0 on which the rows of operand 2 may be those that operand 1 counts."""
-    x, indices, update = operands
-    return tuple(a for a in joinable([x.shape, update.shape]) if (update.shape[a],) == indices.shape)
-
-
-def _accepts_rows(type_: TensorType, earlier: Types) -> bool:
-    return type_.dtype == earlier[0].dtype and bool(_row_axes((*earlier[:2], type_)))
-
-
-def _fresh_rows(d: Draw, earlier: Types) -> TensorType:
-    shape = list(earlier[0].shape)
-    axis = d.choice([*(a for a, dim in enumerate(shape) if dim == min(shape)), *range(len(shape))])
-    shape[axis] = earlier[1].shape[0]
-    return TensorType(earlier[0].dtype, tuple(shape))
-
-
-def _row_axis(d: Draw, operands: Types, attrs: Attrs) -> int:
-    axes = _row_axes(operands)
-    return d.choice((*axes, *(axis - operands[0].rank for axis in axes)))
-
-
-def _index_add_type(operands: Types, attrs: Attrs) -> TensorType:
-    if operands[0].dtype != operands[2].dtype or axis_in(attrs, operands[0].rank) not in _row_axes(operands):
-        raise TypeRuleError(f"{operands[2]} holds no {operands[1].size} rows of {operands[0]}")
-    return operands[0]
-
-
-def _index_add(args: Sequence[Bounded], call: Call) -> Bounded:
-    x, indices, update = args
-    return summed_at(x, update, (*(slice(None),) * axis_in(call.attrs, x.value.ndim), indices.value))
-
-
-def _jax_index_add(call: Call) -> str:
-    return f"{{0}}.at[{':, ' * axis_in(call.attrs, call.result.rank)}{{1}}].add({{2}})"
-
-
-index_add = OpSpec(
-    "index_add", "indexing",
-    (
-        numeric(min_rank=1, nonempty=True),
-        Slot(
-            lambda type_, earlier: type_.dtype in INDEX_DTYPES and type_.rank == 1,
-            lambda d, earlier: TensorType(
-                d.choice(INDEX_DTYPES), (draw_dim(d, MAX_ELEMENTS * min(earlier[0].shape) // earlier[0].size),)
-            ),
-            least,
-        ),
-        Slot(_accepts_rows, _fresh_rows),
-    ),
-    _index_add_type, _index_add, attrs={"axis": _row_axis},
-    torch="torch.index_add({0}, {axis}, {1}, {2})", tensorflow="index_add({0}, {axis}, {1}, {2})",
-    jax=_jax_index_add, relax="index_add({0}, {axis}, {1}, {2})",
-    onnx="index_add(g, {0}, {axis}, {1}, {2}, {shape2})",
-)  # fmt: skip
-
-
 def _segment_type(operands: Types, attrs: Attrs) -> TensorType:
     segments = int_of(attrs, "segments")
     if segments < CLASSES:
@@ -301,4 +145,64 @@ segment_sum = OpSpec(
     onnx="segment_sum(g, {0}, {1}, {shape}, {name})",
 )  # fmt: skip
 
-SCATTER: tuple[OpSpec, ...] = (slice_update, scatter_add, scatter_max, scatter_min, index_add, segment_sum)
+
+def _written(x: Bounded, update: Bounded, places: Any) -> Bounded:
+    value, error, hits = x.value.copy(), x.error.copy(), np.zeros(x.value.shape, np.int64)
+    value[places], error[places] = update.value, update.error
+    np.add.at(hits, places, 1)
+    return Bounded(value, np.where(hits > 1, np.inf, error), x.dtype)
+
+
+def _write(args: Sequence[Bounded], call: Call) -> Bounded:
+    x, indices, update = args
+    grid: list[Array] = list(np.indices(indices.value.shape, sparse=True))
+    grid[axis_in(call.attrs, x.value.ndim)] = indices.value
+    return _written(x, update, tuple(grid))
+
+
+scatter = replace(
+    scatter_add, name="scatter", reference=_write, signed_zero=True,
+    torch="torch.scatter({0}, {axis}, {1}.long(), {2})",
+    tensorflow="tf.tensor_scatter_nd_update({0}, coordinates({1}, {axis}), {2})",
+    jax="at_elements({0}, {1}, {axis}).set({2})",
+    relax='relax.op.scatter_elements({0}, {1}, {2}, axis={axis}, reduction="update")',
+    onnx='g.op("ScatterElements", {0}, {1}, {2}, axis={axis})',
+)  # fmt: skip
+
+
+def _rows(operands: Types) -> TensorType:
+    """What a tensor of coordinates picks."""
+    return gather_nd.result(operands[:2], {})
+
+
+def _scatter_nd_type(operands: Types, attrs: Attrs) -> TensorType:
+    if operands[2] != _rows(operands):
+        raise TypeRuleError(f"{operands[2]} does not go with the coordinates {operands[1]}")
+    if attrs["reduction"] not in ("none", "add"):
+        raise TypeRuleError(f"no reduction {attrs['reduction']!r}")
+    return operands[0]
+
+
+def _scatter_nd(args: Sequence[Bounded], call: Call) -> Bounded:
+    x, coordinates, update = args
+    places = tuple(np.moveaxis(coordinates.value, -1, 0))
+    return summed_at(x, update, places) if call.attrs["reduction"] == "add" else _written(x, update, places)
+
+
+def _reducing(none: str, add: str) -> Spelling:
+    return lambda call: add if call.attrs["reduction"] == "add" else none
+
+
+scatter_nd = OpSpec(
+    "scatter_nd", "indexing", (numeric(min_rank=1, nonempty=True), gather_nd.operands[1], computed(_rows)),
+    _scatter_nd_type, _scatter_nd, attrs={"reduction": one_of("none", "add")},
+    torch=_reducing("torch.index_put({0}, torch.unbind({1}, -1), {2})",
+                    "torch.index_put({0}, torch.unbind({1}, -1), {2}, accumulate=True)"),
+    tensorflow=_reducing("tf.tensor_scatter_nd_update({0}, {1}, {2})", "tf.tensor_scatter_nd_add({0}, {1}, {2})"),
+    jax=_reducing("{0}.at[tuple(jnp.moveaxis({1}, -1, 0))].set({2})",
+                  "{0}.at[tuple(jnp.moveaxis({1}, -1, 0))].add({2})"),
+    relax=_reducing("relax.op.scatter_nd({0}, {1}, {2})", 'relax.op.scatter_nd({0}, {1}, {2}, "add")'),
+    onnx='g.op("ScatterND", {0}, {1}, {2}, reduction={reduction})',
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (scatter, scatter_nd, scatter_add, scatter_max, scatter_min, segment_sum)

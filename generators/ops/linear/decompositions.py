@@ -1,4 +1,4 @@
-"""Orthogonal decompositions of small matrices: singular values, eigenvalues, QR, the pseudo-inverse."""
+"""Decompositions of small matrices: singular values, eigenvalues, QR, Cholesky's, the pseudo-inverse."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, add, rounded
+from generators.bounds.bounded import PRECISION, U64, Bounded, add, gamma, rounded
 from generators.graph import TensorType
 from generators.ops.linear.matrices import (
     SIDE,
@@ -19,9 +19,8 @@ from generators.ops.linear.matrices import (
     norms,
     turned,
 )
-from generators.ops.shape.view import Attrs
-from generators.ops.slots import one_of
-from generators.ops.spec import Call, OpSpec, TypeRuleError, Types, unsupported
+from generators.ops.slots import flag, one_of
+from generators.ops.spec import Attrs, Call, OpSpec, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
 
@@ -142,4 +141,34 @@ pseudo_inverse = OpSpec(
     jax="jnp.linalg.pinv(formed({0}, {form}))", relax=_NONE, onnx=_NONE,
 )  # fmt: skip
 
-SPECTRA: tuple[OpSpec, ...] = (singular_values, eigenvalues, qr_factor, pseudo_inverse)
+# ---- Cholesky -----------------------------------------------------------------------------------------
+
+
+def _cholesky(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Theorem 10.3: the factor of A + D, |d_ij| <= gamma_{n+1} sqrt(a_ii a_jj) / (1 - gamma_{n+1}). It is L (I + Y),
+    where I + Y is the factor of I + L^-1 D L^-T (`factor_moved`), so that row i is off by |row i of L| |Y|."""
+    a = formed(args[0], "gram")
+    p, n = PRECISION[a.dtype], a.value.shape[-1]
+    factor = np.linalg.cholesky(a.value)
+    inverse = np.abs(np.linalg.inv(factor))
+    diagonal = np.sqrt(np.diagonal(a.value + a.error, 0, -2, -1))
+    steps = 1.01 * gamma(2 * n + 2, p.unit + U64) * diagonal[..., :, None] * diagonal[..., None, :]
+    relative = norms((inverse @ (steps + a.error + 4 * n * p.tiny) @ np.swapaxes(inverse, -1, -2)), (-2, -1))
+    off = factor_moved(relative)[..., None, None] * diagonal[..., :, None]
+    factor = rounded(factor, np.where(np.tri(n, dtype=bool), off, 0.0), a.dtype)
+    return turned(factor) if call.attrs["upper"] else factor
+
+
+cholesky = OpSpec(
+    "cholesky", "linalg", (matrix(),), lambda operands, attrs: checked(operands), _cholesky, attrs={"upper": flag()},
+    torch='torch.linalg.cholesky(formed({0}, "gram"), upper={upper})',
+    tensorflow=lambda call: (
+        'tf.linalg.matrix_transpose(tf.linalg.cholesky(formed({0}, "gram")))' if call.attrs["upper"]
+        else 'tf.linalg.cholesky(formed({0}, "gram"))'
+    ),
+    jax='jnp.linalg.cholesky(formed({0}, "gram"), upper={upper})',
+    relax='factor(bb, formed(bb, {0}, "gram", {shape0}, {name}), {upper}, {shape0}, {name})',
+    onnx='factor(g, formed(g, {0}, "gram", {shape0}, {name}), {upper}, {shape0}, {name})',
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (singular_values, eigenvalues, qr_factor, cholesky, pseudo_inverse)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import prod
 
@@ -11,12 +11,10 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from generators.bounds.products import bilinear, bilinear_integer
 from generators.bounds.sums import summed
-from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.linear.products import same_dtype
-from generators.ops.slots import MAX_ELEMENTS, NUMBERS, draw_dim, draw_dtype
-from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types
+from generators.graph import FLOATS, TensorType
+from generators.ops.slots import MAX_ELEMENTS, NUMBERS, draw_dim, draw_dtype, same_dtype
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types
 
-Attrs = Mapping[str, Attr]
 Sizes = dict[str, int]
 
 SINGLE = ("ij->ji", "ij->j", "ij->", "ijk->k", "ijk->kij", "bij->bji", "ii->i", "ii->", "bii->bi", "iji->j")
@@ -144,4 +142,4 @@ einsum = OpSpec(
     onnx='g.op("Einsum", {0}, {1}, equation={equation})',
 )  # fmt: skip
 
-CONTRACTIONS: tuple[OpSpec, ...] = (einsum_single, einsum)
+OPERATORS: tuple[OpSpec, ...] = (einsum_single, einsum)

@@ -1,14 +1,16 @@
-"""Matrix products."""
+"""Matrix products and powers: matmul, linear, addmm, baddbmm, matrix_power."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
-from generators.bounds.bounded import Bounded
+from generators.bounds.bounded import PRECISION, U64, Bounded, exact, gamma, rounded
 from generators.bounds.products import bilinear, bilinear_integer
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
+from generators.ops.linear.matrices import checked, matrix
 from generators.ops.slots import (
     MAX_ELEMENTS,
     MAX_RANK,
@@ -16,13 +18,15 @@ from generators.ops.slots import (
     computed,
     draw_dim,
     floating,
+    int_of,
     numeric,
+    same_dtype,
     size_of,
 )
-from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 
 
-def _matmul_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _matmul_type(operands: Types, attrs: Attrs) -> TensorType:
     a, b = operands
     if a.dtype != b.dtype:
         raise TypeRuleError(f"dtypes differ: {a.dtype}, {b.dtype}")
@@ -76,7 +80,7 @@ matmul = OpSpec(
 )
 
 
-def _linear_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _linear_type(operands: Types, attrs: Attrs) -> TensorType:
     x, weight, bias = operands
     if len({t.dtype for t in operands}) > 1:
         raise TypeRuleError(f"dtypes differ: {', '.join(t.dtype for t in operands)}")
@@ -133,4 +137,121 @@ linear = OpSpec(
     onnx=_linear_onnx,
 )
 
-LINALG = (matmul, linear)
+# ---- products and what is added -----------------------------------------------------------------------
+
+
+def _right(rank: int) -> Slot:
+    """The right operand of a product with operand 0, both of that rank."""
+
+    def accepts(type_: TensorType, earlier: Types) -> bool:
+        a = earlier[0]
+        fits = type_.dtype == a.dtype and type_.rank == rank and type_.shape[:-2] == a.shape[:-2]
+        return (
+            fits and type_.shape[-2] == a.shape[-1] and a.size // max(1, a.shape[-1]) * type_.shape[-1] <= MAX_ELEMENTS
+        )
+
+    def fresh(d: Draw, earlier: Types) -> TensorType:
+        *batch, rows, inner = earlier[0].shape
+        most = MAX_ELEMENTS // max(1, int(np.prod(batch)) * max(rows, inner))
+        return TensorType(earlier[0].dtype, (*batch, inner, draw_dim(d, most, like=inner)))
+
+    return Slot(accepts, fresh)
+
+
+def _product(operands: Types) -> TensorType:
+    a, b = operands[:2]
+    return TensorType(a.dtype, (*a.shape[:-1], b.shape[-1]))
+
+
+def real(attrs: Attrs, key: str) -> float:
+    """An attribute that is a float."""
+    value = attrs[key]
+    if not isinstance(value, float):
+        raise TypeRuleError(f"{key} {value!r} is not a float")
+    return value
+
+
+def _added_type(operands: Types, attrs: Attrs) -> TensorType:
+    a, b, c = operands
+    same_dtype(operands)
+    if a.rank < 2 or a.rank != b.rank or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
+        raise TypeRuleError(f"cannot multiply {a} by {b}")
+    if c != _product(operands):
+        raise TypeRuleError(f"cannot add {c} to the product of {a} and {b}")
+    if not 1 <= abs(real(attrs, "alpha")) <= 2 or real(attrs, "beta") == 0:
+        raise TypeRuleError(f"alpha {attrs['alpha']} is not between 1 and 2, or beta is 0")
+    return c
+
+
+def _added(args: Sequence[Bounded], call: Call) -> Bounded:
+    """alpha a b + beta c, each factor at any time: K + 1 roundings of a product and two of c, hence K + 3 in all.
+    alpha has a magnitude between 1 and 2, so that the scaled magnitudes cover an overflow before or after scaling
+    (with an unscaled sum, too), and what underflows is at most doubled: 2 (K + 1) times `tiny`."""
+    a, b, c = args
+    alpha, beta = real(call.attrs, "alpha"), real(call.attrs, "beta")
+    with np.errstate(all="ignore"):
+        scaled = Bounded(alpha * a.value, abs(alpha) * a.error, a.dtype)
+        offset = Bounded(beta * c.value, abs(beta) * c.error, c.dtype)
+    return bilinear(np.matmul, scaled, b, 2 * a.value.shape[-1] + 3, bias=offset)
+
+
+def _factor(*options: float):
+    return lambda d, operands, attrs: d.choice(options)
+
+
+def _addition(name: str, rank: int, onnx: Spelling) -> OpSpec:
+    """beta c + alpha a b of matrices, or of stacks of them."""
+    return OpSpec(
+        name, "linalg", (floating(rank, rank), _right(rank), computed(_product)), _added_type, _added,
+        attrs={"alpha": _factor(1.0, -1.0, 2.0, -1.5), "beta": _factor(1.0, 0.5, -2.0)},
+        torch=f"torch.{name}({{2}}, {{0}}, {{1}}, beta={{beta}}, alpha={{alpha}})",
+        tensorflow="{beta} * {2} + {alpha} * tf.matmul({0}, {1})",
+        jax="{beta} * {2} + {alpha} * jnp.matmul({0}, {1})",
+        relax="scaled_sum({2}, {beta}, relax.op.matmul({0}, {1}), {alpha}, {name})", onnx=onnx,
+    )  # fmt: skip
+
+
+addmm = _addition("addmm", 2, 'g.op("Gemm", {0}, {1}, {2}, alpha={alpha}, beta={beta})')
+baddbmm = _addition("baddbmm", 3, 'scaled_sum(g, {2}, {beta}, g.op("MatMul", {0}, {1}), {alpha}, {name})')
+
+# ---- powers -------------------------------------------------------------------------------------------
+
+
+def _power_type(operands: Types, attrs: Attrs) -> TensorType:
+    if int_of(attrs, "k") < 0:
+        raise TypeRuleError(f"power {attrs['k']} needs an inverse")
+    return checked(operands)
+
+
+def _power(args: Sequence[Bounded], call: Call) -> Bounded:
+    """k - 1 products in any order, each of n roundings: gamma_{n k} |A|^k (section 18.1), and the errors of A."""
+    a, k = args[0], int_of(call.attrs, "k")
+    p, n = PRECISION[a.dtype], a.value.shape[-1]
+    if k == 0:
+        return exact(np.broadcast_to(np.eye(n), a.value.shape).copy(), a.dtype)
+    if k == 1:
+        return a
+    with np.errstate(all="ignore"):
+        ok = (np.isfinite(a.value) & np.isfinite(a.error)).all((-2, -1), keepdims=True)
+        size, error = np.where(ok, np.abs(a.value), 0.0), np.where(ok, a.error, 0.0)
+        value = reduce(np.matmul, [np.where(ok, a.value, 0.0)] * k)
+        power, off = size, error
+        largest = np.maximum(1.0, np.max(size + error, (-2, -1), keepdims=True))
+        for _ in range(k - 1):
+            off = off @ (size + error) + power @ error
+            power = power @ size
+        reach = (n * largest) ** k
+        bound = off + gamma(n * k, p.unit + U64) * (power + off) + k * n * p.tiny * reach
+        bound = np.where(~ok | (2 * reach > p.largest) | np.isnan(bound), np.inf, bound)
+    return rounded(value, bound, a.dtype)
+
+
+matrix_power = OpSpec(
+    "matrix_power", "linalg", (matrix(),), _power_type, _power,
+    attrs={"k": lambda d, operands, attrs: d.choice((2, 3, 0, 1, 5))},
+    torch="torch.linalg.matrix_power({0}, {k})", tensorflow="matrix_power({0}, {k})",
+    jax="jnp.linalg.matrix_power({0}, {k})", relax="matrix_power(bb, {0}, {k}, {shape}, {name})",
+    onnx="matrix_power(g, {0}, {k}, {shape}, {name})",
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (matmul, linear, addmm, baddbmm, matrix_power)

@@ -13,16 +13,15 @@ they compute: elements beyond LIMIT (and NaN) are replaced by 0, then
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import sqrt
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, add
 from generators.bounds.products import bilinear
-from generators.graph import FLOATS, Attr, TensorType
+from generators.graph import FLOATS, TensorType
 from generators.ops.slots import draw_dim, draw_dtype
-from generators.ops.spec import Draw, Slot, TypeRuleError, Types
+from generators.ops.spec import Attrs, Draw, Slot, TypeRuleError, Types
 
 Array = np.ndarray
 
@@ -74,7 +73,7 @@ def checked(operands: Types, square: bool = True) -> TensorType:
     return operands[0]
 
 
-def form_of(attrs: Mapping[str, Attr]) -> str:
+def form_of(attrs: Attrs) -> str:
     form = attrs["form"]
     if form not in FORMS:
         raise TypeRuleError(f"no matrices of form {form!r}")

@@ -1,38 +1,31 @@
-"""Products of vectors and matrices beside `matmul`: outer, dot, cross, kron, addmm, baddbmm, trace."""
+"""Other products of vectors, matrices and tensors: outer, kron, dot, vecdot, cross, tensordot."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
+from math import prod
 
 import numpy as np
 
 from generators.bounds.bounded import Bounded, multiply
 from generators.bounds.products import bilinear, bilinear_integer
-from generators.bounds.sums import summed
-from generators.graph import FLOATS, Attr, TensorType
+from generators.graph import FLOATS, TensorType
 from generators.ops.slots import (
     MAX_ELEMENTS,
     NUMBERS,
-    computed,
     draw_dim,
     draw_dtype,
     draw_shape,
     floating,
+    int_of,
     like,
     numeric,
+    same_dtype,
 )
-from generators.ops.spec import Call, Draw, OpSpec, Reference, Slot, Spelling, TypeRuleError, Types
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Reference, Slot, TypeRuleError, Types
 
 Array = np.ndarray
-Attrs = Mapping[str, Attr]
-
-
-def same_dtype(operands: Types) -> str:
-    """The dtype of all operands; raises TypeRuleError where they differ."""
-    if len({t.dtype for t in operands}) > 1:
-        raise TypeRuleError(f"dtypes differ: {', '.join(t.dtype for t in operands)}")
-    return operands[0].dtype
 
 
 def contracted(equation: str, axis: int) -> Reference:
@@ -180,121 +173,56 @@ cross = OpSpec(
     relax="cross({0}, {1})", onnx="cross(g, {0}, {1})",
 )  # fmt: skip
 
-# ---- matrices -----------------------------------------------------------------------------------------
+# ---- tensordot ----------------------------------------------------------------------------------------
 
 
-def _right(rank: int) -> Slot:
-    """The right operand of a product with operand 0, both of that rank."""
-
-    def accepts(type_: TensorType, earlier: Types) -> bool:
-        a = earlier[0]
-        fits = type_.dtype == a.dtype and type_.rank == rank and type_.shape[:-2] == a.shape[:-2]
-        return (
-            fits and type_.shape[-2] == a.shape[-1] and a.size // max(1, a.shape[-1]) * type_.shape[-1] <= MAX_ELEMENTS
-        )
-
-    def fresh(d: Draw, earlier: Types) -> TensorType:
-        *batch, rows, inner = earlier[0].shape
-        most = MAX_ELEMENTS // max(1, int(np.prod(batch)) * max(rows, inner))
-        return TensorType(earlier[0].dtype, (*batch, inner, draw_dim(d, most, like=inner)))
-
-    return Slot(accepts, fresh)
+def _accepts_factor(type_: TensorType, earlier: Types) -> bool:
+    if type_.dtype not in FLOATS or not 2 <= type_.rank <= 3 or type_.size == 0:
+        return False
+    if not earlier:
+        return type_.size <= 256
+    return type_.dtype == earlier[0].dtype and type_.shape[:2] == earlier[0].shape[-2:] and type_.size <= 256
 
 
-def _product(operands: Types) -> TensorType:
-    a, b = operands[:2]
-    return TensorType(a.dtype, (*a.shape[:-1], b.shape[-1]))
+def _fresh_factor(d: Draw, earlier: Types) -> TensorType:
+    """Its first two axes are the last two of the other one, so that one (where they are alike) or both contract."""
+    if not earlier:
+        side = draw_dim(d, 6, zero=False)
+        rest = [draw_dim(d, 4, zero=False) for _ in range(d.integer(0, 1))]
+        return TensorType(draw_dtype(d, FLOATS), (*rest, side, draw_dim(d, 6, zero=False, like=side)))
+    shape = earlier[0].shape[-2:]
+    rest = [min(draw_dim(d, 4, zero=False), 256 // prod(shape)) for _ in range(d.integer(0, 1))]
+    return TensorType(earlier[0].dtype, (*shape, *rest))
 
 
-def real(attrs: Attrs, key: str) -> float:
-    """An attribute that is a float."""
-    value = attrs[key]
-    if not isinstance(value, float):
-        raise TypeRuleError(f"{key} {value!r} is not a float")
-    return value
+def _tensordot_type(operands: Types, attrs: Attrs) -> TensorType:
+    x, y, axes = *operands, int_of(attrs, "axes")
+    if axes not in (1, 2) or not _accepts_factor(y, operands[:1]) or x.shape[x.rank - axes :] != y.shape[:axes]:
+        raise TypeRuleError(f"{x} and {y} do not contract over {axes} axes")
+    shape = (*x.shape[: x.rank - axes], *y.shape[axes:])
+    if prod(shape) > MAX_ELEMENTS:
+        raise TypeRuleError(f"a product of shape {shape} is too large")
+    return TensorType(x.dtype, shape)
 
 
-def _added_type(operands: Types, attrs: Attrs) -> TensorType:
-    a, b, c = operands
-    same_dtype(operands)
-    if a.rank < 2 or a.rank != b.rank or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
-        raise TypeRuleError(f"cannot multiply {a} by {b}")
-    if c != _product(operands):
-        raise TypeRuleError(f"cannot add {c} to the product of {a} and {b}")
-    if not 1 <= abs(real(attrs, "alpha")) <= 2 or real(attrs, "beta") == 0:
-        raise TypeRuleError(f"alpha {attrs['alpha']} is not between 1 and 2, or beta is 0")
-    return c
+def _tensordot(args: Sequence[Bounded], call: Call) -> Bounded:
+    axes = int_of(call.attrs, "axes")
+    terms = prod(call.operands[1].shape[:axes])
+    return bilinear(partial(np.tensordot, axes=axes), args[0], args[1], terms)
 
 
-def _added(args: Sequence[Bounded], call: Call) -> Bounded:
-    """alpha a b + beta c, each factor at any time: K + 1 roundings of a product and two of c, hence K + 3 in all.
-    alpha has a magnitude between 1 and 2, so that the scaled magnitudes cover an overflow before or after scaling
-    (with an unscaled sum, too), and what underflows is at most doubled: 2 (K + 1) times `tiny`."""
-    a, b, c = args
-    alpha, beta = real(call.attrs, "alpha"), real(call.attrs, "beta")
-    with np.errstate(all="ignore"):
-        scaled = Bounded(alpha * a.value, abs(alpha) * a.error, a.dtype)
-        offset = Bounded(beta * c.value, abs(beta) * c.error, c.dtype)
-    return bilinear(np.matmul, scaled, b, 2 * a.value.shape[-1] + 3, bias=offset)
+def _contracted_axes(d: Draw, operands: Types, attrs: Attrs) -> int:
+    rows, columns = operands[0].shape[-2:]
+    return d.choice((2, 1)) if rows == columns else 2
 
 
-def _factor(*options: float):
-    return lambda d, operands, attrs: d.choice(options)
-
-
-def _addition(name: str, rank: int, onnx: Spelling) -> OpSpec:
-    """beta c + alpha a b of matrices, or of stacks of them."""
-    return OpSpec(
-        name, "linalg", (floating(rank, rank), _right(rank), computed(_product)), _added_type, _added,
-        attrs={"alpha": _factor(1.0, -1.0, 2.0, -1.5), "beta": _factor(1.0, 0.5, -2.0)},
-        torch=f"torch.{name}({{2}}, {{0}}, {{1}}, beta={{beta}}, alpha={{alpha}})",
-        tensorflow="{beta} * {2} + {alpha} * tf.matmul({0}, {1})",
-        jax="{beta} * {2} + {alpha} * jnp.matmul({0}, {1})",
-        relax="scaled_sum({2}, {beta}, relax.op.matmul({0}, {1}), {alpha}, {name})", onnx=onnx,
-    )  # fmt: skip
-
-
-addmm = _addition("addmm", 2, 'g.op("Gemm", {0}, {1}, {2}, alpha={alpha}, beta={beta})')
-baddbmm = _addition("baddbmm", 3, 'scaled_sum(g, {2}, {beta}, g.op("MatMul", {0}, {1}), {alpha}, {name})')
-
-
-def _trace_type(operands: Types, attrs: Attrs) -> TensorType:
-    x = operands[0]
-    if x.rank < 2 or x.size == 0:
-        raise TypeRuleError(f"no trace of {x}")
-    return TensorType(x.dtype, x.shape[:-2])
-
-
-def _trace(args: Sequence[Bounded], call: Call) -> Bounded:
-    x = args[0].map(lambda a: np.diagonal(a, 0, -2, -1))
-    return summed(x, partial(np.sum, axis=-1), x.value.shape[-1])
-
-
-def diagonal_places(shape: tuple[int, ...]) -> list[int]:
-    """Where the main diagonal lies in a matrix, the last two of these dimensions, that is laid out as a row."""
-    rows, columns = shape[-2:]
-    return [i * (columns + 1) for i in range(min(rows, columns))]
-
-
-def _trace_text(text: str) -> Spelling:
-    """`text` with the matrices as rows for `%r` and the places of the diagonal for `%p`."""
-
-    def spell(call: Call) -> str:
-        shape = call.operands[0].shape
-        rows = (*shape[:-2], shape[-2] * shape[-1])
-        return text.replace("%r", str(rows)).replace("%p", str(diagonal_places(shape)))
-
-    return spell
-
-
-trace = OpSpec(
-    "trace", "linalg", (floating(2, nonempty=True),), _trace_type, _trace,
-    torch=lambda call: "torch.trace({0})" if call.result.rank == 0 else "torch.diagonal({0}, 0, -2, -1).sum(-1)",
-    tensorflow="tf.linalg.trace({0})", jax="jnp.trace({0}, axis1=-2, axis2=-1)",
-    relax=_trace_text('relax.op.sum(relax.op.take(relax.op.reshape({0}, %r), relax.const(%p, "int64"), axis=-1), '
-    "axis=-1)"),
-    onnx=_trace_text('g.op("ReduceSum", g.op("Gather", g.op("Reshape", {0}, g.const(%r, "int64")), '
-    'g.const(%p, "int64"), axis=-1), g.const([-1], "int64"), keepdims=0)'),
+tensordot = OpSpec(
+    "tensordot", "linalg", (Slot(_accepts_factor, _fresh_factor), Slot(_accepts_factor, _fresh_factor)),
+    _tensordot_type, _tensordot, attrs={"axes": _contracted_axes},
+    torch="torch.tensordot({0}, {1}, dims={axes})", tensorflow="tf.tensordot({0}, {1}, {axes})",
+    jax="jnp.tensordot({0}, {1}, axes={axes})",
+    relax="tensordot({0}, {1}, {axes}, {shape0}, {shape1}, {shape})",
+    onnx="tensordot(g, {0}, {1}, {axes}, {shape0}, {shape1}, {shape})",
 )  # fmt: skip
 
-PRODUCTS: tuple[OpSpec, ...] = (outer, kron, dot, vecdot, cross, addmm, baddbmm, trace)
+OPERATORS: tuple[OpSpec, ...] = (outer, kron, dot, vecdot, cross, tensordot)

@@ -1,21 +1,18 @@
-"""Linear systems: solving, inverses, triangular systems, determinants, powers, Cholesky's decomposition."""
+"""Linear systems: solving, inverses, triangular systems."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
-from math import factorial
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, exact, gamma, rounded
+from generators.bounds.bounded import PRECISION, U64, Bounded, gamma, rounded
 from generators.graph import TensorType
 from generators.ops.linear.matrices import (
     FORMS,
     LIMIT,
     checked,
     constant,
-    factor_moved,
     form_of,
     formed,
     invertible,
@@ -26,11 +23,9 @@ from generators.ops.linear.matrices import (
     sides,
     tamed,
     turned,
-    whole,
 )
-from generators.ops.shape.view import Attrs, int_of
 from generators.ops.slots import flag, one_of
-from generators.ops.spec import Call, OpSpec, Spelling, TypeRuleError, Types, Unsupported
+from generators.ops.spec import Attrs, Call, OpSpec, Spelling, TypeRuleError, Types, Unsupported
 
 Array = np.ndarray
 
@@ -186,153 +181,4 @@ triangular_solve = OpSpec(
     onnx="triangular_solve(g, {0}, {1}, {lower}, {unit}, {transposed}, {shape0}, {name})",
 )  # fmt: skip
 
-# ---- Cholesky -----------------------------------------------------------------------------------------
-
-
-def _cholesky(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Theorem 10.3: the factor of A + D, |d_ij| <= gamma_{n+1} sqrt(a_ii a_jj) / (1 - gamma_{n+1}). It is L (I + Y),
-    where I + Y is the factor of I + L^-1 D L^-T (`factor_moved`), so that row i is off by |row i of L| |Y|."""
-    a = formed(args[0], "gram")
-    p, n = PRECISION[a.dtype], a.value.shape[-1]
-    factor = np.linalg.cholesky(a.value)
-    inverse = np.abs(np.linalg.inv(factor))
-    diagonal = np.sqrt(np.diagonal(a.value + a.error, 0, -2, -1))
-    steps = 1.01 * gamma(2 * n + 2, p.unit + U64) * diagonal[..., :, None] * diagonal[..., None, :]
-    relative = norms((inverse @ (steps + a.error + 4 * n * p.tiny) @ np.swapaxes(inverse, -1, -2)), (-2, -1))
-    off = factor_moved(relative)[..., None, None] * diagonal[..., :, None]
-    factor = rounded(factor, np.where(np.tri(n, dtype=bool), off, 0.0), a.dtype)
-    return turned(factor) if call.attrs["upper"] else factor
-
-
-cholesky = OpSpec(
-    "cholesky", "linalg", (matrix(),), lambda operands, attrs: checked(operands), _cholesky, attrs={"upper": flag()},
-    torch='torch.linalg.cholesky(formed({0}, "gram"), upper={upper})',
-    tensorflow=lambda call: (
-        'tf.linalg.matrix_transpose(tf.linalg.cholesky(formed({0}, "gram")))' if call.attrs["upper"]
-        else 'tf.linalg.cholesky(formed({0}, "gram"))'
-    ),
-    jax='jnp.linalg.cholesky(formed({0}, "gram"), upper={upper})',
-    relax='factor(bb, formed(bb, {0}, "gram", {shape0}, {name}), {upper}, {shape0}, {name})',
-    onnx='factor(g, formed(g, {0}, "gram", {shape0}, {name}), {upper}, {shape0}, {name})',
-)  # fmt: skip
-
-# ---- determinants -------------------------------------------------------------------------------------
-
-
-def _determinant(a: Bounded) -> tuple[Array, Array, Array]:
-    """The determinant, its error, and the sum of magnitudes of the pivots' logarithms.
-
-    Elimination gives the determinant of a matrix whose columns are off by r_j, times (1 + d)^n; by Hadamard's
-    inequality that moves it by prod (s_j + r_j) - prod s_j at most, s_j the columns' norms. Leibniz' sum of n!
-    products: gamma of the permanent of |A|, which is at most prod |a_j|_1 <= n^(n/2) prod s_j. TensorFlow adds
-    logarithms of the pivots: these are at most 2^j s_j, and multiply to |det|, hence their magnitudes sum to
-    |log |det|| + 2 sum max(0, log(2^j s_j)) at most."""
-    p, n = PRECISION[a.dtype], a.value.shape[-1]
-    unit = p.unit + U64
-    with np.errstate(all="ignore"):
-        ok = whole(np.isfinite(a.value) & np.isfinite(a.error))
-        cleaned = Bounded(
-            np.where(ok[..., None, None], a.value, 0.0), np.where(ok[..., None, None], a.error, 0.0), a.dtype
-        )
-        value = np.linalg.det(cleaned.value)
-        s, r = norms(cleaned.value, -2), moved_columns(cleaned)
-        product, error = np.ones(value.shape), np.zeros(value.shape)
-        for j in range(n):
-            error = error * (s[..., j] + r[..., j]) + product * r[..., j]
-            product = product * s[..., j]
-        error += gamma(n + factorial(n), unit) * n ** (n / 2) * (product + error)
-        pivots = 2.0 ** np.arange(1, n + 1) * (s + r)
-        error += 4.0**n * p.tiny * np.prod(np.maximum(1.0, pivots), axis=-1)
-        least = np.maximum(np.abs(value), error)
-        logs = np.abs(np.log(least)) + 2 * np.sum(np.maximum(0.0, np.log(pivots)), axis=-1)
-        logs = np.where(least > 0, logs, 0.0)
-        error += 2 * (n + 4) * unit * logs * least
-        error = np.where(np.prod(np.maximum(1.0, 2 * pivots), axis=-1) > p.largest, np.inf, error)
-        error = np.where(ok & ~np.isnan(error), error, np.inf)
-    return value, error, logs
-
-
-def _det(args: Sequence[Bounded], call: Call) -> Bounded:
-    value, error, _ = _determinant(args[0])
-    return rounded(value, error, args[0].dtype)
-
-
-def _slogdet(args: Sequence[Bounded], call: Call) -> Bounded:
-    """The sign where it is certain; the logarithm 3 ulp, and those of the pivots that are added."""
-    a, n = args[0], args[0].value.shape[-1]
-    value, error, logs = _determinant(a)
-    size = np.abs(value)
-    unsure = ~(error < size / 2)
-    if call.attrs["pick"] == "sign":
-        return exact(np.sign(value), a.dtype, unsure)
-    with np.errstate(all="ignore"):
-        off = -np.log1p(-np.minimum(error / size, 0.5)) + (n + 7) * (PRECISION[a.dtype].unit + U64) * logs
-        result = np.where(unsure, 0.0, np.log(size))
-    return rounded(result, np.where(unsure, np.inf, off), a.dtype)
-
-
-def _scalar(operands: Types, attrs: Attrs) -> TensorType:
-    return TensorType(operands[0].dtype, checked(operands).shape[:-2])
-
-
-def _picked(sign: str, logarithm: str) -> Spelling:
-    return lambda call: sign if call.attrs["pick"] == "sign" else logarithm
-
-
-det = OpSpec(
-    "det", "linalg", (matrix(),), _scalar, _det,
-    torch="torch.linalg.det({0})", tensorflow="tf.linalg.det({0})", jax="jnp.linalg.det({0})",
-    relax="determinant(bb, {0}, {shape0}, {name})", onnx='g.op("Det", {0})',
-)  # fmt: skip
-
-slogdet = OpSpec(
-    "slogdet", "linalg", (matrix(),), _scalar, _slogdet, attrs={"pick": one_of("logarithm", "sign")},
-    torch=_picked("torch.linalg.slogdet({0}).sign", "torch.linalg.slogdet({0}).logabsdet"),
-    tensorflow=_picked("tf.linalg.slogdet({0})[0]", "tf.linalg.slogdet({0})[1]"),
-    jax=_picked("jnp.linalg.slogdet({0})[0]", "jnp.linalg.slogdet({0})[1]"),
-    relax=_picked("relax.op.sign(determinant(bb, {0}, {shape0}, {name}))",
-                  "relax.op.log(relax.op.abs(determinant(bb, {0}, {shape0}, {name})))"),
-    onnx=_picked('g.op("Sign", g.op("Det", {0}))', 'g.op("Log", g.op("Abs", g.op("Det", {0})))'),
-)  # fmt: skip
-
-# ---- powers -------------------------------------------------------------------------------------------
-
-
-def _power_type(operands: Types, attrs: Attrs) -> TensorType:
-    if int_of(attrs, "k") < 0:
-        raise TypeRuleError(f"power {attrs['k']} needs an inverse")
-    return checked(operands)
-
-
-def _power(args: Sequence[Bounded], call: Call) -> Bounded:
-    """k - 1 products in any order, each of n roundings: gamma_{n k} |A|^k (section 18.1), and the errors of A."""
-    a, k = args[0], int_of(call.attrs, "k")
-    p, n = PRECISION[a.dtype], a.value.shape[-1]
-    if k == 0:
-        return exact(np.broadcast_to(np.eye(n), a.value.shape).copy(), a.dtype)
-    if k == 1:
-        return a
-    with np.errstate(all="ignore"):
-        ok = (np.isfinite(a.value) & np.isfinite(a.error)).all((-2, -1), keepdims=True)
-        size, error = np.where(ok, np.abs(a.value), 0.0), np.where(ok, a.error, 0.0)
-        value = reduce(np.matmul, [np.where(ok, a.value, 0.0)] * k)
-        power, off = size, error
-        largest = np.maximum(1.0, np.max(size + error, (-2, -1), keepdims=True))
-        for _ in range(k - 1):
-            off = off @ (size + error) + power @ error
-            power = power @ size
-        reach = (n * largest) ** k
-        bound = off + gamma(n * k, p.unit + U64) * (power + off) + k * n * p.tiny * reach
-        bound = np.where(~ok | (2 * reach > p.largest) | np.isnan(bound), np.inf, bound)
-    return rounded(value, bound, a.dtype)
-
-
-matrix_power = OpSpec(
-    "matrix_power", "linalg", (matrix(),), _power_type, _power,
-    attrs={"k": lambda d, operands, attrs: d.choice((2, 3, 0, 1, 5))},
-    torch="torch.linalg.matrix_power({0}, {k})", tensorflow="matrix_power({0}, {k})",
-    jax="jnp.linalg.matrix_power({0}, {k})", relax="matrix_power(bb, {0}, {k}, {shape}, {name})",
-    onnx="matrix_power(g, {0}, {k}, {shape}, {name})",
-)  # fmt: skip
-
-SYSTEMS: tuple[OpSpec, ...] = (solve, inverse, triangular_solve, cholesky, det, slogdet, matrix_power)
+OPERATORS: tuple[OpSpec, ...] = (solve, inverse, triangular_solve)

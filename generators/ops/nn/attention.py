@@ -3,21 +3,19 @@ queries where the latter share them: softmax(scale q k^T + mask) v."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, add
 from generators.bounds.products import bilinear
-from generators.graph import FLOATS, Attr, TensorType
+from generators.graph import FLOATS, TensorType
 from generators.ops.composed import compute, undetermined
 from generators.ops.reduce.softmax import softmax
 from generators.ops.slots import draw_dtype, flag, one_of
-from generators.ops.spec import AttrRule, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
+from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 
 Array = np.ndarray
-Attrs = Mapping[str, Attr]
-
 
 # ---- references ---------------------------------------------------------------------------------------
 
@@ -187,7 +185,7 @@ def _op(name: str, mask: Slot | None, reference, torch: str, eager: str, relax: 
     )  # fmt: skip
 
 
-ATTENTION: tuple[OpSpec, ...] = (
+OPERATORS: tuple[OpSpec, ...] = (
     _op(
         "attention", None, _attention, ", is_causal={causal}", ", causal={causal}", ", causal={causal}",
         ", is_causal=int({causal})",

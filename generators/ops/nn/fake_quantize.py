@@ -4,17 +4,16 @@ other; scales have 11 bits, so that quotients by some of them are exact and ties
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, spread
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
 from generators.ops.slots import axis_of, normalized, one_of, same_as, tensor
-from generators.ops.spec import AttrRule, Call, Draw, OpSpec, TypeRuleError, Types
+from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, TypeRuleError, Types
 
 Array = np.ndarray
-Attrs = Mapping[str, Attr]
 
 RANGES = {"uint8": (0, 255), "int8": (-128, 127)}
 _SCALE = (1.0, 0.5, 0.0078125, 0.0625, 0.1, 0.00390625, 3.0, 0.017)
@@ -92,7 +91,7 @@ def _limits(call: Call, text: str) -> str:
 _TENSOR = {"dtype": one_of("uint8", "int8"), "scale": one_of(*_SCALE), "zero_point": _zero_point()}
 _CHANNELS = {"dtype": one_of("int8", "uint8"), "axis": axis_of(0), "scales": _drawn_scales, "zero_point": _zero_point()}
 
-QUANTIZATION: tuple[OpSpec, ...] = (
+OPERATORS: tuple[OpSpec, ...] = (
     OpSpec(
         "quantize_dequantize", "quantization", (tensor(("float32",)),), _checked, _reference, attrs=_TENSOR,
         torch=lambda call: _limits(

@@ -11,9 +11,8 @@ from generators.bounds.bounded import PRECISION, U64, Bounded
 from generators.bounds.products import bilinear
 from generators.graph import FLOATS, TensorType
 from generators.ops.nn.resize import IMAGE, weighted
-from generators.ops.shape.view import Attrs, Shape, ints_of
-from generators.ops.slots import MAX_ELEMENTS, draw_dim, draw_dtype, flag, one_of
-from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types, unsupported
+from generators.ops.slots import MAX_ELEMENTS, draw_dim, draw_dtype, flag, ints_of, one_of
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
 
@@ -160,4 +159,4 @@ affine_grid = OpSpec(
     ),
 )  # fmt: skip
 
-SAMPLING: tuple[OpSpec, ...] = (grid_sample, affine_grid)
+OPERATORS: tuple[OpSpec, ...] = (grid_sample, affine_grid)

@@ -9,20 +9,28 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, add, divide, monotone, multiply
 from generators.bounds.sums import scaled_product, summed
-from generators.graph import FLOATS, Attr, TensorType
+from generators.graph import FLOATS, TensorType
 from generators.ops.composed import chosen, compute, given, negated, shared, undetermined
-from generators.ops.elementwise.activations import exactly, loose, softplus
-from generators.ops.elementwise.unary import UNARY
+from generators.ops.elementwise.activations import softplus
+from generators.ops.elementwise.exponential import exp, log
+from generators.ops.elementwise.references import exactly, loose
 from generators.ops.nn.losses import CLASSES, REDUCTIONS, SCORES, check_reduction, reduced
 from generators.ops.reduce.softmax import log_softmax
 from generators.ops.slots import computed, floating, like, one_of, tensor
-from generators.ops.spec import AttrRule, Call, OpSpec, Reference, ResultRule, Slot, Spelling, TypeRuleError, Types
+from generators.ops.spec import (
+    AttrRule,
+    Attrs,
+    Call,
+    OpSpec,
+    Reference,
+    ResultRule,
+    Slot,
+    Spelling,
+    TypeRuleError,
+    Types,
+)
 
 Array = np.ndarray
-Attrs = Mapping[str, Attr]
-LOG = next(record for record in UNARY if record.name == "log")
-EXP = next(record for record in UNARY if record.name == "exp")
-
 
 # ---- elementwise --------------------------------------------------------------------------------------
 
@@ -62,15 +70,15 @@ def _bce_pos_weight(args: Sequence[Bounded], call: Call) -> Bounded:
 def _kl_div_log_target(args: Sequence[Bounded], call: Call) -> Bounded:
     """exp(t) (t - x)."""
     x, t = args
-    return reduced(multiply(compute(EXP, t), add(t, x, -1.0)), call)
+    return reduced(multiply(compute(exp, t), add(t, x, -1.0)), call)
 
 
 def _poisson_nll(args: Sequence[Bounded], call: Call) -> Bounded:
     """exp(x) - t x, or x - t log(x + eps) if x is no logarithm."""
     x, t = args
     if call.attrs["log_input"]:
-        return reduced(add(compute(EXP, x), multiply(t, x), -1.0), call)
-    logarithm = compute(LOG, add(x, given(call.number("eps"), x.dtype)))
+        return reduced(add(compute(exp, x), multiply(t, x), -1.0), call)
+    logarithm = compute(log, add(x, given(call.number("eps"), x.dtype)))
     return reduced(add(x, multiply(t, logarithm), -1.0), call)
 
 
@@ -81,7 +89,7 @@ def _gaussian_nll(args: Sequence[Bounded], call: Call) -> Bounded:
     with np.errstate(all="ignore"):
         limited = Bounded(np.maximum(variance.value, eps), variance.error, x.dtype)
         d = add(x, t, -1.0)
-        total = add(compute(LOG, limited), divide(multiply(d, d), limited))
+        total = add(compute(log, limited), divide(multiply(d, d), limited))
         return reduced(Bounded(total.value / 2, total.error / 2, x.dtype), call)
 
 
@@ -192,7 +200,7 @@ def _plain_or(text: str) -> Spelling:
 _IGNORE: dict[str, AttrRule] = {"ignore": one_of(-100, 0, 1)}
 _CLASS = "{0}, {1}, {2}, ignore_index={ignore}, reduction={reduction}"
 
-LIKELIHOODS: tuple[OpSpec, ...] = (
+OPERATORS: tuple[OpSpec, ...] = (
     _loss(
         "binary_cross_entropy", (PROBABILITIES, TARGETS), _bce,
         f"{_F}.binary_cross_entropy({{0}}, {{1}}, reduction={{reduction}})",

@@ -9,12 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, add, gamma, monotone, multiply, rounded
-from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.reduce.reductions import REDUCTION
+from generators.graph import FLOATS, TensorType
+from generators.ops.composed import magnitude
+from generators.ops.reduce.reductions import mean, sum_
 from generators.ops.reduce.softmax import log_softmax
 from generators.ops.slots import floating, like, one_of, positive, tensor
 from generators.ops.spec import (
     AttrRule,
+    Attrs,
     Call,
     Domain,
     OpSpec,
@@ -27,11 +29,9 @@ from generators.ops.spec import (
 )
 
 Array = np.ndarray
-Attrs = Mapping[str, Attr]
 
-_REDUCE = {record.name: record.reference for record in REDUCTION}
+_REDUCE = {"mean": mean.reference, "sum": sum_.reference}
 REDUCTIONS = ("none", "mean", "sum")
-
 
 # ---- references ---------------------------------------------------------------------------------------
 
@@ -51,25 +51,20 @@ def _elementwise(f: Callable[[Bounded, Bounded, Call], Bounded]) -> Reference:
     return lambda args, call: reduced(f(args[0], args[1], call), call)
 
 
-def _absolute(x: Bounded) -> Bounded:
-    with np.errstate(all="ignore"):
-        return Bounded(np.abs(x.value), x.error, x.dtype)
-
-
 def _squared_error(x: Bounded, y: Bounded, call: Call) -> Bounded:
     difference = add(x, y, -1.0)
     return multiply(difference, difference)
 
 
 def _absolute_error(x: Bounded, y: Bounded, call: Call) -> Bounded:
-    return _absolute(add(x, y, -1.0))
+    return magnitude(add(x, y, -1.0))
 
 
 def _quadratic_near_zero(x: Bounded, y: Bounded, limit: float, steepness: float) -> Bounded:
     """With d = |x - y|: steepness d (d / limit) / 2 below the limit, steepness (d - limit / 2) above, which meet with
     one slope. Every factor but d is a power of two. A d in error by e moves the result by e times the greatest slope,
     at most steepness; three roundings above or below. Squares may vanish; steepness d may overflow on the way."""
-    d = _absolute(add(x, y, -1.0))
+    d = magnitude(add(x, y, -1.0))
     unit = PRECISION[d.dtype].unit
 
     def loss(v: Array) -> Array:
@@ -194,7 +189,6 @@ def _classes() -> Slot:
 SCORES = tensor(FLOATS, 2, 4, nonempty=True)
 CLASSES = _classes()
 
-
 # ---- records ------------------------------------------------------------------------------------------
 
 
@@ -238,7 +232,7 @@ _F = "torch.nn.functional"
 _POWERS = one_of(1.0, 0.5, 2.0)
 _DIFFERENCE = "relax.op.abs(relax.op.subtract({0}, {1}))"
 
-LOSSES: tuple[OpSpec, ...] = (
+OPERATORS: tuple[OpSpec, ...] = (
     _loss(
         "mse_loss", _elementwise(_squared_error), f"{_F}.mse_loss({{0}}, {{1}}, reduction={{reduction}})",
         "tf.math.squared_difference({0}, {1})", "jnp.square({0} - {1})",

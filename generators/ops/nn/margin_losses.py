@@ -1,32 +1,29 @@
-"""Losses of margins and distances: ranking, embeddings, triplets, classes. Every dtype holds the margins exactly."""
+"""Losses of margins: ranking, embeddings, triplets, classes. Every dtype holds the margins exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, Bounded, add, divide, monotone, multiply
-from generators.bounds.sums import scaled_square, summed
-from generators.graph import FLOATS, Attr, TensorType
+from generators.bounds.bounded import PRECISION, Bounded, add, divide, multiply
+from generators.bounds.sums import root, summed
+from generators.graph import TensorType
 from generators.ops.composed import chosen, compute, given, negated, shared, undetermined
-from generators.ops.elementwise.activations import RELU, softplus
+from generators.ops.elementwise.activations import softplus
+from generators.ops.elementwise.rectifiers import relu
+from generators.ops.nn.distances import EPSILON, ROWS, distance, of_rows
 from generators.ops.nn.losses import CLASSES, REDUCTIONS, check_reduction, reduced
-from generators.ops.slots import computed, floating, like, one_of, tensor
-from generators.ops.spec import AttrRule, Call, OpSpec, Reference, ResultRule, Slot, TypeRuleError, Types
-
-Array = np.ndarray
-Attrs = Mapping[str, Attr]
-EPSILON = 2.0**-20
-
+from generators.ops.slots import computed, floating, like, one_of
+from generators.ops.spec import AttrRule, Attrs, Call, OpSpec, Reference, ResultRule, Slot, TypeRuleError, Types
 
 # ---- references ---------------------------------------------------------------------------------------
 
 
 def _limited(margin: float, x: Bounded, sign: float) -> Bounded:
     """max(0, margin + sign x): the maximum rounds nothing and keeps NaN."""
-    return compute(RELU, add(given(margin, x.dtype), x, sign))
+    return compute(relu, add(given(margin, x.dtype), x, sign))
 
 
 def _margin_ranking(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -57,11 +54,6 @@ def _dot(x: Bounded, y: Bounded) -> Bounded:
     return summed(product, partial(np.sum, axis=-1), x.value.shape[-1], overflows=False)
 
 
-def _root(x: Bounded) -> Bounded:
-    """The square root, of 3 ulp (OpenCL), of what cannot be negative."""
-    return monotone(lambda v: np.sqrt(np.maximum(v, 0.0)), x, 3)
-
-
 def _cosine(x: Bounded, y: Bounded, epsilon: float) -> Bounded:
     """The dot product by the root of the product of both sums of squares, each with epsilon added. Sums of squares
     whose product leaves the range of the dtype are undetermined: other orders of the same are common."""
@@ -69,7 +61,7 @@ def _cosine(x: Bounded, y: Bounded, epsilon: float) -> Bounded:
     squares = [add(_dot(v, v), given(epsilon, x.dtype)) for v in (x, y)]
     product = multiply(*squares)
     with np.errstate(all="ignore"):
-        result = divide(_dot(x, y), _root(product))
+        result = divide(_dot(x, y), root(product))
         lost = ~(product.value < p.largest / 4) | (product.value < 4 * p.tiny)
     return undetermined(result, lost)
 
@@ -84,35 +76,16 @@ def _cosine_embedding(args: Sequence[Bounded], call: Call) -> Bounded:
     return reduced(undetermined(chosen(alike.value, near, far), alike.undetermined), call)
 
 
-def _distance(x: Bounded, y: Bounded, p: float) -> Bounded:
-    """The 1-norm or 2-norm of x - y + EPSILON, along the last axis. Squares that vanish count as flushed; those that
-    overflow are undetermined: of one element, |d| is as good."""
-    d = add(add(x, y, -1.0), given(EPSILON, x.dtype))
-    if p == 1.0:
-        return summed(_magnitude(d), partial(np.sum, axis=-1), d.value.shape[-1])
-    return _root(summed(scaled_square(d), partial(np.sum, axis=-1), d.value.shape[-1], overflows=False))
-
-
-def _magnitude(x: Bounded) -> Bounded:
-    with np.errstate(all="ignore"):
-        return Bounded(np.abs(x.value), x.error, x.dtype)
-
-
-def _pairwise_distance(args: Sequence[Bounded], call: Call) -> Bounded:
-    x, y = args
-    return _distance(x, y, call.number("p"))
-
-
 def _triplet_margin(args: Sequence[Bounded], call: Call) -> Bounded:
     """max(0, margin + |anchor - positive| - |anchor - negative|), of which the sums may be taken in either order:
     one rounding more, of the greater distance."""
     anchor, positive, negative = args
-    near, far = (_distance(anchor, other, call.number("p")) for other in (positive, negative))
+    near, far = (distance(anchor, other, call.number("p")) for other in (positive, negative))
     total = add(add(near, given(call.number("margin"), near.dtype)), far, -1.0)
     with np.errstate(all="ignore"):
         order = 2 * PRECISION[near.dtype].unit * (near.value + near.error + far.value + far.error)
         error = total.error + np.where(np.isfinite(order), order, 0.0)
-    return reduced(compute(RELU, Bounded(total.value, error, near.dtype)), call)
+    return reduced(compute(relu, Bounded(total.value, error, near.dtype)), call)
 
 
 def _multi_margin(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -124,7 +97,7 @@ def _multi_margin(args: Sequence[Bounded], call: Call) -> Bounded:
         d = add(add(given(call.number("margin"), x.dtype), right, -1.0), x)
         order = 2 * PRECISION[x.dtype].unit * (np.abs(x.value) + x.error + np.abs(right.value) + right.error)
         d = Bounded(d.value, d.error + np.where(np.isfinite(order), order, 0.0), x.dtype)
-        terms = compute(RELU, d)
+        terms = compute(relu, d)
         terms = multiply(terms, terms) if call.attrs["p"] == 2 else terms
         wrong = np.arange(count) != classes.value[:, np.newaxis]
         terms = chosen(wrong, terms, given(np.zeros(x.value.shape), x.dtype))
@@ -149,16 +122,9 @@ def _elementwise(operands: Types, attrs: Attrs) -> TensorType:
 
 def _by_rows(operands: Types, attrs: Attrs) -> TensorType:
     """Of vectors: one number a row, or one in all."""
-    x = operands[0]
-    if x.rank != 2 or x.size == 0 or any(t.shape not in (x.shape, x.shape[:1]) for t in operands):
-        raise TypeRuleError(f"no loss of {', '.join(map(str, operands))}")
-    if "p" in attrs and attrs["p"] not in (1.0, 2.0):
-        raise TypeRuleError(f"the norm of {attrs['p']!r} is not here")
-    row = TensorType(x.dtype, x.shape[:1])
-    return check_reduction(row, attrs) if "reduction" in attrs else row
+    return check_reduction(of_rows(operands, attrs), attrs)
 
 
-ROWS = tensor(FLOATS, 2, 2, nonempty=True)
 MARGINS: AttrRule = one_of(1.0, 0.0, 0.5)
 _F = "torch.nn.functional"
 _SIGNS = "torch.where({%d}, 1, -1)"
@@ -174,10 +140,7 @@ def _loss(
     return OpSpec(name, "loss", operands, result, reference, attrs=rules, **spellings)
 
 
-_DISTANCE = shared("pairwise_distance", eps=lambda call: EPSILON)
-_DISTANCE["torch"] = f"{_F}.pairwise_distance({{0}}, {{1}}, {{p}}, {EPSILON!r})"
-
-MARGIN_LOSSES: tuple[OpSpec, ...] = (
+OPERATORS: tuple[OpSpec, ...] = (
     _loss(
         "margin_ranking", (floating(nonempty=True), like(0), like(0)), _elementwise, _margin_ranking,
         "margin_ranking_loss({0}, {1}, {2}", margin=MARGINS,
@@ -190,10 +153,6 @@ MARGIN_LOSSES: tuple[OpSpec, ...] = (
     _loss(
         "cosine_embedding", (ROWS, like(0), _alike(1)), _by_rows, _cosine_embedding,
         f"cosine_embedding_loss({{0}}, {{1}}, {_SIGNS % 2}", margin=one_of(0.0, 0.5, -0.5),
-    ),
-    OpSpec(
-        "pairwise_distance", "loss", (ROWS, like(0)), _by_rows, _pairwise_distance, attrs={"p": one_of(2.0, 1.0)},
-        **_DISTANCE,
     ),
     _loss(
         "triplet_margin", (ROWS, like(0), like(0)), _by_rows, _triplet_margin,

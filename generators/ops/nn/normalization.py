@@ -1,25 +1,34 @@
-"""Normalisation layers (and softmax, from its own file).
+"""Normalisation layers: layer, RMS, batch, instance and group normalisation, with and without scale and bias.
 
 Every epsilon is a power of two, so that it is the same number in every dtype (ONNX stores a float32)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, gamma
 from generators.bounds.standardized import Standard, inverse_root, scaled, standardized
-from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.nn.windows import number
-from generators.ops.reduce.softmax import SOFTMAX
-from generators.ops.slots import MAX_RANK, computed, draw_dtype, draw_shape, one_of, size_of
+from generators.graph import TensorType
+from generators.ops.composed import given, shared
+from generators.ops.nn.normalized_operands import (
+    EPSILON,
+    channel_parameter,
+    channels_type,
+    check_epsilon,
+    epsilon_of,
+    full,
+    normalizable,
+    per_channel,
+)
+from generators.ops.slots import computed, int_of, one_of
 from generators.ops.spec import (
+    Attrs,
     Call,
     Draw,
     OpSpec,
-    ResultRule,
     Slot,
     Spelling,
     TypeRuleError,
@@ -27,16 +36,6 @@ from generators.ops.spec import (
     Unsupported,
     unsupported,
 )
-
-_ROOM = 512  # elements of a fresh operand: every result depends on many of them
-EPSILON = one_of(2.0**-17, 2.0**-10, 2.0**-5, 1.0)
-
-# ---- type rules, operands and spellings ---------------------------------------------------------------
-
-
-def channel_parameter(position: int = 0) -> Slot:
-    """One number a channel: axis 1 of an earlier operand."""
-    return computed(lambda earlier: TensorType(earlier[position].dtype, earlier[position].shape[1:2]))
 
 
 def _trailing() -> Slot:
@@ -55,44 +54,7 @@ def _trailing() -> Slot:
     return Slot(accepts, fresh)
 
 
-def normalizable(min_rank: int, max_rank: int | None = None) -> Slot:
-    """Floats; only axis 0 may have size 0, and only if it is not the only one."""
-
-    def accepts(type_: TensorType, earlier: Types) -> bool:
-        ranked = type_.dtype in FLOATS and min_rank <= type_.rank <= (max_rank or type_.rank)
-        return ranked and 0 not in type_.shape[min(1, type_.rank - 1) :]
-
-    def fresh(d: Draw, earlier: Types) -> TensorType:
-        shape = draw_shape(d, min_rank, max_rank or MAX_RANK, zero=False)
-        while size_of(shape) > _ROOM:
-            shape = tuple((dim + 1) // 2 for dim in shape)
-        if len(shape) > 1 and d.integer(0, 31) == 31:
-            shape = (0, *shape[1:])
-        return TensorType(draw_dtype(d, FLOATS), shape)
-
-    return Slot(accepts, fresh)
-
-
-def channels_type(least_rank: int) -> ResultRule:
-    """(N, C, …) with parameters of shape (C,)."""
-
-    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
-        x = operands[0]
-        if x.rank < least_rank or 0 in x.shape[1:]:
-            raise TypeRuleError(f"{x} has no channels to normalise")
-        for parameter in operands[1:]:
-            if parameter != TensorType(x.dtype, x.shape[1:2]):
-                raise TypeRuleError(f"{parameter} is not one number for each channel of {x}")
-        groups = number(attrs, "groups") if "groups" in attrs else 1
-        if groups < 1 or x.shape[1] % groups:
-            raise TypeRuleError(f"{groups} groups of {x.shape[1]} channels")
-        check_epsilon(attrs)
-        return x
-
-    return rule
-
-
-def _tail(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _tail(operands: Types, attrs: Attrs) -> TensorType:
     x, scale = operands[:2]
     if any(t != scale for t in operands[2:]):
         raise TypeRuleError("scale and bias differ in type")
@@ -104,24 +66,8 @@ def _tail(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
     return x
 
 
-def check_epsilon(attrs: Mapping[str, Attr]) -> None:
-    epsilon = attrs["epsilon"]
-    if not isinstance(epsilon, float) or epsilon <= 0:
-        raise TypeRuleError(f"epsilon {epsilon!r} is not a positive float")
-
-
-def epsilon_of(call: Call) -> float:
-    epsilon = call.attrs["epsilon"]
-    assert isinstance(epsilon, float)
-    return epsilon
-
-
 def _last_axes(call: Call) -> tuple[int, ...]:
     return tuple(range(-call.operands[1].rank, 0))
-
-
-def per_channel(x: Bounded, parameter: Bounded) -> Bounded:
-    return parameter.map(lambda a: a.reshape(-1, *[1] * (x.value.ndim - 2)))
 
 
 def _float32_or(single: str, double: str) -> Spelling:
@@ -269,14 +215,14 @@ instance_norm = OpSpec(
 )
 
 
-def _groups(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int:
+def _groups(d: Draw, operands: Types, attrs: Attrs) -> int:
     channels = operands[0].shape[1]
     return d.choice(tuple(g for g in range(1, channels + 1) if channels % g == 0))
 
 
 def _group_norm(args: Sequence[Bounded], call: Call) -> Bounded:
     x, scale, bias = args
-    groups, shape = number(call.attrs, "groups"), x.value.shape
+    groups, shape = int_of(call.attrs, "groups"), x.value.shape
     split = (shape[0], groups, prod(shape[1:]) // groups)
     z = standardized(x.map(lambda a: a.reshape(split)), (2,), epsilon_of(call))
     whole = Standard(*(a.reshape(shape) for a in (z.value, z.error, z.size, z.nan, z.top)), dtype=z.dtype)
@@ -284,7 +230,7 @@ def _group_norm(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _group_norm_torch(call: Call) -> str | Unsupported:
-    shape, groups = call.operands[0].shape, number(call.attrs, "groups")
+    shape, groups = call.operands[0].shape, int_of(call.attrs, "groups")
     if shape[0] * shape[1] // groups * prod(shape[2:]) == 1:
         return unsupported("torch.nn.functional.group_norm takes no single element a group")
     return "torch.nn.functional.group_norm({0}, {groups}, {1}, {2}, {epsilon})"
@@ -307,4 +253,119 @@ group_norm = OpSpec(
     onnx="group_norm(g, {args}, {groups}, {epsilon}, {shape0}, {name})",
 )
 
-NORM = (*SOFTMAX, layer_norm, rms_norm, batch_norm, instance_norm, group_norm)
+COARSE = one_of(2.0**-10, 2.0**-5, 1.0)
+"""tf.nn.fused_batch_norm raises an epsilon below 1.001e-5, as cuDNN demands."""
+
+# ---- with the statistics of the batch -----------------------------------------------------------------
+
+
+def _batch_norm_training(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Over all axes but the channels'."""
+    x, scale, bias = args
+    axes = (0, *range(2, x.value.ndim))
+    return scaled(standardized(x, axes, epsilon_of(call)), per_channel(x, scale), per_channel(x, bias))
+
+
+def _single(call: Call) -> bool:
+    """One element a channel, which PyTorch refuses."""
+    shape = call.operands[0].shape
+    return shape[0] * prod(shape[2:]) <= 1
+
+
+def _training_type(operands: Types, attrs: Attrs) -> TensorType:
+    if 0 in operands[0].shape:
+        raise TypeRuleError(f"{operands[0]} has no statistics")
+    return channels_type(2)(operands, attrs)
+
+
+def _training_torch(call: Call) -> str | Unsupported:
+    if _single(call):
+        return unsupported("torch.nn.functional.batch_norm trains on no single element a channel")
+    return "torch.nn.functional.batch_norm({0}, None, None, {1}, {2}, True, 0.1, {epsilon})"
+
+
+def _training_tensorflow(call: Call) -> str:
+    if call.result.dtype == "float32" and call.result.rank == 4:
+        return "fused_batch_norm({args}, {epsilon})"
+    return "normalized(Space, {0}, axes=[0, *range(2, {rank0})], epsilon={epsilon}, scale={1}, bias={2})"
+
+
+_BATCH = shared("batch_norm_training")
+
+batch_norm_training = OpSpec(
+    "batch_norm_training", "norm", (full(normalizable(2)), channel_parameter(), channel_parameter()), _training_type,
+    _batch_norm_training, attrs={"epsilon": COARSE}, torch=_training_torch, tensorflow=_training_tensorflow,
+    jax=_BATCH["jax"],
+    relax="relax.op.nn.batch_norm({0}, {1}, {2}, relax.op.zeros_like({1}), relax.op.ones_like({1}), axis=1, "
+    "epsilon={epsilon}, training=True)[0]",
+    onnx='g.op("BatchNormalization", {0}, {1}, {2}, g.const([0] * {shape0}[1], {name}), '
+    "g.const([1] * {shape0}[1], {name}), epsilon={epsilon}, training_mode=1, outputs=3)",
+)  # fmt: skip
+
+# ---- without scale and bias ---------------------------------------------------------------------------
+
+
+def _plain(z: Standard) -> Bounded:
+    return scaled(z, given(1.0, z.dtype), None)
+
+
+def _layer_norm_plain(args: Sequence[Bounded], call: Call) -> Bounded:
+    return _plain(standardized(args[0], tuple(range(-int_of(call.attrs, "last"), 0)), epsilon_of(call)))
+
+
+def _instance_norm_plain(args: Sequence[Bounded], call: Call) -> Bounded:
+    return _plain(standardized(args[0], tuple(range(2, args[0].value.ndim)), epsilon_of(call)))
+
+
+def _last(d: Draw, operands: Types, attrs: Attrs) -> int:
+    """How many axes, counted from the last one; axis 0 may be empty."""
+    rank = operands[0].rank
+    return d.integer(1, max(1, rank - 1 if 0 in operands[0].shape else rank))
+
+
+def _layer_type(operands: Types, attrs: Attrs) -> TensorType:
+    x, last = operands[0], int_of(attrs, "last")
+    if not 1 <= last <= x.rank or 0 in x.shape[x.rank - last :]:
+        raise TypeRuleError(f"cannot normalise the last {last} axes of {x}")
+    check_epsilon(attrs)
+    return x
+
+
+def _instance_torch(call: Call) -> str | Unsupported:
+    if prod(call.operands[0].shape[2:]) == 1:
+        return unsupported("torch.nn.functional.instance_norm takes no single spatial element")
+    return "torch.nn.functional.instance_norm({0}, eps={epsilon})"
+
+
+def _instance_onnx(call: Call) -> str:
+    if call.result.dtype == "float32":
+        channels = "g.const([%d] * {shape0}[1], {name})"
+        return f'g.op("InstanceNormalization", {{0}}, {channels % 1}, {channels % 0}, epsilon={{epsilon}})'
+    composed = _INSTANCE["onnx"]
+    assert callable(composed)
+    return str(composed(call))
+
+
+_LAYER, _INSTANCE = shared("layer_norm_plain"), shared("instance_norm_plain")
+
+layer_norm_plain = OpSpec(
+    "layer_norm_plain", "norm", (normalizable(1),), _layer_type, _layer_norm_plain,
+    attrs={"last": _last, "epsilon": EPSILON},
+    torch="torch.nn.functional.layer_norm({0}, {shape0}[-{last}:], eps={epsilon})",
+    tensorflow=_LAYER["tensorflow"], jax="jax.nn.standardize({0}, axis=tuple(range(-{last}, 0)), epsilon={epsilon})",
+    relax=_LAYER["relax"],
+    onnx='g.op("LayerNormalization", {0}, g.const(np.ones({shape0}[-{last}:]), {name}), axis=-{last}, '
+    "epsilon={epsilon}, stash_type={dtype})",
+)  # fmt: skip
+
+instance_norm_plain = OpSpec(
+    "instance_norm_plain", "norm", (normalizable(3),), channels_type(3), _instance_norm_plain,
+    attrs={"epsilon": EPSILON},
+    torch=_instance_torch, tensorflow=_INSTANCE["tensorflow"], jax=_INSTANCE["jax"], relax=_INSTANCE["relax"],
+    onnx=_instance_onnx,
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (
+    layer_norm, layer_norm_plain, rms_norm, batch_norm, batch_norm_training, instance_norm, instance_norm_plain,
+    group_norm,
+)  # fmt: skip

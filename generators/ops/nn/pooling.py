@@ -1,30 +1,35 @@
-"""Pooling over the spatial dimensions of (N, C, spatial…)."""
+"""Pooling over the spatial dimensions of (N, C, spatial…), and unpooling to where maxima stood."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, Bounded, ends, rounded, spread
-from generators.bounds.products import bilinear
-from generators.graph import Attr, TensorType
+from generators.bounds.bounded import PRECISION, Bounded, monotone
+from generators.bounds.extremes import highest
+from generators.bounds.products import sum_of
+from generators.bounds.sums import average, scaled_square
+from generators.graph import TensorType
+from generators.ops.composed import shared
 from generators.ops.nn.windows import (
     Ints,
     activations,
     covered,
     extent,
+    float32_or,
     given,
     padded,
     product_of,
     slid,
+    small_activations,
+    small_kernel,
     strides,
     windows,
 )
-from generators.ops.shape.view import ints_of
-from generators.ops.slots import flag
-from generators.ops.spec import AttrRule, Call, Draw, OpSpec, ResultRule, TypeRuleError, Types
+from generators.ops.slots import flag, ints_of
+from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, ResultRule, TypeRuleError, Types
 
 Array = np.ndarray
 
@@ -39,7 +44,7 @@ def _pads(size: int, kernel: int, dilation: int) -> tuple[int, ...]:
     )
 
 
-def _kernel(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+def _kernel(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     """Small mostly; sometimes the whole input, or more than it, so that only padding makes it fit."""
     kernel = []
     for size in operands[0].shape[2:]:
@@ -49,19 +54,19 @@ def _kernel(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
     return tuple(kernel)
 
 
-def _dilation(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+def _dilation(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     pairs = zip(operands[0].shape[2:], given(attrs, "kernel")[0], strict=True)
     return tuple(d.choice((1, *(r for r in (1, 2, 3) if _pads(size, k, r)))) for size, k in pairs)
 
 
-def _padding(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+def _padding(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     sizes, kernel = operands[0].shape[2:], given(attrs, "kernel")[0]
     dilation = given(attrs, "dilation")[0] if "dilation" in attrs else (1,) * len(kernel)
     return tuple(d.choice(_pads(*axis)) for axis in zip(sizes, kernel, dilation, strict=True))
 
 
 def _type(spatial: int) -> ResultRule:
-    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+    def rule(operands: Types, attrs: Attrs) -> TensorType:
         x = operands[0]
         if x.rank != spatial + 2 or 0 in x.shape[1:]:
             raise TypeRuleError(f"cannot pool {x} over {spatial} dimensions")
@@ -89,36 +94,6 @@ def _max(args: Sequence[Bounded], call: Call) -> Bounded:
         return view.max(axis=axes)
 
     return highest(args[0], pooled)
-
-
-def highest(x: Bounded, pooled: Callable[[Array], Array]) -> Bounded:
-    """Exact selection, by `pooled`: errors widen the interval only. A NaN in a window is its maximum."""
-    with np.errstate(all="ignore"):
-        value, (low, high) = pooled(x.value), ends(x)
-        error = spread(value, pooled(low), pooled(high))
-        if x.error.any():  # flushed subnormals compare equal: any of them may be taken
-            tiny = PRECISION[x.dtype].tiny
-            near = (np.abs(value) < tiny) & (pooled(np.where(np.abs(x.value) < tiny, x.error, 0.0)) > 0)
-            error = np.where(near, np.maximum(error, np.abs(value) + tiny), error)
-        if x.undetermined.any():
-            nan = pooled(1.0 * (np.isnan(x.value) & ~x.undetermined)) > 0
-            unknown = pooled(1.0 * x.undetermined) > 0
-            value = np.where(nan, np.nan, value)
-            error = np.where(nan, 0.0, np.where(unknown, np.inf, error))
-    return Bounded(value, error, x.dtype)
-
-
-def average(total: Bounded, count: Array | int) -> Bounded:
-    """The sum by the count: a division of 2.5 ulp, which also covers the product with a rounded reciprocal, and
-    the quotient of the averages of the padded input and of padded ones, all three correctly rounded."""
-    with np.errstate(all="ignore"):
-        return rounded(total.value / count, total.error / count, total.dtype, 2.5)
-
-
-def sum_of(x: Bounded, roundings: Array | int) -> Bounded:
-    """The sum over the last dimension."""
-    ones = Bounded(np.ones((x.value.shape[-1], 1)), np.zeros((x.value.shape[-1], 1)), x.dtype)
-    return bilinear(lambda a, b: np.matmul(a, b)[..., 0], x, ones, roundings)
 
 
 def _avg(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -186,7 +161,7 @@ def _avg_pool(spatial: int) -> OpSpec:
     )
 
 
-def _global_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _global_type(operands: Types, attrs: Attrs) -> TensorType:
     x = operands[0]
     if x.rank != 4 or 0 in x.shape[1:]:
         raise TypeRuleError(f"cannot pool {x} over 2 dimensions")
@@ -213,5 +188,90 @@ global_avg_pool = OpSpec(
     onnx=_global_onnx,
 )
 
-POOLING = (_max_pool(1), _max_pool(2), _avg_pool(2), global_avg_pool)
-SELDOM_POOLING = (_max_pool(3), _avg_pool(1), _avg_pool(3))
+# ---- power pooling, unpooling -------------------------------------------------------------------------
+
+
+def _window_type(spatial: int, whole: bool = False) -> ResultRule:
+    """whole: the windows do not overlap, and the result is as large as the operand."""
+
+    def rule(operands: Types, attrs: Attrs) -> TensorType:
+        x, kernel = operands[0], ints_of(attrs, "kernel", spatial, 1)
+        stride = kernel if whole else ints_of(attrs, "stride", spatial, 1)
+        if x.rank != spatial + 2 or 0 in x.shape:
+            raise TypeRuleError(f"cannot pool {x} over {spatial} dimensions")
+        sizes = slid(x.shape[2:], kernel, stride, (0,) * (2 * spatial), (1,) * spatial)
+        if whole and any(size % k for size, k in zip(x.shape[2:], kernel, strict=True)):
+            raise TypeRuleError(f"windows of {kernel} do not fill {x}")
+        return x if whole else TensorType(x.dtype, (*x.shape[:2], *sizes))
+
+    return rule
+
+
+def _lp_pool(args: Sequence[Bounded], call: Call) -> Bounded:
+    """The root (3 ulp, OpenCL; or pow, 16 ulp) of the sum of squares; or of their mean by their number, which takes
+    two roundings more. Squares may overflow, or be summed in a wider dtype."""
+    kernel, stride = given(call.attrs, "kernel", "stride")
+
+    def flat(a: Array) -> Array:
+        return windows(np.ascontiguousarray(a), kernel, stride, (1,) * len(kernel)).reshape(*call.result.shape, -1)
+
+    total = sum_of(scaled_square(args[0].map(flat)), prod(kernel) + 2)
+    return monotone(lambda v: np.sqrt(np.maximum(v, 0.0)), total, 16)
+
+
+def _lp(spatial: int) -> OpSpec:
+    composed = shared("lp_pool")
+    first = "[0]" if spatial == 1 else ""
+    return OpSpec(
+        f"lp_pool{spatial}d", "pooling", (small_activations(spatial),), _window_type(spatial), _lp_pool,
+        attrs={"kernel": small_kernel, "stride": strides(spatial)},
+        torch=f"torch.nn.functional.lp_pool{spatial}d({{0}}, 2.0, {{kernel}}{first}, {{stride}}{first})",
+        tensorflow=composed["tensorflow"], jax=composed["jax"], relax=composed["relax"],
+        onnx=float32_or('g.op("LpPool", {0}, kernel_shape={kernel}, strides={stride}, p=2)', composed["onnx"]),
+    )  # fmt: skip
+
+
+def _divisors(d: Draw, operands: Types, attrs: Attrs) -> Ints:
+    return tuple(d.choice(tuple(k for k in (2, 1, 3, 4) if size % k == 0)) for size in operands[0].shape[2:])
+
+
+def _unpooled(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Every window's maximum where it stood, zeros around it. Which of two it was is undetermined where they may be
+    equal, and so is a window with NaN."""
+    x, (kernel,) = args[0], given(call.attrs, "kernel")
+    sizes = [(size // k, k) for size, k in zip(x.value.shape[2:], kernel, strict=True)]
+    split = (*x.value.shape[:2], *(n for pair in sizes for n in pair))
+    axes = tuple(range(3, len(split), 2))
+    value, error = x.value.reshape(split), x.error.reshape(split)
+    with np.errstate(all="ignore"):
+        low = np.max(value - error, axes, keepdims=True)
+        possible = (value + error >= low) | np.isnan(value) | np.isinf(error)
+        loose = possible & (np.count_nonzero(possible, axes, keepdims=True) > 1)
+        loose |= np.any(np.isnan(value) | np.isinf(error), axes, keepdims=True)
+        result = np.where(possible, value, 0.0)
+        bound = np.where(loose, np.inf, np.where(possible, error, 0.0))
+    return Bounded(result.reshape(x.value.shape), bound.reshape(x.value.shape), x.dtype)
+
+
+_UNPOOL = shared("max_unpool")
+max_unpool2d = OpSpec(
+    "max_unpool2d", "pooling", (small_activations(2),), _window_type(2, whole=True), _unpooled,
+    attrs={"kernel": _divisors},
+    torch="torch.nn.functional.max_unpool2d(*torch.nn.functional.max_pool2d({0}, {kernel}, return_indices=True), "
+    "{kernel})",
+    tensorflow=_UNPOOL["tensorflow"], jax=_UNPOOL["jax"], relax=_UNPOOL["relax"],
+    onnx=float32_or("max_unpool_native(g, {0}, {kernel})", _UNPOOL["onnx"]),
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (
+    _max_pool(1),
+    _max_pool(2),
+    _max_pool(3),
+    _avg_pool(1),
+    _avg_pool(2),
+    _avg_pool(3),
+    global_avg_pool,
+    _lp(1),
+    _lp(2),
+    max_unpool2d,
+)

@@ -5,7 +5,7 @@ the input and another one for the state. An error goes from step to step as the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,12 +13,10 @@ from generators.bounds.bounded import PRECISION, U64, Bounded, add, gamma, monot
 from generators.bounds.products import bilinear
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.composed import compute, given, joined, shared, stacked
-from generators.ops.elementwise.activations import RELU, sigmoid
+from generators.ops.elementwise.activations import sigmoid
+from generators.ops.elementwise.rectifiers import relu
 from generators.ops.slots import computed, draw_dtype, one_of
-from generators.ops.spec import AttrRule, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
-
-Array = np.ndarray
-Attrs = Mapping[str, Attr]
+from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 
 CHOICES: dict[str, tuple[Attr, ...]] = {
     "activation": ("tanh", "relu"),
@@ -28,7 +26,6 @@ CHOICES: dict[str, tuple[Attr, ...]] = {
 }
 """reset: a GRU's reset gate scales the product of state and weights (PyTorch, cuDNN, Keras by default), or the state
 before it (Cho et al. 2014, ONNX by default). output: of all steps, or state or cell after the last one."""
-
 
 # ---- references ---------------------------------------------------------------------------------------
 
@@ -53,7 +50,7 @@ def _gate(x: Bounded, number: int, count: int, axis: int = 0) -> Bounded:
 def _simple(x: Bounded, state: tuple[Bounded, ...], weights: Sequence[Bounded], attrs: Attrs) -> tuple[Bounded, ...]:
     w, r, bw, br = weights
     total = _affine((x, w), (state[0], r), biases=(bw, br))
-    return (compute(RELU, total) if attrs["activation"] == "relu" else tanh(total),)
+    return (compute(relu, total) if attrs["activation"] == "relu" else tanh(total),)
 
 
 def _mixed(z: Bounded, new: Bounded, old: Bounded) -> Bounded:
@@ -223,4 +220,4 @@ def _record(kind: str, cell: bool) -> OpSpec:
     )  # fmt: skip
 
 
-RECURRENT: tuple[OpSpec, ...] = tuple(_record(kind, cell) for kind in GATES for cell in (True, False))
+OPERATORS: tuple[OpSpec, ...] = tuple(_record(kind, cell) for kind in GATES for cell in (True, False))

@@ -1,5 +1,6 @@
-"""Images (NCHW) in another size: nearest pixel, linear, cubic, linear with antialiasing. Along each axis a result is a
-weighted sum of pixels; the weights follow from where the result's centre lies among the operand's.
+"""Images (NCHW) in another size: nearest pixel, linear, cubic, linear with antialiasing, means of areas, pixels
+repeated. Along each axis a result is a weighted sum of pixels; the weights follow from where the result's centre lies
+among the operand's.
 
     floor    the place d of a result comes from d in / out, rounded down
     center   from (d + 1/2) in / out - 1/2: both images cover the same square
@@ -8,6 +9,7 @@ weighted sum of pixels; the weights follow from where the result's centre lies a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import gcd
 
 import numpy as np
@@ -15,9 +17,24 @@ import numpy as np
 from generators.bounds.bounded import PRECISION, U64, Bounded
 from generators.bounds.products import bilinear
 from generators.graph import FLOATS, TensorType
-from generators.ops.shape.view import Attrs, Shape, ints_of, layout
-from generators.ops.slots import MAX_ELEMENTS, draw_dim, draw_dtype, one_of
-from generators.ops.spec import Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types, Unsupported, unsupported
+from generators.ops.composed import compute
+from generators.ops.reduce.reductions import mean
+from generators.ops.shape.layout import layout
+from generators.ops.slots import MAX_ELEMENTS, draw_dim, draw_dtype, int_of, ints_of, one_of, tensor
+from generators.ops.spec import (
+    Attrs,
+    Call,
+    Draw,
+    OpSpec,
+    Shape,
+    Slot,
+    Spelling,
+    TypeRuleError,
+    Types,
+    Unsupported,
+    only,
+    unsupported,
+)
 
 Array = np.ndarray
 
@@ -259,4 +276,83 @@ resize_antialias = _resizing(
     _onnx_resize("linear", "half_pixel", ", antialias=1, exclude_outside=1"),
 )  # fmt: skip
 
-RESIZE: tuple[OpSpec, ...] = (resize_nearest, resize_linear, resize_cubic, resize_antialias)
+
+def _factor(d: Draw, operands: Types, attrs: Attrs) -> int:
+    return d.choice(tuple(f for f in (2, 3, 1, 4) if operands[0].size * f * f <= MAX_ELEMENTS))
+
+
+def _upsampled_type(operands: Types, attrs: Attrs) -> TensorType:
+    factor, (n, channels, height, width) = int_of(attrs, "factor"), operands[0].shape
+    if factor < 1:
+        raise TypeRuleError(f"cannot repeat every pixel {factor} times")
+    return TensorType(operands[0].dtype, (n, channels, height * factor, width * factor))
+
+
+def _upsampled(args: Sequence[Bounded], call: Call) -> Bounded:
+    factor = int_of(call.attrs, "factor")
+    return args[0].map(lambda a: a.repeat(factor, axis=2).repeat(factor, axis=3))
+
+
+upsample_nearest = OpSpec(
+    "upsample_nearest", "layout", (tensor(FLOATS, 4, 4, nonempty=True),), _upsampled_type, _upsampled,
+    attrs={"factor": _factor}, signed_zero=True,
+    torch='torch.nn.functional.interpolate({0}, scale_factor={factor}, mode="nearest")',
+    tensorflow="upsample_nearest({0}, {factor})",
+    jax='jax.image.resize({0}, {shape}, "nearest")',
+    relax='relax.op.image.resize2d({0}, {shape}[2:], layout="NCHW", method="nearest_neighbor", '
+    'coordinate_transformation_mode="asymmetric", rounding_method="floor")',
+    onnx='g.op("Resize", {0}, None, g.const([1, 1, {factor}, {factor}], "float32"), mode="nearest", '
+    'coordinate_transformation_mode="asymmetric", nearest_mode="floor")',
+)  # fmt: skip
+
+# ---- resizing by areas ---------------------------------------------------------------------------------
+
+
+def _area_type(operands: Types, attrs: Attrs) -> TensorType:
+    x, factor = operands[0], int_of(attrs, "factor")
+    if x.size == 0 or factor not in _factors(x):
+        raise TypeRuleError(f"{x} has no areas of side {factor}")
+    return replace(x, shape=(*x.shape[:2], x.shape[2] // factor, x.shape[3] // factor))
+
+
+def _area(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Means of areas that do not overlap."""
+    x, k = args[0], int_of(call.attrs, "factor")
+    batch, channels, rows, columns = x.value.shape
+    shape = (batch, channels, rows // k, k, columns // k, k)
+    return compute(mean, x.map(lambda array: array.reshape(shape)), axes=(3, 5), keepdims=False)
+
+
+FACTORS = (2, 3)
+
+
+def _factors(type_: TensorType) -> list[int]:
+    """Those that divide both sides."""
+    return [k for k in FACTORS if type_.rank == 4 and not any(side % k for side in type_.shape[2:])]
+
+
+def _fresh_area(d: Draw, earlier: Types) -> TensorType:
+    rows, columns = (d.choice((6, 12)) for _ in range(2))
+    return TensorType(draw_dtype(d, FLOATS), (draw_dim(d, 2, zero=False), draw_dim(d, 3, zero=False), rows, columns))
+
+
+def _areas(type_: TensorType, earlier: Types) -> bool:
+    return type_.dtype in FLOATS and type_.size > 0 and bool(_factors(type_))
+
+
+resize_area = OpSpec(
+    "resize_area", "grids", (Slot(_areas, _fresh_area),), _area_type, _area,
+    attrs={"factor": lambda d, operands, attrs: d.choice(_factors(operands[0]))},
+    torch=lambda call: "torch.nn.functional.interpolate({0}, size=<size>, mode='area')".replace(
+        "<size>", repr(call.result.shape[2:])),
+    tensorflow=only(("float32",), "tf.image.resize by areas returns float32",
+                    "tf.transpose(tf.image.resize(tf.transpose({0}, [0, 2, 3, 1]), {shape}[2:], method='area'), "
+                    "[0, 3, 1, 2])"),
+    jax="jnp.mean({0}.reshape({shape}[:3] + ({factor}, {shape}[3], {factor})), axis=(3, 5))",
+    relax="relax.op.nn.avg_pool2d({0}, [{factor}, {factor}], strides=[{factor}, {factor}])",
+    onnx='g.op("AveragePool", {0}, kernel_shape=[{factor}] * 2, strides=[{factor}] * 2)',
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (
+    resize_nearest, resize_linear, resize_cubic, resize_antialias, resize_area, upsample_nearest,
+)  # fmt: skip

@@ -4,13 +4,13 @@ Padding is written as in ONNX: one int an axis in front, then one an axis behind
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from generators.graph import FLOATS, Attr, TensorType
+from generators.graph import FLOATS, TensorType
 from generators.ops.slots import draw_dim, draw_dtype
-from generators.ops.spec import AttrRule, Draw, Slot, TypeRuleError, Types
+from generators.ops.spec import AttrRule, Attrs, Draw, Slot, Spelling, TypeRuleError, Types
 
 Array = np.ndarray
 Ints = tuple[int, ...]
@@ -42,18 +42,10 @@ def activations(spatial: int) -> Slot:
 # ---- attributes ---------------------------------------------------------------------------------------
 
 
-def given(attrs: Mapping[str, Attr], *keys: str) -> tuple[Ints, ...]:
+def given(attrs: Attrs, *keys: str) -> tuple[Ints, ...]:
     """Attributes that are tuples of ints, by name."""
     found = (attrs[key] for key in keys)
     return tuple(tuple(int(i) for i in value) for value in found if isinstance(value, tuple))
-
-
-def number(attrs: Mapping[str, Attr], key: str) -> int:
-    """An attribute that is an int."""
-    value = attrs[key]
-    if not isinstance(value, int):
-        raise TypeRuleError(f"{key} {value!r} is not an int")
-    return value
 
 
 def extent(kernel: int, dilation: int) -> int:
@@ -78,7 +70,7 @@ def slid(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints)
 def strides(spatial: int) -> AttrRule:
     """Mostly 1, or 2; sometimes larger than the kernel or the input."""
 
-    def rule(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> Ints:
+    def rule(d: Draw, operands: Types, attrs: Attrs) -> Ints:
         return tuple(d.choice((1, 1, 2, 1, 3, 2, 1, 5)) for _ in range(spatial))
 
     return rule
@@ -126,3 +118,31 @@ def product_of(counts: Sequence[Array]) -> Array:
     for count in counts:
         result = np.multiply.outer(result, count)
     return result
+
+
+def float32_or(single: str, composed: Spelling) -> Spelling:
+    """ONNX Runtime has these kernels for float only."""
+    assert callable(composed)
+    return lambda call: single if call.result.dtype == "float32" else composed(call)
+
+
+# ---- small windows ------------------------------------------------------------------------------------
+
+
+def small_kernel(d: Draw, operands: Types, attrs: Attrs) -> Ints:
+    return tuple(min(size, d.choice((2, 1, 3, 2))) for size in operands[0].shape[2:])
+
+
+def small_activations(spatial: int) -> Slot:
+    """Activations of which every patch fits into a result."""
+    slot = activations(spatial)
+
+    def fresh(d: Draw, earlier: Types) -> TensorType:
+        type_ = slot.fresh(d, earlier)
+        sizes = (min(7, dim) for dim in type_.shape[2:])
+        return TensorType(type_.dtype, (max(1, type_.shape[0]), min(3, type_.shape[1]), *sizes))
+
+    def accepts(type_: TensorType, earlier: Types) -> bool:
+        return slot.accepts(type_, earlier) and 0 < type_.size <= 512 and all(dim <= 9 for dim in type_.shape[2:])
+
+    return Slot(accepts, fresh)

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices of any order, ranks, and reductions that leave NaN out."""
+"""Norms of vectors and matrices of any order, sums of squares, means of magnitudes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, divide, exact, monotone
-from generators.graph import TensorType
-from generators.ops.composed import compute, given, undetermined
+from generators.bounds.bounded import PRECISION, U64, Bounded, exact, monotone, multiply
+from generators.bounds.sums import root, scaled_square, summed
+from generators.graph import FLOATS, TensorType
+from generators.ops.composed import compute, magnitude
 from generators.ops.linear.decompositions import singular_values
 from generators.ops.linear.matrices import checked, form_of, matrix
-from generators.ops.reduce.magnitudes import magnitude
-from generators.ops.reduce.reductions import REDUCTION
-from generators.ops.shape.view import Attrs
+from generators.ops.reduce.records import along, count, onnx_reduction, reducible, reduction, reduction_of
+from generators.ops.reduce.reductions import max_, mean, min_, sum_
 from generators.ops.slots import axes_of, flag, floating, one_of, reduced
-from generators.ops.spec import Call, OpSpec, Spelling, TypeRuleError, Types, Unsupported, unsupported
+from generators.ops.spec import Attrs, Call, OpSpec, Reference, Spelling, TypeRuleError, Types, Unsupported, unsupported
 
-Array = np.ndarray
-
-_RECORDS = {record.name: record for record in REDUCTION}
 _NONE = unsupported("it has no orthogonal decompositions")
 
 # ---- vectors ------------------------------------------------------------------------------------------
@@ -40,15 +37,15 @@ def _vector_norm(args: Sequence[Bounded], call: Call) -> Bounded:
     relative to the result. A sum that overflows or a power that does decides nothing: one may scale first."""
     x, p = magnitude(args[0]), float(str(call.attrs["ord"]))
     if np.isinf(p):
-        return _RECORDS["min"].reference([x], call)
+        return min_.reference([x], call)
     tiny, unit = PRECISION[x.dtype].tiny, PRECISION[x.dtype].unit + U64
     with np.errstate(all="ignore"):
         powers = monotone(lambda v: np.maximum(v, 0.0) ** p, x, 16)
         number = np.isfinite(x.value) & (x.value != 0)
         error = powers.error + np.where(number & (powers.value == 0), tiny, 0.0)
         powers = replace(powers, error=np.where(number & np.isinf(powers.value), np.inf, error))
-        total = _RECORDS["sum"].reference([powers], call)
-        infinite = compute(_RECORDS["max"], exact(np.isinf(powers.value), "int32"), **call.attrs).value > 0
+        total = sum_.reference([powers], call)
+        infinite = compute(max_, exact(np.isinf(powers.value), "int32"), **call.attrs).value > 0
         result = monotone(lambda v: np.maximum(v, 0.0) ** (1 / p), total, 16)
         exponent = (
             unit
@@ -115,10 +112,10 @@ _INNER = {"1": (-2, "max"), "-1": (-2, "min"), "inf": (-1, "max"), "-inf": (-1, 
 def _matrix_norm(args: Sequence[Bounded], call: Call) -> Bounded:
     order, keepdims = str(call.attrs["ord"]), bool(call.attrs["keepdims"])
     if order == "fro":
-        return compute(_RECORDS["l2_norm"], args[0], axes=(-2, -1), keepdims=keepdims)
+        return compute(l2_norm, args[0], axes=(-2, -1), keepdims=keepdims)
     axis, taken = _INNER[order]
-    sums = compute(_RECORDS["sum"], magnitude(args[0]), axes=(axis,), keepdims=keepdims)
-    return compute(_RECORDS[taken], sums, axes=(-3 - axis if keepdims else -1,), keepdims=keepdims)
+    sums = compute(sum_, magnitude(args[0]), axes=(axis,), keepdims=keepdims)
+    return compute(max_ if taken == "max" else min_, sums, axes=(-3 - axis if keepdims else -1,), keepdims=keepdims)
 
 
 def _norm_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -176,7 +173,7 @@ def _of_singular(args: Sequence[Bounded], call: Call) -> Bounded:
     """The greatest of the singular values, the least, or their sum."""
     s = compute(singular_values, args[0], form=call.attrs["form"])
     if call.attrs["ord"] == "nuc":
-        return compute(_RECORDS["sum"], s, axes=(-1,), keepdims=False)
+        return compute(sum_, s, axes=(-1,), keepdims=False)
     return s.map(lambda array: array[..., 0 if call.attrs["ord"] == "2" else -1])
 
 
@@ -190,87 +187,76 @@ spectral_norm = OpSpec(
     jax=f"jnp.linalg.matrix_norm(formed({{0}}, {{form}}), ord={_SPECTRAL})", relax=_NONE, onnx=_NONE,
 )  # fmt: skip
 
-
-def _rank_type(operands: Types, attrs: Attrs) -> TensorType:
-    form_of(attrs)
-    if attrs["rtol"] not in (0.25, 0.01):
-        raise TypeRuleError(f"no rank by {attrs['rtol']!r}")
-    return TensorType("int64", checked(operands, square=False).shape[:-2])
+_SAME = "axis={axes}, keepdims={keepdims}"
+_RELAX = "axis=list({axes}), keepdims={keepdims}"
 
 
-def _rank(args: Sequence[Bounded], call: Call) -> Bounded:
-    """How many singular values are greater than rtol times the greatest; where one is too close to that to call, any.
-    A zero matrix, whose values are zero for certain, has rank 0."""
-    s, rtol = compute(singular_values, args[0], form=call.attrs["form"]), call.number("rtol")
-    unit = PRECISION[s.dtype].unit + U64
-    with np.errstate(all="ignore"):
-        limit = rtol * s.value[..., :1]
-        off = s.error + rtol * s.error[..., :1] + 2 * unit * limit
-        null = np.all(args[0].value == 0, axis=(-2, -1)) & np.all(args[0].error == 0, axis=(-2, -1))
-        null &= call.attrs["form"] == "tamed"
-        unsure = np.any(~(np.abs(s.value - limit) > off), axis=-1) & ~null
-    return exact(np.sum(s.value > limit, axis=-1), "int64", unsure)
-
-
-matrix_rank = OpSpec(
-    "matrix_rank", "norms", (matrix(square=False),), _rank_type, _rank,
-    attrs={"rtol": one_of(0.01, 0.25), "form": one_of("tamed", "shifted", "turned")},
-    torch="torch.linalg.matrix_rank(formed({0}, {form}), rtol={rtol})",
-    tensorflow=unsupported("the tolerance of tf.linalg.matrix_rank is absolute"),
-    jax="jnp.linalg.matrix_rank(formed({0}, {form}), rtol={rtol}).astype(jnp.int64)", relax=_NONE, onnx=_NONE,
-)  # fmt: skip
-
-# ---- reductions without NaN ----------------------------------------------------------------------------
-
-
-def _numbers(x: Bounded) -> tuple[Bounded, Array]:
-    """NaN replaced by 0, and where it stood."""
-    nan = np.isnan(x.value) & (x.error == 0)
-    return Bounded(np.where(nan, 0.0, x.value), np.where(np.isnan(x.value) & ~nan, np.inf, x.error), x.dtype), nan
-
-
-def _nansum(args: Sequence[Bounded], call: Call) -> Bounded:
-    return _RECORDS["sum"].reference([_numbers(args[0])[0]], call)
-
-
-def _nanmean(args: Sequence[Bounded], call: Call) -> Bounded:
-    """The sum by the count, which the dtype may have to round. A sum that overflows decides nothing."""
-    x, nan = _numbers(args[0])
-    total = _RECORDS["sum"].reference([x], call)
-    counts = compute(_RECORDS["sum"], exact(~nan, "int64"), **call.attrs).value.astype(np.float64)
-    unit = PRECISION[x.dtype].unit
-    count = replace(given(counts, x.dtype), error=np.where(counts * unit > 1, counts * unit, 0.0))
-    result = divide(total, replace(count, zero_sign=True))
-    result = replace(result, error=np.where(counts == 0, 0.0, result.error))
-    special = compute(_RECORDS["max"], exact(np.isinf(x.value), "int32"), **call.attrs).value > 0
-    return undetermined(result, np.isinf(total.value) & ~special)
-
-
-def _without_nan(name: str, reference, relax: Spelling, onnx: Spelling, tensorflow: Spelling) -> OpSpec:
-    return OpSpec(
-        name, "norms", (floating(1, nonempty=True),), reduced(), reference,
-        attrs={"axes": axes_of(0), "keepdims": flag()},
-        torch=f"torch.{name}({{0}}, dim={{axes}}, keepdim={{keepdims}})", tensorflow=tensorflow,
-        jax=f"jnp.{name}({{0}}, {_AXES})", relax=relax, onnx=onnx,
+def _composed(
+    reduction: OpSpec,
+    name: str,
+    reference: Reference,
+    *,
+    torch: Spelling,
+    tensorflow: Spelling,
+    jax: Spelling,
+    relax: Spelling,
+    onnx: Spelling,
+) -> OpSpec:
+    """`reduction`: whose attributes and type rule it has, of floating numbers."""
+    slot = floating() if reduction in (sum_, mean) else reducible(FLOATS)
+    return replace(
+        reduction, name=name, operands=(slot,), reference=reference, signed_zero=False,
+        torch=torch, tensorflow=tensorflow, jax=jax, relax=relax, onnx=onnx,
     )  # fmt: skip
 
 
-_RELAX_NUMBERS = "relax.op.where(relax.op.isnan({0}), relax.const(0, {dtype0}), {0})"
-_RELAX_SUM = f"relax.op.sum({_RELAX_NUMBERS}, {_RELAX_AXES})"
-_RELAX_COUNT = f"relax.op.sum(relax.op.astype(relax.op.logical_not(relax.op.isnan({{0}})), {{dtype0}}), {_RELAX_AXES})"
-_ONNX_SUM = f'g.op("ReduceSum", g.op("Where", g.op("IsNaN", {{0}}), g.const(0, {{name0}}), {{0}}), {_ONNX_AXES})'
-_ONNX_ONES = 'g.op("Where", g.op("IsNaN", {0}), g.const(0, {name0}), g.const(1, {name0}))'
-_TF_SUM = f"tf.experimental.numpy.nansum({{0}}, {_AXES})"
+def _mean_abs(call: Call) -> str | Unsupported:
+    if not count(call):
+        return Unsupported("ONNX leaves ReduceMean of an empty set undefined")
+    return onnx_reduction("ReduceMean", 'g.op("Abs", {0})')
 
-NORMS: tuple[OpSpec, ...] = (
+
+def _l2_norm(args: Sequence[Bounded], call: Call) -> Bounded:
+    """sqrt(sum x^2). Squares may overflow or vanish, or be scaled beforehand."""
+    return root(summed(scaled_square(args[0]), along(np.sum, call), count(call), overflows=False))
+
+
+l2_norm = reduction(
+    "l2_norm", floating(), _l2_norm,
+    torch="torch.linalg.vector_norm({0}, dim={axes}, keepdim={keepdims})",
+    tensorflow=f"tf.sqrt(tf.reduce_sum(tf.square({{0}}), {_SAME}))",
+    jax=f"jnp.sqrt(jnp.sum(jnp.square({{0}}), {_SAME}))",
+    relax="relax.op.sqrt(relax.op.sum(relax.op.square({0}), axis=list({axes}), keepdims={keepdims}))",
+    onnx=onnx_reduction("ReduceL2"),
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (
+    _composed(
+        sum_, "l1_norm", reduction_of(sum_, magnitude),
+        torch="torch.linalg.vector_norm({0}, ord=1, dim={axes}, keepdim={keepdims})",
+        tensorflow=f"tf.reduce_sum(tf.abs({{0}}), {_SAME})", jax=f"jnp.sum(jnp.abs({{0}}), {_SAME})",
+        relax=f"relax.op.sum(relax.op.abs({{0}}), {_RELAX})", onnx=onnx_reduction("ReduceL1"),
+    ),
+    l2_norm,
+    _composed(
+        max_, "linf_norm", reduction_of(max_, magnitude),
+        torch='torch.linalg.vector_norm({0}, ord=float("inf"), dim={axes}, keepdim={keepdims})',
+        tensorflow=f"tf.reduce_max(tf.abs({{0}}), {_SAME})", jax=f"jnp.max(jnp.abs({{0}}), {_SAME})",
+        relax=f"relax.op.max(relax.op.abs({{0}}), {_RELAX})", onnx=onnx_reduction("ReduceMax", 'g.op("Abs", {0})'),
+    ),
+    _composed(
+        mean, "mean_abs", reduction_of(mean, magnitude),
+        torch="torch.mean(torch.abs({0}), dim={axes}, keepdim={keepdims})",
+        tensorflow=f"tf.reduce_mean(tf.abs({{0}}), {_SAME})", jax=f"jnp.mean(jnp.abs({{0}}), {_SAME})",
+        relax=f"relax.op.mean(relax.op.abs({{0}}), {_RELAX})", onnx=_mean_abs,
+    ),
+    _composed(
+        sum_, "sum_of_squares", reduction_of(sum_, lambda x: multiply(x, x)),
+        torch="torch.sum(torch.square({0}), dim={axes}, keepdim={keepdims})",
+        tensorflow=f"tf.reduce_sum(tf.square({{0}}), {_SAME})", jax=f"jnp.sum(jnp.square({{0}}), {_SAME})",
+        relax=f"relax.op.sum(relax.op.square({{0}}), {_RELAX})", onnx=onnx_reduction("ReduceSumSquare"),
+    ),
     vector_norm,
     matrix_norm,
     spectral_norm,
-    matrix_rank,
-    _without_nan("nansum", _nansum, _RELAX_SUM, _ONNX_SUM, _TF_SUM),
-    _without_nan(
-        "nanmean", _nanmean, f"relax.op.divide({_RELAX_SUM}, {_RELAX_COUNT})",
-        f'g.op("Div", {_ONNX_SUM}, g.op("ReduceSum", {_ONNX_ONES}, {_ONNX_AXES}))',
-        f"tf.experimental.numpy.nanmean({{0}}, {_AXES})",
-    ),
 )  # fmt: skip

@@ -1,132 +1,51 @@
-"""Reductions over axes: sums, products, extremes and their places, moments and norms."""
+"""Reductions over axes: sums, products, extremes and their places, ranges, counts, logsumexp, all and any."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from math import prod
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, ends, exact, gamma, monotone, rounded, spread
-from generators.bounds.sums import multiplied, scaled_square, summed, variance_of
-from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.elementwise.comparison import beside_zero, near_zero
-from generators.ops.slots import (
-    NUMBERS,
-    axes_of,
-    boolean,
-    flag,
-    floating,
-    normalized,
-    numeric,
-    reduced,
-    tensor,
+from generators.bounds.bounded import PRECISION, U64, Bounded, add, ends, exact, gamma, holds_zero, rounded, spread
+from generators.bounds.extremes import beside_zero, near_zero
+from generators.bounds.sums import multiplied, summed
+from generators.graph import FLOATS
+from generators.ops.reduce.records import (
+    along,
+    axes_in,
+    count,
+    filled_axis,
+    of_something,
+    onnx_reduction,
+    reduced_along,
+    reducible,
+    reduction,
+    reduction_of,
 )
-from generators.ops.spec import (
-    AttrRule,
-    Call,
-    Draw,
-    OpSpec,
-    Reference,
-    ResultRule,
-    Slot,
-    Spelling,
-    TypeRuleError,
-    Types,
-    Unsupported,
-    unsupported,
-)
+from generators.ops.slots import NUMBERS, boolean, flag, floating, numeric, tensor
+from generators.ops.spec import Call, OpSpec, Reference, unsupported
 
 Array = np.ndarray
-
-
-def axes_in(call: Call) -> tuple[int, ...]:
-    """The axes of the call's `axes` or `axis`, counted from the front."""
-    return normalized(call.attrs.get("axes", call.attrs.get("axis")), call.operands[0].rank)
-
-
-def count(call: Call) -> int:
-    """How many elements go into one of the result."""
-    return prod(call.operands[0].shape[axis] for axis in axes_in(call))
-
-
-def _along(f: Callable, call: Call) -> Callable[[Array], Array]:
-    """f, a numpy reduction, along the call's axes."""
-    keep = bool(call.attrs["keepdims"])
-    axes = axes_in(call)
-    return lambda array: np.asarray(f(array, axis=axes, keepdims=keep))
-
-
-# ---- operands that leave something to reduce ----------------------------------------------------------
-
-
-def reducible(dtypes: Sequence[str], min_rank: int = 0) -> Slot:
-    """A scalar, or a tensor with an axis of at least one element."""
-    base = tensor(dtypes, min_rank)
-
-    def accepts(type_: TensorType, earlier: Types) -> bool:
-        return base.accepts(type_, earlier) and (type_.rank == 0 or max(type_.shape) > 0)
-
-    def fresh(d: Draw, earlier: Types) -> TensorType:
-        type_ = base.fresh(d, earlier)
-        return type_ if accepts(type_, earlier) else TensorType(type_.dtype, (1,) * type_.rank)
-
-    return Slot(accepts, fresh)
-
-
-def _filled(operands: Types) -> tuple[int, ...]:
-    """Axes of at least one element."""
-    return tuple(i for i, dim in enumerate(operands[0].shape) if dim > 0)
-
-
-def _filled_axis(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> int:
-    axes, rank = _filled(operands), operands[0].rank
-    return d.choice((*axes, *(a - rank for a in axes)))
-
-
-def _filled_axes(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> tuple[int, ...]:
-    axes, rank = _filled(operands), operands[0].rank
-    if not axes:
-        return ()
-    first = d.choice(axes)
-    chosen = [a for a in axes if a == first or d.integer(0, 3) == 3]
-    return tuple(a - rank if d.integer(0, 3) == 3 else a for a in chosen)
-
-
-def _reduced(dtype: str | None = None, empty: bool = True) -> ResultRule:
-    """The common rule, without what dialects read in two ways: no axes of a tensor (all of them, or none?).
-    `empty`: the reduction of nothing has a value."""
-
-    def rule(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
-        result = reduced(dtype)(operands, attrs)
-        axes = normalized(attrs.get("axes", attrs.get("axis")), operands[0].rank)
-        if operands[0].rank and not axes:
-            raise TypeRuleError(f"no axes of {operands[0]} to reduce")
-        if not empty and any(operands[0].shape[axis] == 0 for axis in axes):
-            raise TypeRuleError(f"nothing to reduce: {operands[0]} along {axes}")
-        return result
-
-    return rule
-
 
 # ---- references ---------------------------------------------------------------------------------------
 
 
 def _wrapping(f: Callable, x: Bounded, call: Call) -> Bounded:
     """An integer reduction in the operand's own dtype: overflow wraps."""
-    value = _along(partial(f, dtype=x.dtype), call)(x.value)
-    return exact(value, x.dtype, _along(np.any, call)(x.undetermined))
+    value = along(partial(f, dtype=x.dtype), call)(x.value)
+    return exact(value, x.dtype, along(np.any, call)(x.undetermined))
 
 
 def _sum(args: Sequence[Bounded], call: Call) -> Bounded:
     x = args[0]
-    return summed(x, _along(np.sum, call), count(call)) if x.floating else _wrapping(np.sum, x, call)
+    return summed(x, along(np.sum, call), count(call)) if x.floating else _wrapping(np.sum, x, call)
 
 
 def _prod(args: Sequence[Bounded], call: Call) -> Bounded:
     x = args[0]
-    return multiplied(x, _along(np.prod, call), count(call)) if x.floating else _wrapping(np.prod, x, call)
+    return multiplied(x, along(np.prod, call), count(call)) if x.floating else _wrapping(np.prod, x, call)
 
 
 def _mean_of(x: Bounded, collect: Callable[[Array], Array], n: int) -> Bounded:
@@ -141,7 +60,7 @@ def _mean_of(x: Bounded, collect: Callable[[Array], Array], n: int) -> Bounded:
 
 
 def _mean(args: Sequence[Bounded], call: Call) -> Bounded:
-    return _mean_of(args[0], _along(np.sum, call), count(call))
+    return _mean_of(args[0], along(np.sum, call), count(call))
 
 
 def _extreme(f: Callable) -> Reference:
@@ -149,12 +68,12 @@ def _extreme(f: Callable) -> Reference:
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
         x = args[0]
-        along, some = _along(f, call), _along(np.any, call)
+        extreme, some = along(f, call), along(np.any, call)
         if not x.floating:
-            return exact(along(x.value), x.dtype, some(x.undetermined))
+            return exact(extreme(x.value), x.dtype, some(x.undetermined))
         with np.errstate(all="ignore"):
-            value = along(x.value)
-            error = spread(value, *(along(end) for end in ends(x)))
+            value = extreme(x.value)
+            error = spread(value, *(extreme(end) for end in ends(x)))
             error = beside_zero(value, error, some(near_zero(x)), x.dtype)
         nan = some(np.isnan(x.value) & ~x.undetermined)
         value = np.where(nan, np.nan, value)
@@ -192,30 +111,12 @@ def _place(sign: float) -> Reference:
     return reference
 
 
-def _variance(args: Sequence[Bounded], call: Call) -> Bounded:
-    return variance_of(args[0], axes_in(call), bool(call.attrs["keepdims"]))
-
-
-def root(x: Bounded) -> Bounded:
-    """The square root of what is never negative in a correct evaluation; 3 ulp."""
-    return monotone(lambda v: np.sqrt(np.maximum(v, 0.0)), x, 3)
-
-
-def _std(args: Sequence[Bounded], call: Call) -> Bounded:
-    return root(_variance(args, call))
-
-
-def _l2_norm(args: Sequence[Bounded], call: Call) -> Bounded:
-    """sqrt(sum x^2). Squares may overflow or vanish, or be scaled beforehand."""
-    return root(summed(scaled_square(args[0]), _along(np.sum, call), count(call), overflows=False))
-
-
 def _logsumexp(args: Sequence[Bounded], call: Call) -> Bounded:
     """m + log(sum exp(x - m)), m = max x. It is monotone in every element. The differences (one rounding, which
     exp turns into |x - m| u) and their exponentials (3 ulp) weigh as in softmax; log takes 3 ulp."""
     x, axes = args[0], axes_in(call)
     p = PRECISION[x.dtype]
-    collect, n = _along(np.sum, call), count(call)
+    collect, n = along(np.sum, call), count(call)
 
     def evaluate(a: Array) -> tuple[Array, Array, Array]:
         m = np.max(a, axis=axes, keepdims=True)
@@ -224,12 +125,12 @@ def _logsumexp(args: Sequence[Bounded], call: Call) -> Bounded:
 
     with np.errstate(all="ignore"):
         m, difference, logarithm = evaluate(x.value)
-        m_kept = _along(np.max, call)(np.broadcast_to(m, x.value.shape))
+        m_kept = along(np.max, call)(np.broadcast_to(m, x.value.shape))
         value = m_kept + logarithm
         moved = []
         for end in ends(x):
             m_end, _, log_end = evaluate(end)
-            moved.append(_along(np.max, call)(np.broadcast_to(m_end, x.value.shape)) + log_end)
+            moved.append(along(np.max, call)(np.broadcast_to(m_end, x.value.shape)) + log_end)
         power = np.exp(difference)
         weighted = np.where(power > 0, power * np.abs(difference), 0.0)
         total = collect(power)
@@ -246,9 +147,9 @@ def _quantifier(f: Callable, deciding: bool) -> Reference:
     """np.all or np.any in three-valued logic: one certain element equal to `deciding` decides."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
-        x, some = args[0], _along(np.any, call)
+        x, some = args[0], along(np.any, call)
         certain = some((x.value == deciding) & ~x.undetermined)
-        value = np.where(certain, deciding, _along(f, call)(x.value))
+        value = np.where(certain, deciding, along(f, call)(x.value))
         return exact(value, "bool", some(x.undetermined) & ~certain)
 
     return reference
@@ -257,41 +158,10 @@ def _quantifier(f: Callable, deciding: bool) -> Reference:
 # ---- records ------------------------------------------------------------------------------------------
 
 
-def _record(
-    name: str,
-    slot: Slot,
-    reference: Reference,
-    *,
-    torch: Spelling = "",
-    tensorflow: Spelling = "",
-    jax: Spelling = "",
-    relax: Spelling = "",
-    onnx: Spelling = "",
-    empty: bool = True,
-    signed_zero: bool = False,
-) -> OpSpec:
-    """A reduction with attributes `axes` and `keepdims`. `empty`: it is defined for nothing."""
-    rule: AttrRule = axes_of(0) if empty else _filled_axes
-    along = "axis={axes}, keepdims={keepdims}"
-    return OpSpec(
-        name, "reduction", (slot,), _reduced(empty=empty), reference,
-        attrs={"axes": rule, "keepdims": flag()}, signed_zero=signed_zero,
-        torch=torch or f"torch.{name}({{0}}, dim={{axes}}, keepdim={{keepdims}})",
-        tensorflow=tensorflow or f"tf.reduce_{name}({{0}}, {along})",
-        jax=jax or f"jnp.{name}({{0}}, {along})",
-        relax=relax or f"relax.op.{name}({{0}}, axis=list({{axes}}), keepdims={{keepdims}})",
-        onnx=onnx or _reduce(f"Reduce{name.capitalize()}"),
-    )  # fmt: skip
-
-
-def _reduce(kind: str) -> str:
-    return f'g.op("{kind}", {{0}}, g.const({{axes}}, "int64"), keepdims=int({{keepdims}}))'
-
-
 def _argument(name: str, sign: float, kind: str) -> OpSpec:
     return OpSpec(
-        name, "reduction", (reducible(NUMBERS, min_rank=1),), _reduced("int64", empty=False), _place(sign),
-        attrs={"axis": _filled_axis, "keepdims": flag()},
+        name, "reduction", (reducible(NUMBERS, min_rank=1),), reduced_along("int64", empty=False), _place(sign),
+        attrs={"axis": filled_axis, "keepdims": flag()},
         torch=f"torch.{name}({{0}}, dim={{axis}}, keepdim={{keepdims}})",
         tensorflow=f"{name}({{0}}, {{axis}}, {{keepdims}})",
         jax=f"jnp.{name}({{0}}, axis={{axis}}, keepdims={{keepdims}})",
@@ -300,69 +170,89 @@ def _argument(name: str, sign: float, kind: str) -> OpSpec:
     )  # fmt: skip
 
 
-def _of_something(text: str) -> Spelling:
-    """A spelling with ReduceMean."""
-
-    def spell(call: Call) -> str | Unsupported:
-        return text if count(call) else Unsupported("ONNX leaves ReduceMean of an empty set undefined")
-
-    return spell
-
-
 _SAME = "axis={axes}, keepdims={keepdims}"
 
-REDUCTION: tuple[OpSpec, ...] = (
-    _record(
-        "sum", numeric(), _sum,
-        torch="torch.sum({0}, dim={axes}, keepdim={keepdims}, dtype={dtype})",
-        jax=f"jnp.sum({{0}}, {_SAME}, dtype={{dtype}})",
-    ),
-    _record("mean", floating(), _mean, onnx=_of_something(_reduce("ReduceMean"))),
-    _record(
-        "max", reducible(NUMBERS), _extreme(np.max), empty=False,
-        torch="torch.amax({0}, dim={axes}, keepdim={keepdims})",
-    ),
-    _record(
-        "min", reducible(NUMBERS), _extreme(np.min), empty=False,
-        torch="torch.amin({0}, dim={axes}, keepdim={keepdims})",
-    ),
-    _record(
+sum_ = reduction(
+    "sum", numeric(), _sum,
+    torch="torch.sum({0}, dim={axes}, keepdim={keepdims}, dtype={dtype})",
+    jax=f"jnp.sum({{0}}, {_SAME}, dtype={{dtype}})",
+)  # fmt: skip
+
+mean = reduction("mean", floating(), _mean, onnx=of_something(onnx_reduction("ReduceMean")))
+
+max_ = reduction(
+    "max", reducible(NUMBERS), _extreme(np.max), empty=False,
+    torch="torch.amax({0}, dim={axes}, keepdim={keepdims})",
+)  # fmt: skip
+
+min_ = reduction(
+    "min", reducible(NUMBERS), _extreme(np.min), empty=False,
+    torch="torch.amin({0}, dim={axes}, keepdim={keepdims})",
+)  # fmt: skip
+
+_RELAX = "axis=list({axes}), keepdims={keepdims}"
+
+
+def _other_than_zero(x: Bounded) -> Bounded:
+    """1 or 0. NaN is not 0; what may be a zero is undetermined."""
+    unknown = x.undetermined | (holds_zero(x) if x.floating else False)
+    return exact(x.value != 0, "int64", unknown)
+
+
+def _range(x: Bounded, low: Bounded) -> Bounded:
+    if x.floating:
+        return add(x, low, -1.0)
+    with np.errstate(all="ignore"):
+        return exact(x.value - low.value, x.dtype, x.undetermined | low.undetermined)
+
+
+ptp = replace(
+    max_, name="ptp",
+    reference=lambda args, call: _range(*(record.reference(args, call) for record in (max_, min_))),
+    torch="torch.amax({0}, dim={axes}, keepdim={keepdims}) - torch.amin({0}, dim={axes}, keepdim={keepdims})",
+    tensorflow=f"tf.reduce_max({{0}}, {_SAME}) - tf.reduce_min({{0}}, {_SAME})", jax=f"jnp.ptp({{0}}, {_SAME})",
+    relax=f"relax.op.subtract(relax.op.max({{0}}, {_RELAX}), relax.op.min({{0}}, {_RELAX}))",
+    onnx=f'g.op("Sub", {onnx_reduction("ReduceMax")}, {onnx_reduction("ReduceMin")})',
+)  # fmt: skip
+
+count_nonzero = replace(
+    sum_, name="count_nonzero", operands=(tensor(),),
+    result=lambda operands, attrs: replace(sum_.result(operands, attrs), dtype="int64"),
+    reference=reduction_of(sum_, _other_than_zero), torch="count_nonzero({0}, {axes}, {keepdims})",
+    tensorflow=f"tf.math.count_nonzero({{0}}, {_SAME}, dtype=tf.int64)",
+    jax=f"jnp.count_nonzero({{0}}, {_SAME})",
+    relax=lambda call: "relax.op.sum(relax.op.astype({counted}, 'int64'), axis=list({axes}), keepdims={keepdims})"
+    .replace("{counted}", "{0}" if call.operands[0].dtype == "bool" else
+             "relax.op.logical_not(relax.op.equal({0}, relax.const(0, {dtype0})))"),
+    onnx=lambda call: onnx_reduction("ReduceSum", 'g.op("Cast", {counted}, to=TensorProto.INT64)')
+    .replace("{counted}", "{0}" if call.operands[0].dtype == "bool" else
+             'g.op("Not", g.op("Equal", {0}, g.const(0, {name0})))'),
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (
+    sum_,
+    mean,
+    max_,
+    min_,
+    reduction(
         "prod", numeric(), _prod, signed_zero=True,
         torch="prod({0}, {axes}, {keepdims})", jax=f"jnp.prod({{0}}, {_SAME}, dtype={{dtype}})",
     ),
     _argument("argmax", 1.0, "ArgMax"),
     _argument("argmin", -1.0, "ArgMin"),
-    _record(
-        "variance", floating(), _variance,
-        torch="torch.var({0}, dim={axes}, correction=0, keepdim={keepdims})",
-        tensorflow=f"tf.math.reduce_variance({{0}}, {_SAME})", jax=f"jnp.var({{0}}, {_SAME})",
-        onnx=_of_something("variance(g, {0}, {axes}, {keepdims})"),
-    ),
-    _record(
-        "std", floating(), _std,
-        torch="torch.std({0}, dim={axes}, correction=0, keepdim={keepdims})",
-        tensorflow=f"tf.math.reduce_std({{0}}, {_SAME})", jax=f"jnp.std({{0}}, {_SAME})",
-        onnx=_of_something('g.op("Sqrt", variance(g, {0}, {axes}, {keepdims}))'),
-    ),
-    _record(
+    reduction(
         "logsumexp", reducible(FLOATS), _logsumexp, empty=False,
         tensorflow=f"tf.reduce_logsumexp({{0}}, {_SAME})", jax=f"jax.nn.logsumexp({{0}}, {_SAME})",
-        relax="logsumexp(bb, {0}, {axes}, {keepdims})", onnx=_reduce("ReduceLogSumExp"),
+        relax="logsumexp(bb, {0}, {axes}, {keepdims})", onnx=onnx_reduction("ReduceLogSumExp"),
     ),
-    _record(
+    reduction(
         "all", boolean(), _quantifier(np.all, False),
-        relax=unsupported("Relax has no all, and its min takes no bool"), onnx=_reduce("ReduceMin"),
+        relax=unsupported("Relax has no all, and its min takes no bool"), onnx=onnx_reduction("ReduceMin"),
     ),
-    _record(
+    reduction(
         "any", boolean(), _quantifier(np.any, True),
-        relax=unsupported("Relax has no any, and its max takes no bool"), onnx=_reduce("ReduceMax"),
+        relax=unsupported("Relax has no any, and its max takes no bool"), onnx=onnx_reduction("ReduceMax"),
     ),
-    _record(
-        "l2_norm", floating(), _l2_norm,
-        torch="torch.linalg.vector_norm({0}, dim={axes}, keepdim={keepdims})",
-        tensorflow=f"tf.sqrt(tf.reduce_sum(tf.square({{0}}), {_SAME}))",
-        jax=f"jnp.sqrt(jnp.sum(jnp.square({{0}}), {_SAME}))",
-        relax="relax.op.sqrt(relax.op.sum(relax.op.square({0}), axis=list({axes}), keepdims={keepdims}))",
-        onnx=_reduce("ReduceL2"),
-    ),
+    ptp,
+    count_nonzero,
 )  # fmt: skip

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, gamma, rounded
-from generators.graph import Attr, TensorType
-from generators.ops.nn.windows import number
-from generators.ops.slots import axis_of, floating, normalized
-from generators.ops.spec import Call, OpSpec, Types
+from generators.graph import TensorType
+from generators.ops.slots import axis_of, floating, int_of, normalized
+from generators.ops.spec import Attrs, Call, OpSpec, Types
 
 Array = np.ndarray
 
 
-def _axis_type(operands: Types, attrs: Mapping[str, Attr]) -> TensorType:
+def _axis_type(operands: Types, attrs: Attrs) -> TensorType:
     normalized(attrs["axis"], operands[0].rank)
     return operands[0]
 
@@ -73,7 +72,7 @@ def _shifted(x: Bounded, axis: int) -> _Shifted:
 
 def _softmax(args: Sequence[Bounded], call: Call) -> Bounded:
     """exp(t) by the sum (2.5 ulp, or a product with the reciprocal). A softmax never leaves [0, 1]."""
-    x, axis = args[0], number(call.attrs, "axis")
+    x, axis = args[0], int_of(call.attrs, "axis")
     p = PRECISION[x.dtype]
     with np.errstate(all="ignore"):
         s = _shifted(x, axis)
@@ -88,7 +87,7 @@ def _softmax(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _log_softmax(args: Sequence[Bounded], call: Call) -> Bounded:
     """t - log(sum(exp(t))); 3 ulp for the logarithm (OpenCL)."""
-    x, axis = args[0], number(call.attrs, "axis")
+    x, axis = args[0], int_of(call.attrs, "axis")
     p = PRECISION[x.dtype]
     with np.errstate(all="ignore"):
         s = _shifted(x, axis)
@@ -128,4 +127,4 @@ log_softmax = OpSpec(
     onnx='g.op("LogSoftmax", {0}, axis={axis})',
 )
 
-SOFTMAX = (softmax, log_softmax)
+OPERATORS: tuple[OpSpec, ...] = (softmax, log_softmax)

@@ -1,19 +1,19 @@
-"""Order along an axis: sorting, the greatest or least k elements, and places among sorted boundaries.
+"""Order along an axis: sorting, and the greatest or least k elements.
 
 Where NaN stands in the order differs among frameworks: an axis that holds one is undetermined. Zeros of either sign
 are equal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, ends, exact
-from generators.graph import INTEGERS, Attr, TensorType
-from generators.ops.shape.view import Attrs, axis_in, int_of, ints_of
-from generators.ops.slots import axis_of, flag, numeric, within
-from generators.ops.spec import AttrRule, Call, Draw, OpSpec, Spelling, TypeRuleError, Types
+from generators.bounds.extremes import flushable
+from generators.graph import TensorType
+from generators.ops.slots import axis_in, axis_of, flag, int_of, numeric
+from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Spelling, TypeRuleError, Types
 
 Array = np.ndarray
 
@@ -55,7 +55,7 @@ def _places(x: Bounded, axis: int, descending: bool, stable: bool) -> Bounded:
     order = np.argsort(key, axis=-1, kind="stable")
     if descending:
         order = (last.value.shape[-1] - 1 - order)[..., ::-1]
-    sharp = (last.error == 0) & ~_flushable(last)
+    sharp = (last.error == 0) & ~flushable(last)
     mine, other = np.s_[..., :, np.newaxis], np.s_[..., np.newaxis, :]
     apart = (low[mine] > high[other]) | (high[mine] < low[other])
     if stable:
@@ -65,13 +65,6 @@ def _places(x: Bounded, axis: int, descending: bool, stable: bool) -> Bounded:
     certain &= ~np.any(unknown, axis=-1, keepdims=True)
     found = np.take_along_axis(certain, order, -1)
     return exact(np.moveaxis(order, -1, axis), "int64", np.moveaxis(~found, -1, axis))
-
-
-def _flushable(x: Bounded) -> Array:
-    """Numbers that may be read as zero."""
-    if not x.floating:
-        return np.zeros(x.value.shape, bool)
-    return (np.abs(x.value) < PRECISION[x.dtype].tiny) & (x.value != 0)
 
 
 # ---- sort and argsort ---------------------------------------------------------------------------------
@@ -204,51 +197,4 @@ kth_value = OpSpec(
     onnx='g.op("Gather", ' + _topk_onnx(0, "{k}", "False") + ', g.const({k} - 1, "int64"), axis={axis})',
 )  # fmt: skip
 
-# ---- among boundaries ---------------------------------------------------------------------------------
-
-
-def _boundaries(d: Draw, operands: Types, attrs: Mapping[str, Attr]) -> tuple[int, ...]:
-    boundaries = d.choice(((0,), (-1, 1), (-4, -1, 0, 2, 3), (-100, -2, 0, 0, 1, 4, 100), tuple(range(-8, 9))))
-    return within(operands[0].dtype, boundaries) if operands[0].dtype in INTEGERS else boundaries
-
-
-def _bucketize_type(operands: Types, attrs: Attrs) -> TensorType:
-    boundaries = ints_of(attrs, "boundaries")
-    if not boundaries or list(boundaries) != sorted(boundaries):
-        raise TypeRuleError(f"boundaries {boundaries} do not rise")
-    if operands[0].dtype in INTEGERS and within(operands[0].dtype, boundaries) != boundaries:
-        raise TypeRuleError(f"boundaries {boundaries} are no {operands[0].dtype}")
-    return TensorType("int64", operands[0].shape)
-
-
-def _bucketize(args: Sequence[Bounded], call: Call) -> Bounded:
-    """The number of boundaries below an element, with those equal to it if `right`: undetermined where its interval
-    holds a boundary in its midst, and for NaN. A number that may be flushed is of the size of 0."""
-    x = args[0]
-    boundaries = np.asarray(ints_of(call.attrs, "boundaries"), x.value.dtype)
-    side = "right" if call.attrs["right"] else "left"
-
-    def found(array: Array) -> Array:
-        return np.searchsorted(boundaries, array, side).astype(np.int64)
-
-    if not x.floating:
-        return exact(found(x.value), "int64", x.undetermined)
-    low, high = ends(x)
-    value = found(x.value)
-    unknown = np.isnan(x.value) | x.undetermined | (found(low) != value) | (found(high) != value)
-    unknown |= _flushable(x) & (found(np.zeros_like(x.value)) != value)
-    return exact(value, "int64", unknown)
-
-
-bucketize = OpSpec(
-    "bucketize", "sorting", (numeric(),), _bucketize_type, _bucketize,
-    attrs={"boundaries": _boundaries, "right": flag()},
-    torch="torch.bucketize({0}, torch.tensor({boundaries}, dtype={dtype0}), right={right})",
-    tensorflow="bucketize({0}, {boundaries}, {right})",
-    jax='jnp.searchsorted(jnp.array({boundaries}, {dtype0}), {0}, side="right" if {right} else "left")'
-    ".astype(jnp.int64)",
-    relax="relax.op.bucketize({0}, relax.const(np.array({boundaries}, {name0})), right={right})",
-    onnx="bucketize(g, {0}, {rank0}, {boundaries}, {right}, {name0})",
-)  # fmt: skip
-
-SORTING: tuple[OpSpec, ...] = (sort, argsort, topk, topk_indices, kth_value, bucketize)
+OPERATORS: tuple[OpSpec, ...] = (sort, argsort, topk, topk_indices, kth_value)

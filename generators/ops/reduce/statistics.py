@@ -1,25 +1,33 @@
-"""What describes samples: quantiles, differences, trapezoids, covariances, distances, counts, places in a sequence."""
+"""What describes samples: variances, quantiles, covariances, histograms, counts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import ceil, floor
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, add, exact, gamma, monotone, multiply, rounded
-from generators.bounds.products import bilinear
-from generators.bounds.sums import summed
+from generators.bounds.bounded import PRECISION, U64, Bounded, divide, exact, gamma, monotone, rounded
+from generators.bounds.sums import root, variance_of
 from generators.graph import FLOATS, TensorType
-from generators.ops.index.gather import CLASSES, index_slot
+from generators.ops.composed import compute, undetermined
+from generators.ops.reduce.records import axes_in, of_something, reduction
 from generators.ops.reduce.sorting import ordered
-from generators.ops.shape.view import Attrs, axis_in, int_of
-from generators.ops.slots import MAX_ELEMENTS, axis_of, draw_dim, flag, floating, numeric, one_of
-from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types
+from generators.ops.slots import (
+    CLASSES,
+    MAX_ELEMENTS,
+    axis_in,
+    axis_of,
+    draw_dim,
+    draw_dtype,
+    floating,
+    index_slot,
+    int_of,
+    one_of,
+)
+from generators.ops.spec import Attrs, Call, OpSpec, Slot, TypeRuleError, Types
 
-Array = np.ndarray
-
-# ---- along an axis ------------------------------------------------------------------------------------
+# ---- quantiles ----------------------------------------------------------------------------------------
 
 METHODS = ("linear", "lower", "higher", "midpoint")
 
@@ -60,77 +68,7 @@ quantile = OpSpec(
     onnx="quantile(g, {0}, {q}, {axis}, {method}, {shape0}, {name})",
 )  # fmt: skip
 
-
-def _diff_type(operands: Types, attrs: Attrs) -> TensorType:
-    axis, n, shape = axis_in(attrs, operands[0].rank), int_of(attrs, "n"), list(operands[0].shape)
-    if not 1 <= n <= shape[axis]:
-        raise TypeRuleError(f"no {n} differences along a dimension of {shape[axis]}")
-    shape[axis] -= n
-    return TensorType(operands[0].dtype, tuple(shape))
-
-
-def _diff(args: Sequence[Bounded], call: Call) -> Bounded:
-    x, axis = args[0], axis_in(call.attrs, args[0].value.ndim)
-    for _ in range(int_of(call.attrs, "n")):
-        places = range(x.value.shape[axis])
-        earlier, later = (x.map(lambda a, p=p: np.take(a, p, axis)) for p in (places[:-1], places[1:]))
-        if x.floating:
-            x = add(later, earlier, -1.0)
-        else:
-            x = exact(later.value - earlier.value, x.dtype, later.undetermined | earlier.undetermined)
-    return x
-
-
-diff = OpSpec(
-    "diff", "statistics", (numeric(1, nonempty=True),), _diff_type, _diff,
-    attrs={"axis": axis_of(0), "n": lambda d, operands, attrs: min(
-        d.choice((1, 2)), operands[0].shape[axis_in(attrs, operands[0].rank)])},
-    torch="torch.diff({0}, n={n}, dim={axis})", tensorflow="diff({0}, {n}, {axis})",
-    jax="jnp.diff({0}, n={n}, axis={axis})", relax="diff(bb, {0}, {n}, {axis}, {shape0})",
-    onnx="diff(g, {0}, {n}, {axis}, {shape0})",
-)  # fmt: skip
-
-
-def _trapezoid_type(operands: Types, attrs: Attrs) -> TensorType:
-    shape, axis = operands[0].shape, axis_in(attrs, operands[0].rank)
-    if shape[axis] < 2 or not isinstance(attrs["dx"], float) or not 0.25 <= attrs["dx"] <= 4:
-        raise TypeRuleError(f"no trapezoids along axis {axis} of {operands[0]} by {attrs['dx']!r}")
-    return TensorType(operands[0].dtype, (*shape[:axis], *shape[axis + 1 :]))
-
-
-def _trapezoid(args: Sequence[Bounded], call: Call) -> Bounded:
-    """n terms, each weighted by dx, the outermost by dx / 2: three roundings more than a sum. PyTorch takes half of the
-    outermost off the whole sum, which triples their magnitudes, hence 3 (n + 3). Where the sum is formed before it is
-    scaled, it may overflow. JAX does likewise: an infinity there less half of itself is NaN: undetermined."""
-    x, axis = args[0], axis_in(call.attrs, args[0].value.ndim)
-    last, n = x.map(lambda array: np.moveaxis(array, axis, -1)), x.value.shape[axis]
-    weights = np.full(n, call.number("dx"))
-    weights[[0, -1]] /= 2
-    result = bilinear(np.matmul, last, Bounded(weights, np.zeros(n), x.dtype), 3 * (n + 3))
-    with np.errstate(all="ignore"):
-        size = 4 * np.sum(np.where(np.isfinite(last.value), np.abs(last.value) + last.error, 0.0), axis=-1)
-    reach = (size > PRECISION[x.dtype].largest) | np.isinf(last.value[..., [0, -1]]).any(-1)
-    reach &= ~np.isnan(result.value)
-    return Bounded(result.value, np.where(reach, np.inf, result.error), x.dtype)
-
-
-_LONG = Slot(
-    lambda t, earlier: t.dtype in FLOATS and t.rank >= 1 and t.size > 0 and min(t.shape) >= 2,
-    lambda d, earlier: TensorType(
-        floating().fresh(d, earlier).dtype,
-        tuple(max(2, draw_dim(d, 9, zero=False)) for _ in range(d.choice((1, 2, 3)))),
-    ),
-)
-
-trapezoid = OpSpec(
-    "trapezoid", "statistics", (_LONG,), _trapezoid_type, _trapezoid,
-    attrs={"axis": axis_of(0), "dx": one_of(1.0, 0.5, 2.0)},
-    torch="torch.trapezoid({0}, dx={dx}, dim={axis})", tensorflow="trapezoid({0}, {dx}, {axis})",
-    jax="jnp.trapezoid({0}, dx={dx}, axis={axis})", relax="trapezoid(bb, {0}, {dx}, {axis}, {shape0}, {name})",
-    onnx="trapezoid(g, {0}, {dx}, {axis}, {shape0}, {name})",
-)  # fmt: skip
-
-# ---- of rows ------------------------------------------------------------------------------------------
+# ---- covariances --------------------------------------------------------------------------------------
 
 
 def _cov_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -178,62 +116,6 @@ cov = OpSpec(
     relax="cov(bb, {0}, {correction}, {shape0}, {name})", onnx="cov(g, {0}, {correction}, {shape0}, {name})",
 )  # fmt: skip
 
-
-def _rows(d: Draw, earlier: Types) -> TensorType:
-    x = earlier[0]
-    return TensorType(x.dtype, (*x.shape[:-2], draw_dim(d, 9), x.shape[-1]))
-
-
-def _cdist_type(operands: Types, attrs: Attrs) -> TensorType:
-    x, y = operands
-    if (
-        x.dtype != y.dtype
-        or x.rank != y.rank
-        or x.rank < 2
-        or (x.shape[:-2], x.shape[-1]) != (y.shape[:-2], y.shape[-1])
-    ):
-        raise TypeRuleError(f"no distances between rows of {x} and {y}")
-    if attrs["p"] not in (1.0, 2.0):
-        raise TypeRuleError(f"no distances of order {attrs['p']!r}")
-    return TensorType(x.dtype, (*x.shape[:-1], y.shape[-2]))
-
-
-def _fits_rows(t: TensorType, earlier: Types) -> bool:
-    x = earlier[0]
-    same = t.dtype == x.dtype and t.rank == x.rank and t.shape[:-2] == x.shape[:-2] and t.shape[-1] == x.shape[-1]
-    return same and x.size * t.shape[-2] <= 8 * MAX_ELEMENTS
-
-
-def _cdist(args: Sequence[Bounded], call: Call) -> Bounded:
-    """The norm of every difference of two rows; scaled or not, so that an overflow is undetermined."""
-    x, y = args[0].map(lambda a: a[..., :, None, :]), args[1].map(lambda a: a[..., None, :, :])
-    d, n = add(x, y, -1.0), x.value.shape[-1]
-    d = Bounded(np.abs(d.value), d.error, d.dtype)
-
-    def collect(array: Array) -> Array:
-        return np.sum(array, axis=-1)
-
-    if call.attrs["p"] == 1.0:
-        return summed(d, collect, n, overflows=False)
-    total = summed(multiply(d, d), collect, n, overflows=False)
-    root = monotone(lambda v: np.sqrt(np.maximum(v, 0.0)), total, 3)
-    with np.errstate(all="ignore"):
-        over = np.isinf(root.value) & ~np.any(np.isinf(d.value), axis=-1)
-    return Bounded(root.value, np.where(over, np.inf, root.error), root.dtype)
-
-
-cdist = OpSpec(
-    "cdist", "statistics",
-    (Slot(lambda t, e: floating(2, 3).accepts(t, e) and t.size <= 512 and t.shape[-1] > 0,
-          lambda d, e: TensorType(floating().fresh(d, e).dtype, (
-              *[draw_dim(d, 3)] * d.integer(0, 1), draw_dim(d, 9), draw_dim(d, 9, zero=False)))),
-     Slot(_fits_rows, _rows)),
-    _cdist_type, _cdist, attrs={"p": one_of(2.0, 1.0)},
-    torch='torch.cdist({0}, {1}, p={p}, compute_mode="donot_use_mm_for_euclid_dist")',
-    tensorflow="cdist({0}, {1}, {p})", jax="cdist({0}, {1}, {p})", relax="cdist(bb, {0}, {1}, {p})",
-    onnx="cdist(g, {0}, {1}, {p})",
-)  # fmt: skip
-
 # ---- counting -----------------------------------------------------------------------------------------
 
 
@@ -257,59 +139,101 @@ bincount = OpSpec(
     onnx="bincount(g, {0}, {size}, {name0})",
 )  # fmt: skip
 
-
-def _fresh_sequence(d: Draw, earlier: Types) -> TensorType:
-    return TensorType(numeric().fresh(d, earlier).dtype, (draw_dim(d, 33, zero=False),))
+# ---- correlations and histograms ----------------------------------------------------------------------
 
 
-def _fits_values(t: TensorType, earlier: Types) -> bool:
-    return t.dtype == earlier[0].dtype and t.size * earlier[0].size <= 16 * MAX_ELEMENTS
+def _corrcoef_type(operands: Types, attrs: Attrs) -> TensorType:
+    x = operands[0]
+    if x.rank != 2 or x.size == 0 or x.shape[0] > 9 or x.shape[1] < 2:
+        raise TypeRuleError(f"no correlations of the rows of {x}")
+    return TensorType(x.dtype, (x.shape[0], x.shape[0]))
 
 
-def _fresh_values(d: Draw, earlier: Types) -> TensorType:
-    return TensorType(earlier[0].dtype, tuple(draw_dim(d, 5) for _ in range(d.choice((1, 2, 0, 3)))))
+def _corrcoef(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Covariances by standard deviations, which may be clipped to [-1, 1]; the sums need not be divided first."""
+    c = compute(cov, args[0], correction=0)
+    with np.errstate(all="ignore"):
+        deviation = monotone(np.sqrt, c.map(lambda array: np.diagonal(array).copy()), 3)
+        by_rows = divide(c, deviation.map(lambda array: np.broadcast_to(array[:, None], c.value.shape)))
+        found = divide(by_rows, deviation.map(lambda array: np.broadcast_to(array, c.value.shape)))
+    # a variance that may be zero may be NaN by 0 / 0
+    return undetermined(found, ~np.isfinite(found.value) & (found.error > 0))
 
 
-def _searchsorted_type(operands: Types, attrs: Attrs) -> TensorType:
-    sequence, values = operands
-    if sequence.rank != 1 or sequence.size == 0 or not _fits_values(values, operands):
-        raise TypeRuleError(f"no places of {values} in {sequence}")
-    return TensorType("int64", values.shape)
-
-
-def _flat(x: Bounded) -> Callable[[Array], Array]:
-    """Subnormals may be read as zero."""
-    if not x.floating:
-        return lambda array: array
-    return lambda array: np.where(np.abs(array) < PRECISION[x.dtype].tiny, 0.0, array)
-
-
-def _searchsorted(args: Sequence[Bounded], call: Call) -> Bounded:
-    """How many elements of the sequence, sorted first, are below a value, or equal to it if `right`: certain where
-    every comparison is, flushed or not. NaN is undetermined on either side."""
-    sequence, values = args
-    a, b = sequence.value, values.value[..., None]
-    compare = np.less_equal if call.attrs["right"] else np.less
-    with np.errstate(invalid="ignore"):
-        below = compare(a, b)
-        unsure = compare(_flat(sequence)(a), _flat(values)(b)) != below
-        if sequence.floating:
-            room = sequence.error + values.error[..., None]
-            unsure |= (room > 0) & ~(np.abs(a - b) > room)
-            unsure |= np.isnan(a) | np.isnan(b)
-        unsure |= sequence.undetermined | values.undetermined[..., None]
-    return exact(np.asarray(np.sum(below, axis=-1, dtype=np.int64)), "int64", np.any(unsure, axis=-1))
-
-
-searchsorted = OpSpec(
-    "searchsorted", "statistics",
-    (Slot(lambda t, e: numeric(1, 1, nonempty=True).accepts(t, e), _fresh_sequence), Slot(_fits_values, _fresh_values)),
-    _searchsorted_type, _searchsorted, attrs={"right": flag()},
-    torch="torch.searchsorted(torch.sort({0}).values, {1}, right={right})",
-    tensorflow="searchsorted({0}, {1}, {right})",
-    jax='jnp.searchsorted(jnp.sort({0}), {1}, side="right" if {right} else "left").astype(jnp.int64)',
-    relax="relax.op.bucketize({1}, relax.op.sort({0}, 0, False), right={right})",
-    onnx="searchsorted(g, {0}, {1}, {rank1}, {right})",
+corrcoef = OpSpec(
+    "corrcoef", "statistics",
+    (Slot(lambda t, e: floating(2, 2, nonempty=True).accepts(t, e) and t.shape[0] <= 9 and t.shape[1] >= 2,
+          lambda d, e: TensorType(floating().fresh(d, e).dtype,
+                                  (draw_dim(d, 9, zero=False), max(2, draw_dim(d, 33, zero=False))))),),
+    _corrcoef_type, _corrcoef,
+    torch="torch.corrcoef({0}).reshape({shape})", tensorflow="corrcoef({0})",
+    jax="jnp.corrcoef({0}).reshape({shape})", relax="corrcoef(bb, {0})", onnx="corrcoef(g, {0})",
 )  # fmt: skip
 
-STATISTICS: tuple[OpSpec, ...] = (quantile, diff, trapezoid, cov, cdist, bincount, searchsorted)
+LIMITS = (-2.0, 2.0)
+
+
+def _histogram_type(operands: Types, attrs: Attrs) -> TensorType:
+    bins = int_of(attrs, "bins")
+    if operands[0].rank != 1 or bins not in (1, 2, 4, 8):
+        raise TypeRuleError(f"no histogram of {operands[0]} in {bins} bins")
+    return TensorType("int64", (bins,))
+
+
+def _histogram(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Bins of equal width from -2 to 2, each without its upper edge but the last; what is outside counts nowhere. A
+    place is (x + 2) bins / 4 or the like, three roundings of numbers up to |x| + 2 which are exact on an edge: a bin is
+    undetermined where an element is that close to an edge and not on it, and all are where there is a NaN."""
+    x, bins = args[0], int_of(call.attrs, "bins")
+    edges = np.linspace(*LIMITS, bins + 1)
+    with np.errstate(all="ignore"):
+        distance = np.abs(x.value[:, None] - edges)
+        room = x.error[:, None] + 8 * PRECISION[x.dtype].unit * (np.abs(x.value[:, None]) + 2)
+        close = (distance <= room) & ~((distance == 0) & (x.error[:, None] == 0)) & np.isfinite(distance)
+        counts = np.histogram(x.value[np.isfinite(x.value)], bins, LIMITS)[0]
+        unsure = np.any(close[:, :-1] | close[:, 1:], axis=0) | np.isnan(x.value).any() | x.undetermined.any()
+    return exact(counts, "int64", unsure)
+
+
+_SAMPLES = Slot(
+    lambda t, e: floating(1, 1).accepts(t, e),
+    lambda d, e: TensorType(draw_dtype(d, FLOATS), (d.choice((17, 9, 33, 2, 1, 0)),)),
+)
+
+histogram = OpSpec(
+    "histogram", "statistics", (_SAMPLES,), _histogram_type, _histogram, attrs={"bins": one_of(4, 1, 2, 8)},
+    torch="torch.histc({0}, bins={bins}, min=-2.0, max=2.0).to(torch.int64)", tensorflow="histogram({0}, {bins})",
+    jax="jnp.histogram({0}, bins={bins}, range=(-2.0, 2.0))[0].astype(jnp.int64)",
+    relax="histogram({0}, {bins}, {name0})", onnx="histogram(g, {0}, {bins}, {name0})",
+)  # fmt: skip
+
+
+def _variance(args: Sequence[Bounded], call: Call) -> Bounded:
+    return variance_of(args[0], axes_in(call), bool(call.attrs["keepdims"]))
+
+
+def _std(args: Sequence[Bounded], call: Call) -> Bounded:
+    return root(_variance(args, call))
+
+
+_SAME = "axis={axes}, keepdims={keepdims}"
+
+OPERATORS: tuple[OpSpec, ...] = (
+    reduction(
+        "variance", floating(), _variance,
+        torch="torch.var({0}, dim={axes}, correction=0, keepdim={keepdims})",
+        tensorflow=f"tf.math.reduce_variance({{0}}, {_SAME})", jax=f"jnp.var({{0}}, {_SAME})",
+        onnx=of_something("variance(g, {0}, {axes}, {keepdims})"),
+    ),
+    reduction(
+        "std", floating(), _std,
+        torch="torch.std({0}, dim={axes}, correction=0, keepdim={keepdims})",
+        tensorflow=f"tf.math.reduce_std({{0}}, {_SAME})", jax=f"jnp.std({{0}}, {_SAME})",
+        onnx=of_something('g.op("Sqrt", variance(g, {0}, {axes}, {keepdims}))'),
+    ),
+    quantile,
+    cov,
+    corrcoef,
+    histogram,
+    bincount,
+)  # fmt: skip

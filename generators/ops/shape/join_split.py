@@ -1,47 +1,28 @@
-"""Operators that join tensors and cut them into pieces, and those that turn them round: concat to roll."""
+"""Operators that join tensors and cut them into pieces: concat, stack, split, unstack."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 import numpy as np
 
-from generators.bounds.bounded import Bounded
 from generators.graph import EVERY, TensorType
-from generators.ops.shape.view import ARRAY, Array, Attrs, Shape, axis_in, int_of, ints_of, layout, moved
+from generators.ops.shape.layout import ARRAY, Array, joinable, joined, layout, moved
 from generators.ops.slots import (
     MAX_ELEMENTS,
-    axes_of,
+    axis_in,
     axis_of,
     draw_dim,
     draw_dtype,
     draw_shape,
-    normalized,
+    int_of,
+    ints_of,
     size_of,
     tensor,
 )
-from generators.ops.spec import Call, Draw, OpSpec, Reference, Slot, TypeRuleError, Types, Unsupported
-
-
-def joined(join: Callable[[list[Array], Call], Array]) -> Reference:
-    """The reference of an operator that lays out several operands of one dtype, and their bounds alike."""
-
-    def reference(args: Sequence[Bounded], call: Call) -> Bounded:
-        value, error = join([x.value for x in args], call), join([x.error for x in args], call)
-        return Bounded(value, error, args[0].dtype)
-
-    return reference
-
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRuleError, Types, Unsupported
 
 # ---- joining ------------------------------------------------------------------------------------------
-
-
-def joinable(shapes: Sequence[Shape]) -> Shape:
-    """The axes in which the shapes may differ when they are laid end to end; none if their ranks differ."""
-    if len({len(shape) for shape in shapes}) != 1:
-        return ()
-    return tuple(a for a in range(len(shapes[0])) if len({(*s[:a], *s[a + 1 :]) for s in shapes}) == 1)
 
 
 def _accepts_piece(type_: TensorType, earlier: Types) -> bool:
@@ -157,92 +138,6 @@ def _relax_split(call: Call) -> str | Unsupported:
     return f"relax.op.split({{0}}, {list(where)}, axis={{axis}})[{{index}}]"
 
 
-def _starts(d: Draw, operands: Types, attrs: Attrs) -> Shape:
-    """Somewhere on the axis, counted from either end, or before it; seldom at its end."""
-    starts = []
-    for dim in operands[0].shape:
-        inside = (0, 0, min(1, dim - 1), dim // 2, -1, -dim - 1) if dim else (0, -1)
-        starts.append(dim if d.integer(0, 31) == 31 else d.choice(inside))
-    return tuple(starts)
-
-
-def _stops(d: Draw, operands: Types, attrs: Attrs) -> Shape:
-    """The end of the axis or beyond, or between start and end, counted from either end; seldom before it."""
-    stops = []
-    for dim, start in zip(operands[0].shape, ints_of(attrs, "starts"), strict=True):
-        begin = slice(start, None).indices(dim)[0]
-        after = (dim, dim, dim + 3, begin + 1, (begin + dim + 1) // 2, -1 if begin < dim - 1 else dim)
-        stops.append(d.choice((begin, 0, -dim)) if d.integer(0, 31) == 31 else d.choice(after))
-    return tuple(stops)
-
-
-def _steps(d: Draw, operands: Types, attrs: Attrs) -> Shape:
-    return tuple(d.choice((1, 1, 1, 2, 3, 40)) for _ in operands[0].shape)
-
-
-def slices(call: Call) -> tuple[slice, ...]:
-    """The attributes `starts`, `stops` and `steps` as Python slices."""
-    attrs = call.attrs
-    return tuple(map(slice, ints_of(attrs, "starts"), ints_of(attrs, "stops"), ints_of(attrs, "steps")))
-
-
-def _slice_type(operands: Types, attrs: Attrs) -> TensorType:
-    rank = operands[0].rank
-    triples = zip(
-        ints_of(attrs, "starts", rank),
-        ints_of(attrs, "stops", rank),
-        ints_of(attrs, "steps", rank, least=1),
-        strict=True,
-    )
-    shape = (len(range(*slice(*t).indices(dim))) for t, dim in zip(triples, operands[0].shape, strict=True))
-    return TensorType(operands[0].dtype, tuple(shape))
-
-
-def _python_slice(call: Call) -> str:
-    """The subscript that torch, TensorFlow and JAX share with numpy."""
-    parts = (f"{s.start}:{s.stop}" + (f":{s.step}" if s.step != 1 else "") for s in slices(call))
-    return f"{{0}}[{', '.join(parts)}]"
-
-
-def _relax_slice(call: Call) -> str:
-    begin, end = [], []
-    for s, dim in zip(slices(call), call.operands[0].shape, strict=True):
-        empty = not range(*s.indices(dim))  # relax refuses an end before the begin
-        begin.append(0 if empty else s.start)
-        end.append(0 if empty else s.stop)
-    axes = list(range(len(begin)))
-    return f"relax.op.strided_slice({{0}}, {axes}, {begin}, {end}, list({{steps}}))"
-
-
-def _onnx_slice(call: Call) -> str:
-    axes = list(range(call.result.rank))
-    return f"slice_(g, {{0}}, {{starts}}, {{stops}}, {axes}, {{steps}})"
-
-
-def _flip_type(operands: Types, attrs: Attrs) -> TensorType:
-    if not normalized(ints_of(attrs, "axes"), operands[0].rank):
-        raise TypeRuleError("no axes to flip")
-    return operands[0]
-
-
-def _roll_type(operands: Types, attrs: Attrs) -> TensorType:
-    axis_in(attrs, operands[0].rank)
-    int_of(attrs, "shift")
-    return operands[0]
-
-
-def _shift(d: Draw, operands: Types, attrs: Attrs) -> int:
-    dim = operands[0].shape[axis_in(attrs, operands[0].rank)]
-    return d.choice((1, -1, 2, 0, dim, dim + 1, -dim - 2))
-
-
-def _turn(call: Call) -> str:
-    """The helper functions of relax and onnx take the place where the last elements begin that come first."""
-    axis = axis_in(call.attrs, call.result.rank)
-    dim = call.result.shape[axis]
-    return f"{{0}}, {dim - int_of(call.attrs, 'shift') % dim if dim else 0}, {axis}"
-
-
 # ---- records ------------------------------------------------------------------------------------------
 
 concat = layout(
@@ -271,26 +166,27 @@ split = layout(
     jax=_jax_split, relax=_relax_split, onnx=_onnx_split,
 )  # fmt: skip
 
-slice_ = layout(
-    "slice", ARRAY, _slice_type, moved(lambda x, call: x[slices(call)]),
-    attrs={"starts": _starts, "stops": _stops, "steps": _steps},
-    torch=_python_slice, tensorflow=_python_slice, jax=_python_slice, relax=_relax_slice, onnx=_onnx_slice,
+# ---- unstack ------------------------------------------------------------------------------------------
+
+
+def _unstacked_type(operands: Types, attrs: Attrs) -> TensorType:
+    x, pick = operands[0], int_of(attrs, "pick")
+    axis = axis_in(attrs, x.rank)
+    if not 0 <= pick < x.shape[axis]:
+        raise TypeRuleError(f"{x} has no piece {pick} along axis {axis}")
+    return TensorType(x.dtype, (*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+unstack = OpSpec(
+    "unstack", "grids", (tensor(min_rank=1, nonempty=True),), _unstacked_type,
+    lambda args, call: args[0].map(
+        lambda a: np.take(a, int_of(call.attrs, "pick"), axis_in(call.attrs, a.ndim))),
+    attrs={"axis": axis_of(0), "pick": lambda d, operands, attrs: d.integer(
+        0, operands[0].shape[axis_in(attrs, operands[0].rank)] - 1)},
+    signed_zero=True, torch="torch.unbind({0}, {axis})[{pick}]", tensorflow="tf.unstack({0}, axis={axis})[{pick}]",
+    jax="jnp.unstack({0}, axis={axis})[{pick}]",
+    relax='relax.op.take({0}, relax.const({pick}, "int64"), axis={axis})',
+    onnx='g.op("SequenceAt", g.op("SplitToSequence", {0}, axis={axis}, keepdims=0), g.const({pick}, "int64"))',
 )  # fmt: skip
 
-flip = layout(
-    "flip", ARRAY, _flip_type, moved(lambda x, call: np.flip(x, ints_of(call.attrs, "axes"))),
-    attrs={"axes": axes_of(0)},
-    torch="torch.flip({0}, {axes})", tensorflow="tf.reverse({0}, {axes})", jax="jnp.flip({0}, axis={axes})",
-    relax="flip({0}, {axes})", onnx="flip(g, {0}, {axes})",
-)  # fmt: skip
-
-roll = layout(
-    "roll", ARRAY, _roll_type,
-    moved(lambda x, call: np.roll(x, int_of(call.attrs, "shift"), int_of(call.attrs, "axis"))),
-    attrs={"axis": axis_of(0), "shift": _shift},
-    torch="torch.roll({0}, {shift}, {axis})", tensorflow="tf.roll({0}, {shift}, {axis})",
-    jax="jnp.roll({0}, {shift}, axis={axis})",
-    relax=lambda call: f"roll({_turn(call)})", onnx=lambda call: f"roll(g, {_turn(call)})",
-)  # fmt: skip
-
-PIECES: tuple[OpSpec, ...] = (concat, stack, split, slice_, flip, roll)
+OPERATORS: tuple[OpSpec, ...] = (concat, stack, split, unstack)

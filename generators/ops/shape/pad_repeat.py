@@ -1,17 +1,18 @@
-"""Operators that copy elements by a pattern: padding, repeating, diagonals, blocks of pixels."""
+"""Operators that put elements around others and repeat them: padding, cropping, tile, repeat."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Literal
 
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from generators.graph import EVERY, FLOATS, Attr, TensorType
-from generators.ops.shape.view import ARRAY, DEEP, Array, Attrs, Shape, axis_in, int_of, ints_of, layout, moved
-from generators.ops.slots import MAX_ELEMENTS, axis_of, draw_dim, draw_dtype, numeric, tensor, within
-from generators.ops.spec import Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
+from generators.graph import FLOATS, Attr, TensorType
+from generators.ops.shape.layout import ARRAY, DEEP, layout, moved
+from generators.ops.slots import MAX_ELEMENTS, axis_in, axis_of, floating, int_of, ints_of, numeric, tensor, within
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Spelling, TypeRuleError, Types
 
 # ---- padding ------------------------------------------------------------------------------------------
 
@@ -89,7 +90,6 @@ pad = layout(
     relax='relax.op.nn.pad({0}, {pads}, pad_mode="constant", pad_value={value})', onnx=_onnx_pad,
 )  # fmt: skip
 
-
 Modes = tuple[str, Literal["reflect", "edge", "wrap"], str, str]
 
 
@@ -136,7 +136,6 @@ pad_wrap = _mirrored(
     "pad_wrap", ("circular", "wrap", "circular", "wrap"), lambda dim: dim,
     lambda call: f"pad_wrap({{0}}, {pairs(call.attrs)})",
 )  # fmt: skip
-
 
 # ---- repeating ----------------------------------------------------------------------------------------
 
@@ -192,150 +191,69 @@ repeat = layout(
     relax="relax.op.repeat({0}, {repeats}, axis={axis})", onnx=_onnx_repeat,
 )  # fmt: skip
 
-
-# ---- diagonals ----------------------------------------------------------------------------------------
-
-
-def _offset(d: Draw, operands: Types, attrs: Attrs) -> int:
-    rows, columns = operands[0].shape[-2:]
-    return d.choice((0, *range(1, columns), *range(-1, -rows, -1)))
+# ---- padding that cuts off ----------------------------------------------------------------------------
 
 
-def _diagonal_type(operands: Types, attrs: Attrs) -> TensorType:
-    offset, (*batch, rows, columns) = int_of(attrs, "offset"), operands[0].shape
-    length = min(rows + min(offset, 0), columns - max(offset, 0))
-    if length < 1:
-        raise TypeRuleError(f"{operands[0]} has no diagonal {offset}")
-    return TensorType(operands[0].dtype, (*batch, length))
+def _crops(d: Draw, operands: Types, attrs: Attrs) -> Shape:
+    """One number in front of each axis, then one behind: negative ones cut off. Something is left."""
+    front, behind, shape = [], [], list(operands[0].shape)
+    for axis, dim in enumerate(operands[0].shape):
+        room = MAX_ELEMENTS // prod(shape[:axis] + shape[axis + 1 :])
+        front.append(d.choice(tuple(p for p in (-1, 0, 1, -2, 2) if dim + p in range(1, room + 1))))
+        left, now = dim + min(0, front[-1]), dim + front[-1]
+        behind.append(d.choice(tuple(p for p in (0, -1, 1, -2, 2) if left + p >= 1 and now + p <= room)))
+        shape[axis] = now + behind[-1]
+    return (*front, *behind)
 
 
-def _diagonal_text(call: Call, reshaped: str, taken: str) -> str:
-    """Through the matrix as a row: elements of a diagonal lie one more than a row apart."""
-    *batch, length = call.result.shape
-    rows, columns = call.operands[0].shape[-2:]
-    offset = int_of(call.attrs, "offset")
-    first = offset if offset >= 0 else -offset * columns
-    places = [first + i * (columns + 1) for i in range(length)]
-    return taken.format(reshaped.format((*batch, rows * columns)), places)
+def _cropped_type(operands: Types, attrs: Attrs) -> TensorType:
+    x = operands[0]
+    pads = ints_of(attrs, "pads", 2 * x.rank, -4)
+    shape = tuple(dim + pads[i] + pads[x.rank + i] for i, dim in enumerate(x.shape))
+    kept = [dim + min(pads[i], 0) + min(pads[x.rank + i], 0) for i, dim in enumerate(x.shape)]
+    if any(dim < 1 for dim in (*shape, *kept)) or max(pads) > 4:
+        raise TypeRuleError(f"cannot pad {x} by {pads}")
+    return TensorType(x.dtype, shape)
 
 
-diagonal = layout(
-    "diagonal", tensor(min_rank=2, nonempty=True), _diagonal_type,
-    moved(lambda x, call: np.diagonal(x, int_of(call.attrs, "offset"), -2, -1)),
-    attrs={"offset": _offset},
-    torch="torch.diagonal({0}, {offset}, -2, -1)", tensorflow="tf.linalg.diag_part({0}, k={offset})",
-    jax="jnp.diagonal({0}, {offset}, -2, -1)",
-    relax=lambda call: _diagonal_text(
-        call, "relax.op.reshape({{0}}, {0})", 'relax.op.take({0}, relax.const({1}, "int64"), axis=-1)'
-    ),
-    onnx=lambda call: _diagonal_text(
-        call, 'g.op("Reshape", {{0}}, g.const({0}, "int64"))',
-        'g.op("Gather", {0}, g.const({1}, "int64"), axis=-1)',
-    ),
+def _cropped(args: Sequence[Bounded], call: Call) -> Bounded:
+    rank = call.result.rank
+    pads = ints_of(call.attrs, "pads", 2 * rank, -4)
+    kept = tuple(slice(max(0, -pads[i]), dim - max(0, -pads[rank + i])) for i, dim in enumerate(args[0].value.shape))
+    width = [(max(0, pads[i]), max(0, pads[rank + i])) for i in range(rank)]
+    return args[0].map(lambda a: np.pad(a[kept], width))
+
+
+def _crop_text(text: str) -> Spelling:
+    """`text` with the pairs of numbers of the axes for %p, torch's order of them for %t, and for relax, with `pads`
+    apart: where to begin, where to end and what to add."""
+
+    def spell(call: Call) -> str:
+        rank, pads = call.result.rank, ints_of(call.attrs, "pads")
+        both = [(pads[i], pads[rank + i]) for i in range(rank)]
+        begin = [max(0, -p) for p, _ in both]
+        end = [dim - max(0, -p) for dim, (_, p) in zip(call.operands[0].shape, both, strict=True)]
+        add = [(max(0, p), max(0, q)) for p, q in both]
+        fields = {
+            "%p": [(p, q, 0) for p, q in both], "%t": [p for pair in reversed(both) for p in pair], "%b": begin,
+            "%e": end, "%w": add, "%f": [p for pair in add for p in pair], "%a": list(range(rank)),
+            "%s": ", ".join(f"{b}:{e}" for b, e in zip(begin, end, strict=True)),
+        }  # fmt: skip
+        result = text
+        for key, value in fields.items():
+            result = result.replace(key, str(value))
+        return result
+
+    return spell
+
+
+pad_crop = OpSpec(
+    "pad_crop", "layout", (floating(1, nonempty=True),), _cropped_type, _cropped, attrs={"pads": _crops},
+    signed_zero=True,
+    torch=_crop_text("torch.nn.functional.pad({0}, %t)"), tensorflow=_crop_text("tf.pad({0}[%s], %w)"),
+    jax=_crop_text("jax.lax.pad({0}, jnp.zeros((), {dtype}), %p)"),
+    relax=_crop_text("relax.op.nn.pad(relax.op.strided_slice({0}, %a, %b, %e), %f)"),
+    onnx='g.op("Pad", {0}, g.const({pads}, "int64"))',
 )  # fmt: skip
 
-
-# ---- blocks of pixels ---------------------------------------------------------------------------------
-
-BLOCKS = (2, 3)
-
-
-def _folds(type_: TensorType, block: int) -> bool:
-    """Do the channels of this NCHW tensor make up blocks of pixels?"""
-    return type_.rank == 4 and type_.size > 0 and type_.shape[1] % (block * block) == 0
-
-
-def _unfolds(type_: TensorType, block: int) -> bool:
-    """Is this NCHW image made of blocks?"""
-    return type_.rank == 4 and type_.size > 0 and all(dim % block == 0 for dim in type_.shape[2:])
-
-
-def _block_slot(fits: Callable[[TensorType, int], bool], channels: bool) -> Slot:
-    def fresh(d: Draw, earlier: Types) -> TensorType:
-        block = d.choice(BLOCKS)
-        n, c = d.choice((1, 2)), d.choice((1, 2, 3))
-        h, w = draw_dim(d, 5, zero=False), draw_dim(d, 5, zero=False)
-        shape = (n, c * block**2, h, w) if channels else (n, c, h * block, w * block)
-        return TensorType(draw_dtype(d, EVERY), shape)
-
-    return Slot(lambda type_, earlier: any(fits(type_, block) for block in BLOCKS), fresh)
-
-
-TEXTS = {
-    "torch": "torch.reshape(torch.permute(torch.reshape({{0}}, {apart}), {perm}), {{shape}})",
-    "tensorflow": "tf.reshape(tf.transpose(tf.reshape({{0}}, {apart}), {perm}), {{shape}})",
-    "jax": "jnp.reshape(jnp.transpose(jnp.reshape({{0}}, {apart}), {perm}), {{shape}})",
-    "relax": "relax.op.reshape(relax.op.permute_dims(relax.op.reshape({{0}}, {apart}), {perm}), {{shape}})",
-    "onnx": 'g.op("Reshape", g.op("Transpose", g.op("Reshape", {{0}}, g.const({apart}, "int64")), '
-    'perm={perm}), g.const({{shape}}, "int64"))',
-}
-"""reshape, transpose, reshape: how to say it where there is no operator of its own."""
-
-Apart = Callable[[Shape, int], Shape]
-
-
-def _blocks(name: str, channels: bool, apart: Apart, perm: Shape, **native: str) -> OpSpec:
-    """channels: are blocks made of channels (or channels of blocks)? apart: the operand's shape with blocks as
-    axes of their own, which then go through `perm`; native: spellings other than those of TEXTS."""
-    fits = _folds if channels else _unfolds
-
-    def block_rule(d: Draw, operands: Types, attrs: Attrs) -> int:
-        return d.choice([block for block in BLOCKS if fits(operands[0], block)])
-
-    def result(operands: Types, attrs: Attrs) -> TensorType:
-        block = int_of(attrs, "block")
-        if block not in BLOCKS or not fits(operands[0], block):
-            raise TypeRuleError(f"{operands[0]} has no blocks of {block} by {block}")
-        n, c, h, w = operands[0].shape
-        s = block**2
-        shape = (n, c // s, h * block, w * block) if channels else (n, c * s, h // block, w // block)
-        return TensorType(operands[0].dtype, shape)
-
-    def move(x: Array, call: Call) -> Array:
-        blocks = x.reshape(apart(call.operands[0].shape, int_of(call.attrs, "block")))
-        return blocks.transpose(perm).reshape(call.result.shape)
-
-    def spelling(dialect: str) -> Spelling:
-        def plain(call: Call) -> str:
-            split = apart(call.operands[0].shape, int_of(call.attrs, "block"))
-            return TEXTS[dialect].format(apart=split, perm=perm)
-
-        if dialect != "onnx" or "onnx" not in native:
-            return native.get(dialect, plain)
-        # DepthToSpace and SpaceToDepth have kernels for floating dtypes only
-        return lambda call: native["onnx"] if call.result.dtype in FLOATS else plain(call)
-
-    return layout(
-        name, _block_slot(fits, channels), result, moved(move), attrs={"block": block_rule},
-        torch=spelling("torch"), tensorflow=spelling("tensorflow"), jax=spelling("jax"),
-        relax=spelling("relax"), onnx=spelling("onnx"),
-    )  # fmt: skip
-
-
-def _nhwc(name: str) -> str:
-    """TensorFlow's operator between two transpositions: on a CPU it knows NHWC only."""
-    return f"tf.transpose(tf.nn.{name}(tf.transpose({{0}}, (0, 2, 3, 1)), {{block}}), (0, 3, 1, 2))"
-
-
-pixel_shuffle = _blocks(
-    "pixel_shuffle", True, lambda s, b: (s[0], s[1] // b**2, b, b, s[2], s[3]), (0, 1, 4, 2, 5, 3),
-    torch="torch.pixel_shuffle({0}, {block})", relax="relax.op.nn.pixel_shuffle({0}, {block})",
-    onnx='g.op("DepthToSpace", {0}, blocksize={block}, mode="CRD")',
-)  # fmt: skip
-depth_to_space = _blocks(
-    "depth_to_space", True, lambda s, b: (s[0], b, b, s[1] // b**2, s[2], s[3]), (0, 3, 4, 1, 5, 2),
-    tensorflow=_nhwc("depth_to_space"), onnx='g.op("DepthToSpace", {0}, blocksize={block}, mode="DCR")',
-)  # fmt: skip
-pixel_unshuffle = _blocks(
-    "pixel_unshuffle", False, lambda s, b: (s[0], s[1], s[2] // b, b, s[3] // b, b), (0, 1, 3, 5, 2, 4),
-    torch="torch.pixel_unshuffle({0}, {block})",
-)  # fmt: skip
-space_to_depth = _blocks(
-    "space_to_depth", False, lambda s, b: (s[0], s[1], s[2] // b, b, s[3] // b, b), (0, 3, 5, 1, 2, 4),
-    tensorflow=_nhwc("space_to_depth"), onnx='g.op("SpaceToDepth", {0}, blocksize={block})',
-)  # fmt: skip
-
-REARRANGE: tuple[OpSpec, ...] = (
-    pad, pad_reflect, pad_edge, pad_wrap, tile, repeat, diagonal,
-    pixel_shuffle, depth_to_space, pixel_unshuffle, space_to_depth,
-)  # fmt: skip
+OPERATORS: tuple[OpSpec, ...] = (pad, pad_reflect, pad_edge, pad_wrap, pad_crop, tile, repeat)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from generators.ops.reduce.reductions import axes_in
+from generators.ops.reduce.records import axes_in
 from generators.ops.spec import Call
 from oracles.decompositions.derivatives import TWICE
 from oracles.derivatives.rounding import matrices_first, matrices_second

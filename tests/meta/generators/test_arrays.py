@@ -1,4 +1,4 @@
-"""Operators that array libraries have (`arrays.py`, `norms.py`, `numerals.py`, `grids.py` of `generators/ops/`): their
+"""Operators that array libraries have and few frameworks (norms, histograms, grids, mantissas and others): their
 references beside numpy's results, and faults that sweeps see."""
 
 from __future__ import annotations

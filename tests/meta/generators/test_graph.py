@@ -135,10 +135,10 @@ def test_swarm_makes_rare_pairs_meet() -> None:
     assert np.mean(list(pairs.values())) > 1.2
 
 
-def test_young_operators_are_drawn_only_where_they_are_asked_for() -> None:
-    young = set(OPS) - set(DRAWN)
+def test_operators_on_request_are_drawn_only_where_they_are_asked_for() -> None:
+    on_request = set(OPS) - set(DRAWN)
     drawn = {name for index in range(4000) for name in seeded_case(3, index).graph.operators}
     assert drawn == set(DRAWN)
-    asked = {name for index in range(20) for name in seeded_case(3, index, 6, sorted(young)).graph.operators}
+    asked = {name for index in range(20) for name in seeded_case(3, index, 6, sorted(on_request)).graph.operators}
     assert asked
-    assert asked <= young
+    assert asked <= on_request

@@ -15,8 +15,6 @@ from generators.bounds.bounded import Bounded
 from generators.graph import COMPLEX, Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, SeededDraw, build_case, seeded_case
 from generators.ops import OPS, check
-from generators.ops.complex.elementwise import COMPLEXES
-from generators.ops.complex.tensors import COMPLEX_TENSORS
 from harness.backends import TARGETS
 from harness.backends.programs import hessian as hessians
 from harness.execute.pool import Pool
@@ -30,7 +28,7 @@ from oracles.judge import reference
 
 Array = np.ndarray
 Z = np.array([0.5 - 1.25j, -2.25 + 0.75j, 3.0 + 2.0j, -1.5 - 0.5j], np.complex64)
-OPERATORS = tuple(spec.name for spec in (*COMPLEXES, *COMPLEX_TENSORS) if GRADIENT.concerns(spec.name))
+OPERATORS = tuple(name for name, spec in OPS.items() if spec.family == "complex" and GRADIENT.concerns(name))
 
 
 def pulled(case: Case, number: int = 0) -> Bounded:

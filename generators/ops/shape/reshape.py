@@ -1,83 +1,29 @@
-"""Operators that give a tensor another shape without computing: what comes out is what went in."""
+"""The same elements in another shape: reshape, flatten, squeeze, broadcast_to and others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from math import prod
 
 import numpy as np
 
-from generators.graph import EVERY, Attr, TensorType
+from generators.graph import EVERY, TensorType
+from generators.ops.shape.layout import ANY, DEEP, layout, moved
 from generators.ops.slots import (
     MAX_ELEMENTS,
     MAX_RANK,
+    axis_in,
     axis_of,
     broadcast_shape,
     draw_dim,
     draw_dtype,
     draw_shape,
+    int_of,
+    ints_of,
     normalized,
     same_as,
     tensor,
 )
-from generators.ops.spec import (
-    Call,
-    Draw,
-    OpSpec,
-    Reference,
-    Slot,
-    Spelling,
-    TypeRuleError,
-    Types,
-    Unsupported,
-)
-
-Array = np.ndarray
-Attrs = Mapping[str, Attr]
-Shape = tuple[int, ...]
-
-DEEP = MAX_RANK + 1
-"""The greatest rank that layout operators take or make; one more than new leaves have."""
-
-ANY = tensor(EVERY, max_rank=DEEP)
-ARRAY = tensor(EVERY, min_rank=1, max_rank=DEEP)
-
-
-# ---- attributes ---------------------------------------------------------------------------------------
-
-
-def int_of(attrs: Attrs, key: str) -> int:
-    """An attribute that must be an integer."""
-    value = attrs[key]
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeRuleError(f"{key} is {value!r}, not an integer")
-    return value
-
-
-def ints_of(attrs: Attrs, key: str, count: int | None = None, least: int | None = None) -> Shape:
-    """An attribute that must be a tuple of (`count`) integers, none below `least`."""
-    value = attrs[key]
-    whole = (
-        tuple(v for v in value if isinstance(v, int) and not isinstance(v, bool)) if isinstance(value, tuple) else ()
-    )
-    if not isinstance(value, tuple) or len(whole) < len(value):
-        raise TypeRuleError(f"{key} is {value!r}, not a tuple of integers")
-    if count is not None and len(whole) != count:
-        raise TypeRuleError(f"{key} has {len(whole)} numbers, not {count}")
-    if least is not None and any(v < least for v in whole):
-        raise TypeRuleError(f"{key} {whole} goes below {least}")
-    return whole
-
-
-def axis_in(attrs: Attrs, rank: int) -> int:
-    """The attribute `axis`, counted from the front."""
-    return normalized(int_of(attrs, "axis"), rank)[0]
-
-
-def moved(layout: Callable[[Array, Call], Array]) -> Reference:
-    """The reference of an operator that moves elements of its one operand, and their bounds along."""
-    return lambda args, call: args[0].map(lambda array: layout(array, call))
-
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRuleError, Types, Unsupported
 
 # ---- shapes -------------------------------------------------------------------------------------------
 
@@ -130,18 +76,6 @@ def _matrix_type(operands: Types, attrs: Attrs) -> TensorType:
 def _cut(d: Draw, operands: Types, attrs: Attrs) -> int:
     rank = operands[0].rank
     return d.choice((*range(min(rank, 1), rank + 1), 0, *range(-rank, 0)))
-
-
-def _perm(d: Draw, operands: Types, attrs: Attrs) -> Shape:
-    left = list(range(operands[0].rank))
-    return tuple(left.pop(d.integer(0, len(left) - 1)) for _ in range(operands[0].rank))
-
-
-def _transpose_type(operands: Types, attrs: Attrs) -> TensorType:
-    perm = ints_of(attrs, "perm")
-    if sorted(perm) != list(range(operands[0].rank)):
-        raise TypeRuleError(f"{perm} is no permutation of the axes of {operands[0]}")
-    return TensorType(operands[0].dtype, tuple(operands[0].shape[axis] for axis in perm))
 
 
 def _ones(shape: Shape) -> Shape:
@@ -198,31 +132,6 @@ def _broadcast_to_type(operands: Types, attrs: Attrs) -> TensorType:
 
 # ---- records ------------------------------------------------------------------------------------------
 
-
-def layout(
-    name: str,
-    operand: Slot,
-    result: Callable[[Types, Attrs], TensorType],
-    reference: Reference,
-    *,
-    torch: Spelling,
-    tensorflow: Spelling,
-    jax: Spelling,
-    relax: Spelling,
-    onnx: Spelling,
-    attrs: Mapping[str, Callable[[Draw, Types, Attrs], Attr]] | None = None,
-    variadic: int = 1,
-) -> OpSpec:
-    """A record of an operator that only copies: the signs of zeros stay."""
-    return OpSpec(
-        name, "layout", (operand,), result, reference, attrs=attrs or {}, variadic=variadic, signed_zero=True,
-        torch=torch, tensorflow=tensorflow, jax=jax, relax=relax, onnx=onnx,
-    )  # fmt: skip
-
-
-LAYOUT: tuple[OpSpec, ...] = ()
-
-
 identity = layout(
     "identity", ANY, same_as(0), moved(lambda x, call: x),
     torch="torch.clone({0})", tensorflow="tf.identity({0})", jax="jnp.copy({0})",
@@ -251,14 +160,6 @@ flatten_2d = layout(
     onnx='g.op("Flatten", {0}, axis={axis})',
 )  # fmt: skip
 
-transpose = layout(
-    "transpose", ARRAY, _transpose_type, moved(lambda x, call: x.transpose(ints_of(call.attrs, "perm"))),
-    attrs={"perm": _perm},
-    torch="torch.permute({0}, {perm})", tensorflow="tf.transpose({0}, {perm})",
-    jax="jnp.transpose({0}, {perm})", relax="relax.op.permute_dims({0}, {perm})",
-    onnx='g.op("Transpose", {0}, perm={perm})',
-)  # fmt: skip
-
 squeeze = layout(
     "squeeze", Slot(lambda type_, earlier: ANY.accepts(type_, ()) and 1 in type_.shape, _fresh_with_one),
     _squeeze_type, moved(lambda x, call: x.reshape(call.result.shape)),
@@ -285,6 +186,30 @@ broadcast_to = layout(
     onnx='g.op("Expand", {0}, g.const({shape}, "int64"))',
 )  # fmt: skip
 
-LAYOUT: tuple[OpSpec, ...] = (
-    identity, reshape, flatten, flatten_2d, transpose, squeeze, unsqueeze, broadcast_to,
+# ---- unflatten ----------------------------------------------------------------------------------------
+
+
+def _unflattened(d: Draw, operands: Types, attrs: Attrs) -> Shape:
+    dim = operands[0].shape[axis_in(attrs, operands[0].rank)]
+    factors = tuple(n for n in range(1, dim + 1) if dim % n == 0)
+    first = d.choice(factors) if factors else 2
+    return first, dim // first
+
+
+def _unflatten_type(operands: Types, attrs: Attrs) -> TensorType:
+    axis, sizes = axis_in(attrs, operands[0].rank), ints_of(attrs, "sizes", least=0)
+    shape = operands[0].shape
+    if not sizes or prod(sizes) != shape[axis]:
+        raise TypeRuleError(f"cannot make {sizes} of a dimension of {shape[axis]}")
+    return TensorType(operands[0].dtype, (*shape[:axis], *sizes, *shape[axis + 1 :]))
+
+
+unflatten = layout(
+    "unflatten", tensor(min_rank=1), _unflatten_type, moved(lambda x, call: x.reshape(call.result.shape)),
+    attrs={"axis": axis_of(0), "sizes": _unflattened},
+    torch="torch.unflatten({0}, {axis}, {sizes})", tensorflow="tf.reshape({0}, {shape})",
+    jax="jnp.reshape({0}, {shape})", relax="relax.op.reshape({0}, {shape})",
+    onnx='g.op("Reshape", {0}, g.const({shape}, "int64"), allowzero=1)',
 )  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (identity, reshape, flatten, flatten_2d, unflatten, squeeze, unsqueeze, broadcast_to)

@@ -1,28 +1,28 @@
-"""Bags of rows of a table: the sum, the mean or the greatest of the rows that indices name, a bag at a time. Rows at
-the padding index do not count, and nothing makes a row of zeros. And lookups with padding among the indices."""
+"""Rows of a table that indices name: embedding, with or without padding among the indices, and bags of embeddings, the
+sum, the mean or the greatest of the rows of a bag at a time. Rows at the padding index do not count, and nothing makes
+a row of zeros."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from generators.bounds.bounded import Bounded
+from generators.bounds.extremes import highest
 from generators.bounds.products import bilinear
-from generators.bounds.sums import summed
-from generators.graph import FLOATS, Attr, TensorType
+from generators.bounds.sums import average, summed
+from generators.graph import FLOATS, TensorType
 from generators.ops.composed import given, shared
-from generators.ops.index.gather import embedding, index_slot, rows
-from generators.ops.nn.pooling import average, highest
-from generators.ops.slots import computed, draw_dim, one_of, tensor
-from generators.ops.spec import Call, Draw, OpSpec, Slot, TypeRuleError, Types
+from generators.ops.index.gather import indexing, read
+from generators.ops.slots import computed, draw_dim, index_slot, one_of, tensor
+from generators.ops.spec import Attrs, Call, Domain, Draw, OpSpec, Slot, TypeRuleError, Types
 
 Array = np.ndarray
-Attrs = Mapping[str, Attr]
-MODES = ("sum", "mean", "max")
 
+MODES = ("sum", "mean", "max")
 
 # ---- references ---------------------------------------------------------------------------------------
 
@@ -150,7 +150,30 @@ _TORCH = {
     "embedding_bag_weighted": f'{_CALL}, per_sample_weights={{2}}, mode="sum", padding_idx={{padding}})',
 }
 
-BAGS: tuple[OpSpec, ...] = (
+
+def rows(earlier: Types) -> Domain:
+    """Places on the first axis of operand 0."""
+    return 0, earlier[0].shape[0] - 1
+
+
+# ---- single rows --------------------------------------------------------------------------------------
+
+embedding = indexing(
+    "embedding", (tensor(FLOATS, 2, 2, nonempty=True), index_slot(0, 3, rows)),
+    lambda operands, attrs: TensorType(operands[0].dtype, (*operands[1].shape, operands[0].shape[1])),
+    read(lambda x, indices, call: x[indices]),
+    torch="torch.nn.functional.embedding({1}, {0})", tensorflow="tf.nn.embedding_lookup({0}, {1})",
+    jax="{0}[{1}]", relax="relax.op.take({0}, {1}, axis=0)", onnx='g.op("Gather", {0}, {1}, axis=0)',
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (
+    embedding,
+    OpSpec(
+        "embedding_padded", "indexing", (TABLE, index_slot(1, 3, rows)), _padded_type, embedding.reference,
+        attrs={"padding": lambda d, operands, attrs: d.integer(0, operands[0].shape[0] - 1)}, signed_zero=True,
+        torch="torch.nn.functional.embedding({1}, {0}, padding_idx={padding})", tensorflow=embedding.tensorflow,
+        jax=embedding.jax, relax=embedding.relax, onnx=embedding.onnx,
+    ),
     OpSpec(
         "embedding_bag", "indexing", (TABLE, _indices(2)), _bag_type, _embedding_bag,
         attrs={"mode": one_of(*MODES), "padding": _padding},
@@ -167,11 +190,4 @@ BAGS: tuple[OpSpec, ...] = (
         _bag_type, _embedding_bag_weighted, attrs={"padding": _padding},
         **{**shared("embedding_bag_weighted"), "torch": _TORCH["embedding_bag_weighted"]},
     ),
-    OpSpec(
-        "embedding_padded", "indexing", (TABLE, index_slot(1, 3, rows)), _padded_type, embedding.reference,
-        attrs={"padding": lambda d, operands, attrs: d.integer(0, operands[0].shape[0] - 1)}, signed_zero=True,
-        torch="torch.nn.functional.embedding({1}, {0}, padding_idx={padding})", tensorflow=embedding.tensorflow,
-        jax=embedding.jax, relax=embedding.relax, onnx=embedding.onnx,
-    ),
 )  # fmt: skip
-"""embedding_padded: the padding index matters to gradients only (PyTorch's documentation), so that its row is read."""

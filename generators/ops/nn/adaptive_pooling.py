@@ -1,23 +1,22 @@
-"""Adaptive pooling and upsampling by repetition, over (N, C, height, width)."""
+"""Pooling of (N, C, height, width) to a given size."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from generators.bounds.sums import summed
-from generators.graph import FLOATS, Attr, TensorType
-from generators.ops.nn.pooling import average, highest
-from generators.ops.nn.windows import Ints, activations, given, number
-from generators.ops.shape.view import ints_of
-from generators.ops.slots import MAX_ELEMENTS, tensor
-from generators.ops.spec import Call, Draw, OpSpec, Spelling, TypeRuleError, Types
+from generators.bounds.extremes import highest
+from generators.bounds.sums import average, summed
+from generators.graph import TensorType
+from generators.ops.nn.windows import Ints, activations, given
+from generators.ops.slots import ints_of
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Spelling, TypeRuleError, Types
 
 Array = np.ndarray
-Attrs = Mapping[str, Attr]
+
 Cell = tuple[slice, slice]
 
 
@@ -86,33 +85,4 @@ adaptive_max_pool2d = OpSpec(
     relax=_celled("adaptive_max_pool2d({0}, %c)"), onnx=_celled('adaptive_pool(g, "ReduceMax", {0}, %c)'),
 )  # fmt: skip
 
-
-def _factor(d: Draw, operands: Types, attrs: Attrs) -> int:
-    return d.choice(tuple(f for f in (2, 3, 1, 4) if operands[0].size * f * f <= MAX_ELEMENTS))
-
-
-def _upsampled_type(operands: Types, attrs: Attrs) -> TensorType:
-    factor, (n, channels, height, width) = number(attrs, "factor"), operands[0].shape
-    if factor < 1:
-        raise TypeRuleError(f"cannot repeat every pixel {factor} times")
-    return TensorType(operands[0].dtype, (n, channels, height * factor, width * factor))
-
-
-def _upsampled(args: Sequence[Bounded], call: Call) -> Bounded:
-    factor = number(call.attrs, "factor")
-    return args[0].map(lambda a: a.repeat(factor, axis=2).repeat(factor, axis=3))
-
-
-upsample_nearest = OpSpec(
-    "upsample_nearest", "layout", (tensor(FLOATS, 4, 4, nonempty=True),), _upsampled_type, _upsampled,
-    attrs={"factor": _factor}, signed_zero=True,
-    torch='torch.nn.functional.interpolate({0}, scale_factor={factor}, mode="nearest")',
-    tensorflow="upsample_nearest({0}, {factor})",
-    jax='jax.image.resize({0}, {shape}, "nearest")',
-    relax='relax.op.image.resize2d({0}, {shape}[2:], layout="NCHW", method="nearest_neighbor", '
-    'coordinate_transformation_mode="asymmetric", rounding_method="floor")',
-    onnx='g.op("Resize", {0}, None, g.const([1, 1, {factor}, {factor}], "float32"), mode="nearest", '
-    'coordinate_transformation_mode="asymmetric", nearest_mode="floor")',
-)  # fmt: skip
-
-ADAPTIVE: tuple[OpSpec, ...] = (adaptive_avg_pool2d, adaptive_max_pool2d, upsample_nearest)
+OPERATORS: tuple[OpSpec, ...] = (adaptive_avg_pool2d, adaptive_max_pool2d)

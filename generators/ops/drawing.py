@@ -1,0 +1,98 @@
+"""How often an operator is drawn, and in which order. What a seed draws depends on the order, and what fails shrinks
+towards the first: new names come last.
+
+An operator that stands in none of the lists needs no entry: it is drawn like the stepped ones, after all of them."""
+
+from __future__ import annotations
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+OFTEN = _names(
+    """
+    neg abs sign square reciprocal sqrt rsqrt exp expm1 log log1p log2 sin cos tan asin acos atan sinh cosh tanh
+    asinh acosh atanh erf floor ceil round trunc isnan isinf isfinite logical_not cast
+    relu relu6 leaky_relu prelu elu selu sigmoid hard_sigmoid hard_swish silu gelu gelu_tanh softplus softsign
+    mish log_sigmoid
+    add sub mul div pow atan2 squared_difference logical_and logical_or logical_xor
+    equal not_equal less less_equal greater greater_equal maximum minimum where clip
+    sum mean max min prod argmax argmin variance std logsumexp all any l2_norm
+    cumsum cumprod tril triu
+    matmul linear
+    conv1d conv2d conv_transpose2d
+    max_pool1d max_pool2d avg_pool2d global_avg_pool
+    softmax log_softmax layer_norm rms_norm batch_norm instance_norm group_norm
+    identity reshape flatten flatten_2d transpose squeeze unsqueeze broadcast_to
+    concat stack split slice flip roll
+    pad pad_reflect pad_edge pad_wrap tile repeat diagonal pixel_shuffle depth_to_space pixel_unshuffle
+    space_to_depth
+    take embedding gather gather_nd one_hot
+    slice_update scatter_add scatter_max scatter_min index_add segment_sum
+    """
+)
+"""What hunts and campaigns draw most: the few that models are made of."""
+
+SELDOM = _names(
+    """
+    bitwise_and bitwise_or bitwise_xor bitwise_not left_shift right_shift
+    floor_divide remainder fmod trunc_divide
+    exp2 log10 erfc sinc deg2rad rad2deg frac signbit nan_to_num logit isposinf isneginf
+    softshrink hardshrink tanhshrink threshold hardtanh celu glu relu_squared
+    hypot logaddexp copysign xlogy heaviside fmax fmin lerp addcmul isclose masked_fill
+    l1_norm linf_norm sum_of_squares mean_abs ptp count_nonzero
+    cummax cummin logcumsumexp
+    mse_loss l1_loss smooth_l1_loss huber_loss bce_with_logits kl_div hinge_loss nll_loss cross_entropy
+    outer kron dot vecdot cross addmm baddbmm trace
+    einsum_single einsum
+    sort argsort topk topk_indices kth_value bucketize
+    swapaxes moveaxis rot90 unflatten roll_axes slice_backwards diag_embed block_diag channel_shuffle
+    adaptive_avg_pool2d adaptive_max_pool2d upsample_nearest
+    conv3d conv_transpose1d conv_transpose3d
+    max_pool3d avg_pool1d avg_pool3d
+    """
+)
+"""Some of them are drawn for each graph: the many would else crowd out the few."""
+
+STEPPED = _names(
+    """
+    frexp_mantissa frexp_exponent ldexp gcd lcm cbrt logaddexp2 positive
+    meshgrid isin unique_inverse unstack cumulative_sum resize_area
+    rfft irfft fft fft2
+    resize_nearest resize_linear resize_cubic resize_antialias
+    scatter scatter_nd
+    erfinv lgamma digamma bessel_i0 nextafter
+    embedding_bag embedding_bag_offsets embedding_bag_weighted embedding_padded
+    unfold fold lp_pool1d lp_pool2d max_unpool2d depthwise_conv2d pad_crop
+    vector_norm matrix_norm spectral_norm matrix_rank nansum nanmean
+    solve inverse triangular_solve cholesky det slogdet matrix_power
+    singular_values eigenvalues qr_factor pseudo_inverse
+    grid_sample affine_grid
+    quantile diff trapezoid cov cdist bincount searchsorted
+    attention attention_masked attention_biased
+    rnn_cell rnn gru_cell gru lstm_cell lstm
+    margin_ranking hinge_embedding soft_margin cosine_embedding pairwise_distance triplet_margin multi_margin
+    binary_cross_entropy bce_pos_weight kl_div_log_target poisson_nll gaussian_nll nll_loss_weighted
+    cross_entropy_weighted
+    batch_norm_training layer_norm_plain instance_norm_plain local_response_norm
+    complex polar real_part imaginary_part modulus phase conj complex_neg complex_square complex_reciprocal
+    complex_exp complex_log complex_sqrt complex_sign complex_add complex_sub complex_mul complex_div
+    complex_equal to_complex complex_cast
+    view_as_real view_as_complex complex_sum complex_mean complex_matmul complex_inner adjoint complex_fft
+    complex_rfft complex_irfft
+    vander tensordot corrcoef nanmedian histogram index_put
+    """
+)
+"""Drawn seldom, too. What they lose between their steps is derived for ordinary roundings only: arithmetic that
+reassociates is not asked of graphs with them."""
+
+ON_REQUEST = _names(
+    """
+    quantize_dequantize quantize_dequantize_channels
+    """
+)
+"""Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no
+false alarm in random graphs."""
+
+LISTED = (*OFTEN, *SELDOM, *STEPPED, *ON_REQUEST)

@@ -1,0 +1,76 @@
+"""Conversion to another dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from generators.bounds.bounded import PRECISION, Bounded, Precision, ends, exact, holds_zero, rounded
+from generators.graph import COMMON, DTYPES, RARE, Attr, TensorType
+from generators.ops.slots import tensor
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, TypeRuleError, Types
+
+
+def _cast(args: Sequence[Bounded], call: Call) -> Bounded:
+    """To a floating dtype: IEEE 754 convertFormat and convertFromInt, correctly rounded. To bool: is it other
+    than 0 (NaN is). Integer to integer: the low bits. Floating to integer: towards zero, see `_truncated`."""
+    x, to = args[0], call.result.dtype
+    if to in PRECISION:
+        return _cast_to_float(x, to)
+    if to == "bool":
+        return exact(x.value != 0, to, x.undetermined | (x.floating & holds_zero(x)))
+    if x.floating:
+        return _truncated(x, to)
+    return exact(x.value.astype(to), to, x.undetermined)
+
+
+# Many back ends reach the 16-bit formats through float32, whose own rounding comes on top: in ulps of the result
+_BY_WAY_OF_FLOAT32 = {dtype: 0.5 * 2.0**-24 / p.unit if p.unit > 2.0**-24 else 0.0 for dtype, p in PRECISION.items()}
+
+
+def _holds_all(to: Precision, of: Precision) -> bool:
+    """Are all numbers of one format (normal ones) numbers of another one?"""
+    return to.unit <= of.unit and to.tiny <= of.tiny and to.largest >= of.largest
+
+
+def _cast_to_float(x: Bounded, to: str) -> Bounded:
+    with np.errstate(all="ignore"):
+        value = x.value.astype(np.float64)
+        if x.floating and _holds_all(PRECISION[to], PRECISION[x.dtype]):
+            return Bounded(value, x.error, to)
+        result = rounded(value, x.error, to, 0.5 + _BY_WAY_OF_FLOAT32[to])
+        fits = (value.astype(to) == value) & (np.abs(value) >= PRECISION[to].tiny) | (value == 0)
+        if not x.floating:  # an int64 need not be a float64 either
+            fits &= (np.abs(value) < 2.0**53) & (x.error == 0)
+        return Bounded(result.value, np.where(fits & (x.error == 0), 0.0, result.error), to)
+
+
+def _truncated(x: Bounded, to: str) -> Bounded:
+    """NaN and what the dtype does not hold are undetermined (C23 6.3.1.4), and so is an interval that crosses
+    an integer. The limits are powers of two, so that the comparison is exact."""
+    info = np.iinfo(to)
+    least, limit = float(info.min), 2.0 ** (info.bits - (info.min < 0))
+    with np.errstate(all="ignore"):
+        low, high = (np.trunc(end) for end in ends(x))
+        known = (low == high) & (low >= least) & (high < limit) & ~x.undetermined
+        return exact(np.where(known, low, 0.0), to, ~known)
+
+
+def _cast_to(d: Draw, operands: Types, attrs: Attrs) -> Attr:
+    return d.choice(DTYPES if d.dtype in RARE else COMMON)
+
+
+def _cast_type(operands: Types, attrs: Attrs) -> TensorType:
+    if attrs["to"] not in DTYPES:
+        raise TypeRuleError(f"{attrs['to']!r} is not a dtype")
+    return TensorType(str(attrs["to"]), operands[0].shape)
+
+
+cast = OpSpec(
+    "cast", "unary", (tensor(),), _cast_type, _cast, attrs={"to": _cast_to}, signed_zero=True,
+    torch="{0}.to({dtype})", tensorflow="tf.cast({0}, {dtype})", jax="{0}.astype({dtype})",
+    relax="relax.op.astype({0}, {dtype})", onnx='g.op("Cast", {0}, to={dtype})',
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (cast,)
