@@ -25,7 +25,8 @@ WORKDIR /dissent
 # where pip may look for smaller wheels than PyPI has, e.g. of the CPU build of torch
 ARG PIP_EXTRA_INDEX_URL
 ENV PIP_NO_CACHE_DIR=1
-COPY --chown=dissent:dissent Makefile requirements*.txt ./
+COPY --chown=dissent:dissent Makefile requirements.txt ./
+COPY --chown=dissent:dissent requirements requirements
 RUN make setup
 COPY --chown=dissent:dissent . .
 ENV FINDINGS=/findings

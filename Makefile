@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 # an environment keeps the set of requirements that it was made with, unless told otherwise
 GPU ?= $(if $(wildcard $(VENV)/.installed-gpu),1)
 ifneq ($(filter-out 0,$(GPU)),)
-REQUIREMENTS := requirements-gpu.txt
+REQUIREMENTS := requirements/gpu.txt
 STAMP := $(VENV)/.installed-gpu
 OTHER := $(VENV)/.installed-cpu
 else
@@ -30,7 +30,7 @@ help: ## list the commands
 setup: $(STAMP) ## create .venv and install the pinned requirements
 
 # An environment that is there (or that .venv links to) is completed, never replaced.
-$(STAMP): $(REQUIREMENTS) requirements-common.txt
+$(STAMP): $(REQUIREMENTS) requirements/common.txt
 	@if [ -e $(OTHER) ]; then echo "$(VENV) holds the other set of requirements ($(OTHER)); remove it first" >&2; exit 1; fi
 	@if [ -L $(VENV) ] && [ ! -e $(VENV) ]; then echo "$(VENV) is a link to nothing; remove it first" >&2; exit 1; fi
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed" >&2; exit 1; }

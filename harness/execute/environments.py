@@ -1,5 +1,5 @@
-"""Python environments beside the one that Dissent runs in: what `environments.toml` installs into each, how one is
-built, and what state it is in."""
+"""Python environments beside the one that Dissent runs in: what `requirements/environments.toml` installs into each,
+how one is built, and what state it is in."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ from packaging.utils import canonicalize_name
 from harness.execute import worker
 from harness.execute.files import locked, replace_text
 
+ROOT = Path(__file__).absolute().parents[2]
+FILE = ROOT / "requirements" / "environments.toml"
+"""The repository's; its environments are built into the folder .environments at the top."""
 VARIABLE = "DISSENT_ENVIRONMENTS"
-"""Names another file than the repository's; environments are built into the folder .environments beside the file."""
+"""Names another file than the repository's; its environments are built into the folder .environments beside it."""
 HERE = "."
 """How a person writes the environment that Dissent runs in; in targets and jobs it is the empty string."""
 NEEDED = ("numpy", "ml-dtypes")
@@ -79,7 +82,7 @@ class State:
 
 def file() -> Path:
     """The file that is read."""
-    return Path(os.environ.get(VARIABLE) or Path(__file__).parents[2] / "environments.toml").absolute()
+    return Path(os.environ.get(VARIABLE) or FILE).absolute()
 
 
 def load() -> Mapping[str, Environment]:
@@ -116,7 +119,7 @@ def _entry(path: Path, name: str, entry: object) -> Environment:
     python = entry.get("python", "")
     if not isinstance(python, str):
         raise EnvironmentsError(f'{where}: python is a version such as "3.11", or a path')
-    folder = path.parent / ".environments" / name
+    folder = (ROOT if path == FILE else path.parent) / ".environments" / name
     return Environment(name, tuple(listed["packages"]), tuple(listed["no_deps"]), python, folder)
 
 

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from harness.backends import TARGETS
 
 ROOT = Path(__file__).parents[3]
-SETS = ("requirements.txt", "requirements-gpu.txt")
+SETS = ("requirements.txt", "requirements/gpu.txt")
 # distribution -> the one that takes its place on a GPU
 GPU_NAMES = {"onnxruntime": "onnxruntime-gpu"}
 # distribution -> what shows that it is in use, where that is not an import of its own name
@@ -41,7 +41,7 @@ def requirements(name: str) -> dict[str, Requirement]:
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
         line = line.split("#")[0].strip()
         if line.startswith("-r "):
-            found |= requirements(line[3:])
+            found |= requirements(str(Path(name).parent / line[3:]))
         elif line:
             requirement = Requirement(line)
             name_ = canonicalize_name(requirement.name)
@@ -118,7 +118,7 @@ def test_pyright_and_ruff_know_the_oldest_python() -> None:
 
 
 def test_no_file_names_a_package_index() -> None:
-    names = (*SETS, "requirements-common.txt", "Makefile", "Dockerfile", ".ci/run", ".pre-commit-config.yaml")
+    names = (*SETS, "requirements/common.txt", "Makefile", "Dockerfile", ".ci/run", ".pre-commit-config.yaml")
     for name in names:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert "://" not in text, name
@@ -136,7 +136,7 @@ def make(*arguments: str) -> str:
 
 def test_setup_installs_the_chosen_set() -> None:
     assert "-r requirements.txt" in make("setup", "GPU=0")
-    assert "-r requirements-gpu.txt" in make("setup", "GPU=1")
+    assert "-r requirements/gpu.txt" in make("setup", "GPU=1")
 
 
 def test_hunt_passes_its_variables_on() -> None:
