@@ -20,11 +20,13 @@ STAMP := $(VENV)/.installed-cpu
 OTHER := $(VENV)/.installed-gpu
 endif
 
+PYTEST = $(BIN)/python -m pytest -n auto --dist loadgroup --findings $(FINDINGS) --targets '$(TEST_TARGETS)'
+
 .DEFAULT_GOAL := help
-.PHONY: help setup hunt test lint bench
+.PHONY: help setup hunt test test-all lint bench
 
 help: ## list the commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
 	@echo 'variables: BUDGET=$(BUDGET) FINDINGS=$(FINDINGS) HUNT_ARGS="..." GPU=1 (CUDA builds)'
 
 setup: $(STAMP) ## create .venv and install the pinned requirements
@@ -35,14 +37,20 @@ $(STAMP): $(REQUIREMENTS) requirements/common.txt
 	@if [ -L $(VENV) ] && [ ! -e $(VENV) ]; then echo "$(VENV) is a link to nothing; remove it first" >&2; exit 1; fi
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed" >&2; exit 1; }
 	[ -x $(BIN)/pip ] || "$(PYTHON)" -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --no-input -r $(REQUIREMENTS)
+	@$(BIN)/python -m pip install --disable-pip-version-check --no-input "$$(grep ^uv== requirements/common.txt)" \
+		|| echo "uv cannot be had: pip installs, which takes longer" >&2
+	$(BIN)/python harness/execute/install.py -r $(REQUIREMENTS)
 	@touch $@
 
 hunt: setup ## draw, run and judge random models for BUDGET; findings go to FINDINGS
 	$(BIN)/python -m harness hunt --budget $(BUDGET) --findings $(FINDINGS) $(HUNT_ARGS)
 
-test: setup ## Dissent's own tests, and campaigns with fixed examples on TEST_TARGETS
-	$(BIN)/python -m pytest -n auto --dist loadgroup --hypothesis-profile=ci --findings $(FINDINGS) --targets '$(TEST_TARGETS)'
+# slow tests, and more examples of each campaign, are test-all's
+test: setup ## Dissent's own tests and short campaigns on TEST_TARGETS, with a sample of what is slow: 10 minutes
+	$(PYTEST) --hypothesis-profile=quick
+
+test-all: setup ## all tests, and campaigns with more examples, as before a change lands: half an hour
+	$(PYTEST) --hypothesis-profile=ci
 
 lint: setup ## ruff (rules and format) and pyright
 	$(BIN)/ruff check .

@@ -19,7 +19,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from harness.execute import worker
+from harness.execute import install, worker
 from harness.execute.files import locked, replace_text
 
 ROOT = Path(__file__).absolute().parents[2]
@@ -195,15 +195,13 @@ def create(name: str) -> Environment:
         log = folder.parent / f"{name}.log"
         try:
             with log.open("wb") as output:
-                uv = shutil.which("uv")
                 python = str(environment.interpreter)
-                bare = ["--without-pip"] if uv else []
+                bare = ["--without-pip"] if install.has_uv() else []
                 _step([base, "-m", "venv", *bare, str(folder)], "python -m venv failed", log, output)
-                quiet = ["--disable-pip-version-check", "--no-input"]
-                pip = [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install", *quiet]
+                start = install.command(python)
                 for options, packages in (([], environment.packages), (["--no-deps"], environment.no_deps)):
                     if packages:
-                        _step([*pip, *options, *packages], f"{name} cannot be installed", log, output)
+                        _step([*start, *options, *packages], f"{name} cannot be installed", log, output)
             versions = json.loads(subprocess.check_output([python, "-c", _INSTALLED], text=True))
             stamp = {
                 "digest": environment.digest,
@@ -229,10 +227,10 @@ def _base(environment: Environment) -> str:
     return found
 
 
-def _step(command: Sequence[str | None], failed: str, log: Path, output) -> None:
+def _step(command: Sequence[str], failed: str, log: Path, output) -> None:
     """One step of building. Raises EnvironmentsError with the line of its output that says why it failed."""
     start = log.stat().st_size
-    done = subprocess.run([str(part) for part in command], stdout=output, stderr=subprocess.STDOUT, check=False)
+    done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
     if done.returncode:
         lines = log.read_bytes()[start:].decode(errors="replace").splitlines()
         telling = [line for line in lines if re.match(r"(ERROR|error|\s+×)", line)] or lines[-1:] or ["no output"]
