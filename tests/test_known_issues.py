@@ -20,6 +20,7 @@ def _parameter(issue: known_issues.KnownIssue):
     return pytest.param(issue, id=issue.id, marks=[pytest.mark.nightly] if "/" in issue.targets[0] else [])
 
 
+@pytest.mark.slow(one_in=19)
 @pytest.mark.parametrize("issue", map(_parameter, ISSUES))
 def test_known_issue(issue: known_issues.KnownIssue, campaign: Campaign) -> None:
     case = caseio.loads(Path(KNOWN_ISSUES.parent, issue.case).read_text(encoding="utf-8"))
