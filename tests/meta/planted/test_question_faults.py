@@ -20,7 +20,6 @@ EVERY = (*ASKED, *MODES)
 QUICK = [asked for asked in EVERY if asked.fault.operator in SOON[asked.question.name].split()]
 
 
-@pytest.mark.slow(one_in=3)
 @pytest.mark.parametrize("asked", QUICK, ids=str)
 def test_fault_is_found(asked: Asked, pool: Pool, tmp_path: Path) -> None:
     assert sight(asked, pool, tmp_path)
