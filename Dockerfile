@@ -22,10 +22,13 @@ ENV GPU=1 \
 FROM ${DEVICE}
 USER 1000:1000
 WORKDIR /dissent
-# where pip may look for smaller wheels than PyPI has, e.g. of the CPU build of torch
+# where pip and uv may look for smaller wheels than PyPI has, e.g. of the CPU build of torch
 ARG PIP_EXTRA_INDEX_URL
-ENV PIP_NO_CACHE_DIR=1
-COPY --chown=dissent:dissent Makefile requirements*.txt ./
+ENV PIP_NO_CACHE_DIR=1 \
+    UV_NO_CACHE=1
+COPY --chown=dissent:dissent Makefile requirements.txt ./
+COPY --chown=dissent:dissent harness/execute/requirements harness/execute/requirements
+COPY --chown=dissent:dissent harness/execute/install.py harness/execute/
 RUN make setup
 COPY --chown=dissent:dissent . .
 ENV FINDINGS=/findings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -111,6 +112,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="no CUDA device (nvidia-smi lists none)"))
         if item.get_closest_marker("nightly") and not profiles.nightly():
             item.add_marker(pytest.mark.skip(reason="runs with --hypothesis-profile=nightly only"))
+    if profiles.quick():
+        left_out = set(_left_out(items))
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def _left_out(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    """What the quick profile does without: items of slow tests, but for a sample of those that are not skipped."""
+    numbers: Counter[str] = Counter()
+    for item in items:
+        slow = item.get_closest_marker("slow")
+        if slow and not item.get_closest_marker("skip"):
+            test = item.nodeid.partition("[")[0]
+            if "one_in" not in slow.kwargs or numbers[test] % slow.kwargs["one_in"]:
+                yield item
+            numbers[test] += 1
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

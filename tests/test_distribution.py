@@ -31,6 +31,7 @@ def gym() -> Iterator[Gym]:
         yield Gym(pools, KNOWN)
 
 
+@pytest.mark.slow(one_in=7)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_strategy(name: str, gym: Gym, pytestconfig: pytest.Config) -> None:
     """Drawn runs, on so many ranks as the strategy takes (outside the nightly profile: four at most)."""
@@ -61,6 +62,7 @@ def test_strategy(name: str, gym: Gym, pytestconfig: pytest.Config) -> None:
         pytest.fail(text_of(found), pytrace=False)
 
 
+@pytest.mark.slow(one_in=7)
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.id)
 def test_known_deviation(known: KnownDeviation, gym: Gym) -> None:
     """It still shows itself on every strategy that it names: one that does not is fixed, or worded too widely."""

@@ -12,6 +12,7 @@ from harness.questions.repeat import REPEAT
 from harness.search.trial import Trial
 
 
+@pytest.mark.slow(one_in=2)
 @pytest.mark.parametrize("question", [METAMORPHIC, LAYOUTS, REPEAT], ids=lambda question: question.name)
 def test_metamorphic(prompt: Target, question: Question, trial: Trial) -> None:
     """Each drawn case beside its edit, as views, or twice."""

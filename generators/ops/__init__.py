@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from generators.discovery import collected
 from generators.graph import Graph, GraphError
-from generators.ops.discovery import records_below
 from generators.ops.drawing import LISTED, OFTEN, ON_REQUEST, SELDOM, STEPPED
 from generators.ops.spec import Call, OpSpec, TypeRuleError, Value
 
-_FOUND = records_below(__path__, f"{__name__}.")
+_FOUND: dict[str, OpSpec] = collected(__name__, "OPERATORS")
 _UNLISTED = tuple(sorted(set(_FOUND) - set(LISTED)))
 
 OPS: dict[str, OpSpec] = {name: _FOUND[name] for name in (*LISTED, *_UNLISTED)}

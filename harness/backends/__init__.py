@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
+from generators.discovery import collected
 from harness.backends.target.target import Level, Target
-from harness.execute.discovery import collected
 from harness.execute.globs import matching
 
 _FIRST = (

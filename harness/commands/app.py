@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import typer
 
-from harness.execute.discovery import modules_of
+from generators.discovery import modules_of
 
 _FIRST = (
-    *("training", "versions", "conversions", "model", "quantise", "lists", "hunt", "replay", "coverage", "known"),
+    *("training", "versions", "conversions", "model", "quantise", "lists", "hunt", "coverage", "known"),
     *("study.group", "environments"),
 )
 """In the order in which `--help` lists them; all others after them, in alphabetical order of the files."""

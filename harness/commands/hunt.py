@@ -1,4 +1,4 @@
-"""The command `hunt`: random graphs on every target, until the budget is spent."""
+"""The commands `hunt`, and `replay` of a case that one has stored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.live import Live
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
 from harness.backends import Target, probe, select
-from harness.commands.shared.cases import KINDS, Asked, Targets, asked, usable
+from harness.commands.shared.cases import KINDS, Asked, Targets, asked, load_case, usable
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.terminal import (
     Json,
@@ -25,8 +25,8 @@ from harness.commands.shared.terminal import (
     status_of,
     write_json,
 )
-from harness.commands.shared.view import hunt_table
-from harness.execute.pool import HarnessError, Limits
+from harness.commands.shared.view import hunt_table, replay_lines
+from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
 from harness.questions import QUESTIONS
@@ -34,6 +34,7 @@ from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from harness.search import hunt as hunting
 from harness.search.cells import involved
+from harness.search.laboratory import Laboratory
 
 
 def hunt(
@@ -126,4 +127,30 @@ def voters_of(question: Question) -> list[Target]:
     return select("*", question.targets) or select("*")
 
 
-COMMANDS = (hunt,)
+def replay(
+    file: Annotated[Path, typer.Argument(help="graph.json of a finding, or its folder.")],
+    target_globs: Targets = "*",
+    question: Asked = FORWARD.name,
+    json_file: Json = None,
+) -> None:
+    """Run a stored case again on all targets and judge it."""
+    asking = asked(question)
+    chosen = usable(target_globs, asking)
+    case = load_case(file)
+    try:
+        with Pool() as pool:
+            examination = Laboratory(pool, asking).examine(case, chosen)
+    except HarnessError as error:
+        raise fail(str(error)) from error
+    for line in replay_lines(examination):
+        console.print(line, highlight=False, soft_wrap=True)
+    results = {
+        name: {"status": v.status, "message": v.discrepancy.message if v.discrepancy else None}
+        for name, v in examination.verdicts.items()
+    }
+    write_json(json_file, {"graph": case.graph.to_json(), "oracle": question, "targets": results})
+    if any(verdict.discrepancy for verdict in examination.verdicts.values()):
+        raise typer.Exit(1)
+
+
+COMMANDS = (hunt, replay)

@@ -4,13 +4,13 @@ they have targets only for globs that name them."""
 
 from __future__ import annotations
 
+from generators.discovery import collected
 from harness.dialects.dialect import Dialect
 from harness.dialects.jax import JAX
 from harness.dialects.onnx import ONNX
 from harness.dialects.relax import RELAX
 from harness.dialects.tensorflow import TENSORFLOW
 from harness.dialects.torch import TORCH
-from harness.execute.discovery import collected
 
 _FIRST = ("torch", "tensorflow", "jax", "relax", "onnx")
 DIALECTS: dict[str, Dialect] = collected(__name__, "DIALECTS", _FIRST)

@@ -1,5 +1,5 @@
-"""Python environments beside the one that Dissent runs in: what `environments.toml` installs into each, how one is
-built, and what state it is in."""
+"""Python environments beside the one that Dissent runs in: what `requirements/environments.toml` installs into each,
+how one is built, and what state it is in."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from harness.execute import worker
+from harness.execute import install, worker
 from harness.execute.files import locked, replace_text
 
+ROOT = Path(__file__).absolute().parents[2]
+FILE = Path(__file__).absolute().with_name("requirements") / "environments.toml"
+"""The repository's; its environments are built into the folder .environments at the top."""
 VARIABLE = "DISSENT_ENVIRONMENTS"
-"""Names another file than the repository's; environments are built into the folder .environments beside the file."""
+"""Names another file than the repository's; its environments are built into the folder .environments beside it."""
 HERE = "."
 """How a person writes the environment that Dissent runs in; in targets and jobs it is the empty string."""
 NEEDED = ("numpy", "ml-dtypes")
@@ -79,7 +82,7 @@ class State:
 
 def file() -> Path:
     """The file that is read."""
-    return Path(os.environ.get(VARIABLE) or Path(__file__).parents[2] / "environments.toml").absolute()
+    return Path(os.environ.get(VARIABLE) or FILE).absolute()
 
 
 def load() -> Mapping[str, Environment]:
@@ -116,7 +119,7 @@ def _entry(path: Path, name: str, entry: object) -> Environment:
     python = entry.get("python", "")
     if not isinstance(python, str):
         raise EnvironmentsError(f'{where}: python is a version such as "3.11", or a path')
-    folder = path.parent / ".environments" / name
+    folder = (ROOT if path == FILE else path.parent) / ".environments" / name
     return Environment(name, tuple(listed["packages"]), tuple(listed["no_deps"]), python, folder)
 
 
@@ -192,15 +195,13 @@ def create(name: str) -> Environment:
         log = folder.parent / f"{name}.log"
         try:
             with log.open("wb") as output:
-                uv = shutil.which("uv")
                 python = str(environment.interpreter)
-                bare = ["--without-pip"] if uv else []
+                bare = ["--without-pip"] if install.has_uv() else []
                 _step([base, "-m", "venv", *bare, str(folder)], "python -m venv failed", log, output)
-                quiet = ["--disable-pip-version-check", "--no-input"]
-                pip = [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install", *quiet]
+                start = install.command(python)
                 for options, packages in (([], environment.packages), (["--no-deps"], environment.no_deps)):
                     if packages:
-                        _step([*pip, *options, *packages], f"{name} cannot be installed", log, output)
+                        _step([*start, *options, *packages], f"{name} cannot be installed", log, output)
             versions = json.loads(subprocess.check_output([python, "-c", _INSTALLED], text=True))
             stamp = {
                 "digest": environment.digest,
@@ -226,10 +227,10 @@ def _base(environment: Environment) -> str:
     return found
 
 
-def _step(command: Sequence[str | None], failed: str, log: Path, output) -> None:
+def _step(command: Sequence[str], failed: str, log: Path, output) -> None:
     """One step of building. Raises EnvironmentsError with the line of its output that says why it failed."""
     start = log.stat().st_size
-    done = subprocess.run([str(part) for part in command], stdout=output, stderr=subprocess.STDOUT, check=False)
+    done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
     if done.returncode:
         lines = log.read_bytes()[start:].decode(errors="replace").splitlines()
         telling = [line for line in lines if re.match(r"(ERROR|error|\s+×)", line)] or lines[-1:] or ["no output"]

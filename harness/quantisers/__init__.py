@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.execute.discovery import collected
+from generators.discovery import collected
 from harness.quantisers.quantiser import Quantiser
 
 _FIRST = ("onnxruntime", "tensorflow", "tfmot", "keras", "torch", "torchao", "tvm")

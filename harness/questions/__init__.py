@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.execute.discovery import collected
+from generators.discovery import collected
 from harness.questions.question import Question
 
 _FIRST = (

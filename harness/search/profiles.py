@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 # health checks that do not apply: running a compiler on an example is slow by nature
 _HEALTH = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
-_NIGHTLY = "nightly"
+_NIGHTLY, _QUICK = "nightly", "quick"
 
 
 def register() -> None:
@@ -17,6 +17,7 @@ def register() -> None:
     settings.register_profile(
         "ci", parent=settings.get_profile("dev"), max_examples=15, derandomize=True, database=None
     )
+    settings.register_profile(_QUICK, parent=settings.get_profile("ci"), max_examples=5)
     settings.register_profile(_NIGHTLY, parent=settings.get_profile("dev"), max_examples=2000)
 
 
@@ -28,3 +29,8 @@ def choose() -> None:
 def nightly() -> bool:
     """Is this the profile that leaves nothing out?"""
     return settings.get_current_profile_name() == _NIGHTLY
+
+
+def quick() -> bool:
+    """Is this the profile of `make test`, in which of slow tests a sample runs?"""
+    return settings.get_current_profile_name() == _QUICK

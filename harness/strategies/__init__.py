@@ -3,7 +3,7 @@ file."""
 
 from __future__ import annotations
 
-from harness.execute.discovery import collected
+from generators.discovery import collected
 from harness.strategies.strategy import Strategy
 
 _FIRST = (

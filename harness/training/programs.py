@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from generators.discovery import modules_of
 from generators.training.runs import Training
-from harness.execute.discovery import modules_of
 from harness.strategies.strategy import Noise, Strategy
 
 _PRINTERS: dict[str, ModuleType] = {

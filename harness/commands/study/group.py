@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import typer
 
-from harness.execute.discovery import modules_of
+from generators.discovery import modules_of
 
 study = typer.Typer(name="study", help="Protocols of published work, run again.", no_args_is_help=True)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from generators.discovery import collected
 from harness.conversions.edges.edge import Edge
-from harness.execute.discovery import collected
 
 _FIRST = (
     "torch",

@@ -3,8 +3,8 @@ write its file."""
 
 from __future__ import annotations
 
+from generators.discovery import collected
 from harness.conversions.formats.format import Format, Runner
-from harness.execute.discovery import collected
 
 _FIRST = ("savedmodel", "tflite", "onnx", "pt2", "openvino", "stablehlo", "keras", "relax", "pickled", "tvm")
 FORMATS: dict[str, Format] = collected(__name__, "FORMATS", _FIRST)

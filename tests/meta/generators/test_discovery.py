@@ -1,92 +1,60 @@
-"""Operators are found by their files: nothing is registered by hand."""
+"""Folders collect what their files name."""
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
-import subprocess
-import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from generators import ops
-from generators.ops import DRAWN, DRAWN_SELDOM, OPS, STEPPED_OPS, drawing
+from generators.discovery import collected, modules_of
 
-ROOT = Path(__file__).parents[3]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-RECORD = README.split("### Adding an operator")[1].split("```python\n")[1].split("```")[0]
-"""The README's operator, a whole file of records."""
+RECORD = """
+from types import SimpleNamespace
 
-ASKED = """
-import itertools, json
-import generators
-from generators.graphs import seeded_case
-from generators.ops import DRAWN, DRAWN_SELDOM, OPS, STEPPED_OPS
-from generators.sweep import sweep
-
-print(json.dumps({
-    "file": generators.__file__,
-    "places": [names.index("cube") - len(names) for names in (list(OPS), list(DRAWN))],
-    "seldom": "cube" in DRAWN_SELDOM,
-    "stepped": "cube" in STEPPED_OPS,
-    "drawn": next((i for i in range(2000) if "cube" in seeded_case(3, i).graph.operators), None),
-    "swept": sum("cube" in case.graph.operators for case in itertools.islice(sweep("cube"), 5)),
-}))
+THINGS = (SimpleNamespace(name="{name}"),)
 """
 
 
 @pytest.fixture
-def kind(tmp_path: Path) -> Path:
-    """A folder of records in a copy of the room."""
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "generators", tmp_path / "generators", ignore=ignored)
-    return tmp_path / "generators/ops/elementwise"
+def package(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """One with files of its own, a folder below it, a helper, and a folder of text."""
+    name = "discovered_" + re.sub(r"\W", "_", request.node.name)
+    monkeypatch.syspath_prepend(tmp_path)
+    for folder in ("", "below", "text"):
+        (tmp_path / name / folder).mkdir()
+    for file, text in {
+        "__init__": "",
+        "zebra": RECORD.format(name="z"),
+        "apple": RECORD.format(name="a"),
+        "helper": "HELPS = True",
+        "below/__init__": "",
+        "below/middle": RECORD.format(name="m"),
+        "text/never": "raise AssertionError('imported')",
+    }.items():
+        (tmp_path / name / f"{file}.py").write_text(text, encoding="utf-8")
+    return name
 
 
-def run(kind: Path, text: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", text], cwd=kind.parents[2], capture_output=True, text=True, check=False
-    )
+def test_modules_come_by_name_after_the_first_ones(package: str) -> None:
+    def names(*first: str) -> list[str]:
+        return [module.__name__.removeprefix(f"{package}.") for module in modules_of(package, first)]
+
+    assert names() == ["apple", "below.middle", "helper", "zebra"]
+    assert names("zebra", "below.middle") == ["zebra", "below.middle", "apple", "helper"]
 
 
-def test_a_new_file_is_found_drawn_and_swept(kind: Path) -> None:
-    (kind / "cubes.py").write_text(RECORD, encoding="utf-8")
-    process = run(kind, ASKED)
-    assert process.returncode == 0, process.stderr
-    found = json.loads(process.stdout)
-    assert Path(found.pop("file")).is_relative_to(kind.parents[2])
-    assert found.pop("drawn") is not None
-    assert found == {"places": [-1, -1], "seldom": True, "stepped": True, "swept": 5}
+def test_records_are_collected_in_that_order(package: str) -> None:
+    assert list(collected(package, "THINGS")) == ["a", "m", "z"]
+    assert list(collected(package, "THINGS", ("zebra",))) == ["z", "a", "m"]
 
 
-def test_two_records_of_one_name_are_refused(kind: Path) -> None:
-    for name in ("cubes", "powers_of_three"):
-        (kind / f"{name}.py").write_text(RECORD, encoding="utf-8")
-    process = run(kind, "import generators.ops")
-    assert process.returncode == 1
-    (line,) = re.findall(r"^ValueError: .*$", process.stderr, re.MULTILINE)
-    assert line == (
-        "ValueError: operator 'cube' stands in generators.ops.elementwise.cubes and in "
-        "generators.ops.elementwise.powers_of_three"
-    )
+def test_a_first_one_that_is_gone_is_an_error(package: str) -> None:
+    with pytest.raises(ValueError, match=f"{package} has no module gone"):
+        modules_of(package, ("apple", "gone"))
 
 
-def test_what_is_listed_exists_and_is_listed_once() -> None:
-    assert [name for name, times in Counter(drawing.LISTED).items() if times > 1] == []
-    assert set(drawing.LISTED) <= set(OPS)
-    assert list(OPS)[: len(drawing.LISTED)] == list(drawing.LISTED)
-
-
-def test_what_is_drawn_follows_the_lists() -> None:
-    assert set(OPS) - set(DRAWN) == set(drawing.ON_REQUEST)
-    assert set(DRAWN) - set(DRAWN_SELDOM) == set(drawing.OFTEN)
-    assert set(drawing.SELDOM) == DRAWN_SELDOM - STEPPED_OPS
-
-
-def test_records_stand_in_the_folders_of_kinds() -> None:
-    (root,) = ops.__path__
-    homes = {path.parent.parent for path in Path(root).rglob("*.py") if "\nOPERATORS" in path.read_text("utf-8")}
-    assert homes == {Path(root)}
+def test_two_of_one_name_are_an_error_that_names_both_files(package: str, tmp_path: Path) -> None:
+    (tmp_path / package / "below" / "again.py").write_text(RECORD.format(name="a"), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"'a' stands among the THINGS of \w+\.apple and of \w+\.below\.again"):
+        collected(package, "THINGS")

@@ -11,6 +11,7 @@ from harness.search.cells import dtypes_of
 from harness.search.profiles import nightly
 
 
+@pytest.mark.slow(one_in=11)
 @pytest.mark.parametrize("operator", OPS)
 def test_a_sweep_holds_every_dtype_and_only_valid_cases(operator: str) -> None:
     """The nightly profile looks at all of it."""

@@ -20,6 +20,7 @@ def test_there_are_enough_faults_and_cases() -> None:
     assert len({len(drawn(seed)) for seed in SEEDS} | {CASES}) == 1
 
 
+@pytest.mark.slow
 def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Path) -> None:
     lab = Laboratory(pool)
     sights = {(fault, seed): sight(fault, lab, tmp_path, seed) for fault in FAULTS for seed in SEEDS}
@@ -29,6 +30,7 @@ def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Pa
     assert len(missed) <= 0.05 * len(sights), missed
 
 
+@pytest.mark.slow(one_in=6)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.operator}: {fault.name}")
 def test_fault_is_caught(fault: Fault, pool: Pool, tmp_path: Path) -> None:
     found = catch(fault, Laboratory(pool), tmp_path)

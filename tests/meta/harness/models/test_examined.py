@@ -201,6 +201,7 @@ torch.save(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh()), sys.argv
 """
 
 
+@pytest.mark.slow
 def test_a_pickled_module_is_refused_unless_it_is_trusted(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", PICKLE, str(tmp_path / "net.pt")], check=True)
     np.savez(tmp_path / "x.npz", input=np.ones((2, 4), np.float32))

@@ -113,6 +113,7 @@ def test_arrays_fit_their_leaves(case: Case) -> None:
     assert all(node.op in OPS for node in small.graph.nodes)
 
 
+@pytest.mark.slow(one_in=11)
 @pytest.mark.parametrize("operator", OPS)
 def test_whatever_reduction_tries_has_a_reference(operator: str) -> None:
     """Edited attributes and shapes are refused by the type rule, or make sense to the reference."""

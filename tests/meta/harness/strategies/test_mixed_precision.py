@@ -83,6 +83,7 @@ def test_strategies_get_runs_in_a_dtype_that_they_take() -> None:
     assert suited(RUN, STRATEGIES["torch-ddp"], 2) == RUN
 
 
+@pytest.mark.slow(one_in=2)
 @pytest.mark.parametrize(
     "name",
     [

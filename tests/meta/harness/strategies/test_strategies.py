@@ -113,6 +113,7 @@ def test_there_are_enough_faults() -> None:
     assert all(fault.planted().pieces != STRATEGIES[fault.strategy].pieces for fault in FAULTS)
 
 
+@pytest.mark.slow
 def test_at_least_95_percent_are_found_within_60_runs(gym: Gym) -> None:
     """The nightly profile plants all of them, the others every second one."""
     asked = [fault for fault in FAULTS[:: 1 if nightly() else 2] if not available(STRATEGIES[fault.strategy])]
@@ -192,6 +193,7 @@ def exit_status(script: Path, home: str) -> int:
     return subprocess.run(command, capture_output=True, timeout=200).returncode
 
 
+@pytest.mark.slow
 def test_one_rank_is_one_device(gym: Gym) -> None:
     """On one rank a strategy has nothing to do: each gives what one device gives, within a unit in the last place."""
     for strategy in STRATEGIES.values():

@@ -52,7 +52,13 @@ def value_of(pool: Pool, name: str, case: Case) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("name", "cases"), [("tvm-fast", 13), ("xla-fast", 13), ("xla-fastest", 13), ("torch-inductor-fast", 3)]
+    ("name", "cases"),
+    [
+        ("tvm-fast", 13),
+        ("xla-fast", 13),
+        ("xla-fastest", 13),
+        pytest.param("torch-inductor-fast", 3, marks=pytest.mark.slow),
+    ],
 )
 def test_correct_programs_are_accepted(name: str, cases: int, campaign: Campaign) -> None:
     """Drawn graphs, what is known of the back end apart; most of what they return is determined."""
@@ -142,6 +148,7 @@ def test_fast_math_is_on(pool: Pool) -> None:
     assert not np.isnan(value_of(pool, "xla-fastest", nan)).all()
 
 
+@pytest.mark.slow
 def test_unsafe_math_is_on(pool: Pool) -> None:
     """GCC cancels x, and makes the quotients by one divisor products by its reciprocal."""
     case = applied(("add", ("x", "y")), ("sub", ("v0", "x")), x=A, y=B)

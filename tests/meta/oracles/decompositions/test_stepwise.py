@@ -127,6 +127,7 @@ def test_a_row_that_attends_to_nothing_is_undetermined() -> None:
 ONCE_ALARMING = ("spectral_norm", "cosine_embedding", "attention_masked", "triplet_margin", "gaussian_nll", "lstm")
 
 
+@pytest.mark.slow(one_in=2)
 @pytest.mark.parametrize("question", [GRADIENT, JVP], ids=lambda question: question.name)
 def test_correct_derivatives_are_accepted(question, pool: Pool) -> None:
     lab, target, agreed = Laboratory(pool, question), TARGETS["torch-eager"], 0

@@ -25,12 +25,13 @@ def collected(package: str, records: str, first: Sequence[str] = ()) -> dict[str
     """By name, what stands in the tuples that the modules of a package call `records`; a module without one helps the
     others. Raises ValueError for two of one name."""
     chosen: dict[str, Any] = {}
-    files: dict[str, str | None] = {}
+    homes: dict[str, str] = {}
     for module in modules_of(package, first):
         for record in getattr(module, records, ()):
             if record.name in chosen:
-                raise ValueError(f"two {records} are called {record.name!r}: {files[record.name]}, {module.__file__}")
-            chosen[record.name], files[record.name] = record, module.__file__
+                where = f"{homes[record.name]} and of {module.__name__}"
+                raise ValueError(f"{record.name!r} stands among the {records} of {where}")
+            chosen[record.name], homes[record.name] = record, module.__name__
     return chosen
 
 
