@@ -17,7 +17,7 @@ from harness.search.profiles import nightly
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.training.findings import investigate, text_of
-from harness.training.judged import Gym, Judgement, available, suited, version_of
+from harness.training.judge import Judgement, TrainingJudge, adapted, available, version_of
 from oracles.judge.discrepancy import SYMPTOMS
 
 KNOWN = load()
@@ -26,14 +26,14 @@ COSTLY = {"tensorflow": (2, 16, 2), "jax": (2, 16, 2), "keras": (1, 32, 1), "tf_
 
 
 @pytest.fixture(scope="session")
-def gym() -> Iterator[Gym]:
+def judge() -> Iterator[TrainingJudge]:
     with RankPools() as pools:
-        yield Gym(pools, KNOWN)
+        yield TrainingJudge(pools, KNOWN)
 
 
 @pytest.mark.slow(one_in=7)
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_strategy(name: str, gym: Gym, pytestconfig: pytest.Config) -> None:
+def test_strategy(name: str, judge: TrainingJudge, pytestconfig: pytest.Config) -> None:
     """Drawn runs, on so many ranks as the strategy takes (outside the nightly profile: four at most)."""
     strategy = STRATEGIES[name]
     why = available(strategy)
@@ -43,8 +43,8 @@ def test_strategy(name: str, gym: Gym, pytestconfig: pytest.Config) -> None:
     last: list[tuple[Training, int, Judgement]] = []
 
     def check(drawn: Training, world: int) -> None:
-        training = suited(drawn, strategy, world)
-        judgement = gym.examine(training, strategy, world)
+        training = adapted(drawn, strategy, world)
+        judgement = judge.examine(training, strategy, world)
         if judgement.discrepancy:
             last.append((training, world, judgement))
             raise SYMPTOMS[judgement.discrepancy.symptom](judgement.discrepancy.message)
@@ -58,18 +58,18 @@ def test_strategy(name: str, gym: Gym, pytestconfig: pytest.Config) -> None:
     except tuple(SYMPTOMS.values()):
         training, world, judgement = last[-1]
         folder = Path(str(pytestconfig.getoption("--findings")))
-        found = investigate(gym, folder, training, strategy, world, judgement, Budget())
+        found = investigate(judge, folder, training, strategy, world, judgement, Budget())
         pytest.fail(text_of(found), pytrace=False)
 
 
 @pytest.mark.slow(one_in=7)
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.id)
-def test_known_deviation(known: KnownDeviation, gym: Gym) -> None:
+def test_known_deviation(known: KnownDeviation, judge: TrainingJudge) -> None:
     """It still shows itself on every strategy that it names: one that does not is fixed, or worded too widely."""
     if "timeout" in known.symptoms and not nightly():
         pytest.skip("a hang costs a minute: looked at with --hypothesis-profile=nightly only")
     training = loads(known.case.read_text(encoding="utf-8"))
-    blind = Gym(gym.pools)
+    blind = TrainingJudge(judge.pools)
     here = [(strategy, version_of(strategy)) for strategy in STRATEGIES.values() if not available(strategy)]
     named = [strategy for strategy, version in here if known.concerns(strategy.name, training.traits, version)]
     if not named:
@@ -79,7 +79,7 @@ def test_known_deviation(known: KnownDeviation, gym: Gym) -> None:
         pytest.skip(f"{known.id}: {', '.join(sorted(filter(None, why)))}")
     for strategy in named:
         world = next(w for w in strategy.worlds if w >= known.world)
-        found = blind.examine(suited(training, strategy, world), strategy, world)
+        found = blind.examine(adapted(training, strategy, world), strategy, world)
         assert found.discrepancy is not None, f"{strategy.name} on {world} ranks looks fixed"
         assert known.covers(found.part, found.discrepancy), (
             f"{strategy.name}: {found.part}: {found.discrepancy.message}"

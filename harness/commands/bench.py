@@ -29,7 +29,7 @@ from harness.questions.forward import FORWARD
 from harness.search import hunt
 from harness.search.laboratory import Laboratory
 from harness.strategies import STRATEGIES
-from harness.training import judged as training_gym
+from harness.training import judge as training_judge
 
 console = Console(width=None if sys.stdout.isatty() else 120)
 
@@ -128,16 +128,16 @@ def training_cost(name: str, world: int, count: int) -> tuple[float, float, floa
     seconds of all ranks for one, and how many a second are judged, with the runs on one device that this takes. A first
     one that starts the ranks is not counted."""
     strategy = STRATEGIES[name]
-    drawn = (training_gym.suited(seeded_training(0, number, 2), strategy, world) for number in itertools.count())
+    drawn = (training_judge.adapted(seeded_training(0, number, 2), strategy, world) for number in itertools.count())
     runs = list(itertools.islice((run for run in drawn if strategy.refusal(run, world) is None), count + 1))
     with RankPools() as pools:
-        gym = training_gym.Gym(pools)
-        gym.examine(runs[0], strategy, world)
+        judge = training_judge.TrainingJudge(pools)
+        judge.examine(runs[0], strategy, world)
         started = time.monotonic()
         for run in runs[1:]:
-            gym.returned(run, strategy, world)
+            judge.returned(run, strategy, world)
         ran, started = time.monotonic() - started, time.monotonic()
-        cpu = sum(gym.examine(run, strategy, world).cpu for run in runs[1:])
+        cpu = sum(judge.examine(run, strategy, world).cpu for run in runs[1:])
         return count / ran, cpu / count, count / (time.monotonic() - started)
 
 
@@ -183,7 +183,7 @@ def bench(
         "strategy", "ranks", "runs", "runs/s", "CPU s a run", "judged/s", box=box.SIMPLE_HEAD, title="Training"
     )
     for name, world in TRAINED:
-        if training_gym.available(STRATEGIES[name]) is None:
+        if training_judge.available(STRATEGIES[name]) is None:
             rate, cpu, judged = training_cost(name, world, slow)
             trained.add_row(name, str(world), str(slow), f"{rate:.1f}", f"{cpu:.2f}", f"{judged:.2f}")
     console.print(trained)

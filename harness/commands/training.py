@@ -36,7 +36,7 @@ from harness.findings.known.entry import KnownFileError
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
 from harness.training.findings import investigate, text_of
-from harness.training.judged import Gym, available, offered
+from harness.training.judge import TrainingJudge, available, drawn_for
 from harness.training.table import (
     Cell,
     Row,
@@ -124,19 +124,19 @@ def train(
     code = 0
     heed_sigterm()
     with RankPools(RankLimits(seconds=timeout)) as pools, Live(console=console, transient=True) as live:
-        gym = Gym(pools, known)
+        judge = TrainingJudge(pools, known)
         try:
             for number, strategy, world, dtype in _jobs(here, runs, cases, chosen):
                 if time.monotonic() - started >= duration:
                     break
-                run = offered(seed, number, blocks, dtype, strategy, world)
+                run = drawn_for(seed, number, blocks, dtype, strategy, world)
                 cell = Cell(strategy.name, world, run.settings.dtype)
                 if (cell, number) in done:
                     continue
-                judgement = gym.examine(run, strategy, world)
+                judgement = judge.examine(run, strategy, world)
                 excused.update(judgement.excused)
                 if judgement.discrepancy:
-                    deviation = investigate(gym, findings, run, strategy, world, judgement, Budget())
+                    deviation = investigate(judge, findings, run, strategy, world, judgement, Budget())
                     found.setdefault(deviation.fingerprint, text_of(deviation))
                 kept.add(run_of(cell, number, judgement))
                 rows.setdefault(cell, Row()).add(kept.runs[-1])

@@ -46,7 +46,7 @@ class RankLimits:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class RankOutputs:
     """What every rank returned: its arrays by name. cpu: seconds of processor time, all ranks together."""
 
     ranks: tuple[Mapping[str, np.ndarray], ...]
@@ -54,7 +54,7 @@ class Trained:
 
 
 _Key = tuple[str, tuple[str, ...], int, tuple[tuple[str, str], ...]]
-Together = Trained | Rejected | Crash | Timeout
+RankOutcome = RankOutputs | Rejected | Crash | Timeout
 """What came of one program. The message of a failure names the rank that failed first."""
 
 
@@ -196,7 +196,7 @@ class RankPools:
         arrays: Mapping[str, np.ndarray],
         variables: Mapping[str, str] | None = None,
         home: str = "",
-    ) -> Together:
+    ) -> RankOutcome:
         """Run one program on `world` ranks that have imported the modules. variables: of the ranks' environment; home:
         whose interpreter runs them (`environments.py`; empty: the one that runs Dissent). Ranks that could not meet
         since a port was taken meet once more, elsewhere. Raises Unavailable and ProgramError."""
@@ -206,7 +206,7 @@ class RankPools:
             outcome = self._run(key, program, arrays)
         return outcome
 
-    def _run(self, key: _Key, program: str, arrays: Mapping[str, np.ndarray]) -> Together:
+    def _run(self, key: _Key, program: str, arrays: Mapping[str, np.ndarray]) -> RankOutcome:
         group = self._groups.pop(key, None)
         if group is None or group.served >= self.limits.jobs:
             if group:
@@ -218,11 +218,11 @@ class RankPools:
         path.write_text(program, encoding="utf-8")
         group.served += 1
         try:
-            outcome = self._together(group, self._zygotes[key[:2]], path, arrays)
+            outcome = self._collect(group, self._zygotes[key[:2]], path, arrays)
         except BaseException:
             self._drop(key)
             raise
-        if not isinstance(outcome, Trained):
+        if not isinstance(outcome, RankOutputs):
             self._drop(key)
         return outcome
 
@@ -266,7 +266,7 @@ class RankPools:
                 ranks[rank] = _Rank(rank, header["pid"], replies, requests, Path(f"{name}.{rank}.log"))
         return _Group([ranks[rank] for rank in range(world)])
 
-    def _together(self, group: _Group, zygote: _Zygote, path: Path, arrays: Mapping[str, np.ndarray]) -> Together:
+    def _collect(self, group: _Group, zygote: _Zygote, path: Path, arrays: Mapping[str, np.ndarray]) -> RankOutcome:
         """Give all ranks the program and wait for all, or for the first that fails and a little longer."""
         for rank in group.ranks:
             with contextlib.suppress(BrokenPipeError):  # a dead rank shows when its reply is read
@@ -307,7 +307,7 @@ class RankPools:
         if waiting:
             names = ", ".join(f"rank {number}" for number in sorted(waiting))
             return Timeout(self.limits.seconds, missing=names)
-        return Trained(tuple(replies[rank.number] for rank in group.ranks), cpu)
+        return RankOutputs(tuple(replies[rank.number] for rank in group.ranks), cpu)
 
     def _death(self, zygote: _Zygote, rank: _Rank) -> Crash:
         """How a rank ended."""

@@ -19,7 +19,7 @@ less than Keras has it (32768, 2000), so that it grows in a run, and little over
 
 
 @dataclass(frozen=True)
-class Rough:
+class LowPrecision:
     """layers: that compute in bfloat16; cast: those of them whose operands are float32, and are cast; narrow:
     parameters, and data (`x`), that are cast each time that they are used."""
 
@@ -28,10 +28,10 @@ class Rough:
     narrow: tuple[str, ...]
 
 
-def rough_of(network: Network, policy: str) -> Rough:
+def low_precision_of(network: Network, policy: str) -> LowPrecision:
     """By a strategy's policy: "autocast", or "all"."""
     if policy == "all":
-        return Rough(tuple(layer.name for layer in network.layers), (), ("x", *network.parameters))
+        return LowPrecision(tuple(layer.name for layer in network.layers), (), ("x", *network.parameters))
     layers: list[str] = []
     cast: list[str] = []
     narrow: list[str] = []
@@ -45,4 +45,4 @@ def rough_of(network: Network, policy: str) -> Rough:
             narrow += [name for name in names if name not in narrow]
         elif layer.kind not in WIDE and all(given):
             layers.append(layer.name)
-    return Rough(tuple(layers), tuple(cast), tuple(narrow))
+    return LowPrecision(tuple(layers), tuple(cast), tuple(narrow))

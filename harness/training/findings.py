@@ -18,7 +18,7 @@ from harness.execute.templates import render
 from harness.findings.reproducer import INLINE, PROLOGUE, WRONG, literal, looked_for
 from harness.search.reduce import Budget
 from harness.strategies import Strategy
-from harness.training.judged import Gym, Judgement
+from harness.training.judge import Judgement, TrainingJudge
 from harness.training.programs import program
 from harness.training.reduce import reduce_training
 from oracles.judge.compare import Expected
@@ -71,16 +71,22 @@ def text_of(found: Deviation) -> str:
 
 
 def investigate(
-    gym: Gym, folder: Path, training: Training, strategy: Strategy, world: int, judgement: Judgement, budget: Budget
+    judge: TrainingJudge,
+    folder: Path,
+    training: Training,
+    strategy: Strategy,
+    world: int,
+    judgement: Judgement,
+    budget: Budget,
 ) -> Deviation:
     """Reduce, run the float64 twin, and store. The case is stored before it is reduced, so that an interruption loses
     nothing."""
-    first = _save(gym, folder, training, strategy, world, judgement)
+    first = _save(judge, folder, training, strategy, world, judgement)
     assert judgement.discrepancy is not None
     symptom = judgement.discrepancy.symptom
 
     def fails(candidate: Training, ranks: int) -> bool:
-        found = gym.examine(candidate, strategy, ranks)
+        found = judge.examine(candidate, strategy, ranks)
         return (
             found.discrepancy is not None
             and found.discrepancy.symptom == symptom
@@ -88,10 +94,10 @@ def investigate(
         )
 
     small, ranks = reduce_training(training, world, strategy.worlds, fails, budget)
-    again = gym.examine(small, strategy, ranks)
+    again = judge.examine(small, strategy, ranks)
     if again.discrepancy is None:  # it comes and goes: kept as it is
         return first
-    found = _save(gym, folder, small, strategy, ranks, again)
+    found = _save(judge, folder, small, strategy, ranks, again)
     if found.fingerprint != first.fingerprint:
         _drop(folder, first.fingerprint)
     return found
@@ -103,7 +109,7 @@ def _drop(folder: Path, name: str) -> None:
 
 
 def _save(
-    gym: Gym, folder: Path, training: Training, strategy: Strategy, world: int, judgement: Judgement
+    judge: TrainingJudge, folder: Path, training: Training, strategy: Strategy, world: int, judgement: Judgement
 ) -> Deviation:
     assert judgement.discrepancy is not None
     name = fingerprint(strategy, training, judgement)
@@ -115,16 +121,16 @@ def _save(
         world=world,
         part=judgement.part,
         message=judgement.discrepancy.message,
-        twin=_twin(gym, training, strategy, world),
+        twin=_twin(judge, training, strategy, world),
         layers=training.network.kinds,
         versions=versions_of(["numpy", *strategy.packages], strategy.home),
         path=str(own),
     )
-    expected = gym.expected(training, strategy, world)
+    expected = judge.expected(training, strategy, world)
     with locked(folder / ".lock"):
         own.mkdir(parents=True, exist_ok=True)
         replace_text(own / "training.json", dumps(training))
-        write_reproducer(own, training, strategy, world, expected, found, gym.arrays(training))
+        write_reproducer(own, training, strategy, world, expected, found, judge.arrays(training))
         report = render(
             "training/report.md.j2",
             found=found,
@@ -137,11 +143,11 @@ def _save(
     return found
 
 
-def _twin(gym: Gym, training: Training, strategy: Strategy, world: int) -> str | None:
+def _twin(judge: TrainingJudge, training: Training, strategy: Strategy, world: int) -> str | None:
     if training.settings.dtype == "float64":
         return None
     wide = replace(training, settings=replace(training.settings, dtype="float64"))
-    return gym.examine(wide, strategy, world).status
+    return judge.examine(wide, strategy, world).status
 
 
 def write_reproducer(

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from generators.training.settings import DTYPES
 from harness.strategies import Strategy
-from harness.training.judged import Judgement
+from harness.training.judge import Judgement
 
 OUTCOMES = ("agree", "known", "new", "undetermined", "left_out")
 """A run agrees; deviates as is known (`known/`) or as is not; has no element that is determined; or is

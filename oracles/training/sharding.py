@@ -26,9 +26,9 @@ one place). Beside that it covers functions that err by several ulps, where the 
 NEIGHBOURS = 4.0
 """Of the greatest move in the same array, allowed beside: elements of small gradients are moved by chance (Adam divides
 by the gradient's own size), and which ones those are differs from run to run."""
-ROUGH_RUNS = 20
-ROUGH_FACTOR = 4.0
-ROUGH_NEIGHBOURS = 1.0
+LOW_PRECISION_RUNS = 20
+LOW_PRECISION_FACTOR = 4.0
+LOW_PRECISION_NEIGHBOURS = 1.0
 """The same where layers compute in bfloat16, or numbers take levels (fake quantisation), whose noise is much nearer to
 what a wrong algorithm does: more runs need less allowed beside them. The greatest of twenty normal moves is below 1.1
 deviations with a probability of 2e-3; five times that are 5.5 deviations. Functions of bfloat16 compute in float32 and
@@ -39,25 +39,25 @@ CHAOS = 0.25
 """Where the noise alone moves an array by this part of its greatest element, nothing can be told of it."""
 
 
-def expect(exact: Arrays, noisy: Sequence[Arrays], alone: Arrays, rough: bool = False) -> Expected:
+def expect(exact: Arrays, noisy: Sequence[Arrays], single: Arrays, low_precision: bool = False) -> Expected:
     """What a run must give, by name.
 
-    exact: the run in float64; noisy: the same with noise; alone: the run on one device in its own dtypes, which gives
-    dtypes and shapes, and what rounding did once; rough: layers compute in bfloat16,
+    exact: the run in float64; noisy: the same with noise; single: the run on one device in its own dtypes, which gives
+    dtypes and shapes, and what rounding did once; low_precision: layers compute in bfloat16,
     or numbers take levels."""
-    names = tuple(alone)
-    types = tuple(TensorType(str(alone[name].dtype), alone[name].shape) for name in names)
-    return Expected(names, types, tuple(_bounded(name, exact, noisy, alone, rough) for name in names))
+    names = tuple(single)
+    types = tuple(TensorType(str(single[name].dtype), single[name].shape) for name in names)
+    return Expected(names, types, tuple(_bounded(name, exact, noisy, single, low_precision) for name in names))
 
 
-def _bounded(name: str, exact: Arrays, noisy: Sequence[Arrays], alone: Arrays, rough: bool) -> Bounded:
-    dtype = str(alone[name].dtype)
+def _bounded(name: str, exact: Arrays, noisy: Sequence[Arrays], single: Arrays, low_precision: bool) -> Bounded:
+    dtype = str(single[name].dtype)
     if dtype not in PRECISION:
-        return Bounded(alone[name], np.zeros(alone[name].shape), dtype)
-    factor, neighbours = (ROUGH_FACTOR, ROUGH_NEIGHBOURS) if rough else (FACTOR, NEIGHBOURS)
+        return Bounded(single[name], np.zeros(single[name].shape), dtype)
+    factor, neighbours = (LOW_PRECISION_FACTOR, LOW_PRECISION_NEIGHBOURS) if low_precision else (FACTOR, NEIGHBOURS)
     value, p = exact[name].astype(np.float64), PRECISION[dtype]
     with np.errstate(all="ignore"):
-        runs = [run[name].astype(np.float64) for run in (*noisy, alone)]
+        runs = [run[name].astype(np.float64) for run in (*noisy, single)]
         moved = np.max([np.abs(run - value) for run in runs], axis=0)
         top = np.max(np.abs(value), initial=0.0)
         most = np.max(moved, initial=0.0, where=np.isfinite(moved))  # one that overflows says nothing of its neighbours

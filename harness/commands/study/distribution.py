@@ -37,7 +37,7 @@ from harness.studies.distribution.report import STATES, csv_of, lines, page, sta
 from harness.studies.distribution.settings import PRESETS, versions_beside
 from harness.studies.distribution.store import Result, Store, StoreError
 from harness.training.findings import investigate, text_of
-from harness.training.judged import Gym, Judgement
+from harness.training.judge import Judgement, TrainingJudge
 
 PACKAGES = {"tensorflow": ["tensorflow-cpu", "tensorflow", "keras"], "torch": ["torch"]}
 """Whose versions a study depends on."""
@@ -89,21 +89,21 @@ def distribution(
     started = time.monotonic()
     heed_sigterm()
     with RankPools(RankLimits(seconds=timeout)) as pools, Progress(console=console, transient=True) as progress:
-        gym, task = Gym(pools, known, study_arrays), progress.add_task(preset, total=len(todo))
+        judge, task = TrainingJudge(pools, known, study_arrays), progress.add_task(preset, total=len(todo))
 
         def keep(training: Training, strategy: Strategy, world: int, judgement: Judgement) -> None:
             """Make the first deviation of a strategy in each kind of what it returns small, and store it."""
             assert judgement.discrepancy is not None
             key = strategy.name, judgement.discrepancy.symptom, judgement.part.split(".")[0]
             if key not in deviations:
-                found = investigate(gym, folder / "findings", training, strategy, world, judgement, Budget())
+                found = investigate(judge, folder / "findings", training, strategy, world, judgement, Budget())
                 deviations[key] = text_of(found)
 
         try:
             for case in todo:
                 if time.monotonic() - started >= duration:
                     break
-                store.add(run_case(gym, plan, case, keep if minimise else None))
+                store.add(run_case(judge, plan, case, keep if minimise else None))
                 progress.advance(task)
         except KeyboardInterrupt as stop:
             code = status_of(stop)

@@ -97,7 +97,7 @@ def gradient(p, trained, b, x, y, coefficient, *noise):
     ((_, after), _), *_ = found
     return (sum(loss for (loss, _), _ in found), after), jax.tree.map(lambda *g: sum(g), *(g for _, g in found))
 '''
-ALONE: Mapping[str, str] = {
+SINGLE_DEVICE: Mapping[str, str] = {
     "spread": '''
 def spread(parameters):
     """Where the parameters are."""
@@ -124,7 +124,7 @@ def compile_step(world):
 def program(training: Training, strategy: Strategy, noise: Noise | None = None) -> str:
     """The text that the process runs: it defines `train(rank, world, arrays)`. noise: of the reference."""
     network, settings = training.network, training.settings
-    pieces = {"adam": _ADAM, **ALONE, **strategy.pieces}
+    pieces = {"adam": _ADAM, **SINGLE_DEVICE, **strategy.pieces}
     if settings.optimizer not in ("adam", "adamw"):
         del pieces["adam"]
     if noise:
@@ -150,7 +150,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     )
 
 
-def alone(shards: int, sent: bool = False) -> Strategy:
+def single_device(shards: int, sent: bool = False) -> Strategy:
     """One device. Batch statistics are those of so many shares of each batch, and running statistics those of the
     first share, as devices have them."""
     pieces = {"gradient": _SHARED.format(shards=shards)} if shards > 1 else {}

@@ -11,7 +11,7 @@ from harness.strategies.strategy import Noise, Strategy
 from harness.strategies.tensorflow.program import KERAS_LOSSES, optimizer_of
 
 FRAMEWORK = "keras"
-ALONE: Mapping[str, str] = {
+SINGLE_DEVICE: Mapping[str, str] = {
     "distribution_of": '''
 def distribution_of(shapes):
     """How variables of these shapes are distributed: not at all."""
@@ -58,7 +58,7 @@ def evaluate(subject, x, y, coefficient):
 def program(training: Training, strategy: Strategy, noise: Noise | None = None) -> str:
     """The text that the process runs: it defines `train(rank, world, arrays)`. noise: of the reference."""
     network, settings = training.network, training.settings
-    pieces = {**ALONE, **strategy.pieces}
+    pieces = {**SINGLE_DEVICE, **strategy.pieces}
     if noise:
         cheap = 'jax.jit(step_of(subject), compiler_options={"xla_backend_optimization_level": 0})'
         pieces["compile_step"] = pieces["compile_step"].replace("jax.jit(step_of(subject))", cheap)
@@ -80,6 +80,6 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     )
 
 
-def alone(shards: int, sent: bool = False) -> Strategy:
+def single_device(shards: int, sent: bool = False) -> Strategy:
     """One device. No strategy has batch statistics of shares of a batch."""
     return Strategy("keras-alone", "keras", MODULES, (1,), {})

@@ -10,7 +10,7 @@ from harness.strategies.mixed_precision import GROWTH, SCALE
 from harness.strategies.strategy import WORLDS, Reason, Strategy, anything, first_reason, refuses
 from harness.strategies.tensorflow.keras_fit import FIT, UNFIT
 from harness.strategies.tensorflow.mirrored import FEED, REDUCTION, SYNCHRONISED, empty_shares
-from harness.strategies.tensorflow.program import ALONE, MODULES
+from harness.strategies.tensorflow.program import MODULES, SINGLE_DEVICE
 
 _VARIABLES = '''
 class Narrow(keras.Model):
@@ -70,7 +70,7 @@ _LEFT_OUT = """    if any(v.trainable for v in variables):
 _FINITE = """    if not all(np.isfinite(v.numpy()).all() for v in variables if v.trainable):
         return np.float64(np.inf)
 """
-_INNER = ALONE["states"].replace("subject.optimizer.variables", "subject.optimizer.inner_optimizer.variables")
+_INNER = SINGLE_DEVICE["states"].replace("subject.optimizer.variables", "subject.optimizer.inner_optimizer.variables")
 _NO_CLIPPING = refuses("clipped", "LossScaleOptimizer takes the gradients of replicas, which are clipped together")
 
 
@@ -78,27 +78,27 @@ def _narrow(name: str, narrow: str, fit: bool = False) -> Strategy:
     """fit: under `Model.fit`, `evaluate` and `predict`, with batch normalisation over all replicas."""
 
     def reference(training: Training, world: int, noise: bool) -> Mapping[str, str]:
-        promised = {"apart": ALONE["apart"].replace(_COPIES, _LEFT_OUT + _COPIES)} if scaled else {}
-        return promised if noise else alone | promised
+        promised = {"apart": SINGLE_DEVICE["apart"].replace(_COPIES, _LEFT_OUT + _COPIES)} if scaled else {}
+        return promised if noise else single | promised
 
     scaled = narrow == "float16"
-    normalisation = SYNCHRONISED if fit else ALONE["normalisation"]
-    alone = {
+    normalisation = SYNCHRONISED if fit else SINGLE_DEVICE["normalisation"]
+    single = {
         "variables": _VARIABLES.format(narrow=narrow), "predict": _PREDICT,
         "gradient": _GRADIENT.format(scaled="subject.optimizer.scale_loss(loss)" if scaled else "loss"),
         "normalisation": normalisation.replace("dtype=DTYPE", f'dtype="mixed_{narrow}"'),
     }  # fmt: skip
     if scaled:
-        alone |= {
+        single |= {
             "optimizer_of": _SCALED.format(scale=SCALE, growth=GROWTH), "update": _UNSCALED, "states": _INNER,
-            "apart": ALONE["apart"].replace(_COPIES, _FINITE + _COPIES),
+            "apart": SINGLE_DEVICE["apart"].replace(_COPIES, _FINITE + _COPIES),
         }  # fmt: skip
     statistics: Reason = anything if fit else empty_shares
-    loop = {"feed": FEED, **alone}
+    loop = {"feed": FEED, **single}
     reasons = [statistics, *([_NO_CLIPPING] if scaled else []), *([UNFIT] if fit else [])]
     return Strategy(
         name, "tensorflow", MODULES, (2, 4) if fit else WORLDS,
-        {"strategy_of": REDUCTION, **(FIT | alone | {"predict": _FITTED} if fit else loop)},
+        {"strategy_of": REDUCTION, **(FIT | single | {"predict": _FITTED} if fit else loop)},
         shards=not fit, one_process=True, policy="all", narrow=narrow, reference=reference,
         unsupported=first_reason(*reasons),
     )  # fmt: skip

@@ -72,7 +72,7 @@ def normalisation():
     return Normalised(1, 0.9, 1e-5, center=False, scale=False, dtype=DTYPE)
 '''
 
-ALONE: Mapping[str, str] = {
+SINGLE_DEVICE: Mapping[str, str] = {
     "shards": """
 SHARDS = 1  # of the samples of a batch, whose own statistics batch normalisation uses on one device
 FIRST = True  # running statistics are those of the first share; else each share moves them, one after the other
@@ -180,7 +180,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     normed = {layer.name: network.shapes[layer.inputs[0]] for layer in network.layers if layer.kind == "batch_norm"}
     surprisal = bool(noise) and settings.loss == "cross_entropy"
     step = _CLIPPED if settings.clip else _STEP
-    pieces = {**ALONE, "step_of": step, **strategy.pieces}
+    pieces = {**SINGLE_DEVICE, "step_of": step, **strategy.pieces}
     if settings.clip:
         del pieces["update"]
     if noise:
@@ -208,10 +208,10 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     )
 
 
-def alone(shards: int, sent: bool = False) -> Strategy:
+def single_device(shards: int, sent: bool = False) -> Strategy:
     """One device. Batch statistics are those of so many shares of each batch, and running statistics those of the
     first share, as replicas have them."""
-    pieces = {"shards": ALONE["shards"].replace("1", str(shards), 1)}
+    pieces = {"shards": SINGLE_DEVICE["shards"].replace("1", str(shards), 1)}
     return Strategy("tf-alone", "tensorflow", MODULES, (1,), pieces)
 
 

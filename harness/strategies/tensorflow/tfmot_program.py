@@ -32,7 +32,7 @@ LAYERS: Mapping[str, str] = {
 }
 """What tf_keras calls layers that tfmot's default 8-bit scheme takes."""
 
-ALONE: Mapping[str, str] = {
+SINGLE_DEVICE: Mapping[str, str] = {
     "shards": """
 SHARDS = 1  # of a batch, each of which has its own range, and its own statistics for batch normalisation
 """,
@@ -66,7 +66,7 @@ def update(subject, loss, gradients):
 def program(training: Training, strategy: Strategy, noise: Noise | None = None) -> str:
     """The text that the process runs: it defines `train(rank, world, arrays)`. noise: of the reference."""
     network, settings = training.network, training.settings
-    pieces = {**ALONE, **strategy.pieces}
+    pieces = {**SINGLE_DEVICE, **strategy.pieces}
     options = {"learning_rate": 0.0, "momentum": 0.0, "nesterov": False}
     given = {"learning_rate" if key == "lr" else key: value for key, value in settings.options}
     options = {key: type(value)(given[key]) for key, value in options.items()}
@@ -91,10 +91,10 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     )
 
 
-def alone(shards: int, sent: bool = False) -> Strategy:
+def single_device(shards: int, sent: bool = False) -> Strategy:
     """One device. Ranges and batch statistics are those of so many shares of each batch; of one share, they are tfmot's
     and tf_keras' own."""
-    pieces = {"shards": ALONE["shards"].replace("1", str(shards), 1)}
+    pieces = {"shards": SINGLE_DEVICE["shards"].replace("1", str(shards), 1)}
     return Strategy("tfmot-alone", "tf_keras", MODULES, (1,), pieces, ranges=True, home=HOME)
 
 

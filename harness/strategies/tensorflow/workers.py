@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from generators.training.runs import Training
 from harness.strategies.strategy import Reason, Strategy, anything
 from harness.strategies.tensorflow.mirrored import FEED, SYNCHRONISED, empty_shares
-from harness.strategies.tensorflow.program import ALONE, MODULES
+from harness.strategies.tensorflow.program import MODULES, SINGLE_DEVICE
 
 # A server takes a number, not an open socket, so between choosing and serving the port is anybody's. From 32768
 # (Linux's net.ipv4.ip_local_port_range) the system gives ports to outgoing connections, also to those that try to
@@ -170,7 +170,7 @@ def _workers(name: str, pieces: dict[str, str], shards: bool, unsupported: Reaso
 
 def _one_after_the_other(training: Training, world: int, noise: bool) -> Mapping[str, str]:
     """Each worker's share moves the running statistics."""
-    return {"shards": ALONE["shards"].replace("SHARDS = 1", f"SHARDS = {world}").replace("True", "False")}
+    return {"shards": SINGLE_DEVICE["shards"].replace("SHARDS = 1", f"SHARDS = {world}").replace("True", "False")}
 
 
 STRATEGIES = (

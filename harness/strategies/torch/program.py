@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from generators.training.networks import Layer, Network, ragged
 from generators.training.runs import Training
 from harness.execute.templates import render
-from harness.strategies.mixed_precision import Rough, rough_of
+from harness.strategies.mixed_precision import LowPrecision, low_precision_of
 from harness.strategies.strategy import Noise, Strategy, columns_of_samples
 
 FRAMEWORK = "torch"
@@ -24,7 +24,7 @@ OPTIMIZERS = {
 }  # fmt: skip
 LAYERS = {"gelu": "GELU", "tanh": "Tanh", "sigmoid": "Sigmoid", "silu": "SiLU", "relu": "ReLU", "flatten": "Flatten"}
 
-ALONE: Mapping[str, str] = {
+SINGLE_DEVICE: Mapping[str, str] = {
     "distribute": """
 def distribute(model, rank, world):
     return model, optimizer_of(model.parameters())
@@ -110,9 +110,9 @@ def backward(subject, x, y, coefficient, last, world):
 def program(training: Training, strategy: Strategy, noise: Noise | None = None) -> str:
     """The text that every rank runs: it defines `train(rank, world, arrays)`. noise: of the reference."""
     network, settings = training.network, training.settings
-    pieces = {**ALONE, **strategy.pieces}
+    pieces = {**SINGLE_DEVICE, **strategy.pieces}
     mixed = settings.dtype == "mixed"
-    rough = rough_of(network, strategy.policy) if mixed else None
+    low = low_precision_of(network, strategy.policy) if mixed else None
     return render(
         "strategies/torch/program.py.j2",
         imports=strategy.imports,
@@ -121,9 +121,9 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         frozen=list(network.frozen),
         factor=f"lambda world: {strategy.factor}",
         definition=definition(network, bool(noise)),
-        forward=forward(network, ".to(DTYPE)" if mixed else "", rough if noise else None),
+        forward=forward(network, ".to(DTYPE)" if mixed else "", low if noise else None),
         autocast=mixed and strategy.policy == "autocast" and not noise,
-        rough=rough,
+        low=low,
         kinds=network.kinds,
         loss="surprisal(outputs, y)" if noise and settings.loss == "cross_entropy" else LOSSES[settings.loss],
         optimizer=_optimizer(training),
@@ -134,7 +134,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     )
 
 
-def alone(shards: int, sent: bool = False) -> Strategy:
+def single_device(shards: int, sent: bool = False) -> Strategy:
     """One device. Batch statistics are those of so many shares of each batch, and running statistics those of the
     first share, as ranks have them. sent: each share's gradients lose what they lose on their way between ranks."""
     text = _IN_SHARES.format(
@@ -190,14 +190,14 @@ def _module(layer: Layer, shapes: Mapping[str, tuple[int, ...]], place: str) -> 
             return f"torch.nn.{LAYERS[kind]}()"
 
 
-def forward(network: Network, end: str = "", rough: Rough | None = None) -> list[str]:
-    """Lines of the forward pass. end: of its last expression; rough: where there is noise, what is in bfloat16."""
+def forward(network: Network, end: str = "", low: LowPrecision | None = None) -> list[str]:
+    """Lines of the forward pass. end: of its last expression; low: where there is noise, what is in bfloat16."""
     lines = []
     for layer in network.layers:
         if layer.name in network.idle:
             continue
         text = _expression(layer, network.shapes)
-        if rough and layer.kind == "add" and layer.name in rough.layers:
+        if low and layer.kind == "add" and layer.name in low.layers:
             text = f"coarsely(torch.add)({', '.join(layer.inputs)})"
         lines.append(f"{layer.name} = {text}")
     return [*lines, f"return {network.layers[-1].name}{end}"]

@@ -15,7 +15,7 @@ from generators.training.runs import Training
 from harness.strategies.strategy import Strategy
 from harness.studies.distribution.settings import PRESETS, Setting, strategy_of, why_not
 from harness.studies.distribution.store import Result, Store
-from harness.training.judged import Arrays, Gym, Judgement, NoResult
+from harness.training.judge import Arrays, Judgement, NoResult, TrainingJudge
 from oracles.training import d3
 
 Case = tuple[int, int, Setting]
@@ -69,8 +69,8 @@ Found = Callable[[Training, Strategy, int, Judgement], None]
 """What is told of a deviation that is not known: the run, the strategy, the ranks, the judgement."""
 
 
-def run_case(gym: Gym, study: Study, case: Case, found: Found | None = None) -> Result:
-    """Run one setting on one model and input. gym: its arrays are `study_arrays`."""
+def run_case(judge: TrainingJudge, study: Study, case: Case, found: Found | None = None) -> Result:
+    """Run one setting on one model and input. judge: its arrays are `study_arrays`."""
     model, data, setting = case
     preset = PRESETS[study.preset]()
     training = study_training(study.protocol, model, data)
@@ -83,10 +83,10 @@ def run_case(gym: Gym, study: Study, case: Case, found: Found | None = None) -> 
     if why:
         return result("left out", why)
     try:
-        base = gym.alone(training, strategy, world)
+        base = judge.on_one_device(training, strategy, world)
     except NoResult as error:
         return result("failed", f"one device: {error}")
-    judgement, ranks = gym.observe(training, strategy, world)
+    judgement, ranks = judge.observe(training, strategy, world)
     if found and judgement.discrepancy:
         found(training, strategy, world, judgement)
     if not ranks:
@@ -94,7 +94,7 @@ def run_case(gym: Gym, study: Study, case: Case, found: Found | None = None) -> 
         return result("failed", told.splitlines()[0] if told else judgement.status, judgement.cpu)
     if any("prediction" not in given for given in ranks):
         return result("failed", "a rank returns no prediction", judgement.cpu)
-    return compared(training, gym.arrays(training), base, ranks, judgement, result("compared", cpu=judgement.cpu))
+    return compared(training, judge.arrays(training), base, ranks, judgement, result("compared", cpu=judgement.cpu))
 
 
 def compared(

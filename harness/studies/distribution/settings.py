@@ -9,8 +9,7 @@ from itertools import product
 from harness.execute import environments
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import Strategy
-from harness.training.judged import available
-from harness.training.programs import alone
+from harness.training.judge import available
 
 BASE = "base"
 """The setting that is one device again: a run that is not repeatable shows here."""
@@ -114,7 +113,7 @@ PRESETS: Mapping[str, Callable[[], Preset]] = {
 
 def strategy_of(preset: Preset, setting: Setting) -> Strategy:
     """What runs a setting that can be run."""
-    return alone(preset.framework, 1) if setting.strategy == BASE else STRATEGIES[setting.strategy]
+    return single_device(preset.framework, 1) if setting.strategy == BASE else STRATEGIES[setting.strategy]
 
 
 def versions_beside(preset: Preset) -> dict[str, str]:

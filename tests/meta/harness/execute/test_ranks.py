@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from harness.execute.pool import ProgramError, Unavailable
-from harness.execute.ranks import RankLimits, RankPools, Trained
+from harness.execute.ranks import RankLimits, RankOutputs, RankPools
 from harness.execute.templates import render
 from harness.findings.reproducer import WRONG
 from oracles.judge.outcome import Crash, Rejected, Timeout
@@ -41,7 +41,7 @@ def run(pools: RankPools, body: str, world: int = 2):
 
 def test_every_rank_returns_its_own(pools: RankPools) -> None:
     found = pools.run(("numpy",), 3, GOOD, X)
-    assert isinstance(found, Trained)
+    assert isinstance(found, RankOutputs)
     assert [float(rank["sum"]) for rank in found.ranks] == [3.0, 4.0, 5.0]
     assert {int(rank["world"]) for rank in found.ranks} == {3}
 
@@ -52,7 +52,7 @@ def test_ranks_are_kept_until_one_fails(pools: RankPools) -> None:
     run(pools, GOOD)
     assert pools.started == before
     run(pools, "def train(rank, world, arrays):\n    raise ValueError('no')")
-    assert isinstance(run(pools, GOOD), Trained)
+    assert isinstance(run(pools, GOOD), RankOutputs)
     assert pools.started == before + 1
 
 
@@ -182,7 +182,7 @@ def train(rank, world, arrays):
 """
     run(pools, GOOD)
     before = pools.started
-    assert isinstance(run(pools, body), Trained)
+    assert isinstance(run(pools, body), RankOutputs)
     assert pools.started == before + 1
 
 

@@ -13,8 +13,8 @@ from generators.training.runs import Training, arrays_of, dumps, fitted, loads
 from generators.training.settings import Settings, SettingsError
 from harness.execute.ranks import RankPools
 from harness.strategies import STRATEGIES
-from harness.strategies.mixed_precision import Rough, rough_of
-from harness.training.judged import Gym, suited
+from harness.strategies.mixed_precision import LowPrecision, low_precision_of
+from harness.training.judge import TrainingJudge, adapted
 from oracles.training import sharding
 
 SETTINGS = Settings(
@@ -46,23 +46,23 @@ RUN = made(
 
 
 @pytest.fixture(scope="module")
-def gym() -> Iterator[Gym]:
+def judge() -> Iterator[TrainingJudge]:
     with RankPools() as pools:
-        yield Gym(pools)
+        yield TrainingJudge(pools)
 
 
 def test_which_layers_autocast_computes_in_bfloat16() -> None:
     """Dense layers cast what they are given; others compute in what they get; a sum with float32 is in float32."""
-    rough = rough_of(RUN.network, "autocast")
-    assert rough == Rough(("l1", "l2", "l3", "l5"), ("l1", "l5"), ("l1.weight", "l1.bias", "l5.weight"))
-    assert rough_of(RUN.network, "all").layers == tuple(one.name for one in RUN.network.layers)
-    assert set(rough_of(RUN.network, "all").narrow) == {"x", *RUN.network.parameters}
+    low = low_precision_of(RUN.network, "autocast")
+    assert low == LowPrecision(("l1", "l2", "l3", "l5"), ("l1", "l5"), ("l1.weight", "l1.bias", "l5.weight"))
+    assert low_precision_of(RUN.network, "all").layers == tuple(one.name for one in RUN.network.layers)
+    assert set(low_precision_of(RUN.network, "all").narrow) == {"x", *RUN.network.parameters}
 
 
 def test_a_weight_that_is_shared_is_cast_under_its_own_name() -> None:
     shared = replace(layer("l1", "linear", "l0", features=4, bias=1), tied="l0")
     tied = made(layer("l0", "linear", "x", features=4, bias=1), shared)
-    assert rough_of(tied.network, "autocast").narrow == ("l0.weight", "l0.bias", "l1.bias")
+    assert low_precision_of(tied.network, "autocast").narrow == ("l0.weight", "l0.bias", "l1.bias")
 
 
 def test_data_and_files_of_a_mixed_run_are_float32() -> None:
@@ -76,11 +76,11 @@ def test_strategies_get_runs_in_a_dtype_that_they_take() -> None:
     wide = replace(RUN, settings=replace(SETTINGS, dtype="float32"))
     cast, plain = STRATEGIES["torch-fully-shard-bfloat16"], STRATEGIES["tf-mirrored"]
     assert cast.refusal(wide, 2) == "runs in float32 are not for it"
-    assert suited(wide, cast, 2).settings.dtype == "mixed"
+    assert adapted(wide, cast, 2).settings.dtype == "mixed"
     assert plain.refusal(RUN, 2) == "runs in mixed are not for it"
-    assert suited(RUN, plain, 2).settings.dtype == "float32"
-    assert suited(RUN, STRATEGIES["jax-data"], 2) == RUN
-    assert suited(RUN, STRATEGIES["torch-ddp"], 2) == RUN
+    assert adapted(RUN, plain, 2).settings.dtype == "float32"
+    assert adapted(RUN, STRATEGIES["jax-data"], 2) == RUN
+    assert adapted(RUN, STRATEGIES["torch-ddp"], 2) == RUN
 
 
 @pytest.mark.slow(one_in=2)
@@ -92,14 +92,14 @@ def test_strategies_get_runs_in_a_dtype_that_they_take() -> None:
         pytest.param("jax-data", marks=pytest.mark.nightly),
     ],
 )  # fmt: skip
-def test_rounding_is_allowed_for_and_little_more(name: str, gym: Gym) -> None:
+def test_rounding_is_allowed_for_and_little_more(name: str, judge: TrainingJudge) -> None:
     """The rounding of bfloat16 or float16 is within, a quarter of a gradient is not."""
     strategy = STRATEGIES[name]
-    found = gym.examine(RUN, strategy, 2)
+    found = judge.examine(RUN, strategy, 2)
     assert (found.status, found.part) == ("agree", "")
     assert found.undetermined < 0.05 * found.elements
     assert found.largest > 1e-3  # of what is allowed: float32 alone would be a thousandth of that
-    expected, given = gym.expected(RUN, strategy, 2), gym.returned(RUN, strategy, 2)
+    expected, given = judge.expected(RUN, strategy, 2), judge.returned(RUN, strategy, 2)
     bounds = dict(zip(expected.names, expected.values, strict=True))
     gradient = "gradient.l5.weight"
     assert sharding.excess(bounds[gradient], given[gradient] * 1.25) > 1

@@ -42,7 +42,7 @@ from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import Strategy
 from harness.training.findings import investigate, text_of
-from harness.training.judged import Gym, Judgement, available, suited, version_of
+from harness.training.judge import Judgement, TrainingJudge, adapted, available, version_of
 from harness.training.reduce import candidates, reduce_training
 from oracles.training import sharding
 
@@ -60,11 +60,11 @@ def simple_runs() -> list[Training]:
     return [run for run in drawn if run.traits.isdisjoint(COMPOSED)]
 
 
-def simple_run(gym: Gym, strategy: Strategy) -> Training:
+def simple_run(judge: TrainingJudge, strategy: Strategy) -> Training:
     """The first of them that the strategy can have on one rank and that no known deviation is about."""
 
     def sound(run: Training) -> bool:
-        return not any(known.concerns(strategy.name, run.traits, version_of(strategy)) for known in gym.known)
+        return not any(known.concerns(strategy.name, run.traits, version_of(strategy)) for known in judge.known)
 
     return next(run for run in simple_runs() if not strategy.refusal(run, 1) and sound(run))
 
@@ -87,21 +87,21 @@ SHOWN = ("uneven batches are cut",)
 
 
 @pytest.fixture(scope="module")
-def gym() -> Iterator[Gym]:
+def judge() -> Iterator[TrainingJudge]:
     with RankPools() as pools:
-        yield Gym(pools, load())
+        yield TrainingJudge(pools, load())
 
 
-def sight(gym: Gym, fault: StrategyFault, most: int = len(RUNS)) -> tuple[Training, int, Judgement] | None:
+def sight(judge: TrainingJudge, fault: StrategyFault, most: int = len(RUNS)) -> tuple[Training, int, Judgement] | None:
     """The first run that shows a fault, ranks, and what it shows."""
     strategy = fault.planted()
     worlds = [world for world in strategy.worlds if 1 < world <= 4]
     for number, drawn in enumerate(RUNS[:most]):
         world = worlds[number % len(worlds)]
-        training = suited(drawn, strategy, world)
+        training = adapted(drawn, strategy, world)
         if fault.trait and fault.trait not in training.traits:
             continue
-        judgement = gym.examine(training, strategy, world)
+        judgement = judge.examine(training, strategy, world)
         if judgement.discrepancy:
             return training, world, judgement
     return None
@@ -114,22 +114,22 @@ def test_there_are_enough_faults() -> None:
 
 
 @pytest.mark.slow
-def test_at_least_95_percent_are_found_within_60_runs(gym: Gym) -> None:
+def test_at_least_95_percent_are_found_within_60_runs(judge: TrainingJudge) -> None:
     """The nightly profile plants all of them, the others every second one."""
     asked = [fault for fault in FAULTS[:: 1 if nightly() else 2] if not available(STRATEGIES[fault.strategy])]
-    missed = [fault.name for fault in asked if sight(gym, fault) is None]
+    missed = [fault.name for fault in asked if sight(judge, fault) is None]
     assert len(missed) <= 0.05 * len(asked), missed
 
 
 @pytest.mark.parametrize("fault", [f for f in FAULTS if nightly() or f.name in SHOWN], ids=lambda fault: fault.name)
-def test_fault_is_made_small(fault: StrategyFault, gym: Gym, tmp_path: Path) -> None:
+def test_fault_is_made_small(fault: StrategyFault, judge: TrainingJudge, tmp_path: Path) -> None:
     """At most two layers with parameters, two ranks, and a program that fails with the fault and passes without."""
-    found = sight(gym, fault)
+    found = sight(judge, fault)
     if found is None:
         pytest.skip("not found: counted above")
     training, world, judgement = found
     strategy = fault.planted()
-    kept = investigate(gym, tmp_path, training, strategy, world, judgement, Budget(150, 150))
+    kept = investigate(judge, tmp_path, training, strategy, world, judgement, Budget(150, 150))
     small = loads((Path(kept.path) / "training.json").read_text(encoding="utf-8"))
     assert len(small.network.parameterised) <= 2
     assert kept.world == min(w for w in strategy.worlds if w > 1)
@@ -141,21 +141,21 @@ def test_fault_is_made_small(fault: StrategyFault, gym: Gym, tmp_path: Path) -> 
     repaired = script.with_name("repaired.py")
     text = script.read_text(encoding="utf-8").replace(piece, fault.sound.strip("\n"))
     repaired.write_text(text, encoding="utf-8")
-    right = gym.examine(small, STRATEGIES[fault.strategy], kept.world)
+    right = judge.examine(small, STRATEGIES[fault.strategy], kept.world)
     assert right.discrepancy is None
     # a program does not know what is known
     assert exit_status(repaired, strategy.home) == (1 if right.excused else 0)
 
 
 @pytest.mark.nightly
-def test_workers_can_be_started_with_tf_config(gym: Gym, tmp_path: Path) -> None:
+def test_workers_can_be_started_with_tf_config(judge: TrainingJudge, tmp_path: Path) -> None:
     """A printed program, one process a worker, as a person starts them on machines of a cluster: right without a fault
     and wrong with one."""
     fault = next(fault for fault in FAULTS if fault.strategy == "tf-multi-worker-sync-norm")
-    found = sight(gym, fault)
+    found = sight(judge, fault)
     assert found is not None
     training, _, judgement = found
-    investigate(gym, tmp_path, training, fault.planted(), 2, judgement, Budget(0, 0))
+    investigate(judge, tmp_path, training, fault.planted(), 2, judgement, Budget(0, 0))
     (script,) = tmp_path.glob("*/reproducer.py")
     assert with_tf_config(script) == [1, 1]
     sound = script.with_name("sound.py")
@@ -194,22 +194,25 @@ def exit_status(script: Path, home: str) -> int:
 
 
 @pytest.mark.slow
-def test_one_rank_is_one_device(gym: Gym) -> None:
+def test_one_rank_is_one_device(judge: TrainingJudge) -> None:
     """On one rank a strategy has nothing to do: each gives what one device gives, within a unit in the last place."""
     for strategy in STRATEGIES.values():
         if available(strategy) or 1 not in strategy.worlds or strategy.name in (*OTHERWISE, *DEVIATING):
             continue
         if not strategy.lossy and not strategy.reference:
-            training = HOMES[strategy.home] if strategy.home else simple_run(gym, strategy)
-            found, once = gym.returned(training, strategy, 1), gym.alone(training, strategy, 1)
+            training = HOMES[strategy.home] if strategy.home else simple_run(judge, strategy)
+            found, once = judge.returned(training, strategy, 1), judge.on_one_device(training, strategy, 1)
             assert found.keys() == once.keys(), strategy.name
             for name in once:
                 np.testing.assert_array_max_ulp(found[name], once[name], 1)
 
 
-def test_noise_is_allowed_and_a_shift_is_not(gym: Gym) -> None:
-    training = simple_run(gym, STRATEGIES["torch-ddp"])
-    expected, once = gym.expected(training, STRATEGIES["torch-ddp"], 1), gym.alone(training, STRATEGIES["torch-ddp"], 1)
+def test_noise_is_allowed_and_a_shift_is_not(judge: TrainingJudge) -> None:
+    training = simple_run(judge, STRATEGIES["torch-ddp"])
+    expected, once = (
+        judge.expected(training, STRATEGIES["torch-ddp"], 1),
+        judge.on_one_device(training, STRATEGIES["torch-ddp"], 1),
+    )
     assert sharding.missing(expected, once) is None
     assert sharding.missing(expected, {**once, "extra": once["loss.0"]}) == "with extra"
     assert "without" in str(sharding.missing(expected, {"loss.0": once["loss.0"]}))
@@ -262,7 +265,7 @@ def test_a_run_is_made_plainer_in_two_ways_and_keeps_the_rest() -> None:
         and "frozen table" in run.traits and run.settings.clip == 0 and run.settings.decay == 1
         and all(bag.numbers["features"] % 4 == 0 for bag in run.network.bags)
     )  # fmt: skip
-    given = suited(run, strategy, 2)
+    given = adapted(run, strategy, 2)
     assert strategy.refusal(given, 2) is None
     assert given.network.bags
     assert given.settings.optimizer == "sgd"
@@ -334,12 +337,12 @@ def test_a_known_deviation_concerns_runs_with_all_of_its_traits_and_one_of_other
         assert known.concerns(strategy, frozenset(traits), version) is concerned
 
 
-def test_names_that_a_known_deviation_is_about_are_excused(gym: Gym) -> None:
+def test_names_that_a_known_deviation_is_about_are_excused(judge: TrainingJudge) -> None:
     """What is returned beside what one device returns: the gradient of a frozen parameter."""
-    (known,) = (known for known in gym.known if known.id == "torch-sequence-frozen")
+    (known,) = (known for known in judge.known if known.id == "torch-sequence-frozen")
     training = loads(known.case.read_text(encoding="utf-8"))
     strategy = STRATEGIES["torch-sequence-rows"]
-    assert gym.examine(training, strategy, 2).excused == (known.id,)
-    found = Gym(gym.pools).examine(training, strategy, 2)
+    assert judge.examine(training, strategy, 2).excused == (known.id,)
+    found = TrainingJudge(judge.pools).examine(training, strategy, 2)
     assert found.discrepancy is not None
     assert "with gradient.l1.bias" in found.discrepancy.message

@@ -13,12 +13,12 @@ import pytest
 from generators.training.networks import Layer, Network, columns_of
 from generators.training.runs import Training, arrays_of, fitted, loads, valid, without
 from generators.training.settings import Settings
-from harness.execute.ranks import RankLimits, RankPools, Trained
+from harness.execute.ranks import RankLimits, RankOutputs, RankPools
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import Noise
-from harness.training.judged import Gym, suited
-from harness.training.programs import alone, program
+from harness.training.judge import TrainingJudge, adapted
+from harness.training.programs import program
 from harness.training.reduce import reduce_training
 
 SETTINGS = Settings(
@@ -77,9 +77,9 @@ def pools() -> Iterator[RankPools]:
 
 def returned(pools: RankPools, training: Training, framework: str, noise: Noise | None = None) -> Mapping:
     """What one device returns; of a run with noise the part without."""
-    one = alone(framework, 1)
+    one = single_device(framework, 1)
     outcome = pools.run(one.modules, 1, program(training, one, noise), arrays_of(training), one.environment(1))
-    assert isinstance(outcome, Trained)
+    assert isinstance(outcome, RankOutputs)
     found = outcome.ranks[0]
     return {k.removeprefix("0/"): v for k, v in found.items() if k.startswith("0/")} if noise else found
 
@@ -109,7 +109,7 @@ def test_what_rounding_leaves_of_gradients_within_normalisation_is_allowed(pools
     """A column that is masked but for one sample is normalised to the same, whatever that one is: its gradient is what
     terms that cancel leave, and Adamax makes steps of it. Was off by 2.2 of what noise outside of the layer allows."""
     training = loads(Path(__file__).with_name("masked_then_normalised.json").read_text(encoding="utf-8"))
-    found = Gym(pools).examine(training, STRATEGIES["torch-dtensor-data"], 3)
+    found = TrainingJudge(pools).examine(training, STRATEGIES["torch-dtensor-data"], 3)
     assert (found.status, found.part) == ("agree", "")
     assert found.largest < 0.5
     assert found.undetermined < 0.1 * found.elements
@@ -151,6 +151,6 @@ def test_pytorch_has_no_lamb_and_trains_otherwise(pools: RankPools) -> None:
     )
     training = Training(SERIES.network, lamb, 7)
     strategy = STRATEGIES["torch-ddp"]
-    assert Gym(pools).examine(training, strategy, 2).reason == "PyTorch has no LAMB"
-    assert suited(training, strategy, 2).settings.optimizer == "sgd"
+    assert TrainingJudge(pools).examine(training, strategy, 2).reason == "PyTorch has no LAMB"
+    assert adapted(training, strategy, 2).settings.optimizer == "sgd"
     assert STRATEGIES["jax-data"].refusal(training, 1) is None

@@ -32,8 +32,7 @@ from harness.studies.distribution.report import STATES, clusters, csv_of, incons
 from harness.studies.distribution.settings import BASE, PRESETS, why_not
 from harness.studies.distribution.store import Result, Store, StoreError
 from harness.training.findings import Deviation, investigate
-from harness.training.judged import Gym, Judgement
-from harness.training.programs import alone
+from harness.training.judge import Judgement, TrainingJudge
 from oracles.judge.discrepancy import Discrepancy
 from oracles.training import d3
 
@@ -262,7 +261,7 @@ class Counted:
     def __init__(self, most: int = 10**9, then: BaseException | None = None) -> None:
         self.most, self.then, self.calls = most, then, 0
 
-    def __call__(self, gym: Gym, study: Study, case: tuple, found: object = None) -> Result:
+    def __call__(self, judge: TrainingJudge, study: Study, case: tuple, found: object = None) -> Result:
         if self.calls == self.most and self.then:
             raise self.then
         self.calls += 1
@@ -325,65 +324,70 @@ def test_bad_input_is_one_clear_line(arguments: tuple[str, ...], message: str) -
 
 
 @pytest.fixture(scope="module")
-def gym() -> Iterator[Gym]:
+def judge() -> Iterator[TrainingJudge]:
     with RankPools() as pools:
-        yield Gym(pools, (), study_arrays)
+        yield TrainingJudge(pools, (), study_arrays)
 
 
-def results_of(gym: Gym, study: Study, setting: str) -> list[Result]:
-    return [run_case(gym, study, case) for case in study.cases() if case[2].name == setting]
+def results_of(judge: TrainingJudge, study: Study, setting: str) -> list[Result]:
+    return [run_case(judge, study, case) for case in study.cases() if case[2].name == setting]
 
 
 @pytest.mark.distributed
 @pytest.mark.parametrize("framework", ["torch", "tensorflow"])
-def test_layers_are_computed_as_the_framework_does(framework: str, gym: Gym) -> None:
+def test_layers_are_computed_as_the_framework_does(framework: str, judge: TrainingJudge) -> None:
     if framework == "tensorflow" and not nightly():
         pytest.skip("runs with --hypothesis-profile=nightly only")
     for number in (0, *range(2, 30, 4)):
         training: Training = study_training(PROTOCOL, number, 0)
-        run = gym.returned(training, alone(framework, 1), 1)
-        last = d3.activations(training.network, run, gym.arrays(training)["x"])[training.network.layers[-1].name]
+        run = judge.returned(training, single_device(framework, 1), 1)
+        last = d3.activations(training.network, run, judge.arrays(training)["x"])[training.network.layers[-1].name]
         np.testing.assert_allclose(last, run["prediction"], rtol=1e-3, atol=1e-3 * np.abs(last).max())
 
 
 @pytest.mark.distributed
-def test_a_sound_setting_is_consistent_and_a_fault_is_not(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {state_of(r) for r in results_of(gym, STUDY, BASE)} == {"consistent"}
-    assert {state_of(r) for r in results_of(gym, STUDY, "torch-ddp-2")} == {"consistent"}
+def test_a_sound_setting_is_consistent_and_a_fault_is_not(
+    judge: TrainingJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {state_of(r) for r in results_of(judge, STUDY, BASE)} == {"consistent"}
+    assert {state_of(r) for r in results_of(judge, STUDY, "torch-ddp-2")} == {"consistent"}
     for name in ("each rank divides by its own samples", "all ranks see the first share"):
         fault = next(fault for fault in FAULTS if fault.name == name)
         monkeypatch.setitem(STRATEGIES, fault.strategy, fault.planted())
-        found = results_of(gym, STUDY, "torch-ddp-2")
+        found = results_of(judge, STUDY, "torch-ddp-2")
         assert {state_of(r) for r in found} == {"both"}, name
         assert all(r.cluster not in ("", d3.INFERENCE) and (r.largest or 0) > 1e-3 for r in found)
     fault = next(fault for fault in FAULTS if fault.name == "gradients travel as bfloat16")
     monkeypatch.setitem(STRATEGIES, "torch-ddp", fault.planted())
-    assert {r.ours for r in results_of(gym, STUDY, "torch-ddp-2")} == {"deviates"}
+    assert {r.ours for r in results_of(judge, STUDY, "torch-ddp-2")} == {"deviates"}
 
 
 @pytest.mark.distributed
-def test_quantised_tables_are_compared_with_quantised_tables(gym: Gym) -> None:
+def test_quantised_tables_are_compared_with_quantised_tables(judge: TrainingJudge) -> None:
     training, strategy = study_training(PROTOCOL, 0, 0), STRATEGIES["torchrec-devices-int8-float32"]
-    plain, quantised = gym.alone(training, alone("torch", 1), 1), gym.alone(training, strategy, 2)
+    plain, quantised = (
+        judge.on_one_device(training, single_device("torch", 1), 1),
+        judge.on_one_device(training, strategy, 2),
+    )
     assert 1e-6 < np.abs(plain["prediction"] - quantised["prediction"]).max() < 0.1
     np.testing.assert_allclose(quantised["parameter.l1.weight"], plain["parameter.l1.weight"], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.distributed
 @pytest.mark.parametrize("setting", ["EmbeddingBagCollection-row-wise-fused-gloo-2", "quantised-float16-2"])
-def test_settings_of_torchrec_are_consistent(setting: str, gym: Gym) -> None:
+def test_settings_of_torchrec_are_consistent(setting: str, judge: TrainingJudge) -> None:
     if setting in STUDY.unavailable:
         pytest.skip(STUDY.unavailable[setting])
-    (first, _) = results_of(gym, STUDY, setting)
+    (first, _) = results_of(judge, STUDY, setting)
     assert (state_of(first), first.ours) == ("consistent", "agree")
 
 
 @pytest.mark.distributed
-def test_a_rank_that_dies_is_no_result(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rank_that_dies_is_no_result(judge: TrainingJudge, monkeypatch: pytest.MonkeyPatch) -> None:
     sound = STRATEGIES["torch-ddp"]
     dies = sound.pieces["distribute"].replace("    start(rank, world)", "    os._exit(3)")
     monkeypatch.setitem(STRATEGIES, "torch-ddp", replace(sound, pieces={**sound.pieces, "distribute": dies}))
-    (first, _) = results_of(gym, STUDY, "torch-ddp-2")
+    (first, _) = results_of(judge, STUDY, "torch-ddp-2")
     assert (first.outcome, state_of(first)) == ("failed", "no result")
     assert "exit 3" in first.reason
 
@@ -392,12 +396,12 @@ def test_the_first_deviation_of_a_kind_is_made_small(tmp_path: Path, monkeypatch
     training, kept = study_training(PROTOCOL, 0, 0), []
     wrong = Judgement("mismatch", Discrepancy("value", "wrong by 1"), "loss.0")
 
-    def deviating(gym: Gym, study: Study, case: tuple, found: Found | None = None) -> Result:
+    def deviating(judge: TrainingJudge, study: Study, case: tuple, found: Found | None = None) -> Result:
         if found:
             found(training, STRATEGIES["torch-ddp"], 2, wrong)
-        return Counted()(gym, study, case)
+        return Counted()(judge, study, case)
 
-    def small(gym: Gym, folder: Path, *_: object) -> Deviation:
+    def small(judge: TrainingJudge, folder: Path, *_: object) -> Deviation:
         kept.append(folder)
         return Deviation("f", "value", "torch-ddp", 2, "loss.0", "wrong by 1", None, (), {}, "somewhere")
 
@@ -412,9 +416,9 @@ def test_the_first_deviation_of_a_kind_is_made_small(tmp_path: Path, monkeypatch
 
 @pytest.mark.nightly
 @pytest.mark.distributed
-def test_what_is_made_small_runs_on_the_arrays_of_the_study(gym: Gym, tmp_path: Path) -> None:
+def test_what_is_made_small_runs_on_the_arrays_of_the_study(judge: TrainingJudge, tmp_path: Path) -> None:
     fault = next(fault for fault in FAULTS if fault.name == "all ranks see the first share")
     training, strategy = study_training(PROTOCOL, 0, 0), fault.planted()
-    found = investigate(gym, tmp_path, training, strategy, 2, gym.examine(training, strategy, 2), Budget(60, 60))
+    found = investigate(judge, tmp_path, training, strategy, 2, judge.examine(training, strategy, 2), Budget(60, 60))
     script = Path(found.path) / "reproducer.py"
     assert subprocess.run([sys.executable, str(script)], capture_output=True, timeout=200).returncode == 1

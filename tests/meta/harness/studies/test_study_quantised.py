@@ -16,11 +16,11 @@ from harness.execute.ranks import RankPools
 from harness.findings.known.deviations import load
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import anything
-from harness.strategies.tensorflow.tfmot_program import ALONE
+from harness.strategies.tensorflow.tfmot_program import SINGLE_DEVICE
 from harness.studies.distribution.protocol import Study, run_case
 from harness.studies.distribution.report import state_of
 from harness.studies.distribution.store import Result
-from harness.training.judged import Gym, available
+from harness.training.judge import TrainingJudge, available
 from oracles.training import d3, sharding
 
 PROTOCOL = Protocol(seed=0, batch=8, image=6, freeze="layer")
@@ -33,17 +33,17 @@ LINEAR = (("features", 10), ("bias", 1))
 
 
 @pytest.fixture(scope="module")
-def gym() -> Iterator[Gym]:
+def judge() -> Iterator[TrainingJudge]:
     why = available(MIRRORED)
     if why:
         pytest.skip(why)
     with RankPools() as pools:
-        yield Gym(pools, load(), study_arrays)
+        yield TrainingJudge(pools, load(), study_arrays)
 
 
-def result_of(gym: Gym, setting: str) -> Result:
+def result_of(judge: TrainingJudge, setting: str) -> Result:
     (case,) = [case for case in STUDY.cases() if case[0] == TAKEN and case[2].name == setting]
-    return run_case(gym, STUDY, case)
+    return run_case(judge, STUDY, case)
 
 
 def of_layers(*layers: Layer) -> Training:
@@ -76,45 +76,47 @@ def test_models_that_quantize_model_refuses_are_left_out_with_the_reason() -> No
 
 @pytest.mark.distributed
 @pytest.mark.parametrize("kind", ["batch_norm", "add"])
-def test_what_is_left_out_is_refused(kind: str, gym: Gym) -> None:
+def test_what_is_left_out_is_refused(kind: str, judge: TrainingJudge) -> None:
     """By tfmot itself; an addition in the same place is not."""
     layer = image("l2", "add", "l1", "l0") if kind == "add" else image("l2", kind, "l1")
     training = of_layers(image("l0", "conv2d", "x"), image("l1", "relu", "l0"), layer)
-    found = gym.examine(training, replace(MIRRORED, unsupported=anything), 1)
+    found = judge.examine(training, replace(MIRRORED, unsupported=anything), 1)
     assert found.status == ("agree" if kind == "add" else "unsupported")
     assert ("is not supported" in found.reason) == (kind == "batch_norm")
 
 
 @pytest.mark.distributed
-def test_a_sound_setting_is_consistent_on_one_device(gym: Gym) -> None:
+def test_a_sound_setting_is_consistent_on_one_device(judge: TrainingJudge) -> None:
     for setting in ("8-bit-cpu-0", "8-bit-cpu-1"):
-        found = result_of(gym, setting)
+        found = result_of(judge, setting)
         assert (state_of(found), found.ours, found.largest) == ("consistent", "agree", 0.0)
 
 
 @pytest.mark.distributed
-def test_a_replica_that_drops_its_gradient_is_inconsistent(gym: Gym, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replica_that_drops_its_gradient_is_inconsistent(
+    judge: TrainingJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By D3's judgement, and by ours; on two devices by ours, where D3's has other ranges than its base anyway."""
-    sound = result_of(gym, "8-bit-cpu-2")
+    sound = result_of(judge, "8-bit-cpu-2")
     assert (sound.ours, sound.part) == ("known", "tfmot-replica-ranges")
-    update = ALONE["update"]
+    update = SINGLE_DEVICE["update"]
     last = "tf.distribute.get_replica_context().replica_id_in_sync_group == len(DEVICES) - 1"
     dropped = f"    gradients = [tf.where({last}, tf.zeros_like(g), g) for g in gradients]\n    subject.optimizer"
     faulty = replace(MIRRORED, pieces={**MIRRORED.pieces, "update": update.replace("    subject.optimizer", dropped)})
     monkeypatch.setitem(STRATEGIES, "tfmot-mirrored", faulty)
-    one, two = result_of(gym, "8-bit-cpu-1"), result_of(gym, "8-bit-cpu-2")
+    one, two = result_of(judge, "8-bit-cpu-1"), result_of(judge, "8-bit-cpu-2")
     assert (state_of(one), one.ours, one.close) == ("both", "deviates", False)
     assert (state_of(two), two.ours) == ("both", "deviates")
     assert one.cluster not in ("", d3.INFERENCE)
 
 
 @pytest.mark.distributed
-def test_ranges_are_those_of_shares(gym: Gym) -> None:
+def test_ranges_are_those_of_shares(judge: TrainingJudge) -> None:
     """What two replicas return is within the bound of two shares, and not within that of the whole batch."""
     training = study_training(PROTOCOL, TAKEN, 0)
-    given = gym.returned(training, MIRRORED, 2)
+    given = judge.returned(training, MIRRORED, 2)
     for shares, right in ((2, True), (1, False)):
-        expected = gym.reference(training, "tf_keras", shares)
+        expected = judge.reference(training, "tf_keras", shares)
         ranges = {
             name: sharding.excess(bound, given[name]) <= 1
             for name, bound in zip(expected.names, expected.values, strict=True)

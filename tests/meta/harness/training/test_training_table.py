@@ -26,7 +26,7 @@ from generators.training.runs import seeded_training
 from harness.commands import app
 from harness.commands.shared.record import Record, RecordError
 from harness.strategies import STRATEGIES
-from harness.training.judged import Gym, Judgement, offered, suited
+from harness.training.judge import Judgement, TrainingJudge, adapted, drawn_for
 from harness.training.table import (
     OUTCOMES,
     Cell,
@@ -156,17 +156,17 @@ def test_a_strategy_gets_runs_that_it_takes(name: str) -> None:
     taken = 0
     for number in range(6):
         drawn = seeded_training(3, number, 2)
-        run = offered(3, number, 2, None, strategy, 2)
-        assert run == offered(3, number, 2, None, strategy, 2)
-        if strategy.refusal(suited(drawn, strategy, 2), 2) is None:
-            assert run == suited(drawn, strategy, 2)  # the same for all that take it
+        run = drawn_for(3, number, 2, None, strategy, 2)
+        assert run == drawn_for(3, number, 2, None, strategy, 2)
+        if strategy.refusal(adapted(drawn, strategy, 2), 2) is None:
+            assert run == adapted(drawn, strategy, 2)  # the same for all that take it
         taken += strategy.refusal(run, 2) is None
     assert taken >= 4
 
 
 def test_a_run_that_no_other_can_stand_in_for_is_left_as_it_is() -> None:
     never = replace(STRATEGIES["torch-ddp"], name="never", unsupported=lambda *_: "nothing is good enough")
-    assert offered(3, 0, 2, "float64", never, 2).network == seeded_training(3, 0, 2).network
+    assert drawn_for(3, 0, 2, "float64", never, 2).network == seeded_training(3, 0, 2).network
 
 
 @pytest.mark.distributed
@@ -213,7 +213,7 @@ def test_a_full_disk_is_one_clear_line_and_keeps_what_there_is(tmp_path: Path, m
         self.runs.append(run)
 
     monkeypatch.setattr(Record, "add", full)
-    monkeypatch.setattr(Gym, "examine", lambda *_: JUDGEMENTS[0])
+    monkeypatch.setattr(TrainingJudge, "examine", lambda *_: JUDGEMENTS[0])
     files = ("--record", str(tmp_path / "r.jsonl"), "--json", str(tmp_path / "t.json"))
     done = CliRunner().invoke(app.app, ["train", *ONE, *files, "--findings", str(tmp_path / "f")])
     assert done.exit_code == 2

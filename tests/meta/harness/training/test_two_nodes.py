@@ -16,7 +16,7 @@ from generators.training.runs import Training, seeded_training
 from harness.execute.ranks import RankPools
 from harness.strategies import STRATEGIES, Strategy
 from harness.training.findings import Deviation, write_reproducer
-from harness.training.judged import Gym, suited
+from harness.training.judge import TrainingJudge, adapted
 
 FAULT: StrategyFault = next(fault for fault in FAULTS if fault.name == "all ranks see the first share")
 
@@ -25,9 +25,9 @@ def stored(folder: Path, training: Training, strategy: Strategy) -> Path:
     """The program of a run on two ranks, with what is expected of it."""
     found = Deviation("f", "value", strategy.name, 2, "loss.0", "", None, training.network.kinds, {})
     with RankPools() as pools:
-        gym = Gym(pools)
-        expected = gym.expected(training, strategy, 2)
-        write_reproducer(folder, training, strategy, 2, expected, found, gym.arrays(training))
+        judge = TrainingJudge(pools)
+        expected = judge.expected(training, strategy, 2)
+        write_reproducer(folder, training, strategy, 2, expected, found, judge.arrays(training))
     return folder / "reproducer.py"
 
 
@@ -58,7 +58,7 @@ def nodes(script: Path) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("name", ["torch-ddp", "torch-fully-shard"])
 def test_a_sound_run_passes_on_two_nodes(name: str, tmp_path: Path) -> None:
     strategy = STRATEGIES[name]
-    training = suited(seeded_training(50, 0, 2), strategy, 2)
+    training = adapted(seeded_training(50, 0, 2), strategy, 2)
     for status, output in nodes(stored(tmp_path, training, strategy)):
         assert status == 0, output
 
@@ -66,7 +66,7 @@ def test_a_sound_run_passes_on_two_nodes(name: str, tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.distributed
 def test_a_fault_is_reproduced_on_two_nodes(tmp_path: Path) -> None:
-    training = suited(seeded_training(50, 0, 2), STRATEGIES[FAULT.strategy], 2)
+    training = adapted(seeded_training(50, 0, 2), STRATEGIES[FAULT.strategy], 2)
     found = nodes(stored(tmp_path, training, FAULT.planted()))
     assert all(status != 0 for status, _ in found)
     told = "\n".join(output for _, output in found)

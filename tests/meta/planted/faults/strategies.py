@@ -29,7 +29,7 @@ class StrategyFault:
         """The piece without the fault."""
         strategy = STRATEGIES[self.strategy]
         named = {"torch": torch_program, "jax": jax_program, "keras": keras_program, "tensorflow": tensorflow_program}
-        pieces: Mapping[str, str] = {**named[strategy.framework].ALONE, **strategy.pieces}
+        pieces: Mapping[str, str] = {**named[strategy.framework].SINGLE_DEVICE, **strategy.pieces}
         assert self.old in pieces[self.piece], f"{self.name}: the text to change is not there"
         return pieces[self.piece]
 

@@ -11,11 +11,11 @@ import numpy as np
 from generators.bounds.bounded import PRECISION
 from generators.training.runs import Training, arrays_of, plainer, seeded_training, with_sgd
 from harness.execute import environments
-from harness.execute.ranks import RankPools, Together, Trained
+from harness.execute.ranks import RankOutcome, RankOutputs, RankPools
 from harness.findings.known.deviations import KnownDeviation
 from harness.strategies import Strategy
 from harness.strategies.strategy import MISSING, Noise, first_reason
-from harness.training.programs import alone, program
+from harness.training.programs import program
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Crash, Rejected, Timeout, Value
@@ -23,7 +23,7 @@ from oracles.judge.verdict import Status, judge
 from oracles.training import sharding
 
 Arrays = Mapping[str, np.ndarray]
-TURNS = 40
+ATTEMPTS = 40
 """Runs that are drawn for a strategy until it takes one: five of six have no tables, which some strategies need."""
 
 
@@ -50,14 +50,14 @@ def version_of(strategy: Strategy) -> str:
     return next(iter(environments.versions_of(strategy.packages[:1], strategy.home).values()), "0")
 
 
-def in_dtype(training: Training, dtype: str | None) -> Training:
+def with_dtype(training: Training, dtype: str | None) -> Training:
     """The run in another precision; as it is without one."""
     return replace(training, settings=replace(training.settings, dtype=dtype)) if dtype else training
 
 
-def suited(training: Training, strategy: Strategy, world: int) -> Training:
+def adapted(training: Training, strategy: Strategy, world: int) -> Training:
     """The run, or what is left of it that the strategy supports, in a dtype that it takes; itself where nothing is."""
-    training = in_dtype(training, None if training.settings.dtype in strategy.dtypes else strategy.dtypes[0])
+    training = with_dtype(training, None if training.settings.dtype in strategy.dtypes else strategy.dtypes[0])
     if first_reason(*MISSING.get(strategy.framework, ()))(training, world):
         training = with_sgd(training)
     if strategy.refusal(training, world) is None:
@@ -66,11 +66,11 @@ def suited(training: Training, strategy: Strategy, world: int) -> Training:
     return next((run for run in plain if strategy.refusal(run, world) is None), training)
 
 
-def offered(seed: int, number: int, blocks: int, dtype: str | None, strategy: Strategy, world: int) -> Training:
-    """The run with this number of a hunt, suited to a strategy; where that takes nothing of it (it needs tables, say),
-    the first of TURNS - 1 others that it takes; itself where it takes none."""
-    turns = (seeded_training(seed, number, blocks, turn) for turn in range(TURNS))
-    runs = (suited(in_dtype(run, dtype), strategy, world) for run in turns)
+def drawn_for(seed: int, number: int, blocks: int, dtype: str | None, strategy: Strategy, world: int) -> Training:
+    """The run with this number of a hunt, adapted to a strategy; where that takes nothing of it (it needs tables, say),
+    the first of ATTEMPTS - 1 others that it takes; itself where it takes none."""
+    attempts = (seeded_training(seed, number, blocks, turn) for turn in range(ATTEMPTS))
+    runs = (adapted(with_dtype(run, dtype), strategy, world) for run in attempts)
     first = next(runs)
     return next((run for run in chain([first], runs) if strategy.refusal(run, world) is None), first)
 
@@ -96,7 +96,7 @@ class Judgement:
 
 
 @dataclass
-class Gym:
+class TrainingJudge:
     """Pools of ranks, known deviations, what the arrays of a run are, and references that were computed before (of the
     last runs)."""
 
@@ -115,13 +115,13 @@ class Gym:
         if key not in self._references:
             if len(self._references) > 256:
                 self._references.pop(next(iter(self._references)))
-            single, sent = alone(framework, shards), alone(framework, shards, sent=lossy > 0)
+            single, sent = single_device(framework, shards), single_device(framework, shards, sent=lossy > 0)
             arrays, mixed = self.arrays(training), training.settings.dtype == "mixed"
-            rough, unit = mixed or single.ranges, PRECISION[training.settings.stored].unit
+            low_precision, unit = mixed or single.ranges, PRECISION[training.settings.stored].unit
             if single.ranges:  # levels take the smaller factor; what is smooth between them keeps the greater one so
-                unit *= sharding.FACTOR / sharding.ROUGH_FACTOR
+                unit *= sharding.FACTOR / sharding.LOW_PRECISION_FACTOR
             noise = Noise(
-                sharding.ROUGH_RUNS if rough else sharding.RUNS, unit,
+                sharding.LOW_PRECISION_RUNS if low_precision else sharding.RUNS, unit,
                 PRECISION[own.narrow if own else "bfloat16"].unit if mixed else 0.0, lossy,
             )  # fmt: skip
             if own and own.reference:
@@ -133,15 +133,15 @@ class Gym:
                 self.pools.run(one.modules, 1, program(training, one, how), arrays, one.environment(1), one.home)
                 for one, how in ((single, None), (sent, noise))
             ]
-            once, noisy = (outcome.ranks[0] for outcome in map(_trained, outcomes))
+            once, noisy = (outcome.ranks[0] for outcome in map(_outputs_of, outcomes))
             runs = [
                 {name.split("/", 1)[1]: array for name, array in noisy.items() if name.startswith(f"{number}/")}
                 for number in range(noise.runs + 1)
             ]
-            self._references[key] = sharding.expect(runs[0], runs[1:], once, rough), once
+            self._references[key] = sharding.expect(runs[0], runs[1:], once, low_precision), once
         return self._references[key][0]
 
-    def alone(self, training: Training, strategy: Strategy, world: int) -> Arrays:
+    def on_one_device(self, training: Training, strategy: Strategy, world: int) -> Arrays:
         """What one device returns in the run's own dtype, whole batches at a time; where the strategy's reference is
         another than that of all, what that one returns. Raises NoResult."""
         own = strategy if strategy.reference else None
@@ -151,9 +151,9 @@ class Gym:
 
     def returned(self, training: Training, strategy: Strategy, world: int) -> Arrays:
         """What the first rank returns. Raises NoResult where the run fails."""
-        return _trained(self._run(training, strategy, world)).ranks[0]
+        return _outputs_of(self._run(training, strategy, world)).ranks[0]
 
-    def _run(self, training: Training, strategy: Strategy, world: int) -> Together:
+    def _run(self, training: Training, strategy: Strategy, world: int) -> RankOutcome:
         text, given = program(training, strategy), self.arrays(training)
         ranks, variables = strategy.processes(world), strategy.environment(world)
         return self.pools.run(strategy.modules, ranks, text, given, variables, strategy.home)
@@ -182,7 +182,7 @@ class Gym:
         version = version_of(strategy)
         here = [known for known in self.known if known.concerns(strategy.name, training.traits, version)]
         outcome = self._run(training, strategy, world)
-        if not isinstance(outcome, Trained):
+        if not isinstance(outcome, RankOutputs):
             verdict = judge(expected, outcome)
             assert verdict.discrepancy is not None
             entry = next((known for known in here if known.covers("", verdict.discrepancy)), None)
@@ -190,9 +190,9 @@ class Gym:
                 reason = f"known: {entry.id}"
                 return Judgement("unsupported", excused=(entry.id,), cpu=outcome.cpu, reason=reason), ()
             return Judgement(verdict.status, verdict.discrepancy, cpu=outcome.cpu), ()
-        return replace(self._judged(expected, here, outcome), cpu=outcome.cpu), outcome.ranks
+        return replace(self._compared(expected, here, outcome), cpu=outcome.cpu), outcome.ranks
 
-    def _judged(self, expected: Expected, here: Sequence[KnownDeviation], outcome: Trained) -> Judgement:
+    def _compared(self, expected: Expected, here: Sequence[KnownDeviation], outcome: RankOutputs) -> Judgement:
         excused: list[str] = []
         elements = undetermined = 0
         largest, most = 0.0, sharding.Margin()
@@ -229,9 +229,9 @@ def _kind(own: Strategy | None) -> object:
     return own and (own.policy, own.narrow, own.reference)
 
 
-def _trained(outcome: Together) -> Trained:
+def _outputs_of(outcome: RankOutcome) -> RankOutputs:
     match outcome:
-        case Trained():
+        case RankOutputs():
             return outcome
         case Rejected(kind, message):
             raise NoResult(f"{kind}: {message}")
