@@ -61,9 +61,9 @@ RankOutcome = RankOutputs | Rejected | Crash | Timeout
 class _Zygote:
     """The process that forks ranks of one framework."""
 
-    def __init__(self, modules: tuple[str, ...], folder: Path, limits: RankLimits, home: str) -> None:
+    def __init__(self, modules: tuple[str, ...], folder: Path, limits: RankLimits, environment_name: str) -> None:
         try:
-            python = environments.interpreter(home)
+            python = environments.interpreter(environment_name)
         except environments.EnvironmentsError as error:
             raise Unavailable(f"{modules[0]}: {error}") from error
         self.log = (folder / "zygote.log").open("ab")
@@ -72,7 +72,7 @@ class _Zygote:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
-            env=environment(folder, 1, home) | {"GLOO_SOCKET_IFNAME": "lo"},
+            env=environment(folder, 1, environment_name) | {"GLOO_SOCKET_IFNAME": "lo"},
             cwd=folder,
             start_new_session=True,
         )
@@ -195,12 +195,12 @@ class RankPools:
         program: str,
         arrays: Mapping[str, np.ndarray],
         variables: Mapping[str, str] | None = None,
-        home: str = "",
+        environment_name: str = "",
     ) -> RankOutcome:
-        """Run one program on `world` ranks that have imported the modules. variables: of the ranks' environment; home:
-        whose interpreter runs them (`environments.py`; empty: the one that runs Dissent). Ranks that could not meet
+        """Run one program on `world` ranks that have imported the modules. variables: of the ranks' environment;
+        environment_name: whose interpreter runs them (`environments.py`; empty: the one that runs Dissent). Ranks that could not meet
         since a port was taken meet once more, elsewhere. Raises Unavailable and ProgramError."""
-        key = (home, modules, world, tuple(sorted((variables or {}).items())))
+        key = (environment_name, modules, world, tuple(sorted((variables or {}).items())))
         outcome = self._run(key, program, arrays)
         if isinstance(outcome, Rejected) and any(words in outcome.message for words in PORT_TAKEN):
             outcome = self._run(key, program, arrays)
@@ -237,10 +237,10 @@ class RankPools:
             group.kill()
 
     def _start(self, key: _Key) -> _Group:
-        home, modules, world, variables = key
-        if (home, modules) not in self._zygotes:
-            self._zygotes[home, modules] = _Zygote(modules, self._folder, self.limits, home)
-        zygote = self._zygotes[home, modules]
+        environment_name, modules, world, variables = key
+        if (environment_name, modules) not in self._zygotes:
+            self._zygotes[environment_name, modules] = _Zygote(modules, self._folder, self.limits, environment_name)
+        zygote = self._zygotes[environment_name, modules]
         self.started += 1
         name = self._folder / f"group{self.started}"
         ranks: dict[int, _Rank] = {}

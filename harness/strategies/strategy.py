@@ -41,7 +41,7 @@ class Strategy:
     one_process: one process drives all devices, and returns what every rank would
     apart:       its processes run no other strategy's programs
     off:         why it is never available here ("": it may be)
-    home:        the environment of environments.toml that its processes run in ("": the one that Dissent runs in)
+    environment: the one of environments.toml that its processes run in ("": the one that Dissent runs in)
     double:      it takes runs in float64
     lossy:       the relative error with which gradients travel by design (0: none)
     policy:      which layers of a run in mixed precision compute in bfloat16: "autocast" (PyTorch's list), "cast" (all:
@@ -64,7 +64,7 @@ class Strategy:
     one_process: bool = False
     apart: bool = False
     off: str = ""
-    home: str = ""
+    environment: str = ""
     double: bool = True
     lossy: float = 0.0
     policy: str = ""
@@ -81,7 +81,7 @@ class Strategy:
             "keras": ("keras", "jax"),
         }
         beside = {"torchrec": ("torchrec", "fbgemm-gpu-cpu")}
-        return several.get(self.framework, self.modules[:1]) + beside.get(self.home, ())
+        return several.get(self.framework, self.modules[:1]) + beside.get(self.environment, ())
 
     @property
     def dtypes(self) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class Strategy:
         """How many processes run on so many ranks or devices."""
         return 1 if self.one_process else world
 
-    def environment(self, world: int) -> dict[str, str]:
+    def variables(self, world: int) -> dict[str, str]:
         """Variables that its processes need."""
         if self.framework in ("tensorflow", "tf_keras"):
             devices = {"VIRTUAL_DEVICES": str(world if self.one_process else 1)}

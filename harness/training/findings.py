@@ -123,7 +123,7 @@ def _save(
         message=judgement.discrepancy.message,
         twin=_twin(judge, training, strategy, world),
         layers=training.network.kinds,
-        versions=versions_of(["numpy", *strategy.packages], strategy.home),
+        versions=versions_of(["numpy", *strategy.packages], strategy.environment),
         path=str(own),
     )
     expected = judge.expected(training, strategy, world)
@@ -167,7 +167,7 @@ def write_reproducer(
     check = render(
         "training/check.py.j2",
         world=strategy.processes(world),
-        variables=strategy.environment(world),
+        variables=strategy.variables(world),
         symptom=found.symptom,
         seconds=60.0,
         inline=inline,
@@ -175,7 +175,7 @@ def write_reproducer(
         wrong=WRONG,
     )
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
-    versions += f" (environment {strategy.home})" if strategy.home else ""
+    versions += f" (environment {strategy.environment})" if strategy.environment else ""
     text = program(training, strategy)
     modules = looked_for(strategy.modules, text)
     text = PROLOGUE.format(title=text_of(found).splitlines()[0], versions=versions, modules=modules) + text + check

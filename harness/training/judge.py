@@ -37,17 +37,17 @@ def available(strategy: Strategy) -> str | None:
     if strategy.off:
         return strategy.off
     try:
-        environments.interpreter(strategy.home)
+        environments.interpreter(strategy.environment)
     except environments.EnvironmentsError as error:
         return str(error)
-    have = environments.versions_of(strategy.packages, strategy.home)
+    have = environments.versions_of(strategy.packages, strategy.environment)
     missing = [package.split("|")[-1] for package in strategy.packages if package not in have]
     return f"{', '.join(missing)} is not installed" if missing else None
 
 
 def version_of(strategy: Strategy) -> str:
     """The version of its framework; "0" where that is not installed."""
-    return next(iter(environments.versions_of(strategy.packages[:1], strategy.home).values()), "0")
+    return next(iter(environments.versions_of(strategy.packages[:1], strategy.environment).values()), "0")
 
 
 def with_dtype(training: Training, dtype: str | None) -> Training:
@@ -130,7 +130,7 @@ class TrainingJudge:
                     for one, noisy in ((single, False), (sent, True))
                 )
             outcomes = [
-                self.pools.run(one.modules, 1, program(training, one, how), arrays, one.environment(1), one.home)
+                self.pools.run(one.modules, 1, program(training, one, how), arrays, one.variables(1), one.environment)
                 for one, how in ((single, None), (sent, noise))
             ]
             once, noisy = (outcome.ranks[0] for outcome in map(_outputs_of, outcomes))
@@ -155,8 +155,8 @@ class TrainingJudge:
 
     def _run(self, training: Training, strategy: Strategy, world: int) -> RankOutcome:
         text, given = program(training, strategy), self.arrays(training)
-        ranks, variables = strategy.processes(world), strategy.environment(world)
-        return self.pools.run(strategy.modules, ranks, text, given, variables, strategy.home)
+        ranks, variables = strategy.processes(world), strategy.variables(world)
+        return self.pools.run(strategy.modules, ranks, text, given, variables, strategy.environment)
 
     def expected(self, training: Training, strategy: Strategy, world: int) -> Expected:
         """What a run under a strategy must give. Raises NoResult."""

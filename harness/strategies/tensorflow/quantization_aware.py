@@ -7,7 +7,7 @@ from generators.training.networks import TABLES
 from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Strategy, first_reason
 from harness.strategies.tensorflow.mirrored import FEED, KEPT
-from harness.strategies.tensorflow.tfmot_program import HOME, LAYERS, MODULES
+from harness.strategies.tensorflow.tfmot_program import ENVIRONMENT, LAYERS, MODULES
 
 
 def _not_quantised(training: Training, world: int) -> str | None:
@@ -45,7 +45,7 @@ def _more_than_a_step(training: Training, world: int) -> str | None:
 
 def _quantised(name: str, worlds: tuple[int, ...], pieces: dict[str, str]) -> Strategy:
     return Strategy(
-        name, "tf_keras", MODULES, worlds, pieces, one_process=True, ranges=True, home=HOME,
+        name, "tf_keras", MODULES, worlds, pieces, one_process=True, ranges=True, environment=ENVIRONMENT,
         unsupported=first_reason(_not_quantised, _more_than_a_step),
     )  # fmt: skip
 

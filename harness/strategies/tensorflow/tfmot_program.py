@@ -18,7 +18,7 @@ from harness.strategies.tensorflow.program import LOSSES
 
 FRAMEWORK = "tf_keras"
 MODULES = ("tensorflow", "tf_keras", "tensorflow_model_optimization")
-HOME = "tfmot"
+ENVIRONMENT = "tfmot"
 LAYERS: Mapping[str, str] = {
     "conv2d": 'Conv2D({channels}, {kernel}, padding="same", name="{own}")({0})',
     "batch_norm": 'BatchNormalization(momentum=0.9, epsilon=1e-5, name="{own}")({0})',
@@ -95,7 +95,7 @@ def single_device(shards: int, sent: bool = False) -> Strategy:
     """One device. Ranges and batch statistics are those of so many shares of each batch; of one share, they are tfmot's
     and tf_keras' own."""
     pieces = {"shards": SINGLE_DEVICE["shards"].replace("1", str(shards), 1)}
-    return Strategy("tfmot-alone", "tf_keras", MODULES, (1,), pieces, ranges=True, home=HOME)
+    return Strategy("tfmot-alone", "tf_keras", MODULES, (1,), pieces, ranges=True, environment=ENVIRONMENT)
 
 
 def _layers(network: Network) -> list[str]:

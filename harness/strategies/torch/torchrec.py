@@ -234,7 +234,7 @@ def torchrec(
     return Strategy(
         name, "torch", (*MODULES, "torchrec.distributed", "torchrec.quant"), worlds, given,
         imports=(*_IMPORTS, f"from torchrec.distributed.embeddingbag import {sharder}", *_BACKWARD * fused, *imports),
-        factor="world", home="torchrec", double=False, reference=_unseen if fused else reference,
+        factor="world", environment="torchrec", double=False, reference=_unseen if fused else reference,
         unsupported=first_reason(*reasons, *_IN_BACKWARD * fused, *_REASONS),
     )  # fmt: skip
 

@@ -121,9 +121,9 @@ def versions_beside(preset: Preset) -> dict[str, str]:
     used = {strategy_of(preset, setting) for setting in preset.settings if not why_not(preset, setting)}
     found = {}
     for strategy in used:
-        if strategy.home:
-            for name, version in environments.versions_of(strategy.packages, strategy.home).items():
-                found[f"{name.split('|')[0]} ({strategy.home})"] = version
+        if strategy.environment:
+            for name, version in environments.versions_of(strategy.packages, strategy.environment).items():
+                found[f"{name.split('|')[0]} ({strategy.environment})"] = version
     return dict(sorted(found.items()))
 
 

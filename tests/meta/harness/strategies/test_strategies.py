@@ -72,8 +72,8 @@ def simple_run(judge: TrainingJudge, strategy: Strategy) -> Training:
 TABLE = loads((FOLDER / "torch/torchrec-fused-empty-shard/case.json").read_text(encoding="utf-8"))
 """A run that TorchRec's strategies take: simple ones have no tables."""
 RANGES = loads((FOLDER / "tensorflow/tfmot-replica-ranges/case.json").read_text(encoding="utf-8"))
-HOMES = {"torchrec": TABLE, "tfmot": RANGES}
-"""Runs that strategies take which are at home in an environment."""
+RUNS_BY_ENVIRONMENT = {"torchrec": TABLE, "tfmot": RANGES}
+"""Runs that strategies take which have an environment of their own."""
 LINEAR = (("features", 2), ("bias", 1))
 OTHERWISE = ("tf-mirrored-xla", "jax-pmap", "torch-pipeline-looped-bfs", "torch-pipeline-interleaved-1f1b")
 OTHERWISE += ("torch-pipeline-interleaved-zb", "torch-pipeline-zbv", "torch-pipeline-dualpipev")
@@ -135,7 +135,7 @@ def test_fault_is_made_small(fault: StrategyFault, judge: TrainingJudge, tmp_pat
     assert kept.world == min(w for w in strategy.worlds if w > 1)
     assert kept.strategy in text_of(kept)
     script = Path(kept.path) / "reproducer.py"
-    assert exit_status(script, strategy.home) == 1
+    assert exit_status(script, strategy.environment) == 1
     piece = strategy.pieces[fault.piece].strip("\n")
     assert piece in script.read_text(encoding="utf-8")
     repaired = script.with_name("repaired.py")
@@ -144,7 +144,7 @@ def test_fault_is_made_small(fault: StrategyFault, judge: TrainingJudge, tmp_pat
     right = judge.examine(small, STRATEGIES[fault.strategy], kept.world)
     assert right.discrepancy is None
     # a program does not know what is known
-    assert exit_status(repaired, strategy.home) == (1 if right.excused else 0)
+    assert exit_status(repaired, strategy.environment) == (1 if right.excused else 0)
 
 
 @pytest.mark.nightly
@@ -187,9 +187,9 @@ def free_ports(count: int) -> list[int]:
     return sorted(found)
 
 
-def exit_status(script: Path, home: str) -> int:
+def exit_status(script: Path, environment: str) -> int:
     """Of a reproducer, run as a person would, in this environment."""
-    command = [environments.interpreter(home), str(script)]
+    command = [environments.interpreter(environment), str(script)]
     return subprocess.run(command, capture_output=True, timeout=200).returncode
 
 
@@ -200,7 +200,9 @@ def test_one_rank_is_one_device(judge: TrainingJudge) -> None:
         if available(strategy) or 1 not in strategy.worlds or strategy.name in (*OTHERWISE, *DEVIATING):
             continue
         if not strategy.lossy and not strategy.reference:
-            training = HOMES[strategy.home] if strategy.home else simple_run(judge, strategy)
+            training = (
+                RUNS_BY_ENVIRONMENT[strategy.environment] if strategy.environment else simple_run(judge, strategy)
+            )
             found, once = judge.returned(training, strategy, 1), judge.on_one_device(training, strategy, 1)
             assert found.keys() == once.keys(), strategy.name
             for name in once:

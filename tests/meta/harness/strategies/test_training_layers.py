@@ -78,7 +78,7 @@ def pools() -> Iterator[RankPools]:
 def returned(pools: RankPools, training: Training, framework: str, noise: Noise | None = None) -> Mapping:
     """What one device returns; of a run with noise the part without."""
     one = single_device(framework, 1)
-    outcome = pools.run(one.modules, 1, program(training, one, noise), arrays_of(training), one.environment(1))
+    outcome = pools.run(one.modules, 1, program(training, one, noise), arrays_of(training), one.variables(1))
     assert isinstance(outcome, RankOutputs)
     found = outcome.ranks[0]
     return {k.removeprefix("0/"): v for k, v in found.items() if k.startswith("0/")} if noise else found
