@@ -34,7 +34,17 @@ from harness.findings.known.issues import load
 from harness.findings.store import Store
 from harness.questions.conversion import CONVERSION
 from harness.search.campaign import Campaign
-from harness.search.conversions import Passage, as_json, case_of, csv_of, paths, planned, rows_of, table_of, travel
+from harness.search.conversions import (
+    ConversionResult,
+    as_json,
+    case_of,
+    csv_of,
+    drawn_routes,
+    examine,
+    rows_of,
+    shortest_routes,
+    table_of,
+)
 from harness.search.laboratory import Laboratory
 from harness.search.reduce import Budget
 
@@ -86,11 +96,11 @@ def conversions(
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
     seed = kept.head["seed"]
-    plan = paths(here, numbers, seed) if drawn else list(planned(here, numbers))
+    plan = drawn_routes(here, numbers, seed) if drawn else list(shortest_routes(here, numbers))
     done = {(one.route, one.number) for one in kept.runs}
     left = [item for item in plan if (item[1].name, item[2]) not in done]
     console.print(
-        f"{len(plan)} passages over {len(here)} edges, seed {seed}; {len(plan) - len(left)} done", highlight=False
+        f"{len(plan)} conversions over {len(here)} edges, seed {seed}; {len(plan) - len(left)} done", highlight=False
     )
     heed_sigterm()
     started, failure, code = time.monotonic(), None, 0
@@ -110,11 +120,11 @@ def conversions(
                 last = edge
                 try:
                     case = case_of(route, seed, number, max_nodes)
-                    one = travel(campaign, route, number, case, keep=findings is not None)
+                    one = examine(campaign, route, number, case, keep=findings is not None)
                     kept.add(one)
                     culprit = route_of(target_of(one.culprit)) if one.culprit else None
                     if drawn and culprit and culprit.edges:  # judged for itself
-                        kept.add(travel(campaign, culprit, number, case, keep=findings is not None))
+                        kept.add(examine(campaign, culprit, number, case, keep=findings is not None))
                 except Exception as error:  # a bug of ours: it has to be found again
                     error.add_note(f"case {number} of seed {seed} by {route.name}")
                     raise
@@ -180,14 +190,16 @@ def _usable(edge: Edge) -> bool:
     return reason is None
 
 
-def _opened(path: Path | None, seed: int | None, max_nodes: int, drawn: bool) -> Record[Passage]:
+def _opened(path: Path | None, seed: int | None, max_nodes: int, drawn: bool) -> Record[ConversionResult]:
     """A file to go on with, whose seed is taken where none is given. Raises OSError and RecordError."""
-    return Record.opened(path, {"seed": seed_of(seed, path), "max_nodes": max_nodes, "paths": int(drawn)}, Passage)
+    return Record.opened(
+        path, {"seed": seed_of(seed, path), "max_nodes": max_nodes, "paths": int(drawn)}, ConversionResult
+    )
 
 
-def _tell(passages: list[Passage], findings: Path | None) -> None:
+def _tell(results: list[ConversionResult], findings: Path | None) -> None:
     """What is wrong, one line each, with its reproducer."""
-    for one in passages:
+    for one in results:
         if one.outcome in ("wrong", "error", "runner"):
             at = f"  {findings / one.finding / 'reproducer.py'}" if findings and one.finding else ""
             told = f"{one.outcome}  {one.route} #{one.number}  {one.operators}: {one.why[:160]}{at}"

@@ -181,7 +181,7 @@ def availability(edge: Edge) -> tuple[str | None, str | None]:
     return found.get(edge.tool), reason
 
 
-def onwards(format_: str) -> list[Edge]:
+def edges_from(format_: str) -> list[Edge]:
     """Edges that lead away from a format."""
     return [edge for edge in EDGES.values() if edge.source == format_]
 
@@ -196,7 +196,7 @@ def routes(longest: int = LONGEST) -> Iterator[Route]:
         ends = [
             (dialect, (*edges, edge))
             for dialect, edges in ends
-            for edge in onwards(edges[-1].target if edges else written(dialect).name)
+            for edge in edges_from(edges[-1].target if edges else written(dialect).name)
         ]
 
 
@@ -216,7 +216,7 @@ def shortest(edge: Edge) -> Route | None:
     return next((route for route in routes() if route.edges and route.edges[-1] is edge), None)
 
 
-def drawn(rng: random.Random, here: Sequence[Edge], longest: int = LONGEST) -> Route:
+def draw_route(rng: random.Random, here: Sequence[Edge], longest: int = LONGEST) -> Route:
     """A route of one to `longest` edges, of those that are usable here; fewer where none leads on."""
     dialect = rng.choice([name for name in _WRITTEN if any(edge.source == written(name).name for edge in here)])
     format_, edges = written(dialect).name, []

@@ -16,7 +16,7 @@ from generators.graphs import Case, seeded_case
 from harness.backends import Target, probe
 from harness.conversions.edges import EDGES, Edge
 from harness.conversions.opening import why_not
-from harness.conversions.route import Route, drawn, shortest, target_of
+from harness.conversions.route import Route, draw_route, shortest, target_of
 from harness.dialects.keras import KERAS
 from harness.questions.conversion import CONVERSION, step_of
 from harness.search.campaign import Campaign, operators_for
@@ -32,7 +32,7 @@ is right. The converter fails with an exception, a crash or a hang, or writes wh
 
 
 @dataclass(frozen=True)
-class Passage:
+class ConversionResult:
     """One graph by one route, as its line in a file has it. edge: that is looked at, the last one; number: of the drawn
     case; why: what was said, in one line; cpu: processor seconds; finding: its fingerprint, where it was stored;
     culprit: the route up to the edge at fault, where that is an earlier one."""
@@ -56,12 +56,12 @@ class Row:
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     cpu: float = 0.0
 
-    def add(self, passage: Passage) -> None:
+    def add(self, result: ConversionResult) -> None:
         """Count one."""
-        self.outcomes[passage.outcome] += 1
-        self.cpu += passage.cpu
-        if passage.why:
-            self.reasons.setdefault(passage.outcome, Counter())[passage.why] += 1
+        self.outcomes[result.outcome] += 1
+        self.cpu += result.cpu
+        if result.why:
+            self.reasons.setdefault(result.outcome, Counter())[result.why] += 1
 
 
 Rows = dict[str, Row]
@@ -78,7 +78,7 @@ def case_of(route: Route, seed: int, number: int, max_nodes: int) -> Case:
     return Case(replace(case.graph, leaves=leaves), case.arrays)
 
 
-def planned(edges: Sequence[Edge], numbers: Sequence[int]) -> Iterator[tuple[Edge, Route, int]]:
+def shortest_routes(edges: Sequence[Edge], numbers: Sequence[int]) -> Iterator[tuple[Edge, Route, int]]:
     """These cases through each edge, by the shortest route; edge by edge, so that each tool is imported once."""
     for edge in edges:
         route = shortest(edge)
@@ -87,9 +87,9 @@ def planned(edges: Sequence[Edge], numbers: Sequence[int]) -> Iterator[tuple[Edg
             yield edge, route, number
 
 
-def paths(edges: Sequence[Edge], numbers: Sequence[int], seed: int) -> list[tuple[Edge, Route, int]]:
+def drawn_routes(edges: Sequence[Edge], numbers: Sequence[int], seed: int) -> list[tuple[Edge, Route, int]]:
     """These cases, each by a drawn route of one to three of the edges; those with one last edge together."""
-    found = [(number, _runnable(drawn(random.Random(f"{seed}/{number}/route"), edges))) for number in numbers]
+    found = [(number, _runnable(draw_route(random.Random(f"{seed}/{number}/route"), edges))) for number in numbers]
     order = {edge.name: i for i, edge in enumerate(edges)}
     return sorted(
         ((route.edges[-1], route, number) for number, route in found), key=lambda one: (order[one[0].name], one[2])
@@ -103,12 +103,12 @@ def _runnable(route: Route) -> Route:
     return route
 
 
-def travel(campaign: Campaign, route: Route, number: int, case: Case, keep: bool) -> Passage:
+def examine(campaign: Campaign, route: Route, number: int, case: Case, keep: bool) -> ConversionResult:
     """One case by a route: judged, and if it does not agree, whose doing it is. keep: is it made a finding of?"""
     target = target_of(route.name)
     examination = campaign.lab.examine(case, [target])
     verdict, outcome = examination.verdicts[target.name], examination.outcomes[target.name]
-    passage = Passage(
+    result = ConversionResult(
         route.edges[-1].name,
         route.name,
         number,
@@ -117,62 +117,62 @@ def travel(campaign: Campaign, route: Route, number: int, case: Case, keep: bool
         cpu=outcome.cpu,
     )
     if isinstance(outcome, Unsupported):
-        return replace(passage, outcome="refused", why=outcome.why)
+        return replace(result, outcome="refused", why=outcome.why)
     if verdict.discrepancy is None:
-        return passage
+        return result
     guilty, why = route, ""
-    while guilty.edges and (told := _doubt(campaign, guilty.source, case)):
+    while guilty.edges and (told := _disagreement(campaign, guilty.source, case)):
         guilty, why = guilty.source, told
     if guilty is not route:
-        return replace(passage, outcome="source", why=why, culprit=guilty.name)
-    return _blamed(campaign, route, passage, examination, verdict.discrepancy, keep)
+        return replace(result, outcome="source", why=why, culprit=guilty.name)
+    return _blamed(campaign, route, result, examination, verdict.discrepancy, keep)
 
 
-def _doubt(campaign: Campaign, route: Route, case: Case) -> str:
+def _disagreement(campaign: Campaign, route: Route, case: Case) -> str:
     """Why a case is nothing to go on with: it does not agree where this route ends. Empty where it does."""
     target = target_of(route.name)
     examination = campaign.lab.judge(case, [target])
     verdict = examination.verdicts[target.name]
     if verdict.status in ("agree", "undetermined"):
         return ""
-    return f"{target.name}: {_told(examination, target, verdict.discrepancy)}"
+    return f"{target.name}: {_message(examination, target, verdict.discrepancy)}"
 
 
 def _blamed(
-    campaign: Campaign, route: Route, passage: Passage, examination: Examination, found: Discrepancy, keep: bool
-) -> Passage:
+    campaign: Campaign, route: Route, result: ConversionResult, examination: Examination, found: Discrepancy, keep: bool
+) -> ConversionResult:
     """Whose doing a discrepancy of the last edge, or of what runs its file, is."""
     target, case = target_of(route.name), examination.case
-    why = _told(examination, target, found)
+    why = _message(examination, target, found)
     rest = campaign.unexplained(target, case, found)
     if rest is None:
-        return replace(passage, outcome="known", why=why)
+        return replace(result, outcome="known", why=why)
     outcome = examination.outcomes[target.name]
-    converting = isinstance(outcome, Rejected) and step_of(outcome.message) == passage.edge
-    right = None if converting or isinstance(outcome, Timeout) else _right(campaign, route, case)
+    converting = isinstance(outcome, Rejected) and step_of(outcome.message) == result.edge
+    right = None if converting or isinstance(outcome, Timeout) else _right_runner(campaign, route, case)
     kind = "runner" if right else "wrong" if found.symptom not in SILENT else "error"
-    voters = [target_of(one.name) for one in (route.source, *_asked(route))]
+    voters = [target_of(one.name) for one in (route.source, *_other_runners(route))]
     finding = replace(campaign, targets=(target, *voters)).investigate(target, *rest) if keep else None
     if keep and finding is None:
-        return replace(passage, outcome="known", why=why)
+        return replace(result, outcome="known", why=why)
     why += f" ({right} is right)" if right else ""
-    return replace(passage, outcome=kind, why=why, finding=finding.fingerprint if finding else "")
+    return replace(result, outcome=kind, why=why, finding=finding.fingerprint if finding else "")
 
 
-def _right(campaign: Campaign, route: Route, case: Case) -> str | None:
+def _right_runner(campaign: Campaign, route: Route, case: Case) -> str | None:
     """Another runner that gets the same file right, or None."""
-    asked = (one for one in _asked(route) if campaign.verdict(target_of(one.name), case).status == "agree")
-    return next((one.runner.name for one in asked), None)
+    right = (one for one in _other_runners(route) if campaign.verdict(target_of(one.name), case).status == "agree")
+    return next((one.runner.name for one in right), None)
 
 
-def _asked(route: Route) -> list[Route]:
+def _other_runners(route: Route) -> list[Route]:
     """The same file with two other runners: the plain one, and the one that optimises least."""
     others = [one for one in route.others if probe.probe(target_of(one.name)).available]
     others.sort(key=lambda one: not one.runner.reference)
     return others[:1] + others[1:][-1:]
 
 
-def _told(examination: Examination, target: Target, found: Discrepancy | None) -> str:
+def _message(examination: Examination, target: Target, found: Discrepancy | None) -> str:
     outcome = examination.outcomes[target.name]
     if isinstance(outcome, Unsupported):
         return outcome.why
@@ -182,11 +182,11 @@ def _told(examination: Examination, target: Target, found: Discrepancy | None) -
     return f"{step}: {why_not(outcome)}" if step else why_not(outcome)
 
 
-def rows_of(passages: Iterable[Passage], edges: Iterable[Edge] = EDGES.values()) -> Rows:
+def rows_of(results: Iterable[ConversionResult], edges: Iterable[Edge] = EDGES.values()) -> Rows:
     """What came of them by edge, in the order of the edges; those that none took are left out."""
     rows = {edge.name: Row() for edge in edges}
-    for passage in passages:
-        rows.setdefault(passage.edge, Row()).add(passage)
+    for result in results:
+        rows.setdefault(result.edge, Row()).add(result)
     return {name: row for name, row in rows.items() if row.outcomes}
 
 
@@ -222,10 +222,10 @@ def as_json(rows: Rows) -> list[dict]:
     ]
 
 
-def csv_of(passages: Iterable[Passage]) -> str:
+def csv_of(results: Iterable[ConversionResult]) -> str:
     """One line a graph and edge."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(Passage.__dataclass_fields__), lineterminator="\n")
+    writer = csv.DictWriter(out, list(ConversionResult.__dataclass_fields__), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(passage) for passage in passages)
+    writer.writerows(asdict(result) for result in results)
     return out.getvalue()

@@ -74,7 +74,7 @@ _TF_LITE = swapped(
     ),
 )
 
-_KIN = {
+_INHERITS = {
     "BUILTIN": "litert-xnnpack",
     "BUILTIN_WITHOUT_DEFAULT_DELEGATES": "litert-builtin",
     "BUILTIN_REF": "litert-reference",
@@ -91,8 +91,8 @@ RUNNERS = tuple(
         packages,
         swapped(text, ("Type.BUILTIN", f"Type.{kernels}")),
         reference=kernels == "BUILTIN_REF",
-        kin=(_KIN[kernels],),
-        level=list(_KIN)[::-1].index(kernels),
+        kin=(_INHERITS[kernels],),
+        level=list(_INHERITS)[::-1].index(kernels),
         refuses=(
             ("Select TensorFlow op.s., included in the given model", "it needs TensorFlow's kernels (TF Select)"),
             (r"Didn't find op for builtin opcode '(\w+)'", "no kernel for {}"),

@@ -22,16 +22,16 @@ from harness.commands import app
 from harness.conversions.edges import EDGES, Edge
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
 from harness.conversions.opening import FormatError, Port, Signature, program, recognise, signature
-from harness.conversions.route import ORDERED, Route, drawn, route_of, routes, shortest, target_of
+from harness.conversions.route import ORDERED, Route, draw_route, route_of, routes, shortest, target_of
 from harness.execute.pool import Job, Limits, Pool
 from harness.findings.store import Store
 from harness.models.conversion_files import convert
 from harness.models.conversions import convert_all
 from harness.models.variants import ModelFile
 from harness.questions.conversion import CONVERSION
-from harness.search import conversions as passages
+from harness.search import conversions
 from harness.search.campaign import Campaign
-from harness.search.conversions import OUTCOMES, Passage, csv_of, rows_of, travel
+from harness.search.conversions import OUTCOMES, ConversionResult, csv_of, examine, rows_of
 from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value
 
@@ -117,9 +117,9 @@ def case() -> Case:
     return Case(graph, {"x0": values[0], "x1": values[1] ** 2, "w2": values[2]})
 
 
-def through(campaign: Campaign, name: str, keep: bool = False) -> Passage:
+def through(campaign: Campaign, name: str, keep: bool = False) -> ConversionResult:
     """The case by the route of this name."""
-    return travel(campaign, route_of(target_of(name)), 0, case(), keep)
+    return examine(campaign, route_of(target_of(name)), 0, case(), keep)
 
 
 # ---- formats ------------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_a_wrong_runner_is_told_from_a_wrong_converter(campaign: Campaign, monke
     broken = broken.replace("zip(inputs, arrays)})", "zip(inputs, arrays)})]")
     name = "planted-runner"
     monkeypatch.setitem(RUNNERS, name, type(right)(**{**vars(right), "name": name, "open": broken, "kin": ()}))
-    found = travel(campaign, Route("onnx", (EDGES["onnx-version"],), RUNNERS[name]), 0, case(), keep=False)
+    found = examine(campaign, Route("onnx", (EDGES["onnx-version"],), RUNNERS[name]), 0, case(), keep=False)
     assert found.outcome == "runner"
     assert "is right)" in found.why
 
@@ -298,14 +298,14 @@ def test_routes_lead_from_format_to_format() -> None:
 
 def test_drawn_paths_depend_on_the_seed_alone() -> None:
     here = list(EDGES.values())
-    names = [[drawn(random.Random(f"{seed}/{i}"), here).name for i in range(40)] for seed in (1, 1, 2)]
+    names = [[draw_route(random.Random(f"{seed}/{i}"), here).name for i in range(40)] for seed in (1, 1, 2)]
     assert names[0] == names[1] != names[2]
     assert {name.count("/") for name in names[0]} == {2, 3, 4}
 
 
 def test_a_drawn_path_ends_before_what_its_environment_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(EDGES, "off", OFF)
-    found = [route.edges for _, route, _ in passages.paths([EDGES["onnx-version"], OFF], range(30), 1)]
+    found = [route.edges for _, route, _ in conversions.drawn_routes([EDGES["onnx-version"], OFF], range(30), 1)]
     assert {OFF in edges for edges in found if len(edges) > 1} == {False}
 
 
@@ -400,8 +400,8 @@ def test_the_command_counts_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "known").mkdir()
     assert CliRunner().invoke(app.app, [*arguments, "--cases", "2", "--seed", "5", *files]).exit_code == 0
     seen: list[int] = []
-    kept = passages.travel
-    monkeypatch.setattr("harness.commands.conversions.travel", lambda *a, **k: (seen.append(a[2]), kept(*a, **k))[1])
+    kept = conversions.examine
+    monkeypatch.setattr("harness.commands.conversions.examine", lambda *a, **k: (seen.append(a[2]), kept(*a, **k))[1])
     done = CliRunner().invoke(app.app, [*arguments, "--cases", "4", *files])
     assert done.exit_code == 0
     assert seen == [2, 3]
