@@ -136,10 +136,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     chosen = _chosen(metafunc.config)
     nightly = profiles.nightly()
     if "swept" in metafunc.fixturenames:
-        swept = [t for t in chosen if nightly or (t.stride == 1 and t.device == "cpu")]
+        swept = [t for t in chosen if nightly or (t.sample_every == 1 and t.device == "cpu")]
         metafunc.parametrize("swept", [_parameter(t.name, [t]) for t in swept], indirect=True, scope="session")
     if "prompt" in metafunc.fixturenames:
-        prompt = [t for t in chosen if nightly or t.stride <= 4]
+        prompt = [t for t in chosen if nightly or t.sample_every <= 4]
         metafunc.parametrize("prompt", [_parameter(t.name, [t]) for t in prompt], indirect=True, scope="session")
     if "runner" in metafunc.fixturenames:
         metafunc.parametrize("runner", list(RUNNERS))

@@ -17,7 +17,7 @@ from harness.search.trial import Trial
 @pytest.mark.parametrize("question", [JVP, HESSIAN, VMAP], ids=lambda question: question.name)
 def test_modes(prompt: Target, question: Question, trial: Trial) -> None:
     """Each drawn case, its tangents, the change of its gradients along them, or all its lanes."""
-    if question.name not in prompt.modes:
+    if question.name not in prompt.question_loads:
         pytest.skip(f"{prompt.name}: no program of {question.name} is written")
     asking = trial.asking(question, share=6 if question is HESSIAN else 3)
     asking.run([prompt], asking.alone(prompt))

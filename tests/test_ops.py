@@ -43,7 +43,7 @@ def test_pairs(swept: Target, first: str, trial: Trial) -> None:
     if first not in names:
         pytest.skip(f"{first}: {getattr(OPS[first], swept.dialect.name).why}")
     random.Random(first).shuffle(names)
-    most = max(1, len(names) // swept.stride if NIGHT else settings().max_examples // 8)
+    most = max(1, len(names) // swept.sample_every if NIGHT else settings().max_examples // 8)
     cases = [case for _, case in islice(successors(first, names, style=PLAIN if NIGHT else WIDE), most)]
     assert cases, f"no operator takes a result of {first}"
     trial.over(cases, trial.alone(swept))

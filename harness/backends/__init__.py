@@ -19,13 +19,13 @@ TARGETS: dict[str, Target] = collected(__name__, "TARGETS", _FIRST)
 
 def select(patterns: str, among: Mapping[str, Target] = TARGETS) -> list[Target]:
     """Targets whose names match one of the comma-separated globs, in order, then those without passes that are named
-    after a ~ (tvm-O3~FuseOps); those that are to be `asked` for by name are not among what `*` chooses. Raises
+    after a ~ (tvm-O3~FuseOps); those that are `opt_in` are not among what `*` chooses. Raises
     ValueError for a glob that matches nothing, and for a pass that is not there."""
     listed = [glob.strip() for glob in patterns.split(",")]
     whole = [glob for glob in listed if "~" not in glob]
     chosen = matching(",".join(whole), among, "target") if whole else ()
     named = [glob for glob in whole if glob != "*"]
-    found = [name for name in chosen if not among[name].asked or any(fnmatchcase(name, glob) for glob in named)]
+    found = [name for name in chosen if not among[name].opt_in or any(fnmatchcase(name, glob) for glob in named)]
     without = [
         among[name].without(off)
         for glob, *off in (glob.split("~") for glob in listed if "~" in glob)

@@ -46,13 +46,13 @@ TARGETS = tuple(
         load,
         {"executorch": "1.4", "torch": "2.9"},
         Level("executorch", level),
-        stride=8,
-        record="torch",
+        sample_every=8,
+        refusals_file="torch",
         declines={"Failed to load method forward, error: 0x:?14": "OperatorMissing: no kernel in its library"},
         gradient=Unsupported("what ExecuTorch runs is for inference"),
         environment="executorch",
-        asked=True,
-        kin=("torch-export",),
+        opt_in=True,
+        inherits=("torch-export",),
     )
     for level, (name, load) in enumerate({"portable": _LOAD, "xnnpack": _XNNPACK}.items())
 )

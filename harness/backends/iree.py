@@ -52,11 +52,11 @@ TARGETS = tuple(
         _LOAD.replace("LEVEL", f"O{level}"),
         {"iree-base-compiler": "3.13", "iree-base-runtime": "3.13", "onnx": "1.17"},
         Level("iree", level),
-        stride=8,
+        sample_every=8,
         declines=_DECLINES,
         gradient=Unsupported("IREE compiles what it is given, and differentiates nothing"),
         environment="iree",
-        asked=True,
+        opt_in=True,
     )
     for level in range(4)
 )

@@ -90,11 +90,11 @@ TARGETS = (
         _PACKAGES,
         Level("jax", 0),
         refuses=REFUSES,
-        record="jax",
-        stride=4,
+        refusals_file="jax",
+        sample_every=4,
         symbolic=swapped(_SYMBOLIC, ("\n    {compile}\n", "")).format(call="apply"),
         gradient=JAX_EAGER,
-        modes={"jvp": tangents.JAX_EAGER, "vmap": mapping.JAX_EAGER, "hessian": hessians.JAX_EAGER},
+        question_loads={"jvp": tangents.JAX_EAGER, "vmap": mapping.JAX_EAGER, "hessian": hessians.JAX_EAGER},
     ),
     Target(
         "jax-jit",
@@ -105,12 +105,12 @@ TARGETS = (
         _PACKAGES,
         Level("jax", 1),
         refuses=REFUSES,
-        record="jax",
-        stride=2,
+        refusals_file="jax",
+        sample_every=2,
         symbolic=_SYMBOLIC.format(compile=_EXPORT, call=_EXPORTED),
         gradient=JAX_JIT,
         switches=passes.XLA,
-        modes={"jvp": tangents.JAX_JIT, "vmap": mapping.JAX_JIT, "hessian": hessians.JAX_JIT},
+        question_loads={"jvp": tangents.JAX_JIT, "vmap": mapping.JAX_JIT, "hessian": hessians.JAX_JIT},
     ),
     *(
         Target(
@@ -122,9 +122,9 @@ TARGETS = (
             _PACKAGES,
             Level(name, 0),
             refuses=REFUSES,
-            record="jax",
-            stride=4,
-            rules=rules,
+            refusals_file="jax",
+            sample_every=4,
+            arithmetic=rules,
         )
         for name, options, rules in (
             ("xla-fast", _FAST, XLA_FAST),
@@ -141,11 +141,11 @@ TARGETS = (
             {**_PACKAGES, "jax-cuda13-plugin|jax-cuda12-plugin": "0.5"},
             Level("jax-cuda", level),
             refuses=REFUSES,
-            record="jax",
-            stride=stride,
+            refusals_file="jax",
+            sample_every=sample_every,
             device="cuda",
         )
-        for name, compiled, level, stride in (
+        for name, compiled, level, sample_every in (
             ("jax-cuda", "apply", 0, 4),
             ("jax-cuda-jit", "jax.jit(apply)", 1, 2),
         )

@@ -48,12 +48,12 @@ TARGETS = tuple(
         _LOAD,
         {"keras": "3.11", **packages},
         Level(f"keras-{name}", 0),
-        stride=4,
+        sample_every=4,
         refuses={("*", dtype): f"on {name} Keras takes another dtype for {dtype}" for dtype in others},
-        record=name,
+        refusals_file=name,
         gradient=Unsupported("gradients are asked of the framework itself"),
-        asked=True,
-        kin=(eager,),
+        opt_in=True,
+        inherits=(eager,),
     )
     for name, (packages, eager, others) in _BACK_ENDS.items()
 )

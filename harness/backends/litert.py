@@ -51,7 +51,7 @@ TARGETS = tuple(
         Level("litert", i),
         declines=_DECLINES,
         gradient=Unsupported("LiteRT does inference only"),
-        asked=True,
+        opt_in=True,
     )
     for i, (name, kernels) in enumerate(_KERNELS.items())
 )

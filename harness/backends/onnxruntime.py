@@ -80,7 +80,7 @@ TARGETS = tuple(
         _PACKAGES,
         Level("ort", i),
         refuses=REFUSES,
-        record="onnxruntime",
+        refusals_file="onnxruntime",
         symbolic=symbolic,
         switches=passes.onnxruntime(i) if i else None,
         gradient=Unsupported("this package of ONNX Runtime does inference only"),

@@ -48,6 +48,6 @@ TARGETS = (
         refuses=REFUSES,
         declines=_DECLINES,
         gradient=Unsupported("OpenVINO does inference only"),
-        asked=True,
+        opt_in=True,
     ),
 )

@@ -87,7 +87,7 @@ def compile_once(parameters):
 """
 
 
-def _modes(options: str) -> dict[str, str]:
+def _question_loads(options: str) -> dict[str, str]:
     """What other questions run, the whole of it as one tf.function."""
     return {
         "jvp": tangents.tensorflow_function(options),
@@ -106,10 +106,10 @@ TARGETS = (
         _PACKAGES,
         Level("tf", 0),
         refuses=REFUSES,
-        record="tensorflow",
+        refusals_file="tensorflow",
         symbolic=_SYMBOLIC_EAGER,
         gradient=TENSORFLOW_EAGER,
-        modes={
+        question_loads={
             "jvp": tangents.TENSORFLOW_EAGER,
             "vmap": mapping.TENSORFLOW_EAGER,
             "hessian": hessians.TENSORFLOW_EAGER,
@@ -124,11 +124,11 @@ TARGETS = (
         _PACKAGES,
         Level("tf", 1),
         refuses=REFUSES,
-        record="tensorflow",
-        stride=2,
+        refusals_file="tensorflow",
+        sample_every=2,
         symbolic=_SYMBOLIC.format(options="autograph=False"),
         gradient=tensorflow_function("(autograph=False)"),
-        modes=_modes("(autograph=False)"),
+        question_loads=_question_loads("(autograph=False)"),
         switches=passes.GRAPPLER,
     ),
     Target(
@@ -140,10 +140,10 @@ TARGETS = (
         _PACKAGES,
         Level("tf", 2),
         refuses={**REFUSES, **XLA_REFUSES},
-        record="tf-xla",
-        stride=4,
+        refusals_file="tf-xla",
+        sample_every=4,
         symbolic=_SYMBOLIC.format(options="autograph=False, jit_compile=True"),
         gradient=tensorflow_function("(autograph=False, jit_compile=True)"),
-        modes=_modes("(autograph=False, jit_compile=True)"),
+        question_loads=_question_loads("(autograph=False, jit_compile=True)"),
     ),
 )

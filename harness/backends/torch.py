@@ -149,7 +149,7 @@ _SYMBOLIC_CUDA = (
 )
 
 
-def _modes(backend: str) -> dict[str, str]:
+def _question_loads(backend: str) -> dict[str, str]:
     """What other questions run, the whole of it compiled."""
     return {
         "jvp": tangents.torch_compiled(backend),
@@ -167,10 +167,10 @@ TARGETS = (
         _CALL.format(compiled="model"),
         _PACKAGES,
         Level("torch", 0),
-        record="torch",
+        refusals_file="torch",
         symbolic=_SYMBOLIC_EAGER,
         gradient=TORCH_EAGER,
-        modes={"jvp": tangents.TORCH_EAGER, "vmap": mapping.TORCH_EAGER, "hessian": hessians.TORCH_EAGER},
+        question_loads={"jvp": tangents.TORCH_EAGER, "vmap": mapping.TORCH_EAGER, "hessian": hessians.TORCH_EAGER},
     ),
     Target(
         "torch-export",
@@ -181,8 +181,8 @@ TARGETS = (
         _PACKAGES,
         Level("torch", 1),
         refuses=COMPILED_REFUSES,
-        record="torch",
-        stride=4,
+        refusals_file="torch",
+        sample_every=4,
         symbolic=_SYMBOLIC_EXPORT,
         gradient=Unsupported("it exports for inference: parameters are buffers"),
     ),
@@ -195,11 +195,11 @@ TARGETS = (
         _PACKAGES,
         Level("torch", 2),
         refuses=COMPILED_REFUSES,
-        record="torch",
-        stride=4,
+        refusals_file="torch",
+        sample_every=4,
         symbolic=_SYMBOLIC.format(compiled=_torch_compile("aot_eager", dynamic=True), to=""),
         gradient=torch_compiled(_torch_compile("aot_eager")),
-        modes=_modes("aot_eager"),
+        question_loads=_question_loads("aot_eager"),
     ),
     Target(
         "torch-inductor",
@@ -210,11 +210,11 @@ TARGETS = (
         _PACKAGES,
         Level("torch", 3),
         refuses=INDUCTOR_REFUSES,
-        record="torch",
-        stride=16,
+        refusals_file="torch",
+        sample_every=16,
         symbolic=_SYMBOLIC.format(compiled=_torch_compile("inductor", dynamic=True), to=""),
         gradient=torch_compiled(_torch_compile("inductor")),
-        modes=_modes("inductor"),
+        question_loads=_question_loads("inductor"),
         switches=passes.INDUCTOR,
     ),
     Target(
@@ -226,9 +226,9 @@ TARGETS = (
         _PACKAGES,
         Level("torch-inductor-fast", 0),
         refuses=INDUCTOR_REFUSES,
-        record="torch",
-        stride=64,
-        rules=INDUCTOR_FAST,
+        refusals_file="torch",
+        sample_every=64,
+        arithmetic=INDUCTOR_FAST,
     ),
     Target(
         "torch-cuda",
@@ -238,7 +238,7 @@ TARGETS = (
         _CUDA.format(compiled="model"),
         _PACKAGES,
         Level("torch-cuda", 0),
-        record="torch",
+        refusals_file="torch",
         device="cuda",
     ),
     Target(
@@ -250,9 +250,9 @@ TARGETS = (
         _PACKAGES,
         Level("torch-cuda-tf32", 0),
         refuses=TF32_REFUSES,
-        record="torch",
+        refusals_file="torch",
         device="cuda",
-        rules=TORCH_TF32,
+        arithmetic=TORCH_TF32,
     ),
     Target(
         "torch-inductor-cuda",
@@ -263,8 +263,8 @@ TARGETS = (
         _PACKAGES,
         Level("torch-cuda", 1),
         refuses=INDUCTOR_REFUSES,
-        record="torch",
-        stride=16,
+        refusals_file="torch",
+        sample_every=16,
         device="cuda",
         symbolic=_SYMBOLIC_CUDA,
     ),

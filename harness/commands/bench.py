@@ -164,7 +164,7 @@ def bench(
     os.sched_setaffinity(0, {min(cores)})
     available = [target.name for target in select("*") if probe.probe(target).available]
     for name in available:
-        split_row(table, name, *measure([name], cases if TARGETS[name].stride == 1 else slow))
+        split_row(table, name, *measure([name], cases if TARGETS[name].sample_every == 1 else slow))
     os.sched_setaffinity(0, cores)
     console.print(table)
 

@@ -26,7 +26,7 @@ def targets(json_file: Json = None) -> None:
     table = Table("target", "framework", "version", "status")
     statuses = [probe.probe(target) for target in TARGETS.values()]
     for status in statuses:
-        asked_for = ", if named" if TARGETS[status.name].asked else ""
+        asked_for = ", if named" if TARGETS[status.name].opt_in else ""
         state = f"[green]on[/]{asked_for}" if status.available else f"[yellow]off: {status.reason}[/]"
         table.add_row(status.name, status.framework, status.version or "-", state)
     console.print(table)

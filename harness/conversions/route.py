@@ -158,14 +158,14 @@ def target_of(name: str) -> Target:
         _text(route),
         {**packages, **{k: v for k, v in writer.packages.items() if k not in packages}},
         Level(name, 0),
-        stride=16,
+        sample_every=16,
         refuses={
             ("*", dtype): f"{route.runner.name} computes it as {narrow}, as it documents"
             for dtype, narrow in route.runner.narrows.items()
         },
         environment=next((edge.environment for edge in route.edges if edge.environment), ""),
-        asked=True,
-        kin=(writer.kin, *route.runner.kin),
+        opt_in=True,
+        inherits=(writer.inherits, *route.runner.inherits),
     )
 
 

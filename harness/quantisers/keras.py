@@ -57,7 +57,7 @@ _DECLINES = {
 QUANTISERS = tuple(
     Quantiser(
         name, "keras", ("tensorflow", "keras"), KERAS_LAYERS, _LOAD.replace("%quantise", quantise),
-        {"keras": "3.12", "tensorflow-cpu|tensorflow": "2.18"}, Level(name, 0), stride=2,
+        {"keras": "3.12", "tensorflow-cpu|tensorflow": "2.18"}, Level(name, 0), sample_every=2,
         gradient=Unsupported("a quantised model"), judge=keras_quantiser.judge, declines=_DECLINES, allows=_ALLOWS,
         takes=("linear", "matmul"),
     )

@@ -79,7 +79,8 @@ def _quantiser(name: str, template: str, **values: str) -> Quantiser:
     load = written(template, _SHOW, **values)
     return Quantiser(
         name, "onnxruntime", MODULES, ONNX, load, PACKAGES, Level(name, 0),
-        refuses=REFUSES, record="onnxruntime", gradient=Unsupported("a quantised model"), judge=onnx_quantiser.judge,
+        refuses=REFUSES, refusals_file="onnxruntime",
+        gradient=Unsupported("a quantised model"), judge=onnx_quantiser.judge,
         declines=DECLINES, allows=_ALLOWS,
     )  # fmt: skip
 

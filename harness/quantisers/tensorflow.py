@@ -65,7 +65,7 @@ _DECLINES = {
 QUANTISERS = tuple(
     Quantiser(
         name, "tensorflow", ("tensorflow",), TENSORFLOW, _LOAD.replace("%options", options),
-        {"tensorflow-cpu|tensorflow": "2.18"}, Level(name, 0), stride=2, record="tensorflow",
+        {"tensorflow-cpu|tensorflow": "2.18"}, Level(name, 0), sample_every=2, refusals_file="tensorflow",
         gradient=Unsupported("a quantised model"), judge=tflite_quantiser.judge, declines=_DECLINES, allows=_ALLOWS,
     )
     for name, options in _OPTIONS.items()

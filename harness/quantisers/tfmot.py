@@ -77,7 +77,7 @@ QUANTISERS = (
     Quantiser(
         "tfmot-int8", "tfmot", ("tensorflow", "tf_keras", "tensorflow_model_optimization"), LEGACY_KERAS, _LOAD,
         {"tensorflow-model-optimization": "0.8", "tf-keras": "2.19", "tensorflow-cpu|tensorflow": "2.19"},
-        Level("tfmot-int8", 0), stride=2, environment="tfmot", gradient=Unsupported("a quantised model"),
+        Level("tfmot-int8", 0), sample_every=2, environment="tfmot", gradient=Unsupported("a quantised model"),
         judge=tfmot_quantiser.judge, declines=_DECLINES, allows=_ALLOWS, takes=_WEIGHTED,
         keeps=_keeps,
     ),

@@ -80,7 +80,7 @@ _ALLOWS = (
 def _quantiser(name: str, engine: str, quantizer: str) -> Quantiser:
     load = _PT2E.replace("%module", torch.MODULE).replace("%quantizer", quantizer).replace("%engine", engine)
     return Quantiser(
-        name, "torch", ("torch",), TORCH, load, _PACKAGES, Level(name, 0), stride=3,
+        name, "torch", ("torch",), TORCH, load, _PACKAGES, Level(name, 0), sample_every=3,
         gradient=Unsupported("a quantised model"), judge=pt2e.judge, declines=torch.DECLINES, allows=_ALLOWS,
     )  # fmt: skip
 

@@ -42,9 +42,10 @@ def _quantiser(activations: str, weights: str, channels: bool) -> Quantiser:
     )  # fmt: skip
     return Quantiser(
         name, "tvm", ("tvm", "tvm.relax", *onnxruntime.MODULES), ONNX, load,
-        {"apache-tvm": "0.27", **onnxruntime.PACKAGES}, Level(name, 0), stride=2, refuses=REFUSES, record="onnxruntime",
+        {"apache-tvm": "0.27", **onnxruntime.PACKAGES}, Level(name, 0), sample_every=2, refuses=REFUSES,
+        refusals_file="onnxruntime",
         gradient=Unsupported("a quantised model"), judge=tvm_quantiser.judge, allows=_ALLOWS,
-        declines={**onnxruntime.DECLINES, **_DECLINES}, kin=("tvm-O0", "tvm-O3"),
+        declines={**onnxruntime.DECLINES, **_DECLINES}, inherits=("tvm-O0", "tvm-O3"),
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def program(target: Target, graph: Graph) -> str:
         results.append((types[0].dtype, tuple(d[0] if len(set(d)) == 1 else None for d in dims)))
     inputs = ((dynamic.at(i.name, size), i.type) for size, g in graphs.items() for i in g.inputs)
     outputs = [(t.dtype, t.shape) for g in graphs.values() for t in (g.types[name] for name in g.outputs)]
-    imports, load = target.spoken(first, f"{target.symbolic.strip()}\n\n{_LOAD}")
+    imports, load = target.imports_and_load(first, f"{target.symbolic.strip()}\n\n{_LOAD}")
     header = [
         imports,
         "",
@@ -76,7 +76,7 @@ def program(target: Target, graph: Graph) -> str:
         f"PARAMETERS = {types_text((i.name, i.type) for i in first.parameters)}",
         f"OUTPUTS = {outputs!r}",
     ]
-    return target.switched("\n".join(header) + "\n\n\n" + target.dialect.source(first, load))
+    return target.with_switches("\n".join(header) + "\n\n\n" + target.dialect.source(first, load))
 
 
 def unsupported(target: Target, graph: Graph) -> str | None:

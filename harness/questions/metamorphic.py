@@ -13,7 +13,7 @@ METAMORPHIC = Question(
     prepare=metamorphic.prepare,
     inherits=(FORWARD.name,),
     traces=True,
-    ruled=modes.expect,
+    expect_under=modes.expect,
 )
 
 QUESTIONS = (METAMORPHIC,)

@@ -16,7 +16,7 @@ QUANTIZED = Question(
     traces=True,
     style=quantization.STYLE,
     concerns=quantization.concerns,
-    ruled=modes.expect,
+    expect_under=modes.expect,
 )
 
 QUESTIONS = (QUANTIZED,)

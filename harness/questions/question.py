@@ -36,7 +36,7 @@ class Question:
     concerns:    is it worth asking about this operator?
     ran:         the graph that runs in place of a drawn one: the same names, other dtypes
     resizes:     are there runs at other sizes than the graph's, 0 among them?
-    ruled:       `expect` of a target whose arithmetic has rules of its own; without it such targets are not asked
+    expect_under: `expect` of a target whose arithmetic has rules of its own; without it such targets are not asked
     observe:     for programs that return what they computed on the way: each step judged given the observed one
                  before it. Which outputs there are is known only then, so that the program says OUTPUTS = []
     targets:     what can be asked, by name"""
@@ -54,13 +54,15 @@ class Question:
     concerns: Callable[[str], bool] = lambda operator: True
     ran: Callable[[Graph], Graph] = lambda graph: graph
     resizes: bool = False
-    ruled: Callable[[Case, Arithmetic], Expected] | None = None
+    expect_under: Callable[[Case, Arithmetic], Expected] | None = None
     observe: Callable[[Target, Value], Observation] | None = None
     targets: Mapping[str, Target] = field(default_factory=lambda: TARGETS, hash=False)
 
     def expected(self, target: Target, case: Case) -> Expected:
         """What a run of the case on this target is judged against."""
-        return self.ruled(case, target.rules) if target.rules and self.ruled else self.expect(case)
+        return (
+            self.expect_under(case, target.arithmetic) if target.arithmetic and self.expect_under else self.expect(case)
+        )
 
     def judge(self, target: Target, expected: Expected, outcome: Outcome) -> Verdict:
         """What is made of an outcome."""
@@ -70,16 +72,16 @@ class Question:
 
     def why_not(self, target: Target, graph: Graph) -> str | None:
         """Why a target is not asked, or None."""
-        if target.rules and not self.ruled:
-            return f"what {target.rules.name} allows is derived for values of graphs only"
-        if target.rules and target.rules.reassociates:
+        if target.arithmetic and not self.expect_under:
+            return f"what {target.arithmetic.name} allows is derived for values of graphs only"
+        if target.arithmetic and target.arithmetic.reassociates:
             steps = next((node.op for node in graph.nodes if node.op in STEPPED_OPS), None)
             if steps:
                 return f"{steps}: what reassociation may do between its steps is not derived"
         why = self.unsupported(target, graph)
-        if why or not (target.rules and target.rules.casts):
+        if why or not (target.arithmetic and target.arithmetic.casts):
             return why
-        after = target.rules.casts(graph, {})
+        after = target.arithmetic.casts(graph, {})
         return after if isinstance(after, str) else self.unsupported(target, after.graph)
 
     @property

@@ -26,12 +26,12 @@ _REFUSALS: Patterns = (
 def program(target: Target, graph: Graph) -> str:
     """The target's program of the mapped model."""
     inputs = {leaf.name: vmap.laned(leaf.type) for leaf in graph.inputs}
-    return target.text(graph, target.modes["vmap"], inputs, vmap.outputs(graph))
+    return target.text(graph, target.question_loads["vmap"], inputs, vmap.outputs(graph))
 
 
 def unsupported(target: Target, graph: Graph) -> str | None:
     """Why a target cannot be asked."""
-    if "vmap" not in target.modes:
+    if "vmap" not in target.question_loads:
         return "this target has no vectorised map"
     if not graph.inputs:
         return "no input to map over"

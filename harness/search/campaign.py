@@ -129,7 +129,7 @@ class Campaign:
         for node in graph.nodes:
             given = [name for name in node.operands if name in constants]
             types = [node.type, *(graph.types[name] for name in (*node.operands, *given))]
-            if target.rules and target.rules.computes_low(graph, node.name):
+            if target.arithmetic and target.arithmetic.computes_low(graph, node.name):
                 types = [replace(t, dtype="float16") if t.dtype == "float32" else t for t in types]
             operands = types[1 : 1 + len(node.operands)]
             found[node.name] = (node.op, types[0], operands, types[1 + len(node.operands) :])
@@ -308,7 +308,9 @@ class Campaign:
 
 def _versions(target: Target) -> dict[str, str]:
     """The version of the target and of those whose known issues hold for it, too, by name."""
-    return {one.whole: probe.probe(one).version or "0" for one in (target, *(TARGETS[name] for name in target.kin))}
+    return {
+        one.whole: probe.probe(one).version or "0" for one in (target, *(TARGETS[name] for name in target.inherits))
+    }
 
 
 _WIDE = {"complex64": "complex128", **dict.fromkeys(set(FLOATS) - {"float64"}, "float64")}

@@ -82,8 +82,8 @@ def representatives(targets: Iterable[Target]) -> dict[str, Target]:
     """The target that each record of refusals is measured on: the first one that names it."""
     found: dict[str, Target] = {}
     for target in (*TARGETS.values(), *targets):
-        if target.record:
-            found.setdefault(target.record, target)
+        if target.refusals_file:
+            found.setdefault(target.refusals_file, target)
     return {record: target for record, target in found.items() if target in targets}
 
 
@@ -95,7 +95,7 @@ def measure(
     dtypes: Sequence[str] = MEASURED,
 ) -> list[Cell]:
     """Run the samples of these cells, those that the record calls refused too."""
-    free = replace(target, record="")
+    free = replace(target, refusals_file="")
     cells = []
     for operator in operators:
         listed = [(dtype, case) for dtype in dtypes for case in samples(operator, dtype)]

@@ -158,7 +158,7 @@ def _child(options: Options, number: int, reports: multiprocessing.Queue) -> Non
 def _job(options: Options, number: int, progress: Progress) -> Tally:
     """Cases number, number + jobs, … until the budget is spent."""
     targets = options.targets
-    least = min(target.stride for target in targets)
+    least = min(target.sample_every for target in targets)
     question = QUESTIONS[options.question]
     style = replace(question.style, favoured=options.favoured) if options.favoured else question.style
     operators = [
@@ -186,7 +186,7 @@ def _job(options: Options, number: int, progress: Progress) -> Tally:
         index = number
         try:
             while not done():
-                chosen = [t for t in targets if index % max(1, t.stride // least) == 0]
+                chosen = [t for t in targets if index % max(1, t.sample_every // least) == 0]
                 if options.passes:
                     chosen += [left_out(options.seed, index, target) for target in chosen if target.switches]
                 try:

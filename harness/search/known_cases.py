@@ -23,10 +23,10 @@ def targets_of(issue: KnownIssue) -> list[Target]:
     """The targets that an entry names, where they are available here and of a version that it names; those that are to
     be asked for only where it names no others; none where it is of other processors."""
     named = [t for t in QUESTIONS[issue.oracle].targets.values() if issue.here and issue.names(t.name)]
-    prompt = [target for target in named if not target.asked]
+    ordinary = [target for target in named if not target.opt_in]
     if issue.oracle == CONVERSION.name:  # the shortest route is enough
         named = named[:1]
-    found = [(target, probe(target)) for target in prompt or named]
+    found = [(target, probe(target)) for target in ordinary or named]
     return [target for target, here in found if here.available and issue.applies_to(here.version or "0")]
 
 

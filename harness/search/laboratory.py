@@ -118,7 +118,7 @@ class Laboratory:
 
     def _of(self, target: Target, case: Case, expected: Expected) -> Expected:
         """What is expected of this target: the same of all that have no rules of their own."""
-        return self.question.expected(target, case) if target.rules else expected
+        return self.question.expected(target, case) if target.arithmetic else expected
 
 
 def level_pairs(targets: Sequence[Target], outcomes: Mapping[str, Outcome]) -> list[tuple[Target, Target]]:

@@ -99,9 +99,9 @@ def expressible(path: Quantiser, case: Case) -> Case:
 
 
 def turns(paths: Sequence[Quantiser]) -> list[Quantiser]:
-    """Who is asked, case by case, over and over: each path, or slow ones once in `stride` rounds."""
-    rounds = max(path.stride for path in paths)
-    return [path for number in range(rounds) for path in paths if number % path.stride == 0]
+    """Who is asked, case by case, over and over: each path, or slow ones once in `sample_every` rounds."""
+    rounds = max(path.sample_every for path in paths)
+    return [path for number in range(rounds) for path in paths if number % path.sample_every == 0]
 
 
 def examine(

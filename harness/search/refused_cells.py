@@ -63,10 +63,10 @@ def update(target: Target, issues: Sequence[KnownIssue], operators: Sequence[str
         cells = measure(lab, target, lambda *found: campaign.unexplained(*found) is None, operators, dtypes)
     whole = set(operators) == set(OPS)  # only then does "no operator" mean anything
     measured = {(operator, dtype) for operator in (*operators, *("*" * whole)) for dtype in dtypes}
-    kept = {key: why for key, why in refusals.load(target.record).items() if key not in measured}
+    kept = {key: why for key, why in refusals.load(target.refusals_file).items() if key not in measured}
     refused = refusals_of(cells)
     if whole:
         refused = grouped(cells, refused)
     refused = {key: why for key, why in refused.items() if key[0] == "*" or ("*", key[1]) not in kept}
-    refusals.save(target.record, {**kept, **refused})
+    refusals.save(target.refusals_file, {**kept, **refused})
     return cells

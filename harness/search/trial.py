@@ -58,7 +58,7 @@ class Trial:
                 raise SYMPTOMS[failure.discrepancy.symptom](failure.discrepancy.message)
 
         # minimising is the reducer's work; shrinking first pays only where a run costs milliseconds
-        fast = all(target.stride == 1 for target in targets)
+        fast = all(target.sample_every == 1 for target in targets)
         phases = settings().phases if fast else (Phase.explicit, Phase.reuse, Phase.generate)
         try:
             if self.replay:
@@ -69,7 +69,7 @@ class Trial:
                 drawn = given(cases(self.max_nodes, operators, question.style))(check)
                 examples = settings().max_examples
                 if self.share > 1:  # the first example is always the simplest one
-                    examples = max(2, examples // (self.share * min(target.stride for target in targets)))
+                    examples = max(2, examples // (self.share * min(target.sample_every for target in targets)))
                 settings(phases=phases, report_multiple_bugs=False, max_examples=examples)(drawn)()
         except tuple(SYMPTOMS.values()):
             self._report(last[-1])

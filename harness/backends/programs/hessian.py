@@ -168,7 +168,7 @@ refusal = refusal_of(_REFUSALS)
 
 def unsupported(target: Target, graph: Graph) -> str | None:
     """Why this target cannot be asked for second derivatives of the graph, or None: first ones are differentiated."""
-    if "hessian" not in target.modes:
+    if "hessian" not in target.question_loads:
         return "no program of second derivatives is written"
     if any(type_.dtype in COMPONENT for type_ in graph.types.values()):
         return "second derivatives by way of complex numbers are not judged"
@@ -184,4 +184,4 @@ def program(target: Target, graph: Graph) -> str:
     further |= {weight_name(name): graph.types[name] for name in weights(graph)}
     head = f"LEAVES = {leaves!r}  # leaf -> its tangent\nWEIGHTS = {seeds!r}  # number of an output -> its weights\n"
     results = [leaf.type for leaf in sought(graph)]
-    return target.text(graph, head + "\n" + target.modes["hessian"], further, results)
+    return target.text(graph, head + "\n" + target.question_loads["hessian"], further, results)

@@ -130,7 +130,7 @@ refusal = refusal_of(_REFUSALS)
 def unsupported(target: Target, graph: Graph) -> str | None:
     """Why this target cannot push tangents through the graph, or None. TensorFlow transposes its gradients, so that
     what has none is refused here, too."""
-    if "jvp" not in target.modes:
+    if "jvp" not in target.question_loads:
         return "no program of forward mode is written"
     return underivable(target, graph, {} if target.framework == "jax" else REFUSES.get(target.framework, {}))
 
@@ -142,4 +142,4 @@ def program(target: Target, graph: Graph) -> str:
     names = {name: tangent_name(name) for name in directions}
     head = f"LEAVES = {names!r}  # leaf -> its tangent\nMOVED = {moved(graph)!r}  # numbers of outputs\n"
     results = [graph.types[graph.outputs[i]] for i in moved(graph)]
-    return target.text(graph, head + "\n" + target.modes["jvp"], types, results)
+    return target.text(graph, head + "\n" + target.question_loads["jvp"], types, results)

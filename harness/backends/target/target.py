@@ -34,10 +34,10 @@ class Target:
     load:      source of `def load(parameters)`, which compiles `model` and returns a function from input
                arrays to a list of output arrays. It may use INPUTS, PARAMETERS and OUTPUTS of the program
     packages:  PyPI distributions and the least version that this was written for
-    stride:    in a hunt over many targets, this one runs on one case in `stride` (slow compilers)
+    sample_every: in a hunt over many targets, this one runs on one case in `sample_every` (slow compilers)
     refuses:   what the back end does not implement although its dialect can say it: (operator, an operator's
                "name attribute=value" or *, dtype of the result or of operand 0) -> why
-    record:    the file of harness/backends/refusals that says the same of the rare dtypes, measured on the first
+    refusals_file: the file of harness/backends/refusals that says the same of the rare dtypes, measured on the first
                target that names it (empty: none)
     declines:  regular expressions of "class: message" of exceptions in which it says that it does not implement
                something -> why: counted as unsupported, not found wrong
@@ -47,11 +47,11 @@ class Target:
                a function from a size and input arrays to a list of output arrays (empty: there is no such way). It
                may use ARGUMENTS, RESULTS, PARAMETERS and SIZES of the program (`harness/questions/dynamic.py`)
     gradient:  like `load`, for the gradients (`gradients.py`), or why there are none
-    modes:     like `load`, by the name of another question that has a program of its own
-    rules:     of its arithmetic, where they allow more than the ordinary ones (`arithmetic.py`)
+    question_loads: like `load`, by the name of another question that has a program of its own
+    arithmetic: its rules, where they allow more than the ordinary ones (`arithmetic.py`)
     environment: whose interpreter runs it, by name (`harness/execute/environments.py`; empty: Dissent's own)
-    asked:     only globs other than `*` choose it: too slow, or not understood well enough, for every run
-    kin:       names of targets whose known issues hold here, too: it has a part in common with them
+    opt_in:    only globs other than `*` choose it: too slow, or not understood well enough, for every run
+    inherits:  names of targets whose known issues hold here, too: it has a part in common with them
     switches:  passes of its compiler that a program can leave out (None: there are none)
     off:       those that its programs do leave out"""
 
@@ -62,19 +62,19 @@ class Target:
     load: str
     packages: Mapping[str, str]
     level: Level
-    stride: int = 1
+    sample_every: int = 1
     refuses: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    record: str = ""
+    refusals_file: str = ""
     declines: Mapping[str, str] = field(default_factory=dict)
     device: str = "cpu"
     cpu: str = ""
     symbolic: str = ""
     gradient: str | Unsupported = _UNWRITTEN
-    modes: Mapping[str, str] = field(default_factory=dict)
-    rules: Arithmetic | None = None
+    question_loads: Mapping[str, str] = field(default_factory=dict)
+    arithmetic: Arithmetic | None = None
     environment: str = ""
-    asked: bool = False
-    kin: tuple[str, ...] = ()
+    opt_in: bool = False
+    inherits: tuple[str, ...] = ()
     switches: Switches | None = None
     off: tuple[str, ...] = ()
 
@@ -125,7 +125,7 @@ class Target:
                 if why:
                     return f"{node.op}: {why}"
             for dtype in dtypes:
-                why = refusals.why(self.record, node.op, dtype)
+                why = refusals.why(self.refusals_file, node.op, dtype)
                 if why:
                     return f"{node.op} of {dtype}: {why}"
         return None
@@ -151,7 +151,7 @@ class Target:
         graph's own. given: the graph whose leaves have the types that the program gets, if the model's are others."""
         leaves = given or graph
         inputs = {**{leaf.name: leaf.type for leaf in leaves.inputs}, **further}
-        imports, load = self.spoken(graph, load, [*outputs, *(leaf.type for leaf in leaves.leaves)])
+        imports, load = self.imports_and_load(graph, load, [*outputs, *(leaf.type for leaf in leaves.leaves)])
         header = [
             imports,
             "",
@@ -161,13 +161,13 @@ class Target:
             f"PARAMETERS = {types_text((leaf.name, leaf.type) for leaf in leaves.parameters)}",
             f"OUTPUTS = {types_listed(outputs)}",
         ]
-        return self.switched("\n".join(header) + "\n\n\n" + self.dialect.source(graph, load))
+        return self.with_switches("\n".join(header) + "\n\n\n" + self.dialect.source(graph, load))
 
-    def switched(self, text: str) -> str:
+    def with_switches(self, text: str) -> str:
         """The text of a program, without the passes that this target leaves out."""
         return self.switches.without(text, self.off) if self.switches and self.off else text
 
-    def spoken(self, graph: Graph, load: str, further: Sequence[TensorType] = ()) -> tuple[str, str]:
+    def imports_and_load(self, graph: Graph, load: str, further: Sequence[TensorType] = ()) -> tuple[str, str]:
         """The import lines, and `load` as it has to read where numpy does not know a dtype of the graph, or a further
         one, or the framework keeps it in a way of its own."""
         imports, types = self.dialect.imports, (*graph.types.values(), *further)

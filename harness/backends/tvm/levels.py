@@ -129,8 +129,8 @@ TARGETS = (
             PACKAGES,
             Level("tvm", level),
             refuses=REFUSES,
-            record="tvm",
-            stride=4,
+            refusals_file="tvm",
+            sample_every=4,
             symbolic=symbolic,
             gradient=gradients.tvm(load),
             switches=passes.tvm(before),
@@ -147,9 +147,9 @@ TARGETS = (
         PACKAGES,
         Level("tvm-fast", 0),
         refuses={**REFUSES, **TVM_FAST_REFUSES},
-        record="tvm",
-        stride=4,
-        rules=TVM_FAST,
+        refusals_file="tvm",
+        sample_every=4,
+        arithmetic=TVM_FAST,
     ),
     *(
         Target(
@@ -161,10 +161,10 @@ TARGETS = (
             PACKAGES,
             Level(name, 0),
             refuses=REFUSES,
-            record="tvm",
-            stride=4,
-            rules=TVM_MIXED[sums],
-            asked=True,
+            refusals_file="tvm",
+            sample_every=4,
+            arithmetic=TVM_MIXED[sums],
+            opt_in=True,
         )
         for name, sums in (("tvm-mixed", "float32"), ("tvm-mixed-half", "float16"))
     ),
@@ -177,8 +177,8 @@ TARGETS = (
         {**PACKAGES, "cuda-bindings": "12"},  # nvrtc, which compiles the kernels
         Level("tvm-cuda", 0),
         refuses=REFUSES,
-        record="tvm",
-        stride=4,
+        refusals_file="tvm",
+        sample_every=4,
         device="cuda",
     ),
 )

@@ -25,9 +25,9 @@ def _variant(name: str, *changes: tuple[str, str], before: str = BEFORE[3], cpu:
         load=load,
         symbolic=symbolic,
         level=Level(name, 0),
-        stride=16,
+        sample_every=16,
         cpu=cpu,
-        asked=True,
+        opt_in=True,
         gradient=Unsupported("gradients are asked of tvm-O0 to tvm-O3"),
         switches=passes.tvm(before),
     )

@@ -15,14 +15,14 @@ class Writer:
     write:      source of `def write(parameters, path)`, which may use what that dialect's programs have, `model`,
                 INPUTS, PARAMETERS and OUTPUTS
     modules, packages: what it imports, and PyPI distributions with the least version that this was written for
-    kin:        name of the target that does to a graph what writing it as a file does: its known issues hold here, too
+    inherits:        name of the target that does to a graph what writing it as a file does: its known issues hold here, too
     """
 
     dialect: Dialect
     write: str
     modules: tuple[str, ...]
     packages: Mapping[str, str]
-    kin: str
+    inherits: str
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Runner:
                 that the file carries may be executed
     narrows:    dtype -> the dtype that it is computed in instead, where the runner documents that
     reference:  is it the plain implementation that the format's authors keep beside the fast one?
-    kin:        names of targets that run graphs by the same kernels: their known issues hold here, too
+    inherits:   names of targets that run graphs by the same kernels: their known issues hold here, too
     level:      how much it optimises, beside other runners of the same library and format: one of a higher level that
                 is slower than one of a lower level is a finding
     slow:       it compiles for seconds or minutes when it opens a file: it runs models that are given (of several files
@@ -73,7 +73,7 @@ class Runner:
     open: str
     narrows: Mapping[str, str] = field(default_factory=dict)
     reference: bool = False
-    kin: tuple[str, ...] = ()
+    inherits: tuple[str, ...] = ()
     level: int = 0
     slow: bool = False
     refuses: tuple[tuple[str, str], ...] = ()

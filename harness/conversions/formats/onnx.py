@@ -100,7 +100,7 @@ RUNNERS = (
             ("onnxruntime",),
             _PACKAGES,
             swapped(_ORT, ("ORT_DISABLE_ALL", level)),
-            kin=(name,),
+            inherits=(name,),
             level=list(LEVELS).index(name),
             refuses=(
                 (r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),

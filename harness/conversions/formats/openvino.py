@@ -62,6 +62,6 @@ RUNNERS = (
         {"openvino": "2025.0"},
         _OPEN,
         narrows=NARROWS,
-        kin=("openvino",),
+        inherits=("openvino",),
     ),
 )

@@ -36,4 +36,4 @@ FORMATS = (
     ),
 )
 
-RUNNERS = (Runner("torch-pickled", "pickled", "torch", ("torch",), {"torch": "2.9"}, _OPEN, kin=("torch-eager",)),)
+RUNNERS = (Runner("torch-pickled", "pickled", "torch", ("torch",), {"torch": "2.9"}, _OPEN, inherits=("torch-eager",)),)

@@ -91,7 +91,7 @@ RUNNERS = tuple(
         packages,
         swapped(text, ("Type.BUILTIN", f"Type.{kernels}")),
         reference=kernels == "BUILTIN_REF",
-        kin=(_INHERITS[kernels],),
+        inherits=(_INHERITS[kernels],),
         level=list(_INHERITS)[::-1].index(kernels),
         refuses=(
             ("Select TensorFlow op.s., included in the given model", "it needs TensorFlow's kernels (TF Select)"),

@@ -135,7 +135,7 @@ RUNNERS = tuple(
         importer.modules,
         importer.packages,
         _open(importer.convert, level),
-        kin=(f"tvm-O{level}",),
+        inherits=(f"tvm-O{level}",),
         refuses=importer.refuses,
         level=level,
         slow=True,

@@ -52,7 +52,7 @@ def _wrong(target: Target, graph: Graph, actual: Mapping[str, np.ndarray]) -> tu
     exact: dict[str, Bounded] = {name: leaf(array) for name, array in actual.items()}
     wrong = []
     for index, node in enumerate(graph.nodes):
-        rules = target.rules
+        rules = target.arithmetic
         right = modes.apply(graph, index, exact, rules) if rules else reference.apply(graph, index, exact)
         if compare(actual[node.name], node.type, right):
             wrong.append(node)

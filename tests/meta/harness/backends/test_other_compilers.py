@@ -19,7 +19,7 @@ FAULTS = {
     "keras": "keras.ops.abs({right})",
     "torch": "torch.abs({right})",
 }
-ASKED = [target.name for target in TARGETS.values() if target.asked and target.dialect.name in FAULTS]
+OPT_IN = [target.name for target in TARGETS.values() if target.opt_in and target.dialect.name in FAULTS]
 SLOW = ("keras-tensorflow", "keras-jax")
 """Whose imports cost more than the rest."""
 
@@ -31,7 +31,7 @@ def lab() -> Iterator[Laboratory]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.nightly) if name in SLOW else name for name in ASKED]
+    "name", [pytest.param(name, marks=pytest.mark.nightly) if name in SLOW else name for name in OPT_IN]
 )
 def test_right_and_wrong(name: str, lab: Laboratory) -> None:
     target = TARGETS[name]
@@ -44,8 +44,8 @@ def test_right_and_wrong(name: str, lab: Laboratory) -> None:
 
 
 def test_only_globs_that_name_them_choose_them() -> None:
-    assert ASKED
-    assert not any(target.asked for target in select("*"))
+    assert OPT_IN
+    assert not any(target.opt_in for target in select("*"))
     assert {target.name for target in select("litert-*,openvino,ort-*")} >= {"litert-xnnpack", "openvino", "ort-all"}
     assert "openvino" in {target.name for target in select("*,openvino")}
 

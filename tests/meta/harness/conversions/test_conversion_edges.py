@@ -251,7 +251,7 @@ def test_a_wrong_runner_is_told_from_a_wrong_converter(campaign: Campaign, monke
     broken = right.open.replace("return session.run(None", "return [1 + x for x in session.run(None") + "\n"
     broken = broken.replace("zip(inputs, arrays)})", "zip(inputs, arrays)})]")
     name = "planted-runner"
-    monkeypatch.setitem(RUNNERS, name, type(right)(**{**vars(right), "name": name, "open": broken, "kin": ()}))
+    monkeypatch.setitem(RUNNERS, name, type(right)(**{**vars(right), "name": name, "open": broken, "inherits": ()}))
     found = examine(campaign, Route("onnx", (EDGES["onnx-version"],), RUNNERS[name]), 0, case(), keep=False)
     assert found.outcome == "runner"
     assert "is right)" in found.why

@@ -52,7 +52,7 @@ def _cells(targets: Mapping[str, Target]) -> list[tuple[str, str]]:
         (operator, key)
         for i, operator in enumerate(OPS)
         for j, (key, target) in enumerate(targets.items())
-        if everything or target.stride == 1 or (i + j) % 3 == 0
+        if everything or target.sample_every == 1 or (i + j) % 3 == 0
     ]
 
 
@@ -87,7 +87,7 @@ def disagreements(target: Target, found: list[cells.Cell]) -> list[str]:
     lines = []
     for cell in found:
         name = f"{cell.operator} of {cell.dtype}"
-        recorded = refusals.why(target.record, cell.operator, cell.dtype)
+        recorded = refusals.why(target.refusals_file, cell.operator, cell.dtype)
         if cell.wrong:
             lines.append(f"{name}: {cell.wrong}")
         if cell.refused and not recorded:
@@ -100,7 +100,7 @@ def disagreements(target: Target, found: list[cells.Cell]) -> list[str]:
 def rare_dtypes(operator: str, target: Target) -> tuple[str, ...]:
     """All; where programs are slow to compile, a different one for each operator, except in the nightly profile."""
     rare = tuple(dtype for dtype in MEASURED if dtype in involved(operator))
-    if target.stride == 1 or nightly() or not rare:
+    if target.sample_every == 1 or nightly() or not rare:
         return rare
     return (rare[list(OPS).index(operator) % len(rare)],)
 
@@ -157,7 +157,7 @@ def test_a_record_makes_a_cell_unsupported(monkeypatch: pytest.MonkeyPatch) -> N
     graph = samples("neg", "uint8")[0].graph
     target = TARGETS["torch-eager"]
     assert target.unsupported(graph) == "neg of uint8: no kernel"
-    assert replace(target, record="").unsupported(graph) is None
+    assert replace(target, refusals_file="").unsupported(graph) is None
     assert target.unsupported(samples("neg", "int8")[0].graph) is None
     assert cells.claim(target, "neg", "uint8") == ("refused", "neg of uint8: no kernel")
     assert cells.claim(target, "neg", "int8") == ("runs", None)

@@ -114,7 +114,7 @@ def test_targets_without_passes_by_name() -> None:
 
 
 SWITCHED = tuple(
-    pytest.param(name, marks=NIGHTLY) if target.stride > 4 else name
+    pytest.param(name, marks=NIGHTLY) if target.sample_every > 4 else name
     for name, target in TARGETS.items()
     if target.switches
 )

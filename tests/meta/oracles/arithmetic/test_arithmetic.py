@@ -70,8 +70,8 @@ def test_correct_programs_are_accepted(name: str, cases: int, campaign: Campaign
         assert verdict.discrepancy is None or campaign.unexplained(target, case, verdict.discrepancy) is None
         agreeing += verdict.status == "agree"
     assert agreeing >= cases / 2
-    assert target.rules
-    values = [value for case in drawn for value in modes.expect(case, target.rules).values]
+    assert target.arithmetic
+    values = [value for case in drawn for value in modes.expect(case, target.arithmetic).values]
     assert sum(value.undetermined.sum() for value in values) < 0.2 * sum(value.value.size for value in values)
 
 
@@ -312,7 +312,7 @@ def test_programs_whose_operands_are_rounded(operator: str, pool: Pool) -> None:
             if len(set(operands)) < len(operands) or any(x.type.dtype != "float32" for x in case.graph.leaves):
                 continue
             for tf32 in (True, False):
-                target = replace(planted(operator, text), rules=TORCH_TF32 if tf32 else None)
+                target = replace(planted(operator, text), arithmetic=TORCH_TF32 if tf32 else None)
                 verdict = lab.judge(case, [target]).verdicts[target.name]
                 statuses.setdefault((bits, tf32), set()).add(verdict.status)
     assert "mismatch" not in statuses[10, True]

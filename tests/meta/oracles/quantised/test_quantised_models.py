@@ -232,7 +232,7 @@ def test_weights_are_parameters_of_their_own_and_all_else_is_input() -> None:
 
 
 def test_slow_paths_take_fewer_turns() -> None:
-    fast, slow = QUANTISERS["ort-dynamic-u8"], replace(QUANTISERS["tflite-int8"], stride=3)
+    fast, slow = QUANTISERS["ort-dynamic-u8"], replace(QUANTISERS["tflite-int8"], sample_every=3)
     assert [path.name for path in turns([fast, slow])] == ["ort-dynamic-u8", "tflite-int8", *["ort-dynamic-u8"] * 2]
 
 
