@@ -131,16 +131,18 @@ def _left_out(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`target`, `swept`, `prompt` and `compiler` are parametrised over what --targets selects; what is off is skipped,
-    with why. Sweeps leave slow targets to the nightly profile, and `prompt` the slowest ones."""
+    """`target`, `swept`, `fast_target` and `compiler` are parametrised over what --targets selects; what is off is
+    skipped, with why. Sweeps leave slow targets to the nightly profile, and `fast_target` the slowest ones."""
     chosen = _chosen(metafunc.config)
     nightly = profiles.nightly()
     if "swept" in metafunc.fixturenames:
         swept = [t for t in chosen if nightly or (t.sample_every == 1 and t.device == "cpu")]
         metafunc.parametrize("swept", [_parameter(t.name, [t]) for t in swept], indirect=True, scope="session")
-    if "prompt" in metafunc.fixturenames:
-        prompt = [t for t in chosen if nightly or t.sample_every <= 4]
-        metafunc.parametrize("prompt", [_parameter(t.name, [t]) for t in prompt], indirect=True, scope="session")
+    if "fast_target" in metafunc.fixturenames:
+        fast_target = [t for t in chosen if nightly or t.sample_every <= 4]
+        metafunc.parametrize(
+            "fast_target", [_parameter(t.name, [t]) for t in fast_target], indirect=True, scope="session"
+        )
     if "runner" in metafunc.fixturenames:
         metafunc.parametrize("runner", list(RUNNERS))
     if "target" in metafunc.fixturenames:
@@ -174,7 +176,7 @@ def swept(request: pytest.FixtureRequest) -> Target:
 
 
 @pytest.fixture(scope="session")
-def prompt(request: pytest.FixtureRequest) -> Target:
+def fast_target(request: pytest.FixtureRequest) -> Target:
     """One target, of those that do not take many seconds a program."""
     return request.param[0]
 

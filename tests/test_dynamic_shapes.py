@@ -9,9 +9,9 @@ from harness.questions.dynamic import DYNAMIC
 from harness.search.trial import Trial
 
 
-def test_dynamic_shapes(prompt: Target, trial: Trial) -> None:
+def test_dynamic_shapes(fast_target: Target, trial: Trial) -> None:
     """Each drawn case, compiled for one size and run at several, against the reference at each."""
-    if not prompt.symbolic:
-        pytest.skip(f"{prompt.name}: it has no way of compiling a symbolic dimension")
+    if not fast_target.symbolic:
+        pytest.skip(f"{fast_target.name}: it has no way of compiling a symbolic dimension")
     asking = trial.asking(DYNAMIC, share=3)
-    asking.run([prompt], asking.alone(prompt))
+    asking.run([fast_target], asking.alone(fast_target))

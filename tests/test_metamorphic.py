@@ -14,7 +14,7 @@ from harness.search.trial import Trial
 
 @pytest.mark.slow(one_in=2)
 @pytest.mark.parametrize("question", [METAMORPHIC, LAYOUTS, REPEAT], ids=lambda question: question.name)
-def test_metamorphic(prompt: Target, question: Question, trial: Trial) -> None:
+def test_metamorphic(fast_target: Target, question: Question, trial: Trial) -> None:
     """Each drawn case beside its edit, as views, or twice."""
     asking = trial.asking(question, share=3)
-    asking.run([prompt], asking.alone(prompt))
+    asking.run([fast_target], asking.alone(fast_target))

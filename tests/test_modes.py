@@ -15,25 +15,25 @@ from harness.search.trial import Trial
 
 
 @pytest.mark.parametrize("question", [JVP, HESSIAN, VMAP], ids=lambda question: question.name)
-def test_modes(prompt: Target, question: Question, trial: Trial) -> None:
+def test_modes(fast_target: Target, question: Question, trial: Trial) -> None:
     """Each drawn case, its tangents, the change of its gradients along them, or all its lanes."""
-    if question.name not in prompt.question_loads:
-        pytest.skip(f"{prompt.name}: no program of {question.name} is written")
+    if question.name not in fast_target.question_loads:
+        pytest.skip(f"{fast_target.name}: no program of {question.name} is written")
     asking = trial.asking(question, share=6 if question is HESSIAN else 3)
-    asking.run([prompt], asking.alone(prompt))
+    asking.run([fast_target], asking.alone(fast_target))
 
 
-def test_autocast(prompt: Target, trial: Trial) -> None:
+def test_autocast(fast_target: Target, trial: Trial) -> None:
     """Each drawn case under autocast."""
-    if prompt.dialect.name != "torch" or prompt.device != "cpu":
-        pytest.skip(f"{prompt.name}: autocast on the CPU is PyTorch's")
+    if fast_target.dialect.name != "torch" or fast_target.device != "cpu":
+        pytest.skip(f"{fast_target.name}: autocast on the CPU is PyTorch's")
     asking = trial.asking(AUTOCAST, share=3)
-    asking.run([prompt], asking.alone(prompt))
+    asking.run([fast_target], asking.alone(fast_target))
 
 
-def test_policy(prompt: Target, trial: Trial) -> None:
+def test_policy(fast_target: Target, trial: Trial) -> None:
     """Each drawn case as a layer with a mixed-precision policy."""
-    if prompt.dialect.name != "tensorflow":
-        pytest.skip(f"{prompt.name}: layers with a policy are Keras', written for TensorFlow")
+    if fast_target.dialect.name != "tensorflow":
+        pytest.skip(f"{fast_target.name}: layers with a policy are Keras', written for TensorFlow")
     asking = trial.asking(POLICY, share=3)
-    asking.run([prompt], asking.alone(prompt))
+    asking.run([fast_target], asking.alone(fast_target))

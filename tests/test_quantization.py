@@ -10,8 +10,8 @@ from harness.search.trial import Trial
 
 
 @pytest.mark.nightly
-def test_quantized(prompt: Target, trial: Trial) -> None:
+def test_quantized(fast_target: Target, trial: Trial) -> None:
     """Each drawn case with its values quantised, by one of the schemes of quantisers. Integer kernels differ
     from processor to processor, so that this is a hunt, and no gate."""
     asking = trial.asking(QUANTIZED, share=3)
-    asking.run([prompt], asking.alone(prompt))
+    asking.run([fast_target], asking.alone(fast_target))
