@@ -41,7 +41,7 @@ def drawn(seed: int, question: Question = FORWARD) -> tuple[Case, ...]:
 
 
 @dataclass(frozen=True)
-class Sight:
+class Detection:
     """The first case of a hunt that shows a fault: its number, counted from 1, and what it shows."""
 
     number: int
@@ -50,7 +50,7 @@ class Sight:
 
 
 @dataclass(frozen=True)
-class Catch:
+class FaultFinding:
     """A fault that was found, and the finding made of it."""
 
     fault: Fault
@@ -64,7 +64,7 @@ def search(fault: Fault, lab: Laboratory, folder: Path) -> Campaign:
     return Campaign(lab, [TARGETS["torch-eager"]], Store(folder), issues, confirmations=0)
 
 
-def sight(fault: Fault, lab: Laboratory, folder: Path, seed: int) -> Sight | None:
+def detect(fault: Fault, lab: Laboratory, folder: Path, seed: int) -> Detection | None:
     """Run one hunt on the planted target until a case fails. Those without the faulty operator are counted but
     not run: their program is the correct one, letter for letter."""
     target, campaign = planted(fault.operator, fault.text), search(fault, lab, folder)
@@ -73,17 +73,17 @@ def sight(fault: Fault, lab: Laboratory, folder: Path, seed: int) -> Sight | Non
             discrepancy = lab.examine(case, [target]).verdicts[target.name].discrepancy
             rest = campaign.unexplained(target, case, discrepancy) if discrepancy else None
             if rest:
-                return Sight(number, *rest)
+                return Detection(number, *rest)
     return None
 
 
-def catch(fault: Fault, lab: Laboratory, folder: Path, seeds: Sequence[int] = SEEDS) -> Catch | None:
-    """The finding made of the first sight of a fault in any of the hunts."""
+def investigate_fault(fault: Fault, lab: Laboratory, folder: Path, seeds: Sequence[int] = SEEDS) -> FaultFinding | None:
+    """The finding made of the first detection of a fault in any of the hunts."""
     target, campaign = planted(fault.operator, fault.text), search(fault, lab, folder)
     for seed in seeds:
-        if seen := sight(fault, lab, folder, seed):
+        if seen := detect(fault, lab, folder, seed):
             finding = campaign.investigate(target, seen.case, seen.discrepancy)
-            return Catch(fault, finding) if finding else None
+            return FaultFinding(fault, finding) if finding else None
     return None
 
 
@@ -104,7 +104,7 @@ def exit_statuses(reproducers: Sequence[Path]) -> list[int]:
     return [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("status ")]
 
 
-def repaired(caught: Catch, question: Question = FORWARD) -> Path:
+def repaired(caught: FaultFinding, question: Question = FORWARD) -> Path:
     """The reproducer with the correct spelling in place of the fault."""
     path = Path(caught.finding.path) / "reproducer.py"
     graph = caseio.loads(path.with_name("graph.json").read_text()).graph
@@ -119,16 +119,16 @@ def repaired(caught: Catch, question: Question = FORWARD) -> Path:
 def main() -> None:
     """All faults, as a table."""
     table = Table("fault", "operator", "found after, in each of the hunts", "symptom", "nodes", "with fault", "without")
-    sights: list[int | None] = []
+    detections: list[int | None] = []
     nodes: list[int] = []
     with tempfile.TemporaryDirectory() as folder, Pool() as pool:
         for i, fault in enumerate(FAULTS):
             lab = Laboratory(pool)
             place = Path(folder) / str(i)
-            numbers = [seen.number if (seen := sight(fault, lab, place, seed)) else None for seed in SEEDS]
-            sights += numbers
+            numbers = [seen.number if (seen := detect(fault, lab, place, seed)) else None for seed in SEEDS]
+            detections += numbers
             after = " ".join("never" if n is None else str(n) for n in numbers)
-            caught = catch(fault, lab, place)
+            caught = investigate_fault(fault, lab, place)
             if caught is None:
                 table.add_row(fault.name, fault.operator, after, style="red")
                 continue
@@ -136,10 +136,10 @@ def main() -> None:
             statuses = exit_statuses([Path(caught.finding.path) / "reproducer.py", repaired(caught)])
             row = (after, caught.finding.symptom, caught.finding.nodes, *statuses)
             table.add_row(fault.name, fault.operator, *map(str, row))
-    found = [n for n in sights if n is not None]
+    found = [n for n in detections if n is not None]
     console = Console(width=130)
     console.print(table)
-    console.print(f"{len(found)} of {len(sights)} found within {CASES} cases: {len(found) / len(sights):.1%}")
+    console.print(f"{len(found)} of {len(detections)} found within {CASES} cases: {len(found) / len(detections):.1%}")
     console.print(f"medians: {median(nodes)} nodes, after {median(found)} cases")
 
 

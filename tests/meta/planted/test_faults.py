@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from planted.faults.forward import FAULTS, Fault
-from planted.sensitivity import CASES, SEEDS, catch, drawn, exit_statuses, repaired, sight
+from planted.sensitivity import CASES, SEEDS, detect, drawn, exit_statuses, investigate_fault, repaired
 
 from harness.execute.pool import Pool
 from harness.search.laboratory import Laboratory
@@ -23,17 +23,17 @@ def test_there_are_enough_faults_and_cases() -> None:
 @pytest.mark.slow
 def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Path) -> None:
     lab = Laboratory(pool)
-    sights = {(fault, seed): sight(fault, lab, tmp_path, seed) for fault in FAULTS for seed in SEEDS}
+    detections = {(fault, seed): detect(fault, lab, tmp_path, seed) for fault in FAULTS for seed in SEEDS}
     missed = sorted(
-        f"{fault.operator}: {fault.name} (seed {seed})" for (fault, seed), seen in sights.items() if not seen
+        f"{fault.operator}: {fault.name} (seed {seed})" for (fault, seed), seen in detections.items() if not seen
     )
-    assert len(missed) <= 0.05 * len(sights), missed
+    assert len(missed) <= 0.05 * len(detections), missed
 
 
 @pytest.mark.slow(one_in=6)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.operator}: {fault.name}")
 def test_fault_is_caught(fault: Fault, pool: Pool, tmp_path: Path) -> None:
-    found = catch(fault, Laboratory(pool), tmp_path)
+    found = investigate_fault(fault, Laboratory(pool), tmp_path)
     assert found is not None
     assert found.finding.nodes <= 2
     assert fault.operator in found.finding.operators

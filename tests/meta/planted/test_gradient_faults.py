@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 from planted.faults.gradients import COMPLEX_FAULTS, GRADIENT_FAULTS, SELDOM_FAULTS, Fault
-from planted.sensitivity import catch, exit_statuses, repaired, sight
+from planted.sensitivity import detect, exit_statuses, investigate_fault, repaired
 from planted.targets import planted
 
 from generators.graphs import SMOOTH, SeededDraw, build_case
@@ -28,9 +28,9 @@ def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Pa
     """The nightly profile plants all of them, the others every second one."""
     assert len(set(GRADIENT_FAULTS)) == len(GRADIENT_FAULTS) >= 40
     lab = Laboratory(pool, GRADIENT)
-    asked = GRADIENT_FAULTS if nightly() else GRADIENT_FAULTS[::2]
-    missed = [f"{f.operator}: {f.name}" for f in asked if sight(f, lab, tmp_path, SEED) is None]
-    assert len(missed) <= 0.05 * len(asked), missed
+    faults = GRADIENT_FAULTS if nightly() else GRADIENT_FAULTS[::2]
+    missed = [f"{f.operator}: {f.name}" for f in faults if detect(f, lab, tmp_path, SEED) is None]
+    assert len(missed) <= 0.05 * len(faults), missed
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def _hand_over(faults: tuple[Fault, ...], pool: Pool, folder: Path) -> None:
     """Each becomes a finding with a program that tells the fault from its repair."""
     nodes = []
     for number, fault in enumerate(faults):
-        found = catch(fault, Laboratory(pool, GRADIENT), folder / str(number), (SEED,))
+        found = investigate_fault(fault, Laboratory(pool, GRADIENT), folder / str(number), (SEED,))
         assert found is not None, fault
         assert fault.operator in found.finding.operators
         programs = [Path(found.finding.path) / "reproducer.py", repaired(found, GRADIENT)]
@@ -68,4 +68,4 @@ def test_some_are_minimised(pool: Pool, tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_all_are_minimised(pool: Pool, tmp_path: Path) -> None:
     lab = Laboratory(pool, GRADIENT)
-    _hand_over(tuple(f for f in GRADIENT_FAULTS if sight(f, lab, tmp_path, SEED)), pool, tmp_path)
+    _hand_over(tuple(f for f in GRADIENT_FAULTS if detect(f, lab, tmp_path, SEED)), pool, tmp_path)

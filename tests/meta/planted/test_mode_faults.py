@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from examples.small_graphs import chain_case
-from planted.faults.modes import MODES
-from planted.sensitivity_of_questions import drawn
+from planted.faults.modes import MODE_FAULTS
+from planted.question_sensitivity import drawn
 
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, Style, seeded_case
@@ -44,9 +44,9 @@ def one(op: str, *arrays: np.ndarray, result: tuple[int, ...] | None = None, **a
 
 
 def test_there_are_enough_faults() -> None:
-    questions = [asked.question.name for asked in MODES]
+    questions = [planted_fault.question.name for planted_fault in MODE_FAULTS]
     assert all(questions.count(name) >= 10 for name in NAMES)
-    assert len(set(MODES)) == len(MODES)
+    assert len(set(MODE_FAULTS)) == len(MODE_FAULTS)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,7 +9,7 @@ from statistics import median
 
 import pytest
 from planted.faults.narrow import NARROW_FAULTS
-from planted.sensitivity import catch, exit_statuses, repaired, sight
+from planted.sensitivity import detect, exit_statuses, investigate_fault, repaired
 
 from generators.graphs import Style
 from harness.execute.pool import Pool
@@ -25,7 +25,7 @@ IN_FULL = NARROW_FAULTS[::5]
 def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Path) -> None:
     assert len(set(NARROW_FAULTS)) == len(NARROW_FAULTS) >= 20
     lab = Laboratory(pool, NARROW)
-    missed = [f"{f.operator}: {f.name}" for f in NARROW_FAULTS if sight(f, lab, tmp_path, SEED) is None]
+    missed = [f"{f.operator}: {f.name}" for f in NARROW_FAULTS if detect(f, lab, tmp_path, SEED) is None]
     assert len(missed) <= 0.05 * len(NARROW_FAULTS), missed
 
 
@@ -35,7 +35,7 @@ def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Pa
 def test_they_are_minimised(chosen: tuple, pool: Pool, tmp_path: Path) -> None:
     nodes = []
     for number, fault in enumerate(chosen):
-        found = catch(fault, Laboratory(pool, NARROW), tmp_path / str(number), (SEED,))
+        found = investigate_fault(fault, Laboratory(pool, NARROW), tmp_path / str(number), (SEED,))
         assert found is not None, fault
         assert exit_statuses([Path(found.finding.path) / "reproducer.py", repaired(found)]) == [1, 0], fault
         nodes.append(found.finding.nodes)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from planted.faults.modes import MODES
-from planted.faults.questions import ASKED, Asked
-from planted.sensitivity_of_questions import catch, sight, statuses
+from planted.faults.modes import MODE_FAULTS
+from planted.faults.questions import QUESTION_FAULTS, QuestionFault
+from planted.question_sensitivity import detect, investigate_fault, statuses
 
 from harness.execute.pool import Pool
 
@@ -16,30 +16,36 @@ SOON = {"dynamic": "relu matmul neg tanh exp", "hessian": "sigmoid mul", "jvp": 
 SOON |= dict.fromkeys(("layouts", "repeat", "metamorphic"), SOON["dynamic"])
 SOON |= dict.fromkeys(("vmap", "autocast"), SOON["jvp"])
 """Operators that soon turn up, by question: the nightly profile looks at faults of all."""
-EVERY = (*ASKED, *MODES)
-QUICK = [asked for asked in EVERY if asked.fault.operator in SOON[asked.question.name].split()]
+EVERY = (*QUESTION_FAULTS, *MODE_FAULTS)
+QUICK = [
+    planted_fault
+    for planted_fault in EVERY
+    if planted_fault.fault.operator in SOON[planted_fault.question.name].split()
+]
 
 
-@pytest.mark.parametrize("asked", QUICK, ids=str)
-def test_fault_is_found(asked: Asked, pool: Pool, tmp_path: Path) -> None:
-    assert sight(asked, pool, tmp_path)
+@pytest.mark.parametrize("planted_fault", QUICK, ids=str)
+def test_fault_is_found(planted_fault: QuestionFault, pool: Pool, tmp_path: Path) -> None:
+    assert detect(planted_fault, pool, tmp_path)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize("faults", [ASKED, MODES], ids=["questions", "modes"])
-def test_at_least_95_percent_are_found_within_300_cases(faults: tuple[Asked, ...], pool: Pool, tmp_path: Path) -> None:
-    missed = [str(asked) for asked in faults if not sight(asked, pool, tmp_path)]
+@pytest.mark.parametrize("faults", [QUESTION_FAULTS, MODE_FAULTS], ids=["questions", "modes"])
+def test_at_least_95_percent_are_found_within_300_cases(
+    faults: tuple[QuestionFault, ...], pool: Pool, tmp_path: Path
+) -> None:
+    missed = [str(planted_fault) for planted_fault in faults if not detect(planted_fault, pool, tmp_path)]
     assert len(missed) <= 0.05 * len(faults), missed
 
 
 @pytest.mark.parametrize("name", SOON)
 def test_reproducer_tells_fault_from_correct(name: str, pool: Pool, tmp_path: Path) -> None:
-    asked = next(one for one in QUICK if one.question.name == name)
-    seen = sight(asked, pool, tmp_path)
+    planted_fault = next(one for one in QUICK if one.question.name == name)
+    seen = detect(planted_fault, pool, tmp_path)
     assert seen
-    caught = catch(asked, seen, pool, tmp_path)
+    caught = investigate_fault(planted_fault, seen, pool, tmp_path)
     assert caught
     assert caught.finding.oracle == name
     assert caught.finding.nodes <= (3 if name == "metamorphic" else 2)
-    assert statuses(asked, caught) == [1, 0]
+    assert statuses(planted_fault, caught) == [1, 0]

@@ -41,14 +41,14 @@ def _found(fault: Fault, question: Question, right: str, pool: Pool) -> bool:
 
 def test_95_percent_of_second_derivatives_that_are_wrong_are_found(pool: Pool) -> None:
     """The nightly profile plants all of them, the others every sixth one."""
-    asked = SECOND_FAULTS if nightly() else SECOND_FAULTS[::6]
-    missed = [str(fault) for fault in asked if not _found(fault, HESSIAN, "torch-eager", pool)]
-    assert len(missed) <= 0.05 * len(asked), missed
+    faults = SECOND_FAULTS if nightly() else SECOND_FAULTS[::6]
+    missed = [str(fault) for fault in faults if not _found(fault, HESSIAN, "torch-eager", pool)]
+    assert len(missed) <= 0.05 * len(faults), missed
 
 
 def test_compiled_gradients_that_are_wrong_are_found(pool: Pool) -> None:
-    asked = COMPILED_FAULTS if nightly() else COMPILED_FAULTS[:2]
-    assert all(_found(fault, GRADIENT, "jax-jit", pool) for fault in asked)
+    faults = COMPILED_FAULTS if nightly() else COMPILED_FAULTS[:2]
+    assert all(_found(fault, GRADIENT, "jax-jit", pool) for fault in faults)
 
 
 @pytest.mark.parametrize("operator", SECOND)

@@ -92,7 +92,7 @@ def judge() -> Iterator[TrainingJudge]:
         yield TrainingJudge(pools, load())
 
 
-def sight(judge: TrainingJudge, fault: StrategyFault, most: int = len(RUNS)) -> tuple[Training, int, Judgement] | None:
+def detect(judge: TrainingJudge, fault: StrategyFault, most: int = len(RUNS)) -> tuple[Training, int, Judgement] | None:
     """The first run that shows a fault, ranks, and what it shows."""
     strategy = fault.planted()
     worlds = [world for world in strategy.worlds if 1 < world <= 4]
@@ -116,15 +116,15 @@ def test_there_are_enough_faults() -> None:
 @pytest.mark.slow
 def test_at_least_95_percent_are_found_within_60_runs(judge: TrainingJudge) -> None:
     """The nightly profile plants all of them, the others every second one."""
-    asked = [fault for fault in FAULTS[:: 1 if nightly() else 2] if not available(STRATEGIES[fault.strategy])]
-    missed = [fault.name for fault in asked if sight(judge, fault) is None]
-    assert len(missed) <= 0.05 * len(asked), missed
+    faults = [fault for fault in FAULTS[:: 1 if nightly() else 2] if not available(STRATEGIES[fault.strategy])]
+    missed = [fault.name for fault in faults if detect(judge, fault) is None]
+    assert len(missed) <= 0.05 * len(faults), missed
 
 
 @pytest.mark.parametrize("fault", [f for f in FAULTS if nightly() or f.name in SHOWN], ids=lambda fault: fault.name)
 def test_fault_is_made_small(fault: StrategyFault, judge: TrainingJudge, tmp_path: Path) -> None:
     """At most two layers with parameters, two ranks, and a program that fails with the fault and passes without."""
-    found = sight(judge, fault)
+    found = detect(judge, fault)
     if found is None:
         pytest.skip("not found: counted above")
     training, world, judgement = found
@@ -152,7 +152,7 @@ def test_workers_can_be_started_with_tf_config(judge: TrainingJudge, tmp_path: P
     """A printed program, one process a worker, as a person starts them on machines of a cluster: right without a fault
     and wrong with one."""
     fault = next(fault for fault in FAULTS if fault.strategy == "tf-multi-worker-sync-norm")
-    found = sight(judge, fault)
+    found = detect(judge, fault)
     assert found is not None
     training, _, judgement = found
     investigate(judge, tmp_path, training, fault.planted(), 2, judgement, Budget(0, 0))

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from examples.small_graphs import chain_case
-from planted.faults.questions import ASKED
-from planted.sensitivity_of_questions import drawn
+from planted.faults.questions import QUESTION_FAULTS
+from planted.question_sensitivity import drawn
 
 from generators.graph import FLOATS, Graph, Leaf, Node, TensorType
 from generators.graphs import Case
@@ -34,10 +34,10 @@ def vector(*nodes: Node) -> Case:
 
 
 def test_there_are_enough_faults() -> None:
-    names = [asked.question.name for asked in ASKED]
+    names = [planted_fault.question.name for planted_fault in QUESTION_FAULTS]
     assert names.count("dynamic") >= 12
     assert len(names) - names.count("dynamic") >= 12
-    assert len(set(ASKED)) == len(ASKED)
+    assert len(set(QUESTION_FAULTS)) == len(QUESTION_FAULTS)
 
 
 @pytest.mark.parametrize("name", ["dynamic", "layouts", "repeat", "metamorphic"])

@@ -4,7 +4,7 @@ are right."""
 from __future__ import annotations
 
 from planted.faults.forward import Fault, with_operand
-from planted.faults.questions import Asked
+from planted.faults.questions import QuestionFault
 
 from harness.questions.autocast import AUTOCAST
 from harness.questions.hessian import HESSIAN
@@ -98,8 +98,8 @@ _CASTS = (
     Fault("to the first dtype", "add", "({right}).to({0}.dtype)"),
 )  # fmt: skip
 
-MODES = tuple(
-    Asked(question, fault)
+MODE_FAULTS = tuple(
+    QuestionFault(question, fault)
     for question, faults in ((JVP, _TANGENTS), (HESSIAN, _SECOND), (VMAP, _MAPS), (AUTOCAST, _CASTS))
     for fault in faults
 )

@@ -14,7 +14,7 @@ from harness.questions.repeat import REPEAT
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionFault:
     """A fault and the question that has to find it."""
 
     question: Question
@@ -75,8 +75,8 @@ _EDITED = (
     Fault("halves swapped", "concat", "halves_swapped([{args}], {axis})"),
 )
 
-ASKED = tuple(
-    Asked(question, fault)
+QUESTION_FAULTS = tuple(
+    QuestionFault(question, fault)
     for question, faults in ((DYNAMIC, _SIZES), (LAYOUTS, _VIEWS), (REPEAT, _REPEATED), (METAMORPHIC, _EDITED))
     for fault in faults
 )
