@@ -11,7 +11,7 @@ from harness.execute.pool import Pool
 from harness.findings.known import issues as known_issues
 from harness.findings.store import Store
 from harness.quantisers import QUANTISERS
-from harness.questions.quantisers import QUANTISERS as QUESTION
+from harness.questions.quantisers import QUANTISATION
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
 from harness.search.quantisation import Tally, examine
@@ -27,7 +27,7 @@ def test_quantisers(framework: str, pool: Pool, tmp_path: Path) -> None:
     paths = [p for p in QUANTISERS.values() if p.framework == framework and probe.probe(p).available]
     if not paths:
         pytest.skip(f"{framework} is not available")
-    campaign = Campaign(Laboratory(pool, QUESTION), paths, Store(tmp_path), known_issues.load())
+    campaign = Campaign(Laboratory(pool, QUANTISATION), paths, Store(tmp_path), known_issues.load())
     tally = Tally()
     for latest in examine(campaign, paths, 0, 40 * len(paths), 8):
         tally = latest

@@ -3,9 +3,7 @@ CUDA."""
 
 from __future__ import annotations
 
-from harness.backends.programs import hessian as hessians
-from harness.backends.programs import jvp as tangents
-from harness.backends.programs import vmap as mapping
+from harness.backends.programs import hessian, jvp, vmap
 from harness.backends.programs.gradient import JAX_EAGER, JAX_JIT
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import XLA_FAST, XLA_FASTEST
@@ -94,7 +92,7 @@ TARGETS = (
         sample_every=4,
         symbolic=swapped(_SYMBOLIC, ("\n    {compile}\n", "")).format(call="apply"),
         gradient=JAX_EAGER,
-        question_loads={"jvp": tangents.JAX_EAGER, "vmap": mapping.JAX_EAGER, "hessian": hessians.JAX_EAGER},
+        question_loads={"jvp": jvp.JAX_EAGER, "vmap": vmap.JAX_EAGER, "hessian": hessian.JAX_EAGER},
     ),
     Target(
         "jax-jit",
@@ -110,7 +108,7 @@ TARGETS = (
         symbolic=_SYMBOLIC.format(compile=_EXPORT, call=_EXPORTED),
         gradient=JAX_JIT,
         switches=passes.XLA,
-        question_loads={"jvp": tangents.JAX_JIT, "vmap": mapping.JAX_JIT, "hessian": hessians.JAX_JIT},
+        question_loads={"jvp": jvp.JAX_JIT, "vmap": vmap.JAX_JIT, "hessian": hessian.JAX_JIT},
     ),
     *(
         Target(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from harness.backends.programs import hessian as hessians
-from harness.backends.programs import jvp as tangents
-from harness.backends.programs import vmap as mapping
+from harness.backends.programs import hessian, jvp, vmap
 from harness.backends.programs.gradient import TENSORFLOW_EAGER, tensorflow_function
 from harness.backends.target import passes
 from harness.backends.target.target import Level, Target
@@ -90,9 +88,9 @@ def compile_once(parameters):
 def _question_loads(options: str) -> dict[str, str]:
     """What other questions run, the whole of it as one tf.function."""
     return {
-        "jvp": tangents.tensorflow_function(options),
-        "vmap": mapping.tensorflow_function(options),
-        "hessian": hessians.tensorflow_function(options),
+        "jvp": jvp.tensorflow_function(options),
+        "vmap": vmap.tensorflow_function(options),
+        "hessian": hessian.tensorflow_function(options),
     }
 
 
@@ -110,9 +108,9 @@ TARGETS = (
         symbolic=_SYMBOLIC_EAGER,
         gradient=TENSORFLOW_EAGER,
         question_loads={
-            "jvp": tangents.TENSORFLOW_EAGER,
-            "vmap": mapping.TENSORFLOW_EAGER,
-            "hessian": hessians.TENSORFLOW_EAGER,
+            "jvp": jvp.TENSORFLOW_EAGER,
+            "vmap": vmap.TENSORFLOW_EAGER,
+            "hessian": hessian.TENSORFLOW_EAGER,
         },
     ),
     Target(

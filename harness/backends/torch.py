@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from generators.graph import FLOATS
 from generators.ops.spec import Unsupported
-from harness.backends.programs import hessian as hessians
-from harness.backends.programs import jvp as tangents
-from harness.backends.programs import vmap as mapping
+from harness.backends.programs import hessian, jvp, vmap
 from harness.backends.programs.gradient import TORCH_EAGER, torch_compiled
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import INDUCTOR_FAST, TF32_REFUSES, TORCH_TF32
@@ -152,9 +150,9 @@ _SYMBOLIC_CUDA = (
 def _question_loads(backend: str) -> dict[str, str]:
     """What other questions run, the whole of it compiled."""
     return {
-        "jvp": tangents.torch_compiled(backend),
-        "vmap": mapping.torch_compiled(backend),
-        "hessian": hessians.torch_compiled(backend),
+        "jvp": jvp.torch_compiled(backend),
+        "vmap": vmap.torch_compiled(backend),
+        "hessian": hessian.torch_compiled(backend),
     }
 
 
@@ -170,7 +168,7 @@ TARGETS = (
         refusals_file="torch",
         symbolic=_SYMBOLIC_EAGER,
         gradient=TORCH_EAGER,
-        question_loads={"jvp": tangents.TORCH_EAGER, "vmap": mapping.TORCH_EAGER, "hessian": hessians.TORCH_EAGER},
+        question_loads={"jvp": jvp.TORCH_EAGER, "vmap": vmap.TORCH_EAGER, "hessian": hessian.TORCH_EAGER},
     ),
     Target(
         "torch-export",

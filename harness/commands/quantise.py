@@ -33,7 +33,7 @@ from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
 from harness.findings.store import Store
 from harness.quantisers import QUANTISERS, Quantiser
-from harness.questions.quantisers import QUANTISERS as QUESTION
+from harness.questions.quantisers import QUANTISATION
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
 from harness.search.quantisation import Tally, examine
@@ -74,7 +74,7 @@ def quantise(
     with Pool(Limits(seconds=timeout)) as pool, Live(console=console, transient=True, refresh_per_second=2) as live:
         store = Store(findings, timeout)
         campaign = Campaign(
-            Laboratory(pool, QUESTION), paths, store, issues, reduction=lambda: Budget(seconds=reduction)
+            Laboratory(pool, QUANTISATION), paths, store, issues, reduction=lambda: Budget(seconds=reduction)
         )
         try:
             for latest in examine(campaign, paths, seed, cases, max_nodes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from generators.graphs import SMOOTH, SeededDraw, build_case
-from harness.backends.programs import gradient as gradients
+from harness.backends.programs import gradient as gradient_programs
 from harness.backends.programs.jvp import NONE_AT_ALL
 from harness.backends.target.documented import refusal_of
 from harness.questions.forward import FORWARD
@@ -23,8 +23,8 @@ def differentiable(operator: str) -> bool:
 GRADIENT = Question(
     gradient.NAME,
     gradient.expect,
-    program=gradients.program,
-    unsupported=gradients.unsupported,
+    program=gradient_programs.program,
+    unsupported=gradient_programs.unsupported,
     arrays=gradient.given,
     refusal=refusal_of(NONE_AT_ALL),
     inherits=(FORWARD.name,),

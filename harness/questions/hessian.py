@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from generators.graphs import SMOOTH
-from harness.backends.programs import hessian as hessians
+from harness.backends.programs import hessian as hessian_programs
 from harness.questions.forward import FORWARD
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
 from harness.questions.question import Question
 from oracles.derivatives import hessian
-from oracles.derivatives.rounding import second_derivatives as curvature
+from oracles.derivatives.rounding import second_derivatives
 
 
 def concerns(operator: str) -> bool:
     """Is it differentiated twice?"""
-    return operator in curvature.OPERATORS
+    return operator in second_derivatives.OPERATORS
 
 
 HESSIAN = Question(
     hessian.NAME,
     hessian.expect,
-    program=hessians.program,
-    unsupported=hessians.unsupported,
+    program=hessian_programs.program,
+    unsupported=hessian_programs.unsupported,
     arrays=hessian.given,
     prepare=hessian.prepare,
-    refusal=hessians.refusal,
+    refusal=hessian_programs.refusal,
     inherits=(FORWARD.name, GRADIENT.name, JVP.name),
     style=SMOOTH,
     concerns=concerns,

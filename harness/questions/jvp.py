@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generators.graphs import SMOOTH
-from harness.backends.programs import jvp as tangents
+from harness.backends.programs import jvp as jvp_programs
 from harness.questions.forward import FORWARD
 from harness.questions.gradient import GRADIENT, differentiable
 from harness.questions.question import Question
@@ -12,10 +12,10 @@ from oracles.derivatives import jvp
 JVP = Question(
     jvp.NAME,
     jvp.expect,
-    program=tangents.program,
-    unsupported=tangents.unsupported,
+    program=jvp_programs.program,
+    unsupported=jvp_programs.unsupported,
     arrays=jvp.given,
-    refusal=tangents.refusal,
+    refusal=jvp_programs.refusal,
     inherits=(FORWARD.name, GRADIENT.name),
     style=SMOOTH,
     concerns=differentiable,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from generators.graph import Graph
 from harness.backends import Target
-from harness.quantisers import QUANTISERS as PATHS
-from harness.quantisers import Quantiser
+from harness.quantisers import QUANTISERS, Quantiser
 from harness.quantisers.cases import STYLE, concerns, prepare
 from harness.questions.question import Question
 from oracles.judge.outcome import Value
@@ -33,7 +32,7 @@ def unsupported(target: Target, graph: Graph) -> str | None:
     return target.unsupported(graph)
 
 
-QUANTISERS = Question(
+QUANTISATION = Question(
     "quantisers",
     forward.expect,
     program=lambda target, graph: target.program(graph),
@@ -43,7 +42,7 @@ QUANTISERS = Question(
     style=STYLE,
     concerns=concerns,
     observe=observe,
-    targets=PATHS,
+    targets=QUANTISERS,
 )
 
-QUESTIONS = (QUANTISERS,)
+QUESTIONS = (QUANTISATION,)

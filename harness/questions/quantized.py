@@ -5,17 +5,17 @@ from __future__ import annotations
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from oracles.arithmetic import modes
-from oracles.quantised import fake_quantize as quantization
+from oracles.quantised import fake_quantize
 from oracles.questions import forward
 
 QUANTIZED = Question(
-    quantization.NAME,
+    fake_quantize.NAME,
     forward.expect,
-    prepare=quantization.prepare,
+    prepare=fake_quantize.prepare,
     inherits=(FORWARD.name,),
     traces=True,
-    style=quantization.STYLE,
-    concerns=quantization.concerns,
+    style=fake_quantize.STYLE,
+    concerns=fake_quantize.concerns,
     expect_under=modes.expect,
 )
 

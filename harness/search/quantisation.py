@@ -11,7 +11,7 @@ from statistics import median
 from generators.graphs import Case, seeded_case
 from harness.findings.store import Finding
 from harness.quantisers import Quantiser
-from harness.questions.quantisers import QUANTISERS, judged
+from harness.questions.quantisers import QUANTISATION, judged
 from harness.search.blame.culprit import without
 from harness.search.campaign import Campaign, operators_for
 from oracles.judge import verdict
@@ -75,14 +75,14 @@ class Tally:
 def drawn(seed: int, index: int, path: Quantiser, max_nodes: int) -> Case:
     """Case number `index`: of operators that the path can express, in the roles of a trained model. Where the path
     quantises few operators, a graph without them is drawn again, up to ten times."""
-    operators = [name for name in QUANTISERS.drawn if operators_for(path, (name,))]
+    operators = [name for name in QUANTISATION.drawn if operators_for(path, (name,))]
     plain = (
-        seeded_case(seed + further, index, max_nodes, operators, QUANTISERS.style)
+        seeded_case(seed + further, index, max_nodes, operators, QUANTISATION.style)
         for further in range(10 if path.takes else 1)
     )
-    tries = (QUANTISERS.prepare(expressible(path, case)) for case in plain)
+    tries = (QUANTISATION.prepare(expressible(path, case)) for case in plain)
     first = next(tries)
-    fits = (case for case in itertools.chain([first], tries) if QUANTISERS.why_not(path, case.graph) is None)
+    fits = (case for case in itertools.chain([first], tries) if QUANTISATION.why_not(path, case.graph) is None)
     return next(fits, first)
 
 

@@ -22,8 +22,7 @@ from oracles.derivatives import gradient, jvp
 from oracles.derivatives.estimates import Estimate, add, nothing, products
 from oracles.derivatives.gradient import FORMULA, OWN
 from oracles.derivatives.local import measured
-from oracles.derivatives.rounding import first_derivatives
-from oracles.derivatives.rounding import second_derivatives as curvature
+from oracles.derivatives.rounding import first_derivatives, second_derivatives
 from oracles.derivatives.rounding.matrices_first import OPERATORS as MATRICES
 from oracles.derivatives.rounding.matrices_first import shift
 from oracles.derivatives.slopes.differences import STEP, Function, extrapolated
@@ -111,10 +110,10 @@ def accumulate(
                 unit = PRECISION[operands[position].dtype].unit
                 use, slope = (operands, position, result, node.op, call), local(index, position)
                 add(found[name], gradient.pulled(slope, found[node.name], *use), unit)
-                if node.op in curvature.LINEAR or not any(t is not None for t in tangents):
+                if node.op in second_derivatives.LINEAR or not any(t is not None for t in tangents):
                     pass
-                elif node.op in curvature.FACTORS:
-                    if position in curvature.FACTORS[node.op]:
+                elif node.op in second_derivatives.FACTORS:
+                    if position in second_derivatives.FACTORS[node.op]:
                         add(found[name], _of_factors(tangents, pulled[node.name], *use), unit)
                 elif graph.types[name].size > COLUMNS and np.bincount(slope.rows).max(initial=0) > 1:
                     found[name].error[:] = np.inf
@@ -136,7 +135,7 @@ def _of_factors(
 ) -> Estimate:
     """Of a product: the slope by one factor, at the tangent of the other in place of it."""
     moved = list(operands)
-    for k in curvature.FACTORS[op]:
+    for k in second_derivatives.FACTORS[op]:
         tangent = tangents[k] or nothing(operands[k].value.size)
         if k != position:
             value, error = (a.reshape(operands[k].value.shape) for a in (tangent.value, tangent.error))
@@ -167,7 +166,7 @@ def _bent(
         value, error = np.where(known, tangent.value, 0.0), np.where(known, tangent.error, 0.0)
         along.append(value.reshape(operand.value.shape))
         loose.append((error + 2 * PRECISION[operand.dtype].unit * np.abs(value)).reshape(operand.value.shape))
-        if op in curvature.ELEMENTWISE:
+        if op in second_derivatives.ELEMENTWISE:
             unknown |= ~known.reshape(operand.value.shape)
         elif not known.all():
             return Estimate(np.zeros(x.value.size), lost)
@@ -188,11 +187,11 @@ def _bent(
     bound = found.bound
     adjoint = np.abs(above.value).reshape(result.value.shape)
     sizes = [np.abs(t) for t in along]
-    bound += curvature.noise(op, operands, position, result, call, adjoint, sizes) * unit
+    bound += second_derivatives.noise(op, operands, position, result, call, adjoint, sizes) * unit
     bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
     bound += local.floor * np.sum(np.abs(above.value) + above.error)
     if unknown.any():
-        bound = np.where(curvature.reduced(unknown, x.value.shape).ravel() > 0, np.inf, bound)
+        bound = np.where(second_derivatives.reduced(unknown, x.value.shape).ravel() > 0, np.inf, bound)
     bound = np.where(np.isnan(bound), np.inf, bound)
     return Estimate(found.value, bound)
 

@@ -5,7 +5,7 @@ the derivatives of the gradients by LEAVES."""
 from __future__ import annotations
 
 from generators.graph import COMPONENT, Graph
-from harness.backends.programs import gradient as gradients
+from harness.backends.programs import gradient
 from harness.backends.programs.jvp import NONE_AT_ALL, UNKNOWN
 from harness.backends.target.documented import Patterns, refusal_of
 from harness.backends.target.target import Target
@@ -172,7 +172,7 @@ def unsupported(target: Target, graph: Graph) -> str | None:
         return "no program of second derivatives is written"
     if any(type_.dtype in COMPONENT for type_ in graph.types.values()):
         return "second derivatives by way of complex numbers are not judged"
-    return gradients.unsupported(target, graph)
+    return gradient.unsupported(target, graph)
 
 
 def program(target: Target, graph: Graph) -> str:

@@ -46,7 +46,7 @@ class Target:
     symbolic:  source of `def compile_once(parameters)`, which compiles `model` with symbolic dimensions and returns
                a function from a size and input arrays to a list of output arrays (empty: there is no such way). It
                may use ARGUMENTS, RESULTS, PARAMETERS and SIZES of the program (`harness/questions/dynamic.py`)
-    gradient:  like `load`, for the gradients (`gradients.py`), or why there are none
+    gradient:  like `load`, for the gradients (`programs/gradient.py`), or why there are none
     question_loads: like `load`, by the name of another question that has a program of its own
     arithmetic: its rules, where they allow more than the ordinary ones (`arithmetic.py`)
     environment: whose interpreter runs it, by name (`harness/execute/environments.py`; empty: Dissent's own)

@@ -3,7 +3,7 @@ approximated functions, in mixed precision, and on CUDA by its default pipeline.
 
 from __future__ import annotations
 
-from harness.backends.programs import gradient as gradients
+from harness.backends.programs import gradient
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import TVM_FAST, TVM_FAST_REFUSES, TVM_MIXED
 from harness.backends.target.target import Level, Target
@@ -132,7 +132,7 @@ TARGETS = (
             refusals_file="tvm",
             sample_every=4,
             symbolic=symbolic,
-            gradient=gradients.tvm(load),
+            gradient=gradient.tvm(load),
             switches=passes.tvm(before),
         )
         for level, before in BEFORE.items()

@@ -18,7 +18,7 @@ import numpy as np
 from harness.execute.pool import Pool
 from harness.models.inputs import Sets, saved
 from harness.models.measure import Run
-from harness.models.report import reproducer as reproducing
+from harness.models.report import reproducer
 from harness.models.results import Results, Row
 from harness.models.variants import Variant
 from oracles.judge.outcome import Value
@@ -42,7 +42,7 @@ def write(folder: Path, results: Results, runs: Sequence[Run], sets: Sets, trust
     for run, row in zip(runs, results.rows, strict=True):
         place = write_variant(folder, run, row)
         if row.deviates:
-            told.append(f"{run.variant.name}: {reproducing.write(folder, place, results, run, row, sets, trust)}")
+            told.append(f"{run.variant.name}: {reproducer.write(folder, place, results, run, row, sets, trust)}")
     _write(folder / "results.json", to_json(results))
     (folder / "pairs.csv").write_text(csv_of(results), encoding="utf-8")
     return told + _culprits(folder, results, sets)
@@ -76,9 +76,9 @@ def _culprits(folder: Path, results: Results, sets: Sets) -> list[str]:
     if not chosen:
         return []
     with Pool() as pool:
-        places = [place_of(folder, variant) / reproducing.CULPRIT for variant in chosen]
+        places = [place_of(folder, variant) / reproducer.CULPRIT for variant in chosen]
         found = [
-            reproducing.write_culprit(pool, place, variant, cases[variant.name], at[variant.name], results)
+            reproducer.write_culprit(pool, place, variant, cases[variant.name], at[variant.name], results)
             for place, variant in zip(places, chosen, strict=True)
         ]
     return [f"{variant.name}: {line}" for variant, line in zip(chosen, found, strict=True) if line]

@@ -22,7 +22,7 @@ from oracles.decompositions.derivatives import TWICE, stepwise
 from oracles.decompositions.second_derivatives import SECOND
 from oracles.derivatives import gradient, hessian, jvp
 from oracles.derivatives.local import measured
-from oracles.derivatives.rounding import second_derivatives as curvature
+from oracles.derivatives.rounding import second_derivatives
 from oracles.judge import reference
 from oracles.questions import metamorphic
 
@@ -141,5 +141,5 @@ def test_correct_second_derivatives_are_accepted(pool: Pool) -> None:
 
 
 def test_operators_of_either_kind_exist_and_are_written_once() -> None:
-    assert OPS.keys() >= curvature.OPERATORS
-    assert len(set(curvature.LINEAR)) == len(curvature.LINEAR)
+    assert OPS.keys() >= second_derivatives.OPERATORS
+    assert len(set(second_derivatives.LINEAR)) == len(second_derivatives.LINEAR)

@@ -18,7 +18,7 @@ from examples.networks_onnx import blocks
 from typer.testing import CliRunner
 
 from harness.commands import app
-from harness.commands import quantise as quantising
+from harness.commands import quantise as quantise_command
 from harness.execute.pool import Job, Limits
 from harness.models import cache
 from harness.models.cache import KeptPool
@@ -150,7 +150,7 @@ def test_a_command_heeds_sigterm_with_its_table(tmp_path: Path, monkeypatch: pyt
         yield Tally(rows={"ort-dynamic-s8": Row(cases=3)})
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(quantising, "examine", ended)
+    monkeypatch.setattr(quantise_command, "examine", ended)
     before = signal.getsignal(signal.SIGTERM)
     try:
         few = ["quantise", "--paths", "ort-dynamic-s8", "--findings", str(tmp_path)]

@@ -16,7 +16,7 @@ from generators.graph import COMPLEX, Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, SeededDraw, build_case, seeded_case
 from generators.ops import OPS, check
 from harness.backends import TARGETS
-from harness.backends.programs import hessian as hessians
+from harness.backends.programs import hessian
 from harness.execute.pool import Pool
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
@@ -178,7 +178,7 @@ def test_a_part_that_is_not_finite_leaves_its_number_open() -> None:
 
 def test_second_derivatives_are_not_asked_for() -> None:
     graph = applied("complex_exp", Z).graph
-    assert "complex" in (hessians.unsupported(TARGETS["torch-eager"], graph) or "")
+    assert "complex" in (hessian.unsupported(TARGETS["torch-eager"], graph) or "")
 
 
 # ---- frameworks ---------------------------------------------------------------------------------------

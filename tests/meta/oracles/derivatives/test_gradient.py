@@ -13,7 +13,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, seeded_case
 from generators.ops import check
 from harness.backends import TARGETS
-from harness.backends.programs import gradient as gradients
+from harness.backends.programs import gradient as gradient_programs
 from harness.execute.pool import Pool
 from harness.findings.known import issues as known_issues
 from harness.questions.gradient import GRADIENT, differentiable
@@ -237,11 +237,14 @@ def test_correct_gradients_are_accepted_well_inside_the_tolerance(pool: Pool) ->
 
 def test_programs_name_what_they_return() -> None:
     case = one("exp", X)
-    text = gradients.program(TARGETS["torch-eager"], case.graph)
+    text = gradient_programs.program(TARGETS["torch-eager"], case.graph)
     assert "LEAVES = ('x0',)" in text
     assert f"OUTPUTS = {[(F, (4,))]!r}" in text
-    assert gradients.unsupported(TARGETS["ort-all"], case.graph)
-    assert gradients.unsupported(TARGETS["tvm-O0"], one("atan", X).graph) == "relax.atan has no registered gradient"
+    assert gradient_programs.unsupported(TARGETS["ort-all"], case.graph)
+    assert (
+        gradient_programs.unsupported(TARGETS["tvm-O0"], one("atan", X).graph)
+        == "relax.atan has no registered gradient"
+    )
 
 
 def test_a_slope_of_zero_meets_infinity_on_the_way_back() -> None:

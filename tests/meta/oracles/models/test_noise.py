@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator
 from harness.conversions.formats import RUNNERS
 from harness.conversions.opening import Port, Signature
 from harness.execute.pool import Pool
-from harness.models.helpers import onnx_noise as noisy
+from harness.models.helpers import onnx_noise
 from harness.models.inputs import drawn
 from harness.models.layers import layers_of
 from harness.models.measure import once
@@ -136,7 +136,7 @@ def test_the_noise_of_a_sum_is_that_of_adding_in_float32(positive: bool) -> None
     x, w = RNG.normal(size=(64, 500)).astype(np.float32), RNG.normal(size=(500, 1)).astype(np.float32)
     if positive:
         x, w = np.abs(x), np.abs(w)
-    exact, runs, _ = noisy.monte_carlo(single("MatMul", x, w), (x, w), 8, 0)
+    exact, runs, _ = onnx_noise.monte_carlo(single("MatMul", x, w), (x, w), 8, 0)
     spread = np.sqrt(np.mean((runs - exact) ** 2))
     added = np.cumsum(x * w.T, axis=1, dtype=np.float32)[:, -1:]  # one after the other
     error = np.sqrt(np.mean((added - exact) ** 2))
@@ -148,13 +148,13 @@ def test_the_noise_of_a_sum_is_that_of_adding_in_float32(positive: bool) -> None
 def test_what_only_moves_elements_has_no_noise() -> None:
     x = RNG.normal(size=(3, 4)).astype(np.float32)
     for kind, attributes in (("Relu", {}), ("Transpose", {"perm": [1, 0]}), ("Flatten", {}), ("Neg", {})):
-        exact, runs, _ = noisy.monte_carlo(single(kind, x, **attributes), (x,), 2, 0)
+        exact, runs, _ = onnx_noise.monte_carlo(single(kind, x, **attributes), (x,), 2, 0)
         assert (runs == exact).all(), kind
 
 
 def test_the_same_seed_gives_the_same_noise() -> None:
     x = RNG.normal(size=(3, 4)).astype(np.float32)
-    first, second, other = (noisy.monte_carlo(single("Exp", x), (x,), 2, seed)[1] for seed in (1, 1, 2))
+    first, second, other = (onnx_noise.monte_carlo(single("Exp", x), (x,), 2, seed)[1] for seed in (1, 1, 2))
     assert (first == second).all()
     assert (first != other).any()
     assert (first[0] != first[1]).any()
@@ -179,10 +179,10 @@ KERNEL = RNG.normal(size=(6, 4, 3, 2)).astype(np.float32)
     ],
 )
 def test_the_fast_evaluation_is_that_of_onnx(kind: str, inputs: tuple[np.ndarray, ...], attributes: dict) -> None:
-    model = noisy.widened(single(kind, *inputs, **attributes))
+    model = onnx_noise.widened(single(kind, *inputs, **attributes))
     wide = [array.astype(np.float64) for array in inputs]
     (node,) = ReferenceEvaluator(model).rt_nodes_
-    found = noisy.FAST[kind](noisy.attributes_of(node), wide)
+    found = onnx_noise.FAST[kind](onnx_noise.attributes_of(node), wide)
     assert found is not None
     assert np.allclose(found, np.asarray(node.run(*wide)[0]), rtol=1e-12, atol=1e-14)
 
@@ -192,11 +192,11 @@ def test_everything_is_evaluated_in_float64() -> None:
     for network in NETWORKS.values():
         model = network()
         x = RNG.normal(size=[d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]).astype(np.float32)
-        *_, narrow = noisy.monte_carlo(model, (x,), 1, 0)
+        *_, narrow = onnx_noise.monte_carlo(model, (x,), 1, 0)
         assert narrow == 0
     cast = single("Cast", np.ones(3, np.float32), to=TensorProto.FLOAT)
     value = np.array([1 + 2**-23, 3, 0.1], np.float32)
-    exact, _, narrow = noisy.monte_carlo(cast, (value,), 1, 0)
+    exact, _, narrow = onnx_noise.monte_carlo(cast, (value,), 1, 0)
     assert (narrow, exact.dtype) == (0, np.float64)
 
 

@@ -11,7 +11,7 @@ from examples.small_graphs import layers
 
 from harness.execute.pool import Pool
 from harness.quantisers import QUANTISERS
-from harness.questions.quantisers import QUANTISERS as QUESTION
+from harness.questions.quantisers import QUANTISATION
 from harness.search.laboratory import Laboratory
 from harness.search.quantisation import drawn
 from oracles.judge.outcome import Value
@@ -31,7 +31,7 @@ Change = Callable[[Record], None]
 def runs(pool: Pool) -> dict[str, Value]:
     """The case on each path, once."""
     paths = (*LAYERS, *GRAPHS)
-    found = Laboratory(pool, QUESTION).outcomes([(QUANTISERS[name], layers()) for name in paths])
+    found = Laboratory(pool, QUANTISATION).outcomes([(QUANTISERS[name], layers()) for name in paths])
     values = {name: outcome for name, outcome in zip(paths, found, strict=True) if isinstance(outcome, Value)}
     assert set(values) == set(paths), found
     return values

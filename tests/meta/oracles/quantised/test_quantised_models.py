@@ -20,7 +20,7 @@ from harness.findings.known import issues as known_issues
 from harness.findings.store import Store
 from harness.quantisers import QUANTISERS
 from harness.quantisers.cases import OPERATORS, STYLE, prepare
-from harness.questions.quantisers import QUANTISERS as QUESTION
+from harness.questions.quantisers import QUANTISATION
 from harness.questions.question import exhibit
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
@@ -64,7 +64,7 @@ PATHS = (
 @pytest.fixture(scope="module")
 def runs(pool: Pool) -> dict[str, Value]:
     """The case on each path, once."""
-    found = Laboratory(pool, QUESTION).outcomes([(QUANTISERS[name], CASE) for name in PATHS])
+    found = Laboratory(pool, QUANTISATION).outcomes([(QUANTISERS[name], CASE) for name in PATHS])
     values = {name: outcome for name, outcome in zip(PATHS, found, strict=True) if isinstance(outcome, Value)}
     assert set(values) == set(PATHS), found
     return values
@@ -156,13 +156,13 @@ def test_a_quantiser_that_writes_a_wrong_zero_point_is_found_and_shown(pool: Poo
                 if item.name == "x_zero_point":
                     item.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(item) + np.uint8(1), item.name))"""
     bad = replace(good, name="planted", load=good.load.replace("quantised = onnx.load(path)", fault))
-    lab = Laboratory(pool, QUESTION)
+    lab = Laboratory(pool, QUANTISATION)
     verdict = lab.judge(CASE, [bad]).verdicts["planted"]
     assert verdict.status == "mismatch"
     assert verdict.discrepancy is not None
     assert "zero point of x" in verdict.discrepancy.message
     (outcome,) = lab.outcomes([(bad, CASE)])
-    shown = exhibit(QUESTION, bad, CASE, outcome)
+    shown = exhibit(QUANTISATION, bad, CASE, outcome)
     assert isinstance(outcome, Value)
     assert len(shown.expected.types) == len(outcome.outputs)
     assert "OUTPUTS = []" not in shown.program
@@ -237,15 +237,15 @@ def test_slow_paths_take_fewer_turns() -> None:
 
 
 def test_only_quantisers_are_asked() -> None:
-    assert not set(QUESTION.targets) & set(TARGETS)
+    assert not set(QUANTISATION.targets) & set(TARGETS)
     empty = Graph(
         (Leaf("x", TensorType("float32", (0,))),), (Node("v", "relu", ("x",), (), TensorType("float32", (0,))),), ("v",)
     )
-    assert QUESTION.why_not(QUANTISERS["ort-dynamic-u8"], empty) == "an empty tensor has no range"
+    assert QUANTISATION.why_not(QUANTISERS["ort-dynamic-u8"], empty) == "an empty tensor has no range"
     full = TensorType("float32", (2,))
     relu = Graph((Leaf("x", full),), (Node("v", "relu", ("x",), (), full),), ("v",))
-    assert QUESTION.why_not(QUANTISERS["ort-dynamic-u8"], relu) is None
-    assert QUESTION.why_not(QUANTISERS["keras-int8"], relu) == "nothing of what keras-int8 quantises"
+    assert QUANTISATION.why_not(QUANTISERS["ort-dynamic-u8"], relu) is None
+    assert QUANTISATION.why_not(QUANTISERS["keras-int8"], relu) == "nothing of what keras-int8 quantises"
 
 
 def test_channels_in_blocks_are_not_judged_by_their_shape() -> None:
@@ -289,7 +289,7 @@ def test_known_issues_of_tvm_hold_for_its_paths(pool: Pool, tmp_path: Path) -> N
     """Those of the levels that the paths run, and of the forward question; those of other targets do not."""
     issues = {issue.id: issue for issue in known_issues.load()}
     path = QUANTISERS["tvm-qdq-u8u8"]
-    campaign = Campaign(Laboratory(pool, QUESTION), [path], Store(tmp_path), tuple(issues.values()))
+    campaign = Campaign(Laboratory(pool, QUANTISATION), [path], Store(tmp_path), tuple(issues.values()))
     wrong = Discrepancy("value", "O0: Tanh of (3, 4, 2) -> t0_0: mismatched 1 of 24")
     assert campaign._concerns(issues["tvm-tanh-approximation"], path, wrong)
     assert not campaign._concerns(issues["tvm-fast-tanh-double"], path, wrong)

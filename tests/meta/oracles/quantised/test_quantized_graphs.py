@@ -18,7 +18,7 @@ from harness.questions.quantized import QUANTIZED
 from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import Verdict, judge
-from oracles.quantised import fake_quantize as quantization
+from oracles.quantised import fake_quantize
 from oracles.questions import forward
 
 F = np.float32
@@ -97,12 +97,12 @@ def test_ranges_fit_in_the_levels() -> None:
     for value in (np.array([-1.0, 3.0]), np.array([2.0, 5.0]), np.array([-4.0, -1.0, np.inf])):
         for dtype in RANGES:
             for symmetric in (False, True):
-                scale, zero_point = quantization.parameters(value, dtype, symmetric)
+                scale, zero_point = fake_quantize.parameters(value, dtype, symmetric)
                 finite = value[np.isfinite(value)]
                 back = (levels(finite, np.asarray(scale), zero_point, dtype) - zero_point) * scale
                 assert np.abs(back - finite).max() <= 0.51 * scale
-    assert quantization.parameters(np.zeros(3), "int8", True) == (1.0, 0)
-    assert quantization.parameters(np.array([1e300]), "int8", True) == (1.0, 0)
+    assert fake_quantize.parameters(np.zeros(3), "int8", True) == (1.0, 0)
+    assert fake_quantize.parameters(np.array([1e300]), "int8", True) == (1.0, 0)
 
 
 def _product() -> Case:
@@ -114,7 +114,7 @@ def _product() -> Case:
 
 
 def test_a_scheme_says_how_each_value_is_quantised() -> None:
-    found = quantization.quantized(_product(), quantization.SCHEMES["u8s8-channels"])
+    found = fake_quantize.quantized(_product(), fake_quantize.SCHEMES["u8s8-channels"])
     assert found is not None
     x, w, v0, out = check(found.graph).nodes
     assert (x.op, x.attributes["dtype"]) == ("quantize_dequantize", "uint8")
@@ -130,7 +130,7 @@ def test_most_of_a_quantised_graph_is_determined() -> None:
     ops = ("matmul", "add", "mul", "relu", "conv1d", "concat", "transpose")
     elements = undetermined = loose = 0
     for index in range(40):
-        case = quantization.prepare(seeded_case(3, index, 6, ops, style))
+        case = fake_quantize.prepare(seeded_case(3, index, 6, ops, style))
         for value in forward.expect(case).values:
             elements += value.value.size
             undetermined += int(value.undetermined.sum())
@@ -151,6 +151,6 @@ def test_most_of_a_quantised_graph_is_determined() -> None:
 )
 def test_a_fault_in_a_quantised_model_is_found(text: str, pool: Pool) -> None:
     target = planted("quantize_dequantize", text, "ort-disable")
-    case = quantization.prepare(_product())
+    case = fake_quantize.prepare(_product())
     found = Laboratory(pool, QUANTIZED).judge(case, [target]).verdicts[target.name]
     assert found.status == "mismatch"

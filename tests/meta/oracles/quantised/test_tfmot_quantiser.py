@@ -19,7 +19,7 @@ from harness.backends import probe
 from harness.execute.pool import Pool
 from harness.findings.known.entry import FOLDER
 from harness.quantisers import QUANTISERS
-from harness.questions.quantisers import QUANTISERS as QUESTION
+from harness.questions.quantisers import QUANTISATION
 from harness.search.laboratory import Laboratory
 from harness.search.quantisation import expressible
 from oracles.judge.outcome import Value
@@ -155,8 +155,8 @@ def test_nodes_that_no_layer_says_are_taken_out() -> None:
     cut = expressible(PATH, case)
     assert [node.op for node in cut.graph.nodes] == ["linear"]
     assert cut.arrays["v0"].tolist() == np.full((2, 4), 9).tolist()
-    assert PATH.unsupported(QUESTION.prepare(cut).graph) is None
-    plain = seeded_case(0, 0, 4, ["linear"], QUESTION.style)
+    assert PATH.unsupported(QUANTISATION.prepare(cut).graph) is None
+    plain = seeded_case(0, 0, 4, ["linear"], QUANTISATION.style)
     assert expressible(QUANTISERS["tflite-int8"], plain) == plain
 
 
@@ -166,7 +166,7 @@ def test_a_case_is_trained_converted_and_judged(pool: Pool) -> None:
     if not status.available:
         pytest.skip(status.reason or "tfmot is not available")
     case = caseio.loads((FOLDER / "tensorflow/tfmot-relu-weight/case.json").read_text(encoding="utf-8"))
-    (outcome,) = Laboratory(pool, QUESTION).outcomes([(PATH, case)])
+    (outcome,) = Laboratory(pool, QUANTISATION).outcomes([(PATH, case)])
     assert isinstance(outcome, Value), outcome
     found = judge(quantised_model.read(outcome.outputs))
     assert found.judged > 4

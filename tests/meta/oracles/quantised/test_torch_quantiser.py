@@ -11,7 +11,7 @@ from examples.small_graphs import layers
 
 from harness.execute.pool import Pool
 from harness.quantisers import QUANTISERS
-from harness.questions.quantisers import QUANTISERS as QUESTION
+from harness.questions.quantisers import QUANTISATION
 from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value
 from oracles.quantised import model as quantised_model
@@ -26,7 +26,7 @@ PATHS = (*STATIC, "torch-dynamic")
 @pytest.fixture(scope="module")
 def runs(pool: Pool) -> dict[str, Value]:
     """The case on each path, once."""
-    found = Laboratory(pool, QUESTION).outcomes([(QUANTISERS[name], layers()) for name in PATHS])
+    found = Laboratory(pool, QUANTISATION).outcomes([(QUANTISERS[name], layers()) for name in PATHS])
     values = {name: outcome for name, outcome in zip(PATHS, found, strict=True) if isinstance(outcome, Value)}
     assert set(values) == set(PATHS), found
     return values
