@@ -16,7 +16,7 @@ from harness.questions.gradient import GRADIENT
 from harness.search.campaign import operators_for
 from harness.search.profiles import nightly
 from harness.search.trial import Trial
-from oracles.derivatives.gradient import sought
+from oracles.derivatives.gradient import differentiable_leaves
 
 
 def _skip_without(target: Target) -> None:
@@ -48,7 +48,7 @@ def test_operator(swept: Target, operator: str, trial: Trial) -> None:
     _skip_without(swept)
     if not operators_for(swept, (operator,)):
         pytest.skip(f"{operator}: {getattr(OPS[operator], swept.dialect.name).why}")
-    cases = [case for case in _sweep(operator) if sought(case.graph)]
+    cases = [case for case in _sweep(operator) if differentiable_leaves(case.graph)]
     if not cases:
         pytest.skip(f"{operator}: no case of its sweep has a derivative")
     step = 1 if NIGHT else max(1, 5 * len(cases) // settings().max_examples)

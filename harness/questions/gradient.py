@@ -17,7 +17,7 @@ from oracles.derivatives import gradient
 def differentiable(operator: str) -> bool:
     """Can a floating result depend on a floating operand? Looked at in a few cases drawn of the operator alone."""
     drawn = (build_case(SeededDraw(f"{operator}/{i}"), 1, (operator,), SMOOTH) for i in range(12))
-    return any(gradient.sought(case.graph) for case in drawn if case.graph.operators == (operator,))
+    return any(gradient.differentiable_leaves(case.graph) for case in drawn if case.graph.operators == (operator,))
 
 
 GRADIENT = Question(

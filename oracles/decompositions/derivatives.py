@@ -15,10 +15,10 @@ from oracles.decompositions.statistics import STATISTICS
 
 RULES: Mapping[str, Rule] = {**LOSSES, **STATISTICS, **LAYERS}
 
-TWICE: Mapping[str, Rule] = {**RULES, **SECOND}
+SECOND_ORDER_RULES: Mapping[str, Rule] = {**RULES, **SECOND}
 """Those of second derivatives, for which more operators are rewritten."""
 
 
-def stepwise(case: Case, rules: Mapping[str, Rule] = RULES) -> Case:
+def decompose(case: Case, rules: Mapping[str, Rule] = RULES) -> Case:
     """The case with every such operator written in steps; its leaves come first, constants of the steps after them."""
     return rewritten(case, rules) or case

@@ -1,5 +1,6 @@
 """Does a target differentiate what it computes? Gradients of a drawn linear functional of all floating outputs, judged
-against reverse accumulation over slopes that are measured on our own references (`slopes`), with a running error bound.
+against reverse accumulation over slopes that are measured on our own references (`jacobians`), with a running error
+bound.
 
 docs/gradients.md derives value and bound."""
 
@@ -17,14 +18,14 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import call_of
 from generators.ops.spec import Call
-from oracles.decompositions.derivatives import stepwise
+from oracles.decompositions.derivatives import decompose
+from oracles.derivatives.accumulation import Estimate, add, products, zeros
 from oracles.derivatives.complex_pairs import bounded, numbers_of, paired, parts_of, sizes, wild
-from oracles.derivatives.estimates import Estimate, add, nothing, products
-from oracles.derivatives.local import Measured, measured
+from oracles.derivatives.jacobians.finite_differences import steps_of
+from oracles.derivatives.jacobians.jacobian import Jacobian
+from oracles.derivatives.node_jacobians import NodeJacobians, node_jacobians
 from oracles.derivatives.rounding import first_derivatives
-from oracles.derivatives.rounding.matrices_first import far_out
-from oracles.derivatives.slopes.differences import steps_of
-from oracles.derivatives.slopes.slopes import Slopes
+from oracles.derivatives.rounding.matrix_first_derivatives import far_out
 from oracles.judge import reference
 from oracles.judge.compare import Expected
 
@@ -70,7 +71,7 @@ def given(case: Case) -> Arrays:
     return {**case.arrays, **{weight_name(name): array for name, array in weights(case.graph).items()}}
 
 
-def sought(graph: Graph) -> tuple[Leaf, ...]:
+def differentiable_leaves(graph: Graph) -> tuple[Leaf, ...]:
     """The floating leaves that reach a floating output through floating values only."""
     live = live_values(graph, first_derivatives.BUFFERS)
     return tuple(leaf for leaf in graph.leaves if leaf.name in live and leaf.type.dtype in CONTINUOUS)
@@ -98,12 +99,12 @@ def reached(graph: Graph, leaves: frozenset[str]) -> set[str]:
 def expect(case: Case) -> Expected:
     """The gradients by all leaves that are sought; nothing where there are none, which no target is asked for."""
     graph = case.graph
-    leaves = sought(graph)
+    leaves = differentiable_leaves(graph)
     if not leaves:
         return Expected((), (), ())
-    steps = stepwise(case)
+    steps = decompose(case)
     exact = evaluated(steps)
-    found = accumulate(steps.graph, exact, weights(steps.graph), measured(steps.graph, exact), names_of(leaves))
+    found = accumulate(steps.graph, exact, weights(steps.graph), node_jacobians(steps.graph, exact), names_of(leaves))
     values = tuple(final(found[leaf.name], leaf) for leaf in leaves)
     return Expected(tuple(f"d_{leaf.name}" for leaf in leaves), tuple(leaf.type for leaf in leaves), values)
 
@@ -135,11 +136,15 @@ def names_of(leaves: Sequence[Leaf]) -> frozenset[str]:
 
 
 def accumulate(
-    graph: Graph, values: Mapping[str, Bounded], seeds: Mapping[str, Array], local: Measured, leaves: frozenset[str]
+    graph: Graph,
+    values: Mapping[str, Bounded],
+    seeds: Mapping[str, Array],
+    local: NodeJacobians,
+    leaves: frozenset[str],
 ) -> dict[str, Estimate]:
     """Estimates of all values that count, from the outputs back to these leaves."""
     live = live_values(graph) & reached(graph, leaves)
-    adjoints = {name: nothing(values[name].value.size) for name in live}
+    adjoints = {name: zeros(values[name].value.size) for name in live}
     for name, seed in seeds.items():
         if name in live:
             adjoints[name].value += seeded(seed)
@@ -154,7 +159,7 @@ def accumulate(
                 if name not in live:
                     continue
                 measure = local(index, position)
-                share = pulled(measure, adjoints[node.name], operands, position, values[node.name], node.op, call)
+                share = vjp(measure, adjoints[node.name], operands, position, values[node.name], node.op, call)
                 if loose:
                     share.error[:] = np.inf
                 add(adjoints[name], share, PRECISION[operands[position].dtype].unit)
@@ -170,7 +175,7 @@ def _flushed(x: Bounded) -> bool:
 
 
 def entries(
-    local: Slopes, operands: Sequence[Bounded], position: int, result: Bounded, op: str, call: Call
+    local: Jacobian, operands: Sequence[Bounded], position: int, result: Bounded, op: str, call: Call
 ) -> tuple[Array, Array]:
     """By slope: what a correct formula may be off by (how it was measured, how far it moves with the operands, the
     formula's own roundings, what cancels inside it), and whether it is not determined."""
@@ -208,8 +213,8 @@ def unsure(operands: Sequence[Bounded], op: str) -> bool:
     return lost or far_out(op, operands) or (op not in _BILINEAR and any(map(_flushed, operands)))
 
 
-def pulled(
-    local: Slopes, above: Estimate, operands: Sequence[Bounded], position: int, result: Bounded, op: str, call: Call
+def vjp(
+    local: Jacobian, above: Estimate, operands: Sequence[Bounded], position: int, result: Bounded, op: str, call: Call
 ) -> Estimate:
     """What one use of an operand contributes: the transposed slopes times the adjoint of the result."""
     x = operands[position]
@@ -254,7 +259,7 @@ def beside_infinity(operands: Sequence[Bounded], position: int, result: Bounded)
     return lost.ravel()
 
 
-def _out_of_range(local: Slopes, x: Bounded, result: Bounded, largest: float) -> Array:
+def _out_of_range(local: Jacobian, x: Bounded, result: Bounded, largest: float) -> Array:
     """Formulas of derivatives multiply two of operand, result and slope (1 / x is -y * y): where such a product may
     overflow or vanish, and the slope is not a constant, anything may come."""
     far = np.sqrt(largest) / 16

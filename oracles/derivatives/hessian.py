@@ -17,16 +17,16 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, call_of
 from generators.ops.spec import Call
-from oracles.decompositions.derivatives import TWICE, stepwise
+from oracles.decompositions.derivatives import SECOND_ORDER_RULES, decompose
 from oracles.derivatives import gradient, jvp
-from oracles.derivatives.estimates import Estimate, add, nothing, products
+from oracles.derivatives.accumulation import Estimate, add, products, zeros
 from oracles.derivatives.gradient import FORMULA, OWN
-from oracles.derivatives.local import measured
+from oracles.derivatives.jacobians.finite_differences import STEP, Function, extrapolated
+from oracles.derivatives.jacobians.jacobian import ALLOWANCE, SHIFTS, function_of, jacobian, off
+from oracles.derivatives.node_jacobians import node_jacobians
 from oracles.derivatives.rounding import first_derivatives, second_derivatives
-from oracles.derivatives.rounding.matrices_first import OPERATORS as MATRICES
-from oracles.derivatives.rounding.matrices_first import shift
-from oracles.derivatives.slopes.differences import STEP, Function, extrapolated
-from oracles.derivatives.slopes.slopes import ALLOWANCE, SHIFTS, function_of, off, slopes
+from oracles.derivatives.rounding.matrix_first_derivatives import OPERATORS as MATRICES
+from oracles.derivatives.rounding.matrix_first_derivatives import shift
 from oracles.judge import reference
 from oracles.judge.compare import Expected
 
@@ -60,7 +60,7 @@ def given(case: Case) -> Arrays:
 
 
 @dataclass(frozen=True)
-class Bends:
+class JacobianDerivative:
     """How slopes of a node by one operand change along tangents of all operands: d/de J[rows, columns] = value.
 
     error: of the differences; infinite where undetermined
@@ -78,10 +78,10 @@ class Bends:
 def expect(case: Case) -> Expected:
     """The derivatives of all gradients; nothing where there are none, which no target is asked for."""
     graph = case.graph
-    leaves = gradient.sought(graph)
+    leaves = gradient.differentiable_leaves(graph)
     if not leaves:
         return Expected((), (), ())
-    steps = stepwise(case, TWICE)
+    steps = decompose(case, SECOND_ORDER_RULES)
     exact = reference.evaluate(steps.graph, steps.arrays)
     found = accumulate(steps.graph, exact, gradient.weights(steps.graph), jvp.tangents(graph))
     values = tuple(gradient.final(found[leaf.name], leaf) for leaf in leaves)
@@ -92,39 +92,39 @@ def accumulate(
     graph: Graph, values: Mapping[str, Bounded], weights: Mapping[str, Array], seeds: Mapping[str, Array]
 ) -> dict[str, Estimate]:
     """c_x = sum J' c_y + (d/de J)' g_y over all uses y of x: derivatives along the tangents of all adjoints."""
-    local = measured(graph, values)
-    pushed = jvp.accumulate(graph, values, seeds, local)
-    pulled = gradient.accumulate(graph, values, weights, local, frozenset(seeds))
-    found = {name: nothing(adjoint.value.size) for name, adjoint in pulled.items()}
+    local = node_jacobians(graph, values)
+    node_tangents = jvp.accumulate(graph, values, seeds, local)
+    adjoints = gradient.accumulate(graph, values, weights, local, frozenset(seeds))
+    found = {name: zeros(adjoint.value.size) for name, adjoint in adjoints.items()}
     with np.errstate(all="ignore"):
         for index in reversed(range(len(graph.nodes))):
             node = graph.nodes[index]
-            if node.name not in pulled or node.type.size == 0:
+            if node.name not in adjoints or node.type.size == 0:
                 continue
             operands, result, call = [values[name] for name in node.operands], values[node.name], call_of(graph, index)
             f = function_of(OPS[node.op], operands, call)
-            tangents = [pushed.get(name) for name in node.operands]
+            tangents = [node_tangents.get(name) for name in node.operands]
             for position, name in enumerate(node.operands):
-                if name not in pulled or not graph.types[name].size:
+                if name not in adjoints or not graph.types[name].size:
                     continue
                 unit = PRECISION[operands[position].dtype].unit
                 use, slope = (operands, position, result, node.op, call), local(index, position)
-                add(found[name], gradient.pulled(slope, found[node.name], *use), unit)
+                add(found[name], gradient.vjp(slope, found[node.name], *use), unit)
                 if node.op in second_derivatives.LINEAR or not any(t is not None for t in tangents):
                     pass
                 elif node.op in second_derivatives.FACTORS:
                     if position in second_derivatives.FACTORS[node.op]:
-                        add(found[name], _of_factors(tangents, pulled[node.name], *use), unit)
+                        add(found[name], _through_factors(tangents, adjoints[node.name], *use), unit)
                 elif graph.types[name].size > COLUMNS and np.bincount(slope.rows).max(initial=0) > 1:
                     found[name].error[:] = np.inf
                 else:
-                    add(found[name], _bent(f, tangents, pulled[node.name], *use), unit)
+                    add(found[name], _through_jacobian_derivative(f, tangents, adjoints[node.name], *use), unit)
                 if gradient.unsure(operands, node.op):
                     found[name].error[:] = np.inf
     return found
 
 
-def _of_factors(
+def _through_factors(
     tangents: Sequence[Estimate | None],
     above: Estimate,
     operands: Sequence[Bounded],
@@ -136,17 +136,17 @@ def _of_factors(
     """Of a product: the slope by one factor, at the tangent of the other in place of it."""
     moved = list(operands)
     for k in second_derivatives.FACTORS[op]:
-        tangent = tangents[k] or nothing(operands[k].value.size)
+        tangent = tangents[k] or zeros(operands[k].value.size)
         if k != position:
             value, error = (a.reshape(operands[k].value.shape) for a in (tangent.value, tangent.error))
             moved[k] = Bounded(value, error, operands[k].dtype)
     with np.errstate(all="ignore"):
         product = OPS[op].reference(moved, call)
-    local = slopes(function_of(OPS[op], moved, call), moved, position, product)
-    return gradient.pulled(local, above, moved, position, product, op, call)
+    local = jacobian(function_of(OPS[op], moved, call), moved, position, product)
+    return gradient.vjp(local, above, moved, position, product, op, call)
 
 
-def _bent(
+def _through_jacobian_derivative(
     f: Function,
     tangents: Sequence[Estimate | None],
     above: Estimate,
@@ -161,7 +161,7 @@ def _bent(
     lost = np.full(x.value.size, np.inf)
     along, loose, unknown = [], [], np.zeros(result.value.shape, bool)
     for operand, t in zip(operands, tangents, strict=True):
-        tangent = t or nothing(operand.value.size)
+        tangent = t or zeros(operand.value.size)
         known = np.isfinite(tangent.error)
         value, error = np.where(known, tangent.value, 0.0), np.where(known, tangent.error, 0.0)
         along.append(value.reshape(operand.value.shape))
@@ -172,7 +172,7 @@ def _bent(
             return Estimate(np.zeros(x.value.size), lost)
     own_error = first_derivatives.own_error(op, operands, call)
     further, reach = shift(op, operands, call), LONGER if op in MATRICES else (1.0,)
-    local = bends(f, operands, position, result, along, loose, own_error, further, reach)
+    local = jacobian_derivative(f, operands, position, result, along, loose, own_error, further, reach)
     if local is None:
         return Estimate(np.zeros(x.value.size), lost)
     unit = max(p.unit, PRECISION[x.dtype].unit) + U64
@@ -196,7 +196,7 @@ def _bent(
     return Estimate(found.value, bound)
 
 
-def bends(
+def jacobian_derivative(
     f: Function,
     operands: Sequence[Bounded],
     position: int,
@@ -206,7 +206,7 @@ def bends(
     own: Array,
     further: Array | float = 0.0,
     reach: Sequence[float] = (1.0,),
-) -> Bends | None:
+) -> JacobianDerivative | None:
     """Differences, along the tangents, of slopes that are differences themselves; both steps are halved together, so
     that what is left is even in them and is extrapolated. None where it cannot be told what depends on what.
 
@@ -218,14 +218,14 @@ def bends(
         return None
     if not steps:
         empty, none = np.zeros(0), np.zeros(0, int)
-        return Bends(none, none, empty, empty, empty, np.zeros(count))
+        return JacobianDerivative(none, none, empty, empty, empty, np.zeros(count))
     # moved off the point: what is zero here, and hides that a slope depends on it, is not zero there
     beside = [v + steps[0].along * t for v, t in zip(values, along, strict=True)]
     base, there = f(values), f(beside)
     if (np.isfinite(base) & ~np.isfinite(there)).any():
         return None
     nearby = [Bounded(v, o.error, o.dtype) for v, o in zip(beside, operands, strict=True)]
-    local = slopes(f, nearby, position, Bounded(there.reshape(result.value.shape), result.error, result.dtype))
+    local = jacobian(f, nearby, position, Bounded(there.reshape(result.value.shape), result.error, result.dtype))
     if (local.open & np.isfinite(base)).any():
         return None
     rows, columns = local.rows, local.columns
@@ -271,7 +271,7 @@ def bends(
         return found
 
     moved = _moved(plain, operands, along, loose, further)
-    return Bends(rows, columns, value, error, moved, local.floor / min(step.along for step in steps))
+    return JacobianDerivative(rows, columns, value, error, moved, local.floor / min(step.along for step in steps))
 
 
 def _moved(
@@ -281,8 +281,8 @@ def _moved(
     loose: Sequence[Array],
     further: Array | float,
 ) -> Array:
-    """How far bends move when each operand and its tangent in turn are shifted by what they may be off, with random
-    signs; infinite where they are not numbers."""
+    """How far these change when each operand and its tangent in turn are shifted by what they may be off, with
+    random signs; infinite where they are not numbers."""
     values = [o.value for o in operands]
     start = plain(values, along)
     total, rng = np.zeros(start.shape), np.random.default_rng(start.size)
@@ -333,7 +333,7 @@ def _steps(operands: Sequence[Bounded], position: int, along: Sequence[Array], t
     return found
 
 
-def _out_of_range(local: Bends, x: Bounded, result: Bounded, largest: float) -> Array:
+def _out_of_range(local: JacobianDerivative, x: Bounded, result: Bounded, largest: float) -> Array:
     """Formulas of second derivatives multiply three of operand, result and slope: where such a product may overflow or
     vanish, anything may come."""
     far = np.cbrt(largest) / 16

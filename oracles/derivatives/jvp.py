@@ -1,5 +1,6 @@
 """Does a target push tangents forward? Derivatives of all floating outputs along drawn tangents of the leaves, judged
-against forward accumulation over slopes that are measured on our own references (`slopes`), with a running error bound.
+against forward accumulation over slopes that are measured on our own references (`jacobians`), with a running error
+bound.
 
 docs/gradients.md derives value and bound."""
 
@@ -15,14 +16,23 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, call_of
 from generators.ops.spec import Call
-from oracles.decompositions.derivatives import stepwise
+from oracles.decompositions.derivatives import decompose
+from oracles.derivatives.accumulation import Estimate, add, products, zeros
 from oracles.derivatives.complex_pairs import bounded, wild
-from oracles.derivatives.estimates import Estimate, add, nothing, products
-from oracles.derivatives.gradient import entries, evaluated, names_of, numbers, reached, seeded, sought, unsure
-from oracles.derivatives.local import Measured, measured
+from oracles.derivatives.gradient import (
+    differentiable_leaves,
+    entries,
+    evaluated,
+    names_of,
+    numbers,
+    reached,
+    seeded,
+    unsure,
+)
+from oracles.derivatives.jacobians.finite_differences import Function, along, steps_of
+from oracles.derivatives.jacobians.jacobian import Jacobian, function_of
+from oracles.derivatives.node_jacobians import NodeJacobians, node_jacobians
 from oracles.derivatives.rounding import first_derivatives
-from oracles.derivatives.slopes.differences import Function, along, steps_of
-from oracles.derivatives.slopes.slopes import Slopes, function_of
 from oracles.judge.compare import Expected
 
 NAME = "jvp"
@@ -35,8 +45,8 @@ def tangent_name(leaf: str) -> str:
 
 
 def tangents(graph: Graph) -> dict[str, Array]:
-    """What each leaf that is sought moves by, by its name: +-k/64 with k from 32 to 96."""
-    return {leaf.name: numbers(number, leaf.type) for number, leaf in enumerate(sought(graph))}
+    """What each differentiable leaf moves by, by its name: +-k/64 with k from 32 to 96."""
+    return {leaf.name: numbers(number, leaf.type) for number, leaf in enumerate(differentiable_leaves(graph))}
 
 
 def given(case: Case) -> Arrays:
@@ -46,7 +56,7 @@ def given(case: Case) -> Arrays:
 
 def moved(graph: Graph) -> tuple[int, ...]:
     """Numbers of the floating outputs that depend on a leaf with a tangent through floating values."""
-    found = reached(graph, names_of(sought(graph)))
+    found = reached(graph, names_of(differentiable_leaves(graph)))
     return tuple(i for i, name in enumerate(graph.outputs) if name in found)
 
 
@@ -57,9 +67,9 @@ def expect(case: Case) -> Expected:
     wanted = [graph.outputs[i] for i in places]
     if not wanted:
         return Expected((), (), ())
-    steps = stepwise(case)
+    steps = decompose(case)
     exact = evaluated(steps)
-    found = accumulate(steps.graph, exact, tangents(graph), measured(steps.graph, exact))
+    found = accumulate(steps.graph, exact, tangents(graph), node_jacobians(steps.graph, exact))
     types = tuple(graph.types[name] for name in wanted)
     values = []
     for i, type_ in zip(places, types, strict=True):
@@ -72,7 +82,7 @@ def expect(case: Case) -> Expected:
 
 
 def accumulate(
-    graph: Graph, values: Mapping[str, Bounded], seeds: Mapping[str, Array], local: Measured
+    graph: Graph, values: Mapping[str, Bounded], seeds: Mapping[str, Array], local: NodeJacobians
 ) -> dict[str, Estimate]:
     """Estimates of all values that move, from the leaves to the outputs."""
     found = {name: Estimate(seeded(seed), np.zeros(seeded(seed).size)) for name, seed in seeds.items()}
@@ -82,7 +92,7 @@ def accumulate(
             if node.name not in moving:
                 continue
             operands, result, call = [values[name] for name in node.operands], values[node.name], call_of(graph, index)
-            total = nothing(result.value.size)
+            total = zeros(result.value.size)
             if node.type.size:
                 f = function_of(OPS[node.op], operands, call)
                 for position, name in enumerate(node.operands):
@@ -118,7 +128,7 @@ def _contradicted(f: Function, operands: Sequence[Bounded], position: int, tange
 
 
 def _share(
-    local: Slopes, tangent: Estimate, operands: Sequence[Bounded], position: int, result: Bounded, op: str, call: Call
+    local: Jacobian, tangent: Estimate, operands: Sequence[Bounded], position: int, result: Bounded, op: str, call: Call
 ) -> Estimate:
     """What one operand contributes: the slopes times its tangent."""
     p = PRECISION[result.dtype]

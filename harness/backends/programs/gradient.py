@@ -11,7 +11,7 @@ from generators.graph import Graph, Node
 from generators.ops.spec import Unsupported
 from harness.backends.target.target import Target
 from harness.backends.target.text import before, swapped
-from oracles.derivatives.gradient import sought, weight_name, weights
+from oracles.derivatives.gradient import differentiable_leaves, weight_name, weights
 
 _TORCH = """
 def load(parameters):
@@ -153,7 +153,7 @@ def _dilated_window(graph: Graph, node: Node) -> str | None:
 
 
 def _statistics(graph: Graph, node: Node) -> str | None:
-    live = {leaf.name for leaf in sought(graph)}
+    live = {leaf.name for leaf in differentiable_leaves(graph)}
     for other in graph.nodes:
         if live & set(other.operands):
             live.add(other.name)
@@ -272,7 +272,7 @@ REGISTERED = frozenset(
 
 def underivable(target: Target, graph: Graph, refused: Mapping[str, Reason]) -> str | None:
     """Why no derivative of the graph is asked of this target, or None. refused: reasons by operator."""
-    if not sought(graph):
+    if not differentiable_leaves(graph):
         return "no floating leaf reaches a floating output"
     reason = target.unsupported(graph)
     if reason:
@@ -322,7 +322,7 @@ def _unsupported_by_tvm(target: Target, graph: Graph) -> str | None:
 def program(target: Target, graph: Graph) -> str:
     """The standalone program of the gradients."""
     assert isinstance(target.gradient, str)
-    leaves, outputs = sought(graph), list(graph.outputs)
+    leaves, outputs = differentiable_leaves(graph), list(graph.outputs)
     further = {weight_name(name): graph.types[name] for name in weights(graph)}
     names = {outputs.index(name): weight_name(name) for name in weights(graph)}
     head = (

@@ -9,7 +9,7 @@ from harness.backends.programs import gradient
 from harness.backends.programs.jvp import NONE_AT_ALL, UNKNOWN
 from harness.backends.target.documented import Patterns, refusal_of
 from harness.backends.target.target import Target
-from oracles.derivatives.gradient import sought, weight_name, weights
+from oracles.derivatives.gradient import differentiable_leaves, weight_name, weights
 from oracles.derivatives.jvp import tangent_name, tangents
 
 _VALUES = "[values[name] for name in [*INPUTS, *PARAMETERS] if name not in {*WEIGHTS.values(), *LEAVES.values()}]"
@@ -183,5 +183,5 @@ def program(target: Target, graph: Graph) -> str:
     further = {tangent_name(name): graph.types[name] for name in leaves}
     further |= {weight_name(name): graph.types[name] for name in weights(graph)}
     head = f"LEAVES = {leaves!r}  # leaf -> its tangent\nWEIGHTS = {seeds!r}  # number of an output -> its weights\n"
-    results = [leaf.type for leaf in sought(graph)]
+    results = [leaf.type for leaf in differentiable_leaves(graph)]
     return target.text(graph, head + "\n" + target.question_loads["hessian"], further, results)

@@ -13,7 +13,7 @@ from generators.bounds.bounded import Bounded
 from generators.ops import OPS
 from generators.ops.spec import Call
 from oracles.derivatives.complex_pairs import exact, paired, sizes
-from oracles.derivatives.rounding import matrices_first
+from oracles.derivatives.rounding import matrix_first_derivatives
 
 Array = np.ndarray
 
@@ -115,8 +115,8 @@ def adjoint_noise(
             found = g + np.exp(result.value) * np.sum(g, axis, keepdims=True) * (1 + y)
     elif op in _NORMS and position < 2:
         found = _normalization(op, operands, call, g, position)
-    elif op in matrices_first.OPERATORS:
-        found = matrices_first.backwards(op, operands, position, result, call, g)
+    elif op in matrix_first_derivatives.OPERATORS:
+        found = matrix_first_derivatives.backwards(op, operands, position, result, call, g)
     elif op == "grid_sample" and position == 1:
         found = np.moveaxis(np.einsum("nk,ncij->nkij", *_between_pixels(operands, g)), 1, -1)
     elif op in ("scatter_max", "scatter_min") and position == 0:  # g - sum(g / n), where one of n numbers is greater
@@ -154,8 +154,8 @@ def tangent_noise(
         found = _through_standardised(op, operands, call, t) * _scale(op, operands)
     elif op in _NORMS and position == 1:
         found = _cancelled(op, operands, call) * _by_channel(op, operands, t)
-    elif op in matrices_first.OPERATORS:
-        found = matrices_first.forwards(op, operands, position, result, call, t)
+    elif op in matrix_first_derivatives.OPERATORS:
+        found = matrix_first_derivatives.forwards(op, operands, position, result, call, t)
     elif op == "grid_sample" and position == 1:
         halves, sizes = _between_pixels(operands, np.ones(result.value.shape))
         found = np.einsum("nk,nijk,ncij->ncij", halves, t, sizes)

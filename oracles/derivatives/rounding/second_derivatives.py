@@ -10,8 +10,8 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from generators.ops.reduce.records import axes_in
 from generators.ops.spec import Call
-from oracles.decompositions.derivatives import TWICE
-from oracles.derivatives.rounding import matrices_first, matrices_second
+from oracles.decompositions.derivatives import SECOND_ORDER_RULES
+from oracles.derivatives.rounding import matrix_first_derivatives, matrix_second_derivatives
 from oracles.derivatives.rounding.first_derivatives import SUMS_OF_ONE
 
 Array = np.ndarray
@@ -61,11 +61,11 @@ one."""
 _WHOLE = frozenset(
     (
         *(*_ONE, *_GATED, *_DIVIDING, *_OVER_AN_AXIS, *_STANDARDISED, *_FUNCTIONS, *_PRODUCTS, *FACTORS, *LINEAR),
-        *("logsumexp", *matrices_first.OPERATORS),
+        *("logsumexp", *matrix_first_derivatives.OPERATORS),
     )
 )
 """Smooth functions and products, matrices, and what is linear that stands between them."""
-OPERATORS = _WHOLE | TWICE.keys()
+OPERATORS = _WHOLE | SECOND_ORDER_RULES.keys()
 """Those and what is made of them. What is not here has a second derivative that frameworks compose of steps whose
 losses nobody has written down."""
 
@@ -100,8 +100,8 @@ def noise(
             found = _over_an_axis(op, operands[0].value, call, g, tangents[0])
         elif op in _STANDARDISED and position < 2:
             found = _through_deviation(op, operands, position, call, g, tangents)
-        elif op in matrices_first.OPERATORS:
-            found = matrices_second.noise(op, operands, position, result, call, g, tangents)
+        elif op in matrix_first_derivatives.OPERATORS:
+            found = matrix_second_derivatives.noise(op, operands, position, result, call, g, tangents)
         elif op == "copysign" and position == 0:  # y / x, as a constant of which PyTorch does not know
             found = reduced(g * tangents[0] / np.abs(x), x.shape)
         elif op == "grid_sample":

@@ -25,7 +25,7 @@ from harness.search.laboratory import Laboratory
 from oracles.arithmetic import autocast
 from oracles.derivatives import gradient, hessian, jvp
 from oracles.derivatives.complex_pairs import parts_of
-from oracles.derivatives.local import measured
+from oracles.derivatives.node_jacobians import node_jacobians
 from oracles.judge import reference
 from oracles.judge.outcome import Rejected
 from oracles.questions import forward, vmap
@@ -186,7 +186,7 @@ def test_second_derivatives_are_differences_of_gradients() -> None:
             values = reference.evaluate(case.graph, moved)
             weights = gradient.weights(case.graph)
             adjoints = gradient.accumulate(
-                case.graph, values, weights, measured(case.graph, values), frozenset(tangents)
+                case.graph, values, weights, node_jacobians(case.graph, values), frozenset(tangents)
             )
             return [adjoints[n].value for n in tangents]
 

@@ -18,10 +18,10 @@ from harness.questions.hessian import HESSIAN
 from harness.questions.question import Question
 from harness.search.laboratory import Laboratory
 from harness.search.profiles import nightly
-from oracles.decompositions.derivatives import TWICE, stepwise
+from oracles.decompositions.derivatives import SECOND_ORDER_RULES, decompose
 from oracles.decompositions.second_derivatives import SECOND
 from oracles.derivatives import gradient, hessian, jvp
-from oracles.derivatives.local import measured
+from oracles.derivatives.node_jacobians import node_jacobians
 from oracles.derivatives.rounding import second_derivatives
 from oracles.judge import reference
 from oracles.questions import metamorphic
@@ -57,7 +57,8 @@ def test_steps_mean_the_same(operator: str) -> None:
     for number in range(4):
         case = drawn(operator, number)
         first, second = (
-            reference.evaluate(c.graph, c.arrays)[c.graph.outputs[0]] for c in (case, stepwise(case, TWICE))
+            reference.evaluate(c.graph, c.arrays)[c.graph.outputs[0]]
+            for c in (case, decompose(case, SECOND_ORDER_RULES))
         )
         assert metamorphic.agree(first, second), case.graph
         compared += int((~first.undetermined & ~second.undetermined).sum())
@@ -71,7 +72,9 @@ def _right(case: Case) -> None:
     def gradients(step: float) -> list[np.ndarray]:
         moved = {n: a + step * tangents[n] if n in tangents else a for n, a in case.arrays.items()}
         values, weights = reference.evaluate(case.graph, moved), gradient.weights(case.graph)
-        adjoints = gradient.accumulate(case.graph, values, weights, measured(case.graph, values), frozenset(tangents))
+        adjoints = gradient.accumulate(
+            case.graph, values, weights, node_jacobians(case.graph, values), frozenset(tangents)
+        )
         return [adjoints[n].value for n in tangents]
 
     h = 2.0**-10

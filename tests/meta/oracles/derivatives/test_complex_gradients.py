@@ -23,7 +23,7 @@ from harness.questions.jvp import JVP
 from harness.search.laboratory import Laboratory
 from oracles.derivatives import gradient, jvp
 from oracles.derivatives.complex_pairs import parts_of
-from oracles.derivatives.local import measured
+from oracles.derivatives.node_jacobians import node_jacobians
 from oracles.judge import reference
 
 Array = np.ndarray
@@ -106,7 +106,7 @@ def test_graphs_of_real_and_complex_leaves_agree_with_their_differences() -> Non
     style = replace(SMOOTH, favoured=("float64", "complex128"), mixture=(("normal", "uniform"),))
     for number in range(40):
         case = seeded_case(7, number, 4, (*OPERATORS, "mul", "sum", "reshape", "exp", "concat"), style)
-        dtypes = frozenset(leaf.type.dtype for leaf in gradient.sought(case.graph))
+        dtypes = frozenset(leaf.type.dtype for leaf in gradient.differentiable_leaves(case.graph))
         if not dtypes or not dtypes <= {"float64", "complex128"}:
             continue
         back, ahead = gradient.expect(case), jvp.expect(case)
@@ -139,14 +139,14 @@ def test_what_is_off_is_known_by_the_modulus() -> None:
 
 def test_blocks_have_the_size_of_the_derivative() -> None:
     case = applied("complex_div", Z, Z[::-1].copy())
-    slopes = measured(case.graph, gradient.evaluated(case))(0, 1)
+    slopes = node_jacobians(case.graph, gradient.evaluated(case))(0, 1)
     x, y = Z.astype(np.complex128), Z[::-1].astype(np.complex128)
     assert slopes.block == 4
     assert np.allclose(slopes.size, np.repeat(np.abs(x / y**2), 4), rtol=1e-9)
     marked = np.arange(16) == 6
     assert slopes.together(marked).tolist() == [False] * 4 + [True] * 4 + [False] * 8
     turn = applied("polar", np.array([2.0], np.float32), np.array([0.0], np.float32))
-    assert np.allclose(measured(turn.graph, gradient.evaluated(turn))(0, 1).size, [2, 2])
+    assert np.allclose(node_jacobians(turn.graph, gradient.evaluated(turn))(0, 1).size, [2, 2])
 
 
 # ---- what is left open --------------------------------------------------------------------------------

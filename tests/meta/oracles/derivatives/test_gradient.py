@@ -20,7 +20,7 @@ from harness.questions.gradient import GRADIENT, differentiable
 from harness.search.laboratory import Laboratory
 from oracles.derivatives import gradient
 from oracles.derivatives.complex_pairs import parts_of
-from oracles.derivatives.local import measured
+from oracles.derivatives.node_jacobians import node_jacobians
 from oracles.judge import reference
 
 F = "float32"
@@ -74,7 +74,7 @@ def test_who_moves_a_result_too_little_for_a_slope_is_not_guessed() -> None:
     """Beside a bias of 41 a weight of 1.8e-10 is lost in the differences, and operand and result look alike."""
     weights = np.array([[0, 0], [1.8e-10, 0]], np.float32)
     case = one("linear", np.zeros(2, np.float32), weights, np.full(2, -41, np.float32))
-    found = measured(case.graph, reference.evaluate(case.graph, case.arrays))(0, 0)
+    found = node_jacobians(case.graph, reference.evaluate(case.graph, case.arrays))(0, 0)
     assert [*zip(found.rows, found.columns, strict=True)] == [(1, 0)]
     assert found.error[0] >= 1.8e-10
     assert found.floor[1] > 0
@@ -191,7 +191,7 @@ def test_whole_graphs_agree_with_their_differences() -> None:
     style = replace(SMOOTH, favoured=("float64",), mixture=(("normal", "uniform"),))
     for number in range(40):
         case = seeded_case(3, number, 4, operators, style)
-        leaves = gradient.sought(case.graph)
+        leaves = gradient.differentiable_leaves(case.graph)
         if not leaves or any(leaf.type.dtype != "float64" for leaf in leaves):
             continue
         found = gradient.expect(case)

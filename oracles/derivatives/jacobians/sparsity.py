@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from oracles.derivatives.slopes.differences import STEP, Function
+from oracles.derivatives.jacobians.finite_differences import STEP, Function
 
 Array = np.ndarray
 HALVES = 16

@@ -14,8 +14,8 @@ import numpy as np
 from generators.bounds.bounded import PRECISION, U64, Bounded
 from generators.ops.spec import Call, OpSpec
 from oracles.derivatives.complex_pairs import exact, numbers_of, paired
-from oracles.derivatives.slopes.differences import SUBNORMAL, Function, along, extrapolated, steps_of
-from oracles.derivatives.slopes.sources import FAR, confirmed, fed, pattern, seen_elsewhere
+from oracles.derivatives.jacobians.finite_differences import SUBNORMAL, Function, along, extrapolated, steps_of
+from oracles.derivatives.jacobians.sparsity import FAR, confirmed, fed, pattern, seen_elsewhere
 
 Array = np.ndarray
 COLUMNS = 2048
@@ -29,7 +29,7 @@ ALLOWANCE = 1.5
 
 
 @dataclass(frozen=True)
-class Slopes:
+class Jacobian:
     """The derivative of a node by one operand: d result[rows] / d operand[columns] = value, all else 0.
 
     error: of the differences themselves; infinite where undetermined
@@ -94,15 +94,15 @@ def off(x: Bounded) -> Array:
         return np.where(x.undetermined, 0.0, x.error) + 2 * PRECISION[x.dtype].unit * size
 
 
-def slopes(
+def jacobian(
     f: Function, operands: Sequence[Bounded], position: int, result: Bounded, shift: Array | float = 0.0
-) -> Slopes:
+) -> Jacobian:
     """The derivative of f by the operand at `position`. shift: how far operand 0 is moved beside what it is off by."""
     values = [o.value for o in operands]
     base = f(values)
     if not operands[position].value.size:
         empty, none = np.zeros(0), np.zeros(0, int)
-        return Slopes(none, none, empty, empty, empty, empty, np.zeros(base.size, bool), _none)
+        return Jacobian(none, none, empty, empty, empty, empty, np.zeros(base.size, bool), _none)
     with np.errstate(all="ignore"):
         found = _single(f, operands, position, result, base, shift)
         if found is None:
@@ -116,7 +116,7 @@ def slopes(
 
 def _single(
     f: Function, operands: Sequence[Bounded], position: int, result: Bounded, base: Array, shift: Array | float
-) -> Slopes | None:
+) -> Jacobian | None:
     """All elements are moved at once, three times: together, each by an amount that tells its number, and at random
     as a check. None where some result is moved by several elements."""
     x = operands[position]
@@ -211,7 +211,7 @@ def _single(
         return (f(ahead) - f(behind))[rows] / (2 * steps.ravel()[columns])
 
     moved = _moved(lambda at: slope(at, h / 2), operands, shift)
-    return Slopes(rows, columns, value, error, moved, floor, np.zeros(base.size, bool), slope)
+    return Jacobian(rows, columns, value, error, moved, floor, np.zeros(base.size, bool), slope)
 
 
 def _per_column(count: int, columns: Array, values: Array) -> Array:
@@ -223,7 +223,7 @@ def _per_column(count: int, columns: Array, values: Array) -> Array:
 # ---- results moved by several elements -----------------------------------------------------------
 
 
-def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array, shift: Array | float) -> Slopes:
+def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array, shift: Array | float) -> Jacobian:
     """Each element moved alone; then elements that move no result in common are moved together."""
     x = operands[position]
     values = [o.value for o in operands]
@@ -232,7 +232,7 @@ def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array,
     if count > COLUMNS:
         empty = np.zeros(0)
         none = empty.astype(int)
-        return Slopes(none, none, empty, empty, empty, np.zeros(count), np.ones(base.size, bool), _none)
+        return Jacobian(none, none, empty, empty, empty, np.zeros(count), np.ones(base.size, bool), _none)
     h, tried = np.ones(count), np.stack([steps.ravel() for steps in steps_of(x)])
     ahead, behind = np.empty((count, base.size)), np.empty((count, base.size))
     touched = np.zeros((count, base.size), bool)
@@ -266,7 +266,7 @@ def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array,
     feeding, unclear = fed(f, operands, position, known)
     if rows.size == 0:
         empty = np.zeros(0)
-        still = Slopes(rows, columns, empty, empty, empty, floor, unclear, _none)
+        still = Jacobian(rows, columns, empty, empty, empty, floor, unclear, _none)
         tied, unknown = _ties(f, values, position, h, base, still)
         return _with_unknown(replace(still, open=unclear | unknown), feeding | tied)
     for t in (0.5, 0.25):
@@ -281,13 +281,13 @@ def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array,
         return (up - down)[group_of[columns], rows] / (2 * steps.ravel()[columns])
 
     moved = _moved(lambda at: slope(at, h / 2), operands, shift)
-    sloped = Slopes(rows, columns, found.value / step, found.error / step, moved, floor, unclear, slope)
+    sloped = Jacobian(rows, columns, found.value / step, found.error / step, moved, floor, unclear, slope)
     tied, unknown = _ties(f, values, position, h, base, sloped)
     return _with_unknown(replace(sloped, open=unclear | unknown), feeding | tied)
 
 
 def _ties(
-    f: Function, values: Sequence[Array], position: int, h: Array, base: Array, found: Slopes
+    f: Function, values: Sequence[Array], position: int, h: Array, base: Array, found: Jacobian
 ) -> tuple[Array, Array]:
     """Results that move where all elements move, otherwise than these do one by one: that in the middle of three equal
     ones. As (element, result) where the result is equal to elements; of the others it cannot be told who moves them."""
@@ -307,7 +307,7 @@ def _ties(
     return tied, other & ~tied.any(axis=0)
 
 
-def _with_unknown(found: Slopes, fed: Array) -> Slopes:
+def _with_unknown(found: Jacobian, fed: Array) -> Jacobian:
     """With slopes that are not determined, of results that are not finite."""
     columns, rows = np.nonzero(fed)
     nothing, unknown = np.zeros(rows.size), np.full(rows.size, np.inf)

@@ -27,7 +27,7 @@ OPERATORS = (*_SYSTEMS, *_SPECTRA)
 
 
 FAR = 256.0
-"""Steps follow the greatest element (`differences.py`): of larger ones they lead to where nothing moves."""
+"""Steps follow the greatest element (`finite_differences.py`): of larger ones they lead to where nothing moves."""
 
 
 def far_out(op: str, operands: Sequence[Bounded]) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from generators.ops.linear.matrices import SIDE
 from generators.ops.spec import Call
-from oracles.derivatives.rounding.matrices_first import from_gram, inverses, matrix_of, norm, oriented, turned
+from oracles.derivatives.rounding.matrix_first_derivatives import from_gram, inverses, matrix_of, norm, oriented, turned
 
 Array = np.ndarray
 Product = Callable[[Array, Array], Array]

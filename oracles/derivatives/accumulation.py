@@ -20,7 +20,7 @@ class Estimate:
     error: Array
 
 
-def nothing(size: int) -> Estimate:
+def zeros(size: int) -> Estimate:
     """Exactly zero, so many times."""
     return Estimate(np.zeros(size), np.zeros(size))
 

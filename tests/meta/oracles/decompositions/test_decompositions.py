@@ -14,7 +14,7 @@ from harness.execute.pool import Pool
 from harness.questions.gradient import GRADIENT
 from harness.questions.jvp import JVP
 from harness.search.laboratory import Laboratory
-from oracles.decompositions.derivatives import RULES, stepwise
+from oracles.decompositions.derivatives import RULES, decompose
 from oracles.derivatives import gradient, jvp
 from oracles.questions import forward, metamorphic
 
@@ -32,7 +32,7 @@ def test_steps_mean_the_same(operator: str) -> None:
     compared = 0
     for number in range(5):
         case = drawn(operator, number)
-        other = stepwise(case)
+        other = decompose(case)
         assert other is not case or operator == "matrix_power"  # to the power of one
         first, second = forward.expect(case).values, forward.expect(other).values
         assert all(map(metamorphic.agree, first, second)), case.graph
@@ -42,7 +42,7 @@ def test_steps_mean_the_same(operator: str) -> None:
 
 def test_what_has_no_rule_stays() -> None:
     case = one("exp", np.ones(2, np.float32))
-    assert stepwise(case) is case
+    assert decompose(case) is case
 
 
 def test_the_middle_of_three_equal_numbers_is_undetermined() -> None:

@@ -1,7 +1,7 @@
-"""Slopes of nodes that take or return complex numbers: blocks of parts by parts.
+"""Jacobians of nodes that take or return complex numbers: blocks of parts by parts.
 
 A part of the operand is moved at a time, so that functions of single numbers move each part of a result with one
-element only, as real ones do. All slopes of a number by a number stand together then (`Slopes.block`): what a formula
+element only, as real ones do. All slopes of a number by a number stand together then (`Jacobian.block`): what a formula
 loses is known by the modulus, not by the part."""
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.graph import COMPONENT
-from oracles.derivatives.slopes.differences import Function
-from oracles.derivatives.slopes.slopes import Slopes, slopes
+from oracles.derivatives.jacobians.finite_differences import Function
+from oracles.derivatives.jacobians.jacobian import Jacobian, jacobian
 
 Array = np.ndarray
 
 
-def slopes_of_parts(f: Function, operands: Sequence[Bounded], position: int, result: Bounded) -> Slopes:
+def jacobian_of_parts(f: Function, operands: Sequence[Bounded], position: int, result: Bounded) -> Jacobian:
     """The derivative of f by the operand at `position`, where this or the result is complex (as pairs)."""
     x = operands[position]
     wide, high = 1 + x.complex, 1 + result.complex
@@ -39,7 +39,7 @@ def slopes_of_parts(f: Function, operands: Sequence[Bounded], position: int, res
         return filled([one.at(v, _part(steps, x, part, result)) for part, (one, v) in enumerate(zip(found, moved))])  # noqa: B905
 
     inside = np.arange(block)
-    return Slopes(
+    return Jacobian(
         rows=(keys[:, None] // across * high + inside // wide).ravel(),
         columns=(keys[:, None] % across * wide + inside % wide).ravel(),
         value=filled([one.value for one in found]),
@@ -65,7 +65,7 @@ def _without(values: Sequence[Array], position: int, part: int, x: Bounded, resu
     return [*moved, _part(whole, x, 1 - part, result)] if x.complex else moved
 
 
-def _of_part(f: Function, operands: Sequence[Bounded], position: int, part: int, result: Bounded) -> Slopes:
+def _of_part(f: Function, operands: Sequence[Bounded], position: int, part: int, result: Bounded) -> Jacobian:
     """The slopes by one part; the other one is an operand like the others."""
     x = operands[position]
 
@@ -83,4 +83,4 @@ def _of_part(f: Function, operands: Sequence[Bounded], position: int, part: int,
     errors = _without([o.error for o in operands], position, part, x, result)
     dtypes = [*(dtype if i == position else o.dtype for i, o in enumerate(operands)), dtype]
     parts = [Bounded(v, e, d) for v, e, d in zip(values, errors, dtypes)]  # noqa: B905
-    return slopes(g, parts, position, result)
+    return jacobian(g, parts, position, result)
