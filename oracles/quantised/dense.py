@@ -10,7 +10,7 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from oracles.quantised.integers import LIMITS, UNIT, settled
 from oracles.quantised.model import Judgement, judge_tensor
-from oracles.quantised.real import applied
+from oracles.quantised.reference_operators import applied
 
 Array = np.ndarray
 

@@ -12,7 +12,7 @@ from generators.bounds.bounded import Bounded
 from oracles.quantised.dense import check_scale, check_weight, check_zero, of_reals, of_rows, of_weights, symmetric_rows
 from oracles.quantised.integers import UNIT
 from oracles.quantised.model import Judgement, NotRecomputed, Operation, Real, Record, Values, follow, loss
-from oracles.quantised.real import applied, fixed, number
+from oracles.quantised.reference_operators import applied, fixed, number
 
 _EPSILON = 1e-7
 """keras.backend.epsilon(), which is added to every range."""

@@ -11,7 +11,7 @@ from generators.bounds.bounded import Bounded
 from oracles.quantised.integers import UNIT, Levels, along, dequantised, powers_of_two, quantised, rescaled, settled
 from oracles.quantised.model import NotRecomputed, Operation, Real, Values
 from oracles.quantised.onnx.operators import MOVES, REALS, joined, max_pool, moved, padded, window
-from oracles.quantised.real import accumulated, applied, exactly, fixed, number, whole
+from oracles.quantised.reference_operators import accumulated, applied, exactly, fixed, number, whole
 
 Array = np.ndarray
 Operands = Sequence[Real | None]

@@ -10,7 +10,7 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from oracles.quantised.integers import Levels
 from oracles.quantised.model import NotRecomputed, Operation, Real
-from oracles.quantised.real import applied, exactly, fixed, number
+from oracles.quantised.reference_operators import applied, exactly, fixed, number
 
 Array = np.ndarray
 Operands = Sequence[Real | None]

@@ -13,7 +13,7 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from oracles.quantised.integers import LIMITS, UNIT, Levels, Quantisation, away, dequantised, known, quantised, settled
 from oracles.quantised.model import NotRecomputed, Operation, Real, Values
-from oracles.quantised.real import accumulated, applied, exactly, fixed, number, whole
+from oracles.quantised.reference_operators import accumulated, applied, exactly, fixed, number, whole
 
 Array = np.ndarray
 _NONE, _RELU, _RELU1, _RELU6 = range(4)

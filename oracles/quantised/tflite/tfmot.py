@@ -15,7 +15,7 @@ import numpy as np
 
 from oracles.quantised.integers import UNIT, Quantisation, quantised
 from oracles.quantised.model import Judgement, Operation, Record, judge_tensor
-from oracles.quantised.real import exactly
+from oracles.quantised.reference_operators import exactly
 from oracles.quantised.tflite import quantiser as tflite_quantiser
 
 Array = np.ndarray

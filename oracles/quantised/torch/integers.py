@@ -11,7 +11,7 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from oracles.quantised.integers import UNIT, Levels, Quantisation, dequantised, quantised
 from oracles.quantised.model import NotRecomputed, Operation, Real, Values
-from oracles.quantised.real import accumulated, applied, exactly, fixed, number, whole
+from oracles.quantised.reference_operators import accumulated, applied, exactly, fixed, number, whole
 from oracles.quantised.torch.operators import FLOATS, SHARED, Call, max_window, mean_window, same
 
 Array = np.ndarray

@@ -11,7 +11,7 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from oracles.quantised.integers import LIMITS, UNIT, Levels, Quantisation, settled
 from oracles.quantised.model import NotRecomputed, Operation, Real
-from oracles.quantised.real import applied, fixed, number, whole
+from oracles.quantised.reference_operators import applied, fixed, number, whole
 
 Array = np.ndarray
 FUSED = ("linear_relu", "conv1d_relu", "conv2d_relu", "add_relu", "mul_relu")

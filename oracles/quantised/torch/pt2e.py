@@ -25,7 +25,7 @@ from oracles.quantised.model import (
     observed,
     skipped,
 )
-from oracles.quantised.real import applied, fixed, number, whole
+from oracles.quantised.reference_operators import applied, fixed, number, whole
 from oracles.quantised.torch.operators import FLOATS, SHARED, Call
 from oracles.quantised.torch.quantiser import check_observer, check_used, parameters
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from oracles.quantised.integers import UNIT, Quantisation, dequantised, quantised, settled
 from oracles.quantised.model import Judgement, Record, check_called, follow, judge_tensor, loss, skipped
-from oracles.quantised.real import exactly
+from oracles.quantised.reference_operators import exactly
 from oracles.quantised.torch.integers import computer
 
 Array = np.ndarray

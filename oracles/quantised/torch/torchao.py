@@ -20,7 +20,7 @@ from oracles.quantised.dense import (
 )
 from oracles.quantised.integers import UNIT
 from oracles.quantised.model import Judgement, Operation, Real, Record, Values, check_called, follow, loss, skipped
-from oracles.quantised.real import fixed, number
+from oracles.quantised.reference_operators import fixed, number
 from oracles.quantised.torch.integers import computer
 from oracles.quantised.torch.quantiser import parameters
 
