@@ -33,7 +33,7 @@ from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from harness.search import hunt as hunting
-from harness.search.cells import involved
+from harness.search.dtype_support import involved
 from harness.search.laboratory import Laboratory
 
 

@@ -17,8 +17,8 @@ from harness.dialects import DIALECTS, Dialect
 from harness.execute.pool import HarnessError
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
-from harness.search import refused_cells
-from harness.search.cells import dtypes_of, representatives
+from harness.search import refusal_files
+from harness.search.dtype_support import dtypes_of, representatives
 
 
 def targets(json_file: Json = None) -> None:
@@ -74,13 +74,13 @@ def cells(
         dtypes = [dtype for dtype in MEASURED if dtype in named(dtype_globs, KINDS, "dtype that graphs favour")]
         issues = load(known_issues)
         for target in representatives(chosen).values() if renew else ():
-            for found in refused_cells.update(target, issues, operators, dtypes):
+            for found in refusal_files.update(target, issues, operators, dtypes):
                 if found.wrong:
                     console.print(f"{target.name}: {found.operator} of {found.dtype}: {found.wrong}", markup=False)
     except (KnownFileError, HarnessError) as error:
         raise fail(str(error)) from error
-    listed = refused_cells.rows(chosen)
-    console.print(refused_cells.summary(listed))
+    listed = refusal_files.rows(chosen)
+    console.print(refusal_files.summary(listed))
     write_json(json_file, listed)
 
 

@@ -14,8 +14,8 @@ from rich.text import Text
 from generators.ops import OPS
 from harness.backends import Target
 from harness.search.campaign import operators_for
-from harness.search.cells import dtypes_of
 from harness.search.coverage import Coverage
+from harness.search.dtype_support import dtypes_of
 from harness.search.hunt import Options, Tally
 from harness.search.laboratory import Examination
 from oracles.judge.verdict import STATUSES

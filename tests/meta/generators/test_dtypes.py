@@ -24,7 +24,7 @@ from harness.findings import reproducer
 from harness.questions.forward import FORWARD
 from harness.questions.question import exhibit
 from harness.search.campaign import float64_twin
-from harness.search.cells import samples
+from harness.search.dtype_support import samples
 from oracles.judge import reference
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value

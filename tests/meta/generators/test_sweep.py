@@ -7,7 +7,7 @@ import pytest
 
 from generators.ops import OPS, check
 from generators.sweep import ScriptedDraw, sweep
-from harness.search.cells import dtypes_of
+from harness.search.dtype_support import dtypes_of
 from harness.search.profiles import nightly
 
 

@@ -18,7 +18,7 @@ from harness.execute.pool import Pool
 from harness.questions.forward import FORWARD
 from harness.questions.gradient import GRADIENT
 from harness.search.campaign import Campaign
-from harness.search.cells import samples
+from harness.search.dtype_support import samples
 from harness.search.laboratory import Laboratory
 from oracles.arithmetic import modes
 from oracles.judge.outcome import Outcome, Value

@@ -9,7 +9,7 @@ from generators.ops import OPS
 from harness.backends import TARGETS
 from harness.questions.autocast import AUTOCAST
 from harness.search.campaign import Campaign
-from harness.search.cells import samples
+from harness.search.dtype_support import samples
 from harness.search.profiles import nightly
 from oracles.arithmetic import autocast
 

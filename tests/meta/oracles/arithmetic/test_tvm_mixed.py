@@ -21,7 +21,7 @@ from harness.execute.pool import Pool
 from harness.questions.forward import FORWARD
 from harness.search.blame.culprit import diverging
 from harness.search.campaign import Campaign
-from harness.search.cells import samples
+from harness.search.dtype_support import samples
 from harness.search.laboratory import Laboratory
 from harness.search.profiles import nightly
 from oracles.arithmetic import modes, tvm_mixed_precision

@@ -16,7 +16,7 @@ from harness.execute.pool import Pool
 from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Store
 from harness.search.campaign import Campaign
-from harness.search.cells import Cell, claim, involved, measure, refusals_of, representatives
+from harness.search.dtype_support import SupportCell, claim, involved, measure, refusals_of, representatives
 from harness.search.laboratory import Laboratory
 
 
@@ -43,7 +43,7 @@ def summary(listed: Sequence[dict]) -> Table:
     return table
 
 
-def grouped(cells: Sequence[Cell], refused: refusals.Refusals) -> refusals.Refusals:
+def grouped(cells: Sequence[SupportCell], refused: refusals.Refusals) -> refusals.Refusals:
     """One entry, with the commonest message, for a dtype that no operator takes."""
     found = dict(refused)
     for dtype in EVERY:
@@ -54,7 +54,9 @@ def grouped(cells: Sequence[Cell], refused: refusals.Refusals) -> refusals.Refus
     return found
 
 
-def update(target: Target, issues: Sequence[KnownIssue], operators: Sequence[str], dtypes: Sequence[str]) -> list[Cell]:
+def update(
+    target: Target, issues: Sequence[KnownIssue], operators: Sequence[str], dtypes: Sequence[str]
+) -> list[SupportCell]:
     """Measure these operators and rare dtypes on a target and write its record; what the record says of others stays.
     Returns the cells."""
     with Pool() as pool:

@@ -14,9 +14,9 @@ from generators.ops import OPS
 from harness.backends import TARGETS, Target
 from harness.backends.target import refusals
 from harness.dialects import DIALECTS
-from harness.search import cells, refused_cells
+from harness.search import dtype_support, refusal_files
 from harness.search.campaign import Campaign
-from harness.search.cells import dtypes_of, involved, measure, refusals_of, representatives, samples
+from harness.search.dtype_support import dtypes_of, involved, measure, refusals_of, representatives, samples
 from harness.search.laboratory import Laboratory
 from harness.search.profiles import nightly
 from oracles.judge.discrepancy import Discrepancy
@@ -82,7 +82,7 @@ def test_cell(operator: str, dialect: str, campaign: Campaign) -> None:
 # ---- what is recorded of the rare dtypes ---------------------------------------------------------------
 
 
-def disagreements(target: Target, found: list[cells.Cell]) -> list[str]:
+def disagreements(target: Target, found: list[dtype_support.SupportCell]) -> list[str]:
     """Where a target's record and what was measured differ, and what is wrong beside."""
     lines = []
     for cell in found:
@@ -159,14 +159,17 @@ def test_a_record_makes_a_cell_unsupported(monkeypatch: pytest.MonkeyPatch) -> N
     assert target.unsupported(graph) == "neg of uint8: no kernel"
     assert replace(target, refusals_file="").unsupported(graph) is None
     assert target.unsupported(samples("neg", "int8")[0].graph) is None
-    assert cells.claim(target, "neg", "uint8") == ("refused", "neg of uint8: no kernel")
-    assert cells.claim(target, "neg", "int8") == ("runs", None)
+    assert dtype_support.claim(target, "neg", "uint8") == ("refused", "neg of uint8: no kernel")
+    assert dtype_support.claim(target, "neg", "int8") == ("runs", None)
 
 
 def test_a_dtype_that_nothing_takes_is_one_entry() -> None:
-    found = [cells.Cell("neg", d, 1, "no", None) for d in ("uint8", "uint16")]
-    found += [cells.Cell("abs", "uint8", 1, "no", None), cells.Cell("abs", "uint16", 1, None, None)]
-    refused = refused_cells.grouped(found, refusals_of(found))
+    found = [dtype_support.SupportCell("neg", d, 1, "no", None) for d in ("uint8", "uint16")]
+    found += [
+        dtype_support.SupportCell("abs", "uint8", 1, "no", None),
+        dtype_support.SupportCell("abs", "uint16", 1, None, None),
+    ]
+    refused = refusal_files.grouped(found, refusals_of(found))
     assert refused == {("*", "uint8"): "no", ("neg", "uint16"): "no"}
 
 
@@ -182,10 +185,12 @@ def test_a_record_survives_the_file(tmp_path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_renewed_part_leaves_the_rest_of_a_record(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refusals, "FOLDER", tmp_path)
     monkeypatch.setattr(
-        refused_cells, "measure", lambda *_: [cells.Cell("neg", d, 1, "new", None) for d in ("uint8", "int8")]
+        refusal_files,
+        "measure",
+        lambda *_: [dtype_support.SupportCell("neg", d, 1, "new", None) for d in ("uint8", "int8")],
     )
     rest = {("*", "int8"): "all", ("abs", "uint8"): "old"}
     refusals.save("torch", {**rest, ("neg", "uint8"): "old"})
-    refused_cells.update(TARGETS["torch-eager"], (), ("neg",), ("uint8", "int8"))
+    refusal_files.update(TARGETS["torch-eager"], (), ("neg",), ("uint8", "int8"))
     assert refusals.load("torch") == {**rest, ("neg", "uint8"): "new"}
     refusals.load.cache_clear()

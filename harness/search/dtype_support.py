@@ -61,7 +61,7 @@ def claim(target: Target, operator: str, dtype: str) -> tuple[str, str | None]:
 
 
 @dataclass(frozen=True)
-class Cell:
+class SupportCell:
     """What came of the samples of one operator and dtype on one target. refused: the message of the first refusal
     (None: none was refused); wrong: of the first other discrepancy; expressed: by the dialect, so many samples."""
 
@@ -93,7 +93,7 @@ def measure(
     known: Known,
     operators: Sequence[str] = tuple(OPS),
     dtypes: Sequence[str] = MEASURED,
-) -> list[Cell]:
+) -> list[SupportCell]:
     """Run the samples of these cells, those that the record calls refused too."""
     free = replace(target, refusals_file="")
     cells = []
@@ -110,11 +110,11 @@ def measure(
     return cells
 
 
-def _cell(operator: str, dtype: str, verdicts: Sequence[Verdict]) -> Cell:
+def _cell(operator: str, dtype: str, verdicts: Sequence[Verdict]) -> SupportCell:
     found = [v.discrepancy for v in verdicts if v.discrepancy]
     refused = [_short(d) for d in found if d.symptom == "rejected"]
     wrong = [f"{d.symptom}: {d.message}" for d in found if d.symptom != "rejected"]
-    return Cell(
+    return SupportCell(
         operator,
         dtype,
         sum(v.status != "unsupported" for v in verdicts),
@@ -130,6 +130,6 @@ def _short(refusal: Discrepancy) -> str:
     return re.sub(r"[\s:#]+$", "", text[:88])
 
 
-def refusals_of(cells: Iterable[Cell]) -> Mapping[tuple[str, str], str]:
+def refusals_of(cells: Iterable[SupportCell]) -> Mapping[tuple[str, str], str]:
     """What a record holds of these cells."""
     return {(cell.operator, cell.dtype): cell.refused for cell in cells if cell.refused is not None}
