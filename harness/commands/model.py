@@ -27,7 +27,7 @@ from harness.conversions.opening import FormatError
 from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError
 from harness.findings.known.entry import FOLDER
-from harness.models.conversions import DEPTH
+from harness.models.convert_all import DEPTH
 from harness.models.examine import LIMITS, Options, examine
 from harness.models.inputs import shapes_of, span_of
 from harness.models.measure import Run

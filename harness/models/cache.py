@@ -21,16 +21,16 @@ LARGEST = 256 << 20
 
 
 @dataclass
-class KeptPool(Pool):
+class CachingPool(Pool):
     """A pool that runs no program twice. What makes a program another one: its text, its arrays, the bytes of the files
     that it reads, the threads that it is given, and all that is installed where it runs. A file that it writes has to
     be there still, as it was; what took too long is tried again where it is given more time. folder: where outcomes
-    are; found, made: how many were taken from there, and added; again: do not look, only add."""
+    are; hits, misses: how many were taken from there, and added; refresh: do not look, only add."""
 
     folder: Path = Path("kept")
-    again: bool = False
-    found: int = 0
-    made: int = 0
+    refresh: bool = False
+    hits: int = 0
+    misses: int = 0
     _digests: dict[tuple[Path, int, int], str] = field(default_factory=dict)
 
     def run(self, jobs: Iterable[Job], confirm: bool = True) -> list[Outcome]:
@@ -38,13 +38,13 @@ class KeptPool(Pool):
         outcomes = []
         for job in jobs:
             place = self.folder / self._key(job)
-            outcome = None if self.again else self._read(place)
+            outcome = None if self.refresh else self._read(place)
             if outcome is None:
                 (outcome,) = super().run([job], confirm)
                 self._write(place, job, outcome)
-                self.made += 1
+                self.misses += 1
             else:
-                self.found += 1
+                self.hits += 1
             outcomes.append(outcome)
         return outcomes
 

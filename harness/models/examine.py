@@ -13,10 +13,10 @@ from harness.execute.pool import Limits, Pool
 from harness.execute.worker import versions_of
 from harness.findings.known.entry import FOLDER
 from harness.models import factories, inputs, known, reference
-from harness.models.cache import KeptPool
-from harness.models.conversions import convert_all, variants_of
+from harness.models.cache import CachingPool
+from harness.models.convert_all import convert_all, variants_of
 from harness.models.inputs import PREPROCESSING, Sets
-from harness.models.layers import Layers, can, layers_of
+from harness.models.layer_errors import LayerErrors, can, layers_of
 from harness.models.measure import Run, once, time
 from harness.models.results import Results, Row, assemble, row_of
 from harness.models.variants import ModelFile, Variant
@@ -93,7 +93,7 @@ def examine(
     variant has run is raised again. Raises FormatError, ValueError, OSError and HarnessError, each with one line."""
     issues = known.load(options.known)
     labels = inputs.labels_of(options.labels) if options.labels else ()
-    with KeptPool(options.limits, folder=options.out / "kept", again=options.again) as pool:
+    with CachingPool(options.limits, folder=options.out / "kept", refresh=options.again) as pool:
         progress(f"opening {options.path}")
         given, own = _given(pool, options)
         runner = next((r for r in runners_of(given.format) if not unavailable(r)), None)
@@ -140,7 +140,7 @@ def examine(
         except KeyboardInterrupt as stop:
             layers, course.stop = (), stop
         results = replace(results, layers=layers, labels=labels, unfinished=course.told(options, variants))
-        return Examined(known.explained(results, issues), course.runs, sets, pool.found, pool.made, course.stop)
+        return Examined(known.explained(results, issues), course.runs, sets, pool.hits, pool.misses, course.stop)
 
 
 def _layers(
@@ -150,7 +150,7 @@ def _layers(
     right: tuple[Path, str] | None,
     sets: Sets,
     progress: Callable[[str], None],
-) -> tuple[Layers, ...]:
+) -> tuple[LayerErrors, ...]:
     """Errors by layer of the variants that deviate and that can be looked at, on the inputs on which they deviate most;
     where `options.layers` says so and none does, of the first one."""
     rows = [row for row in results.rows if can(row.variant)]
@@ -164,7 +164,7 @@ def _layers(
     for row in chosen:
         variant = row.variant
         if not sound:
-            found.append(Layers(variant.name, why=f"there is nothing to compare them with: {results.doubt}"))
+            found.append(LayerErrors(variant.name, why=f"there is nothing to compare them with: {results.doubt}"))
             continue
         progress(f"layers of {variant.name}")
         ports = Signature(results.inputs, results.outputs)

@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from harness.conversions.edges import EDGES
 from harness.conversions.formats import RUNNERS
 from harness.findings.known import entry
-from harness.models.layers import Layers
+from harness.models.layer_errors import LayerErrors
 from harness.models.results import Results, Row
 from harness.models.variants import ModelFile
 
@@ -38,7 +38,9 @@ class KnownModel(entry.Entry):
     versions: Mapping[str, str] = field(default_factory=dict)
     upstream: str = "not yet reported"
 
-    def explains(self, row: Row, layers: Layers | None, versions: Mapping[str, str], classes: Sequence[str]) -> bool:
+    def explains(
+        self, row: Row, layers: LayerErrors | None, versions: Mapping[str, str], classes: Sequence[str]
+    ) -> bool:
         """Is this why a variant deviates? layers: its errors by layer, if they were looked at; classes: of the given
         model's layers."""
         variant = row.variant

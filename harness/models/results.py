@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from harness.conversions.opening import Port, why_not
-from harness.models.layers import Layers
+from harness.models.layer_errors import LayerErrors
 from harness.models.measure import Run
 from harness.models.reference import Reference
 from harness.models.variants import ModelFile, Refusal, Variant
@@ -94,7 +94,7 @@ class Results:
     measured: str
     decided: float | None
     pairs: Mapping[tuple[str, str], Agreement | Failure]
-    layers: tuple[Layers, ...] = field(default=(), kw_only=True)
+    layers: tuple[LayerErrors, ...] = field(default=(), kw_only=True)
     expected: tuple[Expected, ...] | None = field(default=None, kw_only=True)
     unfinished: str = field(default="", kw_only=True)
     labels: tuple[str, ...] = field(default=(), kw_only=True)

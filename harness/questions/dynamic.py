@@ -5,7 +5,7 @@ from __future__ import annotations
 from generators.graph import Graph
 from generators.graphs import Case
 from harness.backends import Target
-from harness.backends.target.documented import Patterns, refusal_of
+from harness.backends.target.documented_refusals import Patterns, refusal_of
 from harness.backends.target.target import types_text
 from harness.dialects import DIALECTS
 from harness.dialects.dialect import Dialect

@@ -7,7 +7,7 @@ from functools import cache
 from generators.graphs import SMOOTH, SeededDraw, build_case
 from harness.backends.programs import gradient as gradient_programs
 from harness.backends.programs.jvp import NONE_AT_ALL
-from harness.backends.target.documented import refusal_of
+from harness.backends.target.documented_refusals import refusal_of
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from oracles.derivatives import gradient

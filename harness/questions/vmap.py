@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generators.graph import Graph
 from harness.backends import Target
-from harness.backends.target.documented import Patterns, refusal_of
+from harness.backends.target.documented_refusals import Patterns, refusal_of
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from oracles.questions import vmap

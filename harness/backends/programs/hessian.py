@@ -7,7 +7,7 @@ from __future__ import annotations
 from generators.graph import COMPONENT, Graph
 from harness.backends.programs import gradient
 from harness.backends.programs.jvp import NONE_AT_ALL, UNKNOWN
-from harness.backends.target.documented import Patterns, refusal_of
+from harness.backends.target.documented_refusals import Patterns, refusal_of
 from harness.backends.target.target import Target
 from oracles.derivatives.gradient import differentiable_leaves, weight_name, weights
 from oracles.derivatives.jvp import tangent_name, tangents

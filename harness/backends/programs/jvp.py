@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from generators.graph import Graph
 from harness.backends.programs.gradient import REFUSES, underivable
-from harness.backends.target.documented import Patterns, refusal_of
+from harness.backends.target.documented_refusals import Patterns, refusal_of
 from harness.backends.target.target import Target
 from oracles.derivatives.jvp import moved, tangent_name, tangents
 

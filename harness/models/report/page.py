@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from harness.execute.templates import render
-from harness.models.layers import Layers
+from harness.models.layer_errors import LayerErrors
 from harness.models.results import AXES, HIGHER, REFERENCE, Results, Row, groups, incomplete, worst
 from oracles.models.agreement import Failure
 
@@ -247,7 +247,7 @@ def times(results: Results) -> str:
     )
 
 
-def blamed(layers: Layers) -> str:
+def blamed(layers: LayerErrors) -> str:
     """What the layers of a variant tell, in one sentence."""
     if layers.why:
         return f"its layers could not be compared: {layers.why}"
@@ -267,7 +267,7 @@ def blamed(layers: Layers) -> str:
 def errors_by_layer(results: Results) -> list[tuple[list[str], str, str]]:
     """For the variants whose layers were looked at, those of which the same can be told in one: their names, that, and
     what each layer of the first one adds and shows."""
-    groups: dict[str, list[Layers]] = {}
+    groups: dict[str, list[LayerErrors]] = {}
     for layers in results.layers:
         same = f"{layers.culprit.output if layers.culprit else ''}" or blamed(layers)
         groups.setdefault(same, []).append(layers)

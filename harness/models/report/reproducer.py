@@ -20,7 +20,7 @@ from harness.conversions.opening import Signature, program
 from harness.execute.pool import Job, Pool
 from harness.findings import reproducer
 from harness.models.inputs import Sets
-from harness.models.layers import Case, Layers
+from harness.models.layer_errors import Case, LayerErrors
 from harness.models.measure import Run, job_of
 from harness.models.results import Results, Row
 from harness.models.variants import ModelFile, Variant
@@ -149,7 +149,7 @@ def _types(job: Job, expected: Expected) -> str:
 
 
 def write_culprit(
-    pool: Pool, place: Path, variant: Variant, layers: Layers, arrays: Sequence[np.ndarray], results: Results
+    pool: Pool, place: Path, variant: Variant, layers: LayerErrors, arrays: Sequence[np.ndarray], results: Results
 ) -> str:
     """Write `culprit.onnx`, the nodes of a variant's file that make the value where its error begins of what they were
     given, and their `reproducer.py`, into a folder; what came of it, in one line. Raises OSError."""

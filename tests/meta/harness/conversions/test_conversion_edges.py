@@ -25,8 +25,8 @@ from harness.conversions.opening import FormatError, Port, Signature, program, r
 from harness.conversions.route import ORDERED, Route, draw_route, route_of, routes, shortest, target_of
 from harness.execute.pool import Job, Limits, Pool
 from harness.findings.store import Store
-from harness.models.conversion_files import convert
-from harness.models.conversions import convert_all
+from harness.models.convert_all import convert_all
+from harness.models.convert_file import convert
 from harness.models.variants import ModelFile
 from harness.questions.conversion import CONVERSION
 from harness.search import conversions

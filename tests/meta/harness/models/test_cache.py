@@ -21,7 +21,7 @@ from harness.commands import app
 from harness.commands import quantise as quantise_command
 from harness.execute.pool import Job, Limits
 from harness.models import cache
-from harness.models.cache import KeptPool
+from harness.models.cache import CachingPool
 from harness.search.quantisation import Row, Tally
 from oracles.judge.outcome import Rejected, Timeout, Value
 
@@ -52,30 +52,30 @@ def job(folder: Path, number: int = 1, text: str = WRITES, value: float = 2.0) -
 @pytest.fixture
 def pool(tmp_path: Path):
     (tmp_path / "given").write_text("given")
-    with KeptPool(Limits(seconds=30), folder=tmp_path / "kept") as one:
+    with CachingPool(Limits(seconds=30), folder=tmp_path / "kept") as one:
         yield one
 
 
-def counted(pool: KeptPool, one: Job) -> bool:
+def counted(pool: CachingPool, one: Job) -> bool:
     """Was it run?"""
-    before = pool.made
+    before = pool.misses
     pool.run([one])
-    return pool.made > before
+    return pool.misses > before
 
 
-def test_what_was_run_is_not_run_again(pool: KeptPool, tmp_path: Path) -> None:
+def test_what_was_run_is_not_run_again(pool: CachingPool, tmp_path: Path) -> None:
     (first,) = pool.run([job(tmp_path)])
     (second,) = pool.run([job(tmp_path)])
-    assert (pool.found, pool.made) == (1, 1)
+    assert (pool.hits, pool.misses) == (1, 1)
     assert isinstance(first, Value)
     assert isinstance(second, Value)
     assert [str(y.dtype) for y in second.outputs] == ["float64", "float32", "bfloat16"]
     assert all((a == b).all() for a, b in zip(first.outputs, second.outputs, strict=True))
-    pool.again = True
+    pool.refresh = True
     assert counted(pool, job(tmp_path))
 
 
-def test_what_makes_it_another_program(pool: KeptPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_makes_it_another_program(pool: CachingPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pool.run([job(tmp_path)])
     assert counted(pool, job(tmp_path, number=2))
     assert counted(pool, job(tmp_path, value=3.0))
@@ -92,11 +92,11 @@ def test_what_makes_it_another_program(pool: KeptPool, tmp_path: Path, monkeypat
     assert counted(pool, job(tmp_path))
 
 
-def test_other_outcomes_are_kept_and_a_deadline_as_long_as_it_is_no_longer(pool: KeptPool, tmp_path: Path) -> None:
+def test_other_outcomes_are_kept_and_a_deadline_as_long_as_it_is_no_longer(pool: CachingPool, tmp_path: Path) -> None:
     refused = replace(job(tmp_path), program="INPUTS, PARAMETERS = [], []\nimport json\n" + REFUSES)
     assert pool.run([refused]) == pool.run([refused])
     assert isinstance(pool.run([refused])[0], Rejected)
-    assert pool.made == 1
+    assert pool.misses == 1
     pool.limits = replace(pool.limits, seconds=2)
     pool.rest()
     slow = replace(job(tmp_path), program="INPUTS, PARAMETERS = [], []\nimport time\n" + SLEEPS)

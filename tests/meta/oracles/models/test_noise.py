@@ -18,7 +18,7 @@ from harness.conversions.opening import Port, Signature
 from harness.execute.pool import Pool
 from harness.models.helpers import onnx_noise
 from harness.models.inputs import drawn
-from harness.models.layers import layers_of
+from harness.models.layer_errors import layers_of
 from harness.models.measure import once
 from harness.models.reference import Reference, derive
 from harness.models.results import assemble

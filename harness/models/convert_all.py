@@ -12,7 +12,7 @@ from harness.conversions.opening import unavailable
 from harness.conversions.route import availability
 from harness.execute.globs import matching
 from harness.execute.pool import Pool
-from harness.models.conversion_files import convert
+from harness.models.convert_file import convert
 from harness.models.variants import ModelFile, Refusal, Variant
 
 DEPTH = 2

@@ -169,7 +169,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Layers:
+class LayerErrors:
     """Errors of one variant by layer. why: there are none (empty: there are); case: of the culprit (None: where names
     are not kept)."""
 
@@ -221,14 +221,14 @@ def helpers(*names: str) -> str:
 
 def layers_of(
     pool: Pool, right: Path, variant: Variant, arrays: Sequence[np.ndarray], ports: Signature | None = None
-) -> Layers:
+) -> LayerErrors:
     """right: the ONNX file that the variant is to agree with; arrays: what both are run on; ports: of the model, in
     whose order arrays and outputs are (None: it has one of each). With all values as outputs a compiler may fuse
     less."""
     runner = variant.runner
     observer = _observer(variant)
     if observer is None:
-        return Layers(variant.name, why=f"{runner.name} does not show what it computes on the way")
+        return LayerErrors(variant.name, why=f"{runner.name} does not show what it computes on the way")
     names = [port.name for port in ports.inputs] if ports else ["x"]
     outputs = [port.name for port in ports.outputs] if ports else ["y"]
     settings = (
@@ -240,7 +240,7 @@ def layers_of(
     job = Job(f"layers-{runner.framework}", ("onnx", *runner.modules), text, dict(zip(names, arrays, strict=True)))
     (outcome,) = pool.run([job], confirm=False)
     if not isinstance(outcome, Value):
-        return Layers(variant.name, why=why_not(outcome))
+        return LayerErrors(variant.name, why=why_not(outcome))
     header, figures, *more = outcome.outputs
     nodes, output, given = json.loads(np.asarray(header).tobytes().decode())
     errors = tuple(
@@ -248,6 +248,6 @@ def layers_of(
         for index, (node, row) in enumerate(zip(nodes, figures, strict=True))
     )
     if not any(layer.judged for layer in errors):
-        return Layers(variant.name, why="none of its values is one of the reference's")
+        return LayerErrors(variant.name, why="none of its values is one of the reference's")
     case = Case(output, dict(zip(given, more, strict=False)), *more[-3:]) if more else None
-    return Layers(variant.name, errors, case=case)
+    return LayerErrors(variant.name, errors, case=case)

@@ -12,7 +12,7 @@ from examples.networks_onnx import DRAWN, FAULTS, blocks
 
 from harness.conversions.formats import RUNNERS
 from harness.execute.pool import Job, Pool
-from harness.models.layers import Layers, layers_of
+from harness.models.layer_errors import LayerErrors, layers_of
 from harness.models.variants import ModelFile, Variant
 from oracles.judge.outcome import Value
 
@@ -35,7 +35,7 @@ def planted(folder: Path, seed: int) -> str:
     return guilty
 
 
-def errors(pool: Pool, folder: Path, which: str, seed: int) -> Layers:
+def errors(pool: Pool, folder: Path, which: str, seed: int) -> LayerErrors:
     """By layer, of a run of one of the two by ONNX Runtime with all optimisations."""
     image = np.random.default_rng(seed).standard_normal((1, 3, 16, 16)).astype(np.float32)
     variant = Variant(ModelFile(folder / f"{which}.onnx", "onnx"), RUNNERS["ort-all"])
@@ -136,7 +136,7 @@ def load(parameters):
 """
 
 
-def of_pytorch(pool: Pool, folder: Path, which: str, seed: int) -> Layers:
+def of_pytorch(pool: Pool, folder: Path, which: str, seed: int) -> LayerErrors:
     """What is found in the model as a converter to PyTorch makes it, beside the ONNX model that is right."""
     path = folder / f"{which}{seed}.pt2"
     header = f"SOURCE, TARGET = {str(folder / which) + '.onnx'!r}, {str(path)!r}\n"
@@ -147,7 +147,7 @@ def of_pytorch(pool: Pool, folder: Path, which: str, seed: int) -> Layers:
     return layers_of(pool, folder / "right.onnx", variant, [image])
 
 
-def of_tvm(pool: Pool, folder: Path, which: str, seed: int) -> Layers:
+def of_tvm(pool: Pool, folder: Path, which: str, seed: int) -> LayerErrors:
     """What is found in the model as TVM compiles it."""
     image = np.random.default_rng(seed).standard_normal((1, 3, 16, 16)).astype(np.float32)
     variant = Variant(ModelFile(folder / f"{which}.onnx", "onnx"), RUNNERS["tvm-O3-onnx"])
@@ -155,8 +155,8 @@ def of_tvm(pool: Pool, folder: Path, which: str, seed: int) -> Layers:
 
 
 def missed(
-    pool: Pool, folder: Path, seeds: range, found_in: Callable[[Pool, Path, str, int], Layers] = of_pytorch
-) -> list[tuple[int, str, Layers]]:
+    pool: Pool, folder: Path, seeds: range, found_in: Callable[[Pool, Path, str, int], LayerErrors] = of_pytorch
+) -> list[tuple[int, str, LayerErrors]]:
     """Planted layers that are not among those blamed, or only among more than four."""
     found = []
     for seed in seeds:
@@ -178,7 +178,7 @@ def test_a_wrong_layer_of_a_converter_is_named_by_its_values(workers: Pool, tmp_
 @pytest.mark.nightly
 @pytest.mark.parametrize("found_in", [of_pytorch, of_tvm])
 def test_the_wrong_layer_of_a_converter_is_named_in_19_of_20(
-    found_in: Callable[[Pool, Path, str, int], Layers], workers: Pool, tmp_path: Path
+    found_in: Callable[[Pool, Path, str, int], LayerErrors], workers: Pool, tmp_path: Path
 ) -> None:
     assert len(missed(workers, tmp_path, range(20), found_in)) <= 1
     assert found_in(workers, tmp_path, "right", 19).culprit is None
