@@ -207,7 +207,7 @@ def deviations(pool: Pool, framework: str) -> list[str]:
     outcome = pool.run([Job(own, target.modules, program, {})])[0]
     assert isinstance(outcome, Value), outcome
     if own != target.framework:
-        pool.fresh(own)
+        pool.restart_worker(own)
     dtypes, values = outcome.outputs
     got = {-1: REFUSED, -2: "another dtype", **dict(enumerate(EVERY))}
     found = [judge(framework, c, got[int(d)], complex(v)) for c, d, v in zip(told, dtypes, values, strict=True)]

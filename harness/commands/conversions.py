@@ -18,7 +18,7 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
-    heed_sigterm,
+    handle_sigterm,
     named,
     print_wide,
     seconds_of,
@@ -102,7 +102,7 @@ def conversions(
     console.print(
         f"{len(plan)} conversions over {len(here)} edges, seed {seed}; {len(plan) - len(left)} done", highlight=False
     )
-    heed_sigterm()
+    handle_sigterm()
     started, failure, code = time.monotonic(), None, 0
     with Pool(Limits(seconds=timeout)) as pool, Live(console=console, transient=True, refresh_per_second=1) as live:
         lab = Laboratory(pool, CONVERSION)
@@ -116,7 +116,7 @@ def conversions(
                 if time.monotonic() - started >= duration:
                     break
                 if last and edge is not last:
-                    pool.rest()  # a worker of each edge would be too much memory
+                    pool.stop_workers()  # a worker of each edge would be too much memory
                 last = edge
                 try:
                     case = case_of(route, seed, number, max_nodes)

@@ -19,7 +19,7 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
-    heed_sigterm,
+    handle_sigterm,
     named,
     seconds_of,
     status_of,
@@ -99,7 +99,7 @@ def hunt(
         latest = tally
         live.update(hunt_table(options, tally, time.monotonic() - started))
 
-    heed_sigterm()
+    handle_sigterm()
     with Live(console=console, refresh_per_second=4, transient=True) as live:
         try:
             latest = hunting.run(options, progress)

@@ -16,7 +16,7 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
-    heed_sigterm,
+    handle_sigterm,
     print_counts,
     print_wide,
     status_of,
@@ -95,7 +95,7 @@ def model(
             seed, trust, replace(LIMITS, seconds=timeout, threads=threads), labels, known_issues, again,
         )  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
-        heed_sigterm()
+        handle_sigterm()
         columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
         with Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task(path)
@@ -132,8 +132,8 @@ def model(
     console.print(f"{folder}/report.html, results.json, pairs.csv", highlight=False, soft_wrap=True)
     write_json(json_file, store.to_json(results))
     write_text(csv_file, store.csv_of(results))
-    if found.found:
-        told = f"{found.found} of {found.found + found.made} programs had run before; --again runs them anew"
+    if found.hits:
+        told = f"{found.hits} of {found.hits + found.misses} programs had run before; --again runs them anew"
         console.print(told, style="dim", markup=False, highlight=False)
     if found.stop:
         told = f"interrupted; all that was done is kept in {folder}: the same command goes on"

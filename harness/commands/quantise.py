@@ -20,7 +20,7 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
-    heed_sigterm,
+    handle_sigterm,
     named,
     print_counts,
     print_wide,
@@ -69,7 +69,7 @@ def quantise(
     seed = seed_of(seed)
     console.print(f"quantising in {len(paths)} ways, seed {seed}", highlight=False)
     tally, failure, code = Tally(), None, 0
-    heed_sigterm()
+    handle_sigterm()
     started = time.monotonic()
     with Pool(Limits(seconds=timeout)) as pool, Live(console=console, transient=True, refresh_per_second=2) as live:
         store = Store(findings, timeout)

@@ -20,7 +20,7 @@ from harness.commands.shared.terminal import (
     Json,
     console,
     fail,
-    heed_sigterm,
+    handle_sigterm,
     named,
     print_counts,
     print_wide,
@@ -122,7 +122,7 @@ def train(
     started, before = time.monotonic(), len(kept.runs)
     failure: str | None = None
     code = 0
-    heed_sigterm()
+    handle_sigterm()
     with RankPools(RankLimits(seconds=timeout)) as pools, Live(console=console, transient=True) as live:
         judge = TrainingJudge(pools, known)
         try:

@@ -19,7 +19,7 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
-    heed_sigterm,
+    handle_sigterm,
     named,
     print_wide,
     status_of,
@@ -70,7 +70,7 @@ def versions(
         console.print(f"{said}, {cases} cases, seed {chosen}", highlight=False)
     rows: Rows = {pair.new.name: versioned.Row() for pair in pairs}
     done, code = 0, 0
-    heed_sigterm()
+    handle_sigterm()
 
     def latest(so_far: Rows, count: int) -> None:
         nonlocal rows, done

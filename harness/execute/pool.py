@@ -137,10 +137,10 @@ class _Worker:
         """How the process ended, once its reply stream has."""
         code = self.process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
-        return Crash(how, last_words(Path(self.log.name).read_text(encoding="utf-8", errors="replace")))
+        return Crash(how, death_message(Path(self.log.name).read_text(encoding="utf-8", errors="replace")))
 
 
-def last_words(log: str) -> str:
+def death_message(log: str) -> str:
     """The line that says why a process died: the last one that names a failed check, otherwise the last one that
     is not a frame of a stack trace. Empty where there is none."""
     lines = [line.strip() for line in log.splitlines()[-100:] if line.strip()]
@@ -196,7 +196,7 @@ class Pool:
 
     def close(self) -> None:
         """Kill all workers and remove all files."""
-        self.rest()
+        self.stop_workers()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def run(self, jobs: Iterable[Job], confirm: bool = True) -> list[Outcome]:
@@ -216,11 +216,11 @@ class Pool:
                 outcomes[i] = again
         return outcomes
 
-    def fresh(self, framework: str, environment: str = "") -> None:
+    def restart_worker(self, framework: str, environment: str = "") -> None:
         """Make the next job of this framework in this environment run in a new process."""
         self._retire((framework, environment))
 
-    def rest(self) -> None:
+    def stop_workers(self) -> None:
         """Let all workers go; the next jobs start new ones."""
         for key in list(self._workers):
             self._retire(key)

@@ -22,7 +22,7 @@ from typing import IO
 import numpy as np
 
 from harness.execute import environments
-from harness.execute.pool import PREFIX, HarnessError, ProgramError, Unavailable, environment, last_words
+from harness.execute.pool import PREFIX, HarnessError, ProgramError, Unavailable, death_message, environment
 from harness.execute.worker import read_message, write_message
 from oracles.judge.outcome import Crash, Rejected, Timeout
 
@@ -315,5 +315,5 @@ class RankPools:
         how = "of unknown cause" if status is None else f"exit {status}"
         if status is not None and status < 0:
             how = f"signal {signal.Signals(-status).name}"
-        words = last_words(rank.log.read_text(encoding="utf-8", errors="replace")) if rank.log.exists() else ""
+        words = death_message(rank.log.read_text(encoding="utf-8", errors="replace")) if rank.log.exists() else ""
         return Crash(how, f"rank {rank.number}: {words}".rstrip(": "))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.backends.target.text import swapped
-from harness.questions.question import Exhibit
+from harness.questions.question import Reproduction
 from oracles.judge.discrepancy import SYMPTOMS
 
 INLINE = 64
@@ -145,7 +145,7 @@ def looked_for(modules: Iterable[str], program: str) -> list[str]:
 
 def write(
     folder: Path,
-    shown: Exhibit,
+    shown: Reproduction,
     symptom: str,
     title: str,
     seconds: float,

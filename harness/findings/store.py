@@ -18,7 +18,7 @@ from harness.backends import Target
 from harness.execute.files import locked, replace_text
 from harness.execute.templates import render
 from harness.findings import reproducer
-from harness.questions.question import Question, exhibit
+from harness.questions.question import Question, reproduction_of
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 from oracles.judge.outcome import Outcome
 from oracles.judge.verdict import normalized
@@ -130,7 +130,7 @@ class Store:
         """Write (or rewrite) the folder of a finding of `target`. Returns it with its path and the count kept.
         outcome: of a run, for a question that judges by it."""
         folder = self.root / finding.fingerprint
-        shown = exhibit(question, target, case, outcome)
+        shown = reproduction_of(question, target, case, outcome)
         with self._locked():
             old = self.get(finding.fingerprint)
             finding = replace(finding, path=str(folder))

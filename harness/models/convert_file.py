@@ -35,7 +35,7 @@ def convert(pool: Pool, edge: Edge, source: Path, target: Path, trust: bool = Fa
     text = program(edge, source, target, trust)
     job = Job(edge.name, edge.modules, text, {}, edge.environment, reads=(source,), writes=(target,))
     (outcome,) = pool.run([job])
-    pool.fresh(edge.name, edge.environment)  # each has frameworks in memory that no other needs
+    pool.restart_worker(edge.name, edge.environment)  # each has frameworks in memory that no other needs
     if isinstance(outcome, Value):
         return None if target.exists() else "it wrote nothing"
     return why_not(outcome)

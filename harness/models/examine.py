@@ -56,14 +56,14 @@ class Options:
 
 @dataclass
 class Examined:
-    """results; runs: in the order of their rows; sets: what they were run on; found, made: so many programs had run
+    """results; runs: in the order of their rows; sets: what they were run on; hits, misses: so many programs had run
     before, and had not; stop: what ended the command early."""
 
     results: Results
     runs: list[Run]
     sets: Sets
-    found: int = 0
-    made: int = 0
+    hits: int = 0
+    misses: int = 0
     stop: KeyboardInterrupt | None = None
 
 

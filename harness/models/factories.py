@@ -169,7 +169,7 @@ def make(
     writes = tuple(stem.with_name(stem.name + suffix) for suffix in (".keras", ".pt2", ".onnx"))
     job = Job("factory", (), program(name, stem, seed, shapes, weights), {}, reads=reads, writes=writes)
     (outcome,) = pool.run([job], confirm=False)
-    pool.fresh("factory")  # what it imported and set is not carried on
+    pool.restart_worker("factory")  # what it imported and set is not carried on
     if not isinstance(outcome, Value):
         raise FormatError(f"{name} makes no model: {why_not(outcome)}")
     told, *given = outcome.outputs

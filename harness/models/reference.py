@@ -139,7 +139,7 @@ def derive(
         for number, arrays in enumerate(sets)
     ]
     found = pool.run(jobs, confirm=False)
-    pool.fresh("reference")
+    pool.restart_worker("reference")
     missing = next((one for one in found if not isinstance(one, Value)), None)
     if missing is not None:
         return Reference(None, f"no reference: {story} does not evaluate in float64: {why_not(missing)}")
@@ -198,7 +198,7 @@ def _own(
     program = f"{settings}INPUTS = {list(names)!r}\nPARAMETERS = []\n{text}"
     jobs = [Job("float64", modules, program, dict(zip(names, arrays, strict=True)), reads=(path,)) for arrays in sets]
     found = pool.run(jobs, confirm=False)
-    pool.fresh("float64")
+    pool.restart_worker("float64")
     missing = next((one for one in found if not isinstance(one, Value)), None)
     return why_not(missing) if missing is not None else [one.outputs for one in found if isinstance(one, Value)]
 

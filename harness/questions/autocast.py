@@ -57,7 +57,7 @@ def _states_dtype(target: Target, graph: Graph, after: Graph) -> str | None:
     return None
 
 
-def ran(graph: Graph) -> Graph:
+def executed(graph: Graph) -> Graph:
     """The graph with its casts; as drawn where they cannot be told."""
     after = autocast.rewritten(graph)
     return after if isinstance(after, Graph) else graph
@@ -69,7 +69,7 @@ AUTOCAST = Question(
     program,
     unsupported,
     prepare=autocast.prepare,
-    ran=ran,
+    executed=executed,
     inherits=(FORWARD.name,),
     style=Style(("float32",), (FLOAT_CHOICES, FLOAT_CHOICES, FLOAT_CHOICES, MIXED_CHOICES)),
 )

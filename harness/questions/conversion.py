@@ -46,7 +46,7 @@ CONVERSION = Question(
     forward.expect,
     refusal=refusal,
     inherits=(FORWARD.name,),
-    traces=True,
+    traceable=True,
     style=WIDE,
     targets=all_routes(),
 )

@@ -6,6 +6,6 @@ from harness.questions.question import Question
 from oracles.arithmetic import modes
 from oracles.questions import forward
 
-FORWARD = Question(forward.NAME, forward.expect, traces=True, expect_under=modes.expect)
+FORWARD = Question(forward.NAME, forward.expect, traceable=True, expect_under=modes.expect)
 
 QUESTIONS = (FORWARD,)

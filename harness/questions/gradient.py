@@ -25,7 +25,7 @@ GRADIENT = Question(
     gradient.expect,
     program=gradient_programs.program,
     unsupported=gradient_programs.unsupported,
-    arrays=gradient.given,
+    arrays=gradient.program_inputs,
     refusal=refusal_of(NONE_AT_ALL),
     inherits=(FORWARD.name,),
     style=SMOOTH,

@@ -22,7 +22,7 @@ HESSIAN = Question(
     hessian.expect,
     program=hessian_programs.program,
     unsupported=hessian_programs.unsupported,
-    arrays=hessian.given,
+    arrays=hessian.program_inputs,
     prepare=hessian.prepare,
     refusal=hessian_programs.refusal,
     inherits=(FORWARD.name, GRADIENT.name, JVP.name),

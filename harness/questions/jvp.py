@@ -14,7 +14,7 @@ JVP = Question(
     jvp.expect,
     program=jvp_programs.program,
     unsupported=jvp_programs.unsupported,
-    arrays=jvp.given,
+    arrays=jvp.program_inputs,
     refusal=jvp_programs.refusal,
     inherits=(FORWARD.name, GRADIENT.name),
     style=SMOOTH,

@@ -12,7 +12,7 @@ METAMORPHIC = Question(
     forward.expect,
     prepare=metamorphic.prepare,
     inherits=(FORWARD.name,),
-    traces=True,
+    traceable=True,
     expect_under=modes.expect,
 )
 

@@ -50,7 +50,7 @@ def unsupported(target: Target, graph: Graph) -> str | None:
     return target.unsupported(graph) or target.unsupported(after)
 
 
-def ran(graph: Graph) -> Graph:
+def executed(graph: Graph) -> Graph:
     """The graph in the compute dtype; as drawn where it takes none."""
     return policy.narrowed(graph) or graph
 
@@ -60,7 +60,7 @@ POLICY = Question(
     policy.expect,
     program,
     unsupported,
-    ran=ran,
+    executed=executed,
     inherits=(FORWARD.name,),
     style=AUTOCAST.style,
 )

@@ -13,7 +13,7 @@ QUANTIZED = Question(
     forward.expect,
     prepare=fake_quantize.prepare,
     inherits=(FORWARD.name,),
-    traces=True,
+    traceable=True,
     style=fake_quantize.STYLE,
     concerns=fake_quantize.concerns,
     expect_under=modes.expect,

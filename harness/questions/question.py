@@ -31,10 +31,10 @@ class Question:
     prepare:     the case that is examined in place of a drawn one
     refusal:     why an exception is a documented refusal of what this question asks for, or None
     inherits:    questions whose known issues hold here, too: a fault of an operator shows in all that runs it
-    traces:      outputs are values of the graph, so that any node can be made one and looked at
+    traceable:   outputs are values of the graph, so that any node can be made one and looked at
     style:       what its cases are made of
     concerns:    is it worth asking about this operator?
-    ran:         the graph that runs in place of a drawn one: the same names, other dtypes
+    executed:    the graph that runs in place of a drawn one: the same names, other dtypes
     resizes:     are there runs at other sizes than the graph's, 0 among them?
     expect_under: `expect` of a target whose arithmetic has rules of its own; without it such targets are not asked
     observe:     for programs that return what they computed on the way: each step judged given the observed one
@@ -49,10 +49,10 @@ class Question:
     prepare: Callable[[Case], Case] = lambda case: case
     refusal: Callable[[Target, Rejected], str | None] = lambda target, outcome: None
     inherits: tuple[str, ...] = ()
-    traces: bool = False
+    traceable: bool = False
     style: Style = PLAIN
     concerns: Callable[[str], bool] = lambda operator: True
-    ran: Callable[[Graph], Graph] = lambda graph: graph
+    executed: Callable[[Graph], Graph] = lambda graph: graph
     resizes: bool = False
     expect_under: Callable[[Case, Arithmetic], Expected] | None = None
     observe: Callable[[Target, Value], Observation] | None = None
@@ -96,7 +96,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class Reproduction:
     """All that a person needs to run a case again: the text that ran and the modules that it needs, what it was given,
     what a correct run returns, and with which versions it ran. observed: is that known for one run only, whose outputs
     may be others in another version?"""
@@ -109,7 +109,7 @@ class Exhibit:
     observed: bool = False
 
 
-def exhibit(question: Question, target: Target, case: Case, outcome: Outcome | None = None) -> Exhibit:
+def reproduction_of(question: Question, target: Target, case: Case, outcome: Outcome | None = None) -> Reproduction:
     """The case as this question has it run on the target. outcome: of a run, for a question that judges by it."""
     program = question.program(target, case.graph)
     versions = ", ".join(f"{name} {version}" for name, version in probe.versions([target]).items())
@@ -118,12 +118,12 @@ def exhibit(question: Question, target: Target, case: Case, outcome: Outcome | N
     arrays = question.arrays(case)
     modules = tuple(dict.fromkeys((*target.modules, *_imported(program))))
     if not question.observe:
-        return Exhibit(program, modules, arrays, question.expected(target, case), versions)
+        return Reproduction(program, modules, arrays, question.expected(target, case), versions)
     expected = Expected((), (), ())
     if isinstance(outcome, Value):
         expected = question.observe(target, outcome).expected
         program = swapped(program, ("OUTPUTS = []", f"OUTPUTS = {types_listed(expected.types)}"))
-    return Exhibit(program, modules, arrays, expected, versions, observed=True)
+    return Reproduction(program, modules, arrays, expected, versions, observed=True)
 
 
 def _imported(program: str) -> list[str]:

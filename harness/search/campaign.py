@@ -123,7 +123,7 @@ class Campaign:
     ) -> dict[str, tuple[str, TensorType, list[TensorType], list[TensorType]]]:
         """Operator, type of the result, types of the operands and of those that are parameters, of each node by name,
         with the dtypes that run."""
-        graph = self.lab.question.ran(graph)
+        graph = self.lab.question.executed(graph)
         constants = {leaf.name for leaf in graph.leaves if leaf.role == "parameter"}
         found = {}
         for node in graph.nodes:
@@ -219,7 +219,7 @@ class Campaign:
         """How many of so many runs in fresh processes fail."""
         count = 0
         for _ in range(times):
-            self.lab.pool.fresh(target.framework, target.environment)
+            self.lab.pool.restart_worker(target.framework, target.environment)
             count += fails(case)
         return count
 
@@ -232,7 +232,7 @@ class Campaign:
         guilt = guilty_pass.find(target.switches.passes, run, self.reduction().spend)
         for off, awaited in ((), "same"), (guilt.names, "right"):
             if guilt.names:
-                self.lab.pool.fresh(target.framework, target.environment)
+                self.lab.pool.restart_worker(target.framework, target.environment)
                 guilt = guilt if run(off) == awaited else PassGuilt((), "unknown, it comes and goes")
         return guilt
 

@@ -14,7 +14,7 @@ from harness.findings import reproducer
 from harness.findings.known.issues import KnownIssue
 from harness.questions import QUESTIONS
 from harness.questions.conversion import CONVERSION
-from harness.questions.question import exhibit
+from harness.questions.question import reproduction_of
 from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 
@@ -54,7 +54,7 @@ def _found(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) -> Di
     asking = Laboratory(lab.pool, QUESTIONS[issue.oracle])
     for again in (False, True):
         if again:
-            lab.pool.fresh(target.framework, target.environment)
+            lab.pool.restart_worker(target.framework, target.environment)
         found = asking.judge(case, [target]).verdicts[target.name].discrepancy
         if found and found.symptom in issue.symptoms and issue.says(found.message):
             return found
@@ -75,7 +75,7 @@ def write_reproducers(lab: Laboratory, issues: Sequence[KnownIssue]) -> list[str
                 title = f"{issue.id}: {SYMPTOMS[found.symptom].__name__} of {target.name}"
                 question = QUESTIONS[issue.oracle]
                 outcome = Laboratory(lab.pool, question).returned(target, case, found.symptom)
-                shown = exhibit(question, target, case, outcome)
+                shown = reproduction_of(question, target, case, outcome)
                 # alone, it imports the framework in that time, too
                 seconds = issue.seconds + 30 if issue.seconds else lab.pool.limits.seconds
                 reproducer.write(issue.folder, shown, found.symptom, title, seconds)

@@ -66,7 +66,7 @@ def numbers(seed: int, type_: TensorType) -> Array:
     return (numbers_of(drawn) if type_.dtype in COMPONENT else drawn).astype(type_.dtype)
 
 
-def given(case: Case) -> Arrays:
+def program_inputs(case: Case) -> Arrays:
     """What a program is given: the leaves' arrays and the weights."""
     return {**case.arrays, **{weight_name(name): array for name, array in weights(case.graph).items()}}
 

@@ -54,9 +54,9 @@ def prepare(case: Case) -> Case:
     return Case(kept, {leaf.name: case.arrays[leaf.name] for leaf in kept.leaves})
 
 
-def given(case: Case) -> Arrays:
+def program_inputs(case: Case) -> Arrays:
     """What a program is given: the leaves' arrays, the weights of the outputs, the tangents of the leaves."""
-    return {**jvp.given(case), **gradient.given(case)}
+    return {**jvp.program_inputs(case), **gradient.program_inputs(case)}
 
 
 @dataclass(frozen=True)

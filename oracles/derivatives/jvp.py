@@ -49,7 +49,7 @@ def tangents(graph: Graph) -> dict[str, Array]:
     return {leaf.name: numbers(number, leaf.type) for number, leaf in enumerate(differentiable_leaves(graph))}
 
 
-def given(case: Case) -> Arrays:
+def program_inputs(case: Case) -> Arrays:
     """What a program is given: the leaves' arrays and their tangents."""
     return {**case.arrays, **{tangent_name(name): array for name, array in tangents(case.graph).items()}}
 

@@ -20,31 +20,31 @@ Agreement = Literal["identical", "within_bound", "different"]
 
 
 @dataclass(frozen=True)
-class Judgement:
+class LevelComparison:
     """How the outputs of two levels relate, with the discrepancy where they are `different`."""
 
     agreement: Agreement
     discrepancy: Discrepancy | None = None
 
 
-def judge(expected: Expected, low: Sequence[np.ndarray], high: Sequence[np.ndarray]) -> Judgement:
+def judge(expected: Expected, low: Sequence[np.ndarray], high: Sequence[np.ndarray]) -> LevelComparison:
     """Outputs of a lower and a higher level. Both may err by the bound, so they may differ by twice as much;
     elements whose reference is undetermined may differ in any way (that is counted as within the bound)."""
     if len(low) != len(high):
-        return Judgement("different", Discrepancy("outputs", f"{len(high)} outputs instead of {len(low)}"))
+        return LevelComparison("different", Discrepancy("outputs", f"{len(high)} outputs instead of {len(low)}"))
     agreement: Agreement = "identical"
     for index, (type_, bound, a, b) in enumerate(zip(expected.types, expected.values, low, high, strict=True)):
         if identical(a, b):
             continue
         if (a.dtype, a.shape) != (b.dtype, b.shape):
             high_type, low_type = (TensorType(str(x.dtype), x.shape) for x in (b, a))
-            return Judgement("different", Discrepancy("level", f"{high_type} instead of {low_type}", index))
+            return LevelComparison("different", Discrepancy("level", f"{high_type} instead of {low_type}", index))
         agreement = "within_bound"
         value = a.astype(np.complex128 if bound.complex else np.float64) if bound.floating else a
         found = compare(b, type_, Bounded(value, 2 * bound.error, bound.dtype), index)
         if found:
-            return Judgement("different", Discrepancy("level", found.message, index, found.worst))
-    return Judgement(agreement)
+            return LevelComparison("different", Discrepancy("level", found.message, index, found.worst))
+    return LevelComparison(agreement)
 
 
 def identical(a: np.ndarray, b: np.ndarray) -> bool:

@@ -49,7 +49,7 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM, once it is heeded: a command ends as after Ctrl-C, with what it has, and another exit status."""
 
 
-def heed_sigterm() -> None:
+def handle_sigterm() -> None:
     """Make of SIGTERM what Ctrl-C is."""
 
     def end(*_: object) -> None:

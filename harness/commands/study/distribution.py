@@ -18,7 +18,7 @@ from generators.training.runs import Training
 from harness.commands.shared.terminal import (
     console,
     fail,
-    heed_sigterm,
+    handle_sigterm,
     print_counts,
     print_wide,
     seconds_of,
@@ -87,7 +87,7 @@ def distribution(
     failure, code = None, 0
     deviations: dict[tuple[str, str, str], str] = {}
     started = time.monotonic()
-    heed_sigterm()
+    handle_sigterm()
     with RankPools(RankLimits(seconds=timeout)) as pools, Progress(console=console, transient=True) as progress:
         judge, task = TrainingJudge(pools, known, study_arrays), progress.add_task(preset, total=len(todo))
 

@@ -24,7 +24,7 @@ from harness.models.layer_errors import Case, LayerErrors
 from harness.models.measure import Run, job_of
 from harness.models.results import Results, Row
 from harness.models.variants import ModelFile, Variant
-from harness.questions.question import Exhibit
+from harness.questions.question import Reproduction
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value
 
@@ -117,7 +117,7 @@ def write(folder: Path, place: Path, results: Results, run: Run, row: Row, sets:
     text = f"{_IMPORT}{text}{_made(variant, results.model, folder, up)}{_UNTIMED}{_types(job, expected)}"
     versions = ", ".join(f"{name} {version}" for name, version in results.versions.items())
     place.mkdir(parents=True, exist_ok=True)
-    shown = Exhibit(text, job.modules, job.arrays, expected, versions, not results.expected)
+    shown = Reproduction(text, job.modules, job.arrays, expected, versions, not results.expected)
     return reproducer.write(place, shown, row.symptom, f"{variant.name}: {row.message}", 300.0)
 
 
@@ -192,7 +192,7 @@ def _culprit_program(
     text = f"{_IMPORT}{text}{_types(job, expected)}"
     versions = ", ".join(f"{name} {version}" for name, version in results.versions.items())
     title = f"{' and '.join(operators)} of {variant.name}, alone"
-    reproducer.write(place, Exhibit(text, runner.modules, arrays, expected, versions), "value", title, 300.0)
+    reproducer.write(place, Reproduction(text, runner.modules, arrays, expected, versions), "value", title, 300.0)
     if not isinstance(outcome, Value):
         return f"{path}: alone it returns nothing"
     apart = np.abs(outcome.outputs[0].astype(np.float64) - case.right)

@@ -61,7 +61,7 @@ def _wrong(target: Target, graph: Graph, actual: Mapping[str, np.ndarray]) -> tu
 
 def _computed(lab: Laboratory, target: Target, case: Case) -> dict[str, np.ndarray] | None:
     """What every leaf and node holds, according to the target. None where it does not say, or is not asked."""
-    if not lab.question.traces:
+    if not lab.question.traceable:
         return None
     nodes = case.graph.nodes
     everything = Graph(case.graph.leaves, nodes, tuple(node.name for node in nodes))

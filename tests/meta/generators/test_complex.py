@@ -26,7 +26,7 @@ from harness.backends import TARGETS
 from harness.dialects import ONNX, RELAX
 from harness.findings import reproducer
 from harness.questions.forward import FORWARD
-from harness.questions.question import exhibit
+from harness.questions.question import reproduction_of
 from harness.search.campaign import Campaign, float64_twin
 from harness.search.reduce import Budget, reduce
 from oracles.judge.compare import Expected, compare
@@ -252,7 +252,7 @@ def test_a_reproducer_stands_alone(tmp_path: Path, size: int, wrong: bool) -> No
         return replace(right, values=(replace(right.values[0], value=values),))
 
     question = replace(FORWARD, expect=expect)
-    path = reproducer.write(tmp_path, exhibit(question, TARGETS["torch-eager"], case), "value", "a title", 60.0)
+    path = reproducer.write(tmp_path, reproduction_of(question, TARGETS["torch-eager"], case), "value", "a title", 60.0)
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == int(wrong), done.stdout + done.stderr
 

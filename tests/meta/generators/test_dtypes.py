@@ -22,7 +22,7 @@ from harness.backends import TARGETS
 from harness.execute.worker import read_message, write_message
 from harness.findings import reproducer
 from harness.questions.forward import FORWARD
-from harness.questions.question import exhibit
+from harness.questions.question import reproduction_of
 from harness.search.campaign import float64_twin
 from harness.search.dtype_support import samples
 from oracles.judge import reference
@@ -63,7 +63,7 @@ def test_a_reproducer_with_bfloat16_stands_alone(tmp_path: Path, size: int, wron
         return replace(right, values=(replace(right.values[0], value=values),))
 
     question = replace(FORWARD, expect=expect)
-    path = reproducer.write(tmp_path, exhibit(question, TARGETS["torch-eager"], case), "value", "a title", 60.0)
+    path = reproducer.write(tmp_path, reproduction_of(question, TARGETS["torch-eager"], case), "value", "a title", 60.0)
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == int(wrong), done.stdout + done.stderr
     assert ("1 of 100 wrong, at (1,)" if wrong else "output 0: correct") in done.stdout

@@ -21,7 +21,7 @@ from harness.execute.environments import EnvironmentsError
 from harness.execute.pool import Job, Pool, Unavailable
 from harness.findings import reproducer
 from harness.questions.forward import FORWARD
-from harness.questions.question import exhibit
+from harness.questions.question import reproduction_of
 from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value
 
@@ -139,7 +139,7 @@ def test_a_worker_runs_in_its_environment(write: Write) -> None:
         found = [outcome.outputs[0].tolist() for outcome in pool.run(jobs) if isinstance(outcome, Value)]
         assert found == [[True, True], [False, False]]
         assert pool.restarts == 2
-        pool.fresh("json", "other")
+        pool.restart_worker("json", "other")
         pool.run(jobs)
         assert pool.restarts == 3
 
@@ -158,7 +158,7 @@ def test_targets_versions_and_reproducers_are_of_the_environment(write: Write, t
     with Pool() as pool:
         found = Laboratory(pool).judge(chain_case(), [here, there])
     assert {verdict.status for verdict in found.verdicts.values()} == {"agree"}
-    shown = exhibit(FORWARD, there, chain_case())
+    shown = reproduction_of(FORWARD, there, chain_case())
     text = reproducer.write(tmp_path, shown, "value", "title", 60.0).read_text()
     assert "python 3.11.0, numpy 2.4.6, onnxruntime 1.20.1, onnx 1.17.0 (environment other)" in text
 

@@ -98,12 +98,12 @@ def test_other_outcomes_are_kept_and_a_deadline_as_long_as_it_is_no_longer(pool:
     assert isinstance(pool.run([refused])[0], Rejected)
     assert pool.misses == 1
     pool.limits = replace(pool.limits, seconds=2)
-    pool.rest()
+    pool.stop_workers()
     slow = replace(job(tmp_path), program="INPUTS, PARAMETERS = [], []\nimport time\n" + SLEEPS)
     assert isinstance(pool.run([slow])[0], Timeout)
     assert not counted(pool, slow)
     pool.limits = replace(pool.limits, seconds=60)
-    pool.rest()
+    pool.stop_workers()
     (late,) = pool.run([slow])
     assert isinstance(late, Value)
 

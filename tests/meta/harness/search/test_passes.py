@@ -258,7 +258,7 @@ def test_schedules_are_drawn(lab: Laboratory) -> None:
     telling = replace(target, load="import zlib\n" + swapped(target.load, ("        return mod\n", _TELL)))
     said = []
     for _ in range(2):
-        lab.pool.fresh(target.framework)
+        lab.pool.restart_worker(target.framework)
         (outcome,) = lab.outcomes([(telling, chain_case())], confirm=False)
         assert isinstance(outcome, Rejected)
         said.append(outcome.message)
@@ -274,10 +274,10 @@ def test_they_run_only_where_asked_for() -> None:
 
 def test_a_device_that_cannot_be_reached_is_no_finding(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISSENT_TVM_DEVICE", "nowhere")
-    lab.pool.fresh("tvm-rpc")
+    lab.pool.restart_worker("tvm-rpc")
     with pytest.raises(ProgramError, match="no device behind DISSENT_TVM_DEVICE='nowhere'"):
         lab.judge(chain_case(), [TARGETS["tvm-O3-rpc"]])
-    lab.pool.fresh("tvm-rpc")
+    lab.pool.restart_worker("tvm-rpc")
 
 
 CAUSES = {

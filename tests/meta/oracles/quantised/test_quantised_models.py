@@ -21,7 +21,7 @@ from harness.findings.store import Store
 from harness.quantisers import QUANTISERS
 from harness.quantisers.cases import OPERATORS, STYLE, prepare
 from harness.questions.quantisers import QUANTISATION
-from harness.questions.question import exhibit
+from harness.questions.question import reproduction_of
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
 from harness.search.quantisation import turns
@@ -162,7 +162,7 @@ def test_a_quantiser_that_writes_a_wrong_zero_point_is_found_and_shown(pool: Poo
     assert verdict.discrepancy is not None
     assert "zero point of x" in verdict.discrepancy.message
     (outcome,) = lab.outcomes([(bad, CASE)])
-    shown = exhibit(QUANTISATION, bad, CASE, outcome)
+    shown = reproduction_of(QUANTISATION, bad, CASE, outcome)
     assert isinstance(outcome, Value)
     assert len(shown.expected.types) == len(outcome.outputs)
     assert "OUTPUTS = []" not in shown.program
