@@ -157,7 +157,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Case:
+class LayerCase:
     """A layer that errs, to be run alone. output: its name; inputs: what the variant gave it, by name; got: what it
     made of them; right: its float64 value on them; allowed: how far a correct one may be from it."""
 
@@ -176,7 +176,7 @@ class LayerErrors:
     variant: str
     errors: tuple[Layer, ...] = ()
     why: str = ""
-    case: Case | None = field(default=None, kw_only=True)
+    case: LayerCase | None = field(default=None, kw_only=True)
 
     @property
     def culprit(self) -> Layer | None:
@@ -249,5 +249,5 @@ def layers_of(
     )
     if not any(layer.judged for layer in errors):
         return LayerErrors(variant.name, why="none of its values is one of the reference's")
-    case = Case(output, dict(zip(given, more, strict=False)), *more[-3:]) if more else None
+    case = LayerCase(output, dict(zip(given, more, strict=False)), *more[-3:]) if more else None
     return LayerErrors(variant.name, errors, case=case)

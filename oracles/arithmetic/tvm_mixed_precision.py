@@ -21,7 +21,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, Call
-from oracles.decompositions.composite import Rule, Steps
+from oracles.decompositions.composite import GraphBuilder, Rule
 
 LARGEST = 65504.0
 """The greatest number of float16: the pass leaves constants of float32 that have a greater one."""
@@ -167,13 +167,13 @@ def _walked(node: Node, call: Call, operands: Sequence[_Tensor]) -> tuple[_Walk,
 # ---- what is spelled with an ALWAYS operator and others ----------------------------------------------------------
 
 
-def _linear(s: Steps, node: Node) -> str:
+def _linear(s: GraphBuilder, node: Node) -> str:
     x, weight, bias = node.operands
     nothing = s.array(np.zeros(s.types[bias].shape, s.types[bias].dtype))
     return s.add("add", s.add("linear", x, weight, nothing), bias)
 
 
-def _conv2d(s: Steps, node: Node) -> str | None:
+def _conv2d(s: GraphBuilder, node: Node) -> str | None:
     if len(node.operands) < 3:
         return None
     x, weight, bias = node.operands
@@ -181,7 +181,7 @@ def _conv2d(s: Steps, node: Node) -> str | None:
     return s.add("add", s.add("conv2d", x, weight, **node.attributes), s.add("reshape", bias, shape=shape))
 
 
-def _addmm(s: Steps, node: Node) -> str:
+def _addmm(s: GraphBuilder, node: Node) -> str:
     left, right, x = node.operands
     alpha, beta = (s.constant(node.attributes[key], x) for key in ("alpha", "beta"))  # type: ignore[arg-type]
     first = s.add("mul", beta, x)
@@ -205,7 +205,7 @@ def casts(graph: Graph, arrays: Arrays, sums: str = "float32") -> Case | str:
     for leaf in graph.leaves:
         writer.leaf(leaf, arrays.get(leaf.name))
     for node in graph.nodes:
-        steps = Steps(f"{node.name}_d", dict(graph.types))
+        steps = GraphBuilder(f"{node.name}_d", dict(graph.types))
         result = _APART[node.op](steps, node) if node.op in _APART else None
         for name, array in steps.constants.items():
             writer.constant(name, array)

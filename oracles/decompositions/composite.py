@@ -15,7 +15,7 @@ from generators.ops.spec import TypeRuleError
 
 
 @dataclass
-class Steps:
+class GraphBuilder:
     """Nodes that take the place of one, in the making. types: of all values that they may use."""
 
     prefix: str
@@ -54,29 +54,29 @@ class Steps:
 
 
 Attrs = Mapping[str, Attr]
-Rule = Callable[[Steps, Node], str | None]
+Rule = Callable[[GraphBuilder, Node], str | None]
 """Adds the nodes that compute what a node does, and returns the name of their result; None where it does not apply."""
 
 
-def _shifted(s: Steps, x: str, axes: Attr) -> tuple[str, str]:
+def _shifted(s: GraphBuilder, x: str, axes: Attr) -> tuple[str, str]:
     """x without its greatest element, and that element."""
     top = s.add("max", x, axes=axes, keepdims=True)
     return s.add("sub", x, top), top
 
 
-def _softmax(s: Steps, node: Node) -> str:
+def _softmax(s: GraphBuilder, node: Node) -> str:
     e = s.add("exp", _shifted(s, node.operands[0], (node.attributes["axis"],))[0])  # type: ignore[arg-type]
     return s.add("div", e, s.add("sum", e, axes=(node.attributes["axis"],), keepdims=True))  # type: ignore[arg-type]
 
 
-def _log_softmax(s: Steps, node: Node) -> str:
+def _log_softmax(s: GraphBuilder, node: Node) -> str:
     axes = (node.attributes["axis"],)
     low, _ = _shifted(s, node.operands[0], axes)  # type: ignore[arg-type]
     total = s.add("sum", s.add("exp", low), axes=axes, keepdims=True)  # type: ignore[arg-type]
     return s.add("sub", low, s.add("log", total))
 
 
-def _logsumexp(s: Steps, node: Node) -> str | None:
+def _logsumexp(s: GraphBuilder, node: Node) -> str | None:
     axes, keep = node.attributes["axes"], node.attributes["keepdims"]
     if not axes:
         return None
@@ -86,20 +86,20 @@ def _logsumexp(s: Steps, node: Node) -> str | None:
     return both if keep else s.add("sum", both, axes=axes, keepdims=False)  # over size 1
 
 
-def _standardized(s: Steps, x: str, axes: tuple[int, ...], epsilon: Attr) -> str:
+def _standardized(s: GraphBuilder, x: str, axes: tuple[int, ...], epsilon: Attr) -> str:
     apart = s.add("sub", x, s.add("mean", x, axes=axes, keepdims=True))
     spread = s.add("mean", s.add("mul", apart, apart), axes=axes, keepdims=True)
     root = s.add("sqrt", s.add("add", spread, s.constant(epsilon, x)))  # type: ignore[arg-type]
     return s.add("div", apart, root)
 
 
-def _layer_norm(s: Steps, node: Node) -> str:
+def _layer_norm(s: GraphBuilder, node: Node) -> str:
     x, scale, bias = node.operands
     axes = tuple(range(-s.types[scale].rank, 0))
     return s.add("add", s.add("mul", _standardized(s, x, axes, node.attributes["epsilon"]), scale), bias)
 
 
-def _rms_norm(s: Steps, node: Node) -> str:
+def _rms_norm(s: GraphBuilder, node: Node) -> str:
     x, scale = node.operands
     axes = tuple(range(-s.types[scale].rank, 0))
     square = s.add("mean", s.add("mul", x, x), axes=axes, keepdims=True)
@@ -107,7 +107,7 @@ def _rms_norm(s: Steps, node: Node) -> str:
     return s.add("mul", s.add("div", x, root), scale)
 
 
-def _instance_norm(s: Steps, node: Node) -> str | None:
+def _instance_norm(s: GraphBuilder, node: Node) -> str | None:
     x, scale, bias = node.operands
     rank = s.types[x].rank
     y = _standardized(s, x, tuple(range(2, rank)), node.attributes["epsilon"])
@@ -117,47 +117,47 @@ def _instance_norm(s: Steps, node: Node) -> str | None:
     return s.add("add", s.add("mul", y, scale), bias)
 
 
-def _gelu(s: Steps, node: Node) -> str:
+def _gelu(s: GraphBuilder, node: Node) -> str:
     (x,) = node.operands
     inner = s.add("erf", s.add("mul", x, s.constant(sqrt(0.5), x)))
     return s.add("mul", s.add("mul", x, s.constant(0.5, x)), s.add("add", inner, s.constant(1, x)))
 
 
-def _gelu_tanh(s: Steps, node: Node) -> str:
+def _gelu_tanh(s: GraphBuilder, node: Node) -> str:
     (x,) = node.operands
     cube = s.add("mul", s.add("mul", s.add("mul", x, x), x), s.constant(0.044715, x))
     inner = s.add("tanh", s.add("mul", s.add("add", x, cube), s.constant(sqrt(2 / pi), x)))
     return s.add("mul", s.add("mul", x, s.constant(0.5, x)), s.add("add", inner, s.constant(1, x)))
 
 
-def _sigmoid(s: Steps, node: Node) -> str:
+def _sigmoid(s: GraphBuilder, node: Node) -> str:
     (x,) = node.operands
     one = s.constant(1, x)
     return s.add("div", one, s.add("add", one, s.add("exp", s.add("neg", x))))
 
 
-def _silu(s: Steps, node: Node) -> str:
+def _silu(s: GraphBuilder, node: Node) -> str:
     (x,) = node.operands
     return s.add("mul", x, s.add("sigmoid", x))
 
 
-def _softplus(s: Steps, node: Node) -> str:
+def _softplus(s: GraphBuilder, node: Node) -> str:
     (x,) = node.operands
     rest = s.add("log1p", s.add("exp", s.add("neg", s.add("abs", x))))
     return s.add("add", s.add("relu", x), rest)
 
 
-def _mish(s: Steps, node: Node) -> str:
+def _mish(s: GraphBuilder, node: Node) -> str:
     (x,) = node.operands
     return s.add("mul", x, s.add("tanh", s.add("softplus", x)))
 
 
-def _relu(s: Steps, node: Node) -> str:
+def _relu(s: GraphBuilder, node: Node) -> str:
     (x,) = node.operands
     return s.add("maximum", x, s.constant(0, x))
 
 
-def _variance(s: Steps, node: Node) -> str | None:
+def _variance(s: GraphBuilder, node: Node) -> str | None:
     (x,), axes = node.operands, node.attributes["axes"]
     if not axes:
         return None
@@ -165,7 +165,7 @@ def _variance(s: Steps, node: Node) -> str | None:
     return s.add("mean", s.add("mul", apart, apart), axes=axes, keepdims=node.attributes["keepdims"])
 
 
-def _mean(s: Steps, node: Node) -> str | None:
+def _mean(s: GraphBuilder, node: Node) -> str | None:
     (x,) = node.operands
     if not node.type.size or not s.types[x].size or not s.types[x].dtype.startswith("float"):
         return None
@@ -173,7 +173,7 @@ def _mean(s: Steps, node: Node) -> str | None:
     return s.add("div", total, s.constant(s.types[x].size // node.type.size, x))
 
 
-def _matmul(s: Steps, node: Node) -> str | None:
+def _matmul(s: GraphBuilder, node: Node) -> str | None:
     """Columns of the right operand in two halves."""
     left, right = node.operands
     columns = s.types[right].shape[-1]
@@ -184,7 +184,7 @@ def _matmul(s: Steps, node: Node) -> str | None:
     return s.add("concat", *parts, axis=-1)
 
 
-def _linear(s: Steps, node: Node) -> str | None:
+def _linear(s: GraphBuilder, node: Node) -> str | None:
     """Rows of the weight in two halves, with their biases."""
     x, weight, bias = node.operands
     rows = s.types[weight].shape[0]
@@ -226,7 +226,7 @@ def rewritten(case: Case, rules: Mapping[str, Rule]) -> Case | None:
     places: dict[str, str] = {}
     for node in case.graph.nodes:
         node = replace(node, operands=tuple(places.get(o, o) for o in node.operands))
-        steps = Steps(f"{node.name}_d", types)
+        steps = GraphBuilder(f"{node.name}_d", types)
         try:
             result = rules[node.op](steps, node) if node.op in rules else None
         except TypeRuleError:  # the greatest of no elements, say

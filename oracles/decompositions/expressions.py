@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from generators.graph import Attr, Node
-from oracles.decompositions.composite import Steps
+from oracles.decompositions.composite import GraphBuilder
 
 
 @dataclass(frozen=True)
 class Term:
     """One value among the steps. Numbers beside it become constants of its dtype."""
 
-    steps: Steps
+    steps: GraphBuilder
     name: str
 
     @property
@@ -79,7 +79,7 @@ class Term:
     def reshape(self, *shape: int) -> Term:
         return self if shape == self.shape else self.op("reshape", shape=shape)
 
-    def turned(self) -> Term:
+    def transposed(self) -> Term:
         """The last two axes swapped."""
         rank = len(self.shape)
         return self.op("swapaxes", axes=(rank - 2, rank - 1))
@@ -108,7 +108,7 @@ class Term:
         return self.op("maximum", self - where.where(self.of(0.0), self.of(1.0)))
 
 
-def terms(steps: Steps, node: Node) -> list[Term]:
+def terms(steps: GraphBuilder, node: Node) -> list[Term]:
     """The operands."""
     return [Term(steps, name) for name in node.operands]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from generators.graph import Node
-from oracles.decompositions.composite import Rule, Steps
+from oracles.decompositions.composite import GraphBuilder, Rule
 from oracles.decompositions.expressions import Term, number, terms, whole
 
 # ---- normalisation ------------------------------------------------------------------------------------
@@ -16,7 +16,7 @@ def standardised(x: Term, axes: tuple[int, ...], epsilon: float) -> Term:
     return d / ((d * d).mean(*axes, keepdims=True) + epsilon).sqrt()
 
 
-def _batch_norm_training(s: Steps, node: Node) -> str:
+def _batch_norm_training(s: GraphBuilder, node: Node) -> str:
     x, scale, bias = terms(s, node)
     wide = (-1, *[1] * (len(x.shape) - 2))
     scale, bias = (p.reshape(p.shape[0], *wide[1:]) for p in (scale, bias))
@@ -24,17 +24,17 @@ def _batch_norm_training(s: Steps, node: Node) -> str:
     return (standardised(x, axes, number(node, "epsilon")) * scale + bias).name
 
 
-def _layer_norm_plain(s: Steps, node: Node) -> str:
+def _layer_norm_plain(s: GraphBuilder, node: Node) -> str:
     (x,) = terms(s, node)
     return standardised(x, tuple(range(-whole(node, "last"), 0)), number(node, "epsilon")).name
 
 
-def _instance_norm_plain(s: Steps, node: Node) -> str:
+def _instance_norm_plain(s: GraphBuilder, node: Node) -> str:
     (x,) = terms(s, node)
     return standardised(x, tuple(range(2, len(x.shape))), number(node, "epsilon")).name
 
 
-def _local_response_norm(s: Steps, node: Node) -> str:
+def _local_response_norm(s: GraphBuilder, node: Node) -> str:
     (x,), size = terms(s, node), whole(node, "size")
     half, channels = size // 2, x.shape[1]
     pads = (0, 0, half, half, *[0] * (2 * len(x.shape) - 4))  # before and after each axis
@@ -58,10 +58,10 @@ def _heads(q: Term, x: Term) -> Term:
     return x.op("repeat", repeats=times, axis=1) if times > 1 else x
 
 
-def _attention(s: Steps, node: Node) -> str:
+def _attention(s: GraphBuilder, node: Node) -> str:
     q, k, v, *mask = terms(s, node)
     scale = q.shape[-1] ** -0.5 if node.attributes["scale"] is None else number(node, "scale")
-    scores = q @ _heads(q, k).turned() * scale
+    scores = q @ _heads(q, k).transposed() * scale
     kept = None
     if node.op == "attention_masked":
         kept = mask[0]
@@ -117,13 +117,13 @@ def _with_memory(x: Term, state: list[Term], weights: list[Term], node: Node) ->
 _STEPS = {"rnn": _simple, "gru": _gated, "lstm": _with_memory}
 
 
-def _cell(s: Steps, node: Node) -> str:
+def _cell(s: GraphBuilder, node: Node) -> str:
     x, *rest = terms(s, node)
     state = _STEPS[node.op.removesuffix("_cell")](x, rest[:-4], rest[-4:], node)
     return state[1 if node.attributes.get("output") == "cell" else 0].name
 
 
-def _sequence(s: Steps, node: Node) -> str:
+def _sequence(s: GraphBuilder, node: Node) -> str:
     x, *rest = terms(s, node)
     state, outputs = rest[:-4], []
     times = list(range(x.shape[0]))

@@ -6,7 +6,7 @@ import numpy as np
 
 from generators.graph import Node
 from generators.ops.nn.distances import EPSILON
-from oracles.decompositions.composite import Rule, Steps
+from oracles.decompositions.composite import GraphBuilder, Rule
 from oracles.decompositions.expressions import Term, number, terms, whole
 
 
@@ -18,22 +18,22 @@ def reduced(x: Term, node: Node) -> str:
 # ---- margins and distances ----------------------------------------------------------------------------
 
 
-def _margin_ranking(s: Steps, node: Node) -> str:
+def _margin_ranking(s: GraphBuilder, node: Node) -> str:
     first, second, y = terms(s, node)
     return reduced((number(node, "margin") - y * (first - second)).relu(), node)
 
 
-def _hinge_embedding(s: Steps, node: Node) -> str:
+def _hinge_embedding(s: GraphBuilder, node: Node) -> str:
     x, alike = terms(s, node)
     return reduced(alike.where(x, (number(node, "margin") - x).relu()), node)
 
 
-def _soft_margin(s: Steps, node: Node) -> str:
+def _soft_margin(s: GraphBuilder, node: Node) -> str:
     x, y = terms(s, node)
     return reduced(((-(x * y)).op("exp") + 1.0).op("log"), node)
 
 
-def _cosine_embedding(s: Steps, node: Node) -> str:
+def _cosine_embedding(s: GraphBuilder, node: Node) -> str:
     x, y, alike = terms(s, node)
     squares = [(v * v).sum(1) + 1e-12 for v in (x, y)]
     cosine = (x * y).sum(1) / (squares[0] * squares[1]).sqrt()
@@ -47,12 +47,12 @@ def distance(x: Term, y: Term, p: float, epsilon: float = 0.0) -> Term:
     return d.op("abs").sum(last) if p == 1 else (d * d).sum(last).sqrt()
 
 
-def _pairwise_distance(s: Steps, node: Node) -> str:
+def _pairwise_distance(s: GraphBuilder, node: Node) -> str:
     x, y = terms(s, node)
     return distance(x, y, number(node, "p"), EPSILON).name
 
 
-def _triplet_margin(s: Steps, node: Node) -> str:
+def _triplet_margin(s: GraphBuilder, node: Node) -> str:
     anchor, positive, negative = terms(s, node)
     near, far = (distance(anchor, other, number(node, "p"), EPSILON) for other in (positive, negative))
     return reduced((near - far + number(node, "margin")).relu(), node)
@@ -64,7 +64,7 @@ def right_class(classes: Term, count: int) -> Term:
     return classes.op("unsqueeze", axis=1).op("equal", classes.array(row))
 
 
-def _multi_margin(s: Steps, node: Node) -> str:
+def _multi_margin(s: GraphBuilder, node: Node) -> str:
     x, classes = terms(s, node)
     count = x.shape[1]
     right = right_class(classes, count)
@@ -77,7 +77,7 @@ def _multi_margin(s: Steps, node: Node) -> str:
 # ---- likelihoods --------------------------------------------------------------------------------------
 
 
-def _binary_cross_entropy(s: Steps, node: Node) -> str:
+def _binary_cross_entropy(s: GraphBuilder, node: Node) -> str:
     """PyTorch's derivative divides by x (1 - x), or by 1e-12 where that is less."""
     x, t = terms(s, node)
     x = x.open((x * (1.0 - x)).op("less", 1e-11))
@@ -85,24 +85,24 @@ def _binary_cross_entropy(s: Steps, node: Node) -> str:
     return reduced(-(t * first + (1.0 - t) * second), node)
 
 
-def _bce_pos_weight(s: Steps, node: Node) -> str:
+def _bce_pos_weight(s: GraphBuilder, node: Node) -> str:
     x, t, weight = terms(s, node)
     return reduced(weight * t * (-x).op("softplus") + (1.0 - t) * x.op("softplus"), node)
 
 
-def _kl_div_log_target(s: Steps, node: Node) -> str:
+def _kl_div_log_target(s: GraphBuilder, node: Node) -> str:
     x, t = terms(s, node)
     return reduced(t.op("exp") * (t - x), node)
 
 
-def _poisson_nll(s: Steps, node: Node) -> str:
+def _poisson_nll(s: GraphBuilder, node: Node) -> str:
     x, t = terms(s, node)
     if node.attributes["log_input"]:
         return reduced(x.op("exp") - t * x, node)
     return reduced(x - t * (x + number(node, "eps")).op("log"), node)
 
 
-def _gaussian_nll(s: Steps, node: Node) -> str:
+def _gaussian_nll(s: GraphBuilder, node: Node) -> str:
     """A variance below eps is left open: PyTorch's documentation says that autograd ignores the clamping."""
     x, t, variance = terms(s, node)
     eps = number(node, "eps")
@@ -126,12 +126,12 @@ def _weighted(scores: Term, classes: Term, weight: Term, node: Node, smoothing: 
     return (each.sum(*each.axes) / kept.where(weights, 0.0).sum(*each.axes)).name
 
 
-def _nll_weighted(s: Steps, node: Node) -> str:
+def _nll_weighted(s: GraphBuilder, node: Node) -> str:
     scores, classes, weight = terms(s, node)
     return _weighted(scores, classes, weight, node, 0.0)
 
 
-def _cross_entropy_weighted(s: Steps, node: Node) -> str:
+def _cross_entropy_weighted(s: GraphBuilder, node: Node) -> str:
     scores, classes, weight = terms(s, node)
     return _weighted(scores.op("log_softmax", axis=1), classes, weight, node, number(node, "smoothing"))
 

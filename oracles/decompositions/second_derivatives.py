@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from generators.graph import Node
-from oracles.decompositions.composite import Rule, Steps
+from oracles.decompositions.composite import GraphBuilder, Rule
 from oracles.decompositions.expressions import Term, number, terms, whole
 from oracles.decompositions.layers import standardised
 from oracles.decompositions.losses import reduced, right_class
@@ -16,17 +16,17 @@ def _square(x: Term, node: Node) -> Term:
     return (d * d).op("mean", axes=node.attributes["axes"], keepdims=node.attributes["keepdims"])
 
 
-def _variance(s: Steps, node: Node) -> str | None:
+def _variance(s: GraphBuilder, node: Node) -> str | None:
     (x,) = terms(s, node)
     return _square(x, node).name if node.attributes["axes"] else None
 
 
-def _std(s: Steps, node: Node) -> str | None:
+def _std(s: GraphBuilder, node: Node) -> str | None:
     (x,) = terms(s, node)
     return _square(x, node).sqrt().name if node.attributes["axes"] else None
 
 
-def _l2_norm(s: Steps, node: Node) -> str:
+def _l2_norm(s: GraphBuilder, node: Node) -> str:
     (x,) = terms(s, node)
     return (x * x).op("sum", axes=node.attributes["axes"], keepdims=node.attributes["keepdims"]).sqrt().name
 
@@ -35,19 +35,19 @@ def _per_channel(x: Term, *parameters: Term) -> list[Term]:
     return [p.reshape(p.shape[0], *[1] * (len(x.shape) - 2)) for p in parameters]
 
 
-def _batch_norm(s: Steps, node: Node) -> str:
+def _batch_norm(s: GraphBuilder, node: Node) -> str:
     x, *parameters = terms(s, node)
     scale, bias, mean, variance = _per_channel(x, *parameters)
     return ((x - mean) / (variance + number(node, "epsilon")).sqrt() * scale + bias).name
 
 
-def _instance_norm(s: Steps, node: Node) -> str:
+def _instance_norm(s: GraphBuilder, node: Node) -> str:
     x, *parameters = terms(s, node)
     scale, bias = _per_channel(x, *parameters)
     return (standardised(x, tuple(range(2, len(x.shape))), number(node, "epsilon")) * scale + bias).name
 
 
-def _group_norm(s: Steps, node: Node) -> str:
+def _group_norm(s: GraphBuilder, node: Node) -> str:
     x, *parameters = terms(s, node)
     scale, bias = _per_channel(x, *parameters)
     groups = whole(node, "groups")
@@ -55,34 +55,34 @@ def _group_norm(s: Steps, node: Node) -> str:
     return (standardised(apart, (2,), number(node, "epsilon")).reshape(*x.shape) * scale + bias).name
 
 
-def _glu(s: Steps, node: Node) -> str:
+def _glu(s: GraphBuilder, node: Node) -> str:
     (x,), axis = terms(s, node), whole(node, "axis")
     axis %= len(x.shape)
     half = x.shape[axis] // 2
     return (x.part(axis, 0, half) * x.part(axis, half, 2 * half).op("sigmoid")).name
 
 
-def _bce_with_logits(s: Steps, node: Node) -> str:
+def _bce_with_logits(s: GraphBuilder, node: Node) -> str:
     x, t = terms(s, node)
     return reduced(t * (-x).op("softplus") + (1.0 - t) * x.op("softplus"), node)
 
 
-def _kl_div(s: Steps, node: Node) -> str:
+def _kl_div(s: GraphBuilder, node: Node) -> str:
     x, t = terms(s, node)
     return reduced(t.op("xlogy", t) - t * x, node)
 
 
-def _hinge(s: Steps, node: Node) -> str:
+def _hinge(s: GraphBuilder, node: Node) -> str:
     x, y = terms(s, node)
     return reduced((1.0 - x * y).relu(), node)
 
 
-def _nll(s: Steps, node: Node) -> str:
+def _nll(s: GraphBuilder, node: Node) -> str:
     x, classes = terms(s, node)
     return reduced(-right_class(classes, x.shape[1]).where(x, 0.0).sum(1), node)
 
 
-def _cross_entropy(s: Steps, node: Node) -> str:
+def _cross_entropy(s: GraphBuilder, node: Node) -> str:
     x, classes = terms(s, node)
     return reduced(-right_class(classes, x.shape[1]).where(x.op("log_softmax", axis=1), 0.0).sum(1), node)
 

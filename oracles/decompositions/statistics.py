@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import prod
 
 from generators.graph import Node
-from oracles.decompositions.composite import Rule, Steps
+from oracles.decompositions.composite import GraphBuilder, Rule
 from oracles.decompositions.expressions import Term, number, terms, whole
 from oracles.decompositions.losses import distance
 
 _ROWS_OR_COLUMNS = {"1": (-2, "max"), "-1": (-2, "min"), "inf": (-1, "max"), "-inf": (-1, "min")}
 
 
-def _vector_norm(s: Steps, node: Node) -> str:
+def _vector_norm(s: GraphBuilder, node: Node) -> str:
     (x,), p = terms(s, node), float(str(node.attributes["ord"]))
     over = {"axes": node.attributes["axes"], "keepdims": node.attributes["keepdims"]}
     if p == float("-inf"):
@@ -20,7 +20,7 @@ def _vector_norm(s: Steps, node: Node) -> str:
     return x.op("abs").op("pow", p).op("sum", **over).op("pow", 1 / p).name
 
 
-def _matrix_norm(s: Steps, node: Node) -> str:
+def _matrix_norm(s: GraphBuilder, node: Node) -> str:
     (x,), order, keep = terms(s, node), str(node.attributes["ord"]), bool(node.attributes["keepdims"])
     if order == "fro":
         return (x * x).sum(-2, -1, keepdims=keep).sqrt().name
@@ -30,7 +30,7 @@ def _matrix_norm(s: Steps, node: Node) -> str:
     return found.name if keep else found.reshape(*x.shape[:-2]).name
 
 
-def _spectral_norm(s: Steps, node: Node) -> str:
+def _spectral_norm(s: GraphBuilder, node: Node) -> str:
     (x,) = terms(s, node)
     values = x.op("singular_values", form=node.attributes["form"])
     last = len(values.shape) - 1
@@ -39,7 +39,7 @@ def _spectral_norm(s: Steps, node: Node) -> str:
     return values.at(last, 0 if node.attributes["ord"] == "2" else values.shape[-1] - 1).name
 
 
-def _lp_pool(s: Steps, node: Node) -> str:
+def _lp_pool(s: GraphBuilder, node: Node) -> str:
     """The root of as many times the mean of squares as a window has elements."""
     (x,), kernel, spatial = terms(s, node), node.attributes["kernel"], int(node.op[-2])
     assert isinstance(kernel, tuple)
@@ -52,27 +52,27 @@ def _deviations(x: Term) -> Term:
     return x - x.mean(1, keepdims=True)
 
 
-def _cov(s: Steps, node: Node) -> str:
+def _cov(s: GraphBuilder, node: Node) -> str:
     (x,) = terms(s, node)
     d = _deviations(x)
-    return (d @ d.turned() / (x.shape[1] - whole(node, "correction"))).name
+    return (d @ d.transposed() / (x.shape[1] - whole(node, "correction"))).name
 
 
-def _corrcoef(s: Steps, node: Node) -> str:
+def _corrcoef(s: GraphBuilder, node: Node) -> str:
     (x,) = terms(s, node)
     d = _deviations(x)
     size = (d * d).sum(1, keepdims=True).sqrt()
-    return (d @ d.turned() / size / size.turned()).name
+    return (d @ d.transposed() / size / size.transposed()).name
 
 
-def _cdist(s: Steps, node: Node) -> str:
+def _cdist(s: GraphBuilder, node: Node) -> str:
     x, y = terms(s, node)
     rank = len(x.shape)
     x, y = x.op("unsqueeze", axis=rank - 1), y.op("unsqueeze", axis=rank - 2)
     return distance(x, y, number(node, "p")).name
 
 
-def _matrix_power(s: Steps, node: Node) -> str | None:
+def _matrix_power(s: GraphBuilder, node: Node) -> str | None:
     """Products, one after the other."""
     (x,), k = terms(s, node), whole(node, "k")
     if k < 2:

@@ -21,7 +21,7 @@ _INEXACT = frozenset((*FLOATS, *COMPLEX))
 
 
 @dataclass(frozen=True)
-class Case:
+class PromotionCase:
     """One operation; left and right are dtypes of tensors with one element, one of them may be of `SCALARS`."""
 
     operation: str
@@ -32,13 +32,13 @@ class Case:
         return f"{self.operation}({self.left}, {self.right})"
 
 
-CASES: tuple[Case, ...] = tuple(
-    Case(operation, left, right)
+CASES: tuple[PromotionCase, ...] = tuple(
+    PromotionCase(operation, left, right)
     for operation in OPERATIONS
     for left, right in (*product(EVERY, EVERY), *product(EVERY, SCALARS), *product(SCALARS, EVERY))
 )
 
-Rule = Callable[[Case], frozenset[str]]
+Rule = Callable[[PromotionCase], frozenset[str]]
 """The dtypes (or REFUSED) that a result may have; ANYTHING where nothing is said."""
 
 
@@ -90,7 +90,7 @@ def lattice_rule(weak: Mapping[str, Sequence[str]]) -> Rule:
     """JAX's lattice; `weak`: the dtypes that a result of each kind of Python number may have. Quotients of integers are
     floating, of which dtype is not said; nor are powers of bools, nor an order of complex numbers."""
 
-    def rule(case: Case) -> frozenset[str]:
+    def rule(case: PromotionCase) -> frozenset[str]:
         node = least(JAX_LATTICE, _known(case.left), _known(case.right))
         found = frozenset(weak.get(node, (node,)))
         exact = not found & _INEXACT
@@ -115,7 +115,7 @@ def _category(name: str) -> int:
 _WIDE_UNSIGNED = ("uint16", "uint32", "uint64")
 
 
-def torch_rule(case: Case) -> frozenset[str]:
+def torch_rule(case: PromotionCase) -> frozenset[str]:
     """https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc: a Python number of a higher
     category than the tensor gives the default dtype of its category, else the tensor's; of tensors, the least dtype of
     the higher category that holds both. uint16, uint32 and uint64 promote with nothing, and have few operators.
@@ -154,7 +154,7 @@ def _wider(name: str) -> int:
     return {"bfloat16": 0, "float16": 0, "float32": 1, "float64": 2}[name]
 
 
-def tensorflow_rule(case: Case) -> frozenset[str]:
+def tensorflow_rule(case: PromotionCase) -> frozenset[str]:
     """https://www.tensorflow.org/guide/tf_numpy_type_promotion: "By default, TensorFlow raises errors instead of
     promoting types"; a Python number becomes a tensor of the other operand's dtype where that holds numbers of its
     kind. Kernels may be missing for bool and the rarer dtypes, so that the same dtype may be refused. tf.truediv:
@@ -175,7 +175,7 @@ def tensorflow_rule(case: Case) -> frozenset[str]:
     return frozenset({dtype, REFUSED})
 
 
-def numpy_rule(case: Case) -> frozenset[str]:
+def numpy_rule(case: PromotionCase) -> frozenset[str]:
     """tf.experimental.numpy.experimental_enable_numpy_behavior: "changes dtype promotion in tf.Tensor operators to be
     compatible with NumPy" (https://www.tensorflow.org/api_docs/python/tf/experimental/numpy/experimental_enable_numpy_behavior).
     NumPy has no bfloat16, and its rule for Python numbers was another before NumPy 2: nothing is said of those. Kernels
@@ -196,7 +196,7 @@ def numpy_rule(case: Case) -> frozenset[str]:
 def strict_rule(*but: str) -> Rule:
     """Mixed operands are refused, but by these operations, of which nothing is said."""
 
-    def rule(case: Case) -> frozenset[str]:
+    def rule(case: PromotionCase) -> frozenset[str]:
         if {case.left, case.right} & {*SCALARS, *COMPLEX} or case.operation in but:
             return ANYTHING
         if case.left != case.right:
@@ -222,7 +222,7 @@ RULES: Mapping[str, Rule] = {
 # ---- judgement ----------------------------------------------------------------------------------------
 
 
-def value_of(case: Case, dtype: str, whole: bool) -> complex | None:
+def value_of(case: PromotionCase, dtype: str, whole: bool) -> complex | None:
     """The result in that dtype: both operands converted to it, then combined as numpy does. None where nothing is said:
     bool. `whole`: quotients of integers are integers."""
     left, right = operands(case.operation)
@@ -242,7 +242,7 @@ def value_of(case: Case, dtype: str, whole: bool) -> complex | None:
         return complex(a // b) if whole and dtype in INTEGERS else complex(a / b)
 
 
-def judge(framework: str, case: Case, got: str, value: complex) -> str | None:
+def judge(framework: str, case: PromotionCase, got: str, value: complex) -> str | None:
     """What deviates from the rule in a result (its dtype, or REFUSED, and its value), or None."""
     allowed = RULES[framework](case)
     if not allowed:

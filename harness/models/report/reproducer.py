@@ -20,7 +20,7 @@ from harness.conversions.opening import Signature, program
 from harness.execute.pool import Job, Pool
 from harness.findings import reproducer
 from harness.models.inputs import Sets
-from harness.models.layer_errors import Case, LayerErrors
+from harness.models.layer_errors import LayerCase, LayerErrors
 from harness.models.measure import Run, job_of
 from harness.models.results import Results, Row
 from harness.models.variants import ModelFile, Variant
@@ -176,7 +176,7 @@ def _culprit_program(
     place: Path,
     path: Path,
     variant: Variant,
-    case: Case,
+    case: LayerCase,
     arrays: dict[str, np.ndarray],
     operators: list[str],
     results: Results,

@@ -18,7 +18,7 @@ from harness.studies.distribution.store import Result, Store
 from harness.training.judge import Arrays, Judgement, NoResult, TrainingJudge
 from oracles.training import d3
 
-Case = tuple[int, int, Setting]
+StudyCase = tuple[int, int, Setting]
 """A model's number, an input's number, a setting."""
 
 
@@ -50,11 +50,11 @@ class Study:
         p = self.protocol
         return {"preset": self.preset, "seed": str(p.seed), "batch": str(p.batch), "image": str(p.image)}
 
-    def cases(self) -> Iterator[Case]:
+    def cases(self) -> Iterator[StudyCase]:
         """All of them, a model and an input at a time."""
         yield from product(range(self.models), range(self.inputs), self.settings)
 
-    def missing(self, store: Store) -> list[Case]:
+    def missing(self, store: Store) -> list[StudyCase]:
         """Those that are not in the store."""
         done = {(result.model, result.input, result.setting) for result in store.results()}
         return [case for case in self.cases() if (case[0], case[1], case[2].name) not in done]
@@ -69,7 +69,7 @@ Found = Callable[[Training, Strategy, int, Judgement], None]
 """What is told of a deviation that is not known: the run, the strategy, the ranks, the judgement."""
 
 
-def run_case(judge: TrainingJudge, study: Study, case: Case, found: Found | None = None) -> Result:
+def run_case(judge: TrainingJudge, study: Study, case: StudyCase, found: Found | None = None) -> Result:
     """Run one setting on one model and input. judge: its arrays are `study_arrays`."""
     model, data, setting = case
     preset = PRESETS[study.preset]()

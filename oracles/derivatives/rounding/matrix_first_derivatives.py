@@ -59,7 +59,7 @@ def shift(op: str, operands: Sequence[Bounded], call: Call) -> Array | float:
     return np.where(np.isfinite(off), off, 0.0) * np.ones(a.value.shape)
 
 
-def turned(a: Array) -> Array:
+def transposed(a: Array) -> Array:
     return np.swapaxes(a, -1, -2)
 
 
@@ -92,12 +92,12 @@ def from_gram(op: str, call: Call) -> bool:
 
 def oriented(op: str, call: Call, by_matrix: Array) -> Array:
     """By x of what is by the matrix, or the other way round."""
-    return turned(by_matrix) if op == "triangular_solve" and call.attrs["transposed"] else by_matrix
+    return transposed(by_matrix) if op == "triangular_solve" and call.attrs["transposed"] else by_matrix
 
 
 def _by_operand(op: str, call: Call, found: Array, x: Array) -> Array:
     """By x, of what is by the matrix."""
-    return (found + turned(found)) @ np.abs(x) if from_gram(op, call) else oriented(op, call, found)
+    return (found + transposed(found)) @ np.abs(x) if from_gram(op, call) else oriented(op, call, found)
 
 
 def backwards(op: str, operands: Sequence[Bounded], position: int, result: Bounded, call: Call, g: Array) -> Array:
@@ -111,19 +111,19 @@ def backwards(op: str, operands: Sequence[Bounded], position: int, result: Bound
     elif op == "cholesky":
         factor = np.linalg.cholesky(a)
         _, inverse, worn = inverses(factor)
-        inner = turned(np.abs(factor)) @ (turned(g) if call.attrs["upper"] else g)
-        found = turned(worn) @ inner @ inverse + turned(inverse) @ inner @ worn
+        inner = transposed(np.abs(factor)) @ (transposed(g) if call.attrs["upper"] else g)
+        found = transposed(worn) @ inner @ inverse + transposed(inverse) @ inner @ worn
     else:
         _, inverse, worn = inverses(a)
         if op in ("det", "slogdet"):
-            found = g[..., None, None] * turned(worn) * _pivoted(op, result, call)
+            found = g[..., None, None] * transposed(worn) * _pivoted(op, result, call)
         elif op == "inverse":
-            found = turned(worn) @ g @ turned(inverse)
+            found = transposed(worn) @ g @ transposed(inverse)
         elif position == 1:
-            return turned(worn) @ g
+            return transposed(worn) @ g
         else:
             b = np.abs(operands[1].value)
-            found = turned(worn) @ g @ turned(inverse @ b) + turned(inverse) @ g @ turned(worn @ b)
+            found = transposed(worn) @ g @ transposed(inverse @ b) + transposed(inverse) @ g @ transposed(worn @ b)
     return _by_operand(op, call, found, x)
 
 
@@ -132,7 +132,7 @@ def forwards(op: str, operands: Sequence[Bounded], position: int, result: Bounde
     x = operands[0].value
     a = matrix_of(op, operands[0], call).value
     if position == 0:
-        t = t @ turned(np.abs(x)) + np.abs(x) @ turned(t) if from_gram(op, call) else oriented(op, call, t)
+        t = t @ transposed(np.abs(x)) + np.abs(x) @ transposed(t) if from_gram(op, call) else oriented(op, call, t)
     shape: Callable[[Array], Array] = lambda v: v * np.ones(result.value.shape)  # noqa: E731
     if op in ("singular_values", "eigenvalues"):
         return shape(4 * SIDE * norm(t)[..., 0])
@@ -141,11 +141,11 @@ def forwards(op: str, operands: Sequence[Bounded], position: int, result: Bounde
     if op == "cholesky":
         factor = np.linalg.cholesky(a)
         _, inverse, worn = inverses(factor)
-        found = np.abs(factor) @ (worn @ t @ turned(inverse) + inverse @ t @ turned(worn))
-        return turned(found) if call.attrs["upper"] else found
+        found = np.abs(factor) @ (worn @ t @ transposed(inverse) + inverse @ t @ transposed(worn))
+        return transposed(found) if call.attrs["upper"] else found
     _, inverse, worn = inverses(a)
     if op in ("det", "slogdet"):
-        return np.sum(turned(worn) * t, axis=(-2, -1)) * _pivoted(op, result, call)[..., 0, 0]
+        return np.sum(transposed(worn) * t, axis=(-2, -1)) * _pivoted(op, result, call)[..., 0, 0]
     if op == "inverse":
         return worn @ t @ inverse
     if position == 1:

@@ -11,7 +11,14 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from generators.ops.linear.matrices import SIDE
 from generators.ops.spec import Call
-from oracles.derivatives.rounding.matrix_first_derivatives import from_gram, inverses, matrix_of, norm, oriented, turned
+from oracles.derivatives.rounding.matrix_first_derivatives import (
+    from_gram,
+    inverses,
+    matrix_of,
+    norm,
+    oriented,
+    transposed,
+)
 
 Array = np.ndarray
 Product = Callable[[Array, Array], Array]
@@ -50,8 +57,8 @@ class Sized:
         return self.size, self.moved, self.lost, self.both
 
     @property
-    def turned(self) -> Sized:
-        return Sized(*map(turned, self.parts))
+    def transposed(self) -> Sized:
+        return Sized(*map(transposed, self.parts))
 
 
 def _given(size: Array, moved: Array | None = None) -> Sized:
@@ -79,27 +86,27 @@ def noise(
     """What each element of `sum_i g_i d/de J_ij(x + e t)` may be off by; g, tangents: magnitudes."""
     x, t = np.abs(operands[0].value), tangents[0]
     a = matrix_of(op, operands[0], call).value
-    along = t @ turned(x) + x @ turned(t) if from_gram(op, call) else oriented(op, call, t)
+    along = t @ transposed(x) + x @ transposed(t) if from_gram(op, call) else oriented(op, call, t)
     if op == "cholesky":
-        found = _through_factor(a, along, _given(turned(g) if call.attrs["upper"] else g))
+        found = _through_factor(a, along, _given(transposed(g) if call.attrs["upper"] else g))
     elif op in ("det", "slogdet"):
         if op == "slogdet" and call.attrs["pick"] != "logarithm":
             return np.zeros(x.shape)
-        found = _inverted(a, along).turned.times(_determinant(op, a, result, along), np.multiply)
+        found = _inverted(a, along).transposed.times(_determinant(op, a, result, along), np.multiply)
         found = found.times(_given(g[..., None, None]), np.multiply)
     elif op == "inverse":
-        inverse = _inverted(a, along).turned
+        inverse = _inverted(a, along).transposed
         found = inverse @ _given(g) @ inverse
     elif op in ("solve", "triangular_solve"):
         inverse = _inverted(a, along)
-        found = inverse.turned @ _given(g)
+        found = inverse.transposed @ _given(g)
         if position == 1:
             return found.both
-        found = found @ (inverse @ _given(np.abs(operands[1].value), tangents[1])).turned
+        found = found @ (inverse @ _given(np.abs(operands[1].value), tangents[1])).transposed
     else:
         found = _by_norms(op, a, g, along)
     if from_gram(op, call):
-        found = (found + found.turned) @ _given(x, t)
+        found = (found + found.transposed) @ _given(x, t)
     return oriented(op, call, found.both)
 
 
@@ -108,11 +115,11 @@ def _through_factor(a: Array, along: Array, g: Sized) -> Sized:
     factor = np.linalg.cholesky(a)
     size = np.abs(factor)
     _, inverse, worn = inverses(factor)
-    moved = size @ np.tril(inverse @ along @ turned(inverse))
-    both = size @ np.tril(worn @ along @ turned(inverse) + inverse @ along @ turned(worn))
+    moved = size @ np.tril(inverse @ along @ transposed(inverse))
+    both = size @ np.tril(worn @ along @ transposed(inverse) + inverse @ along @ transposed(worn))
     back = _inverted(factor, moved, both)
     lower = Sized(size, moved, np.zeros(size.shape), both)
-    return back.turned @ (lower.turned @ g) @ back
+    return back.transposed @ (lower.transposed @ g) @ back
 
 
 def _determinant(op: str, a: Array, result: Bounded, along: Array) -> Sized:
@@ -121,7 +128,7 @@ def _determinant(op: str, a: Array, result: Bounded, along: Array) -> Sized:
         return _given(np.ones((*result.value.shape, 1, 1)))
     size = np.abs(result.value)[..., None, None]
     _, inverse, worn = inverses(a)
-    moved, both = (np.sum(turned(v) * along, axis=(-2, -1), keepdims=True) for v in (inverse, worn))
+    moved, both = (np.sum(transposed(v) * along, axis=(-2, -1), keepdims=True) for v in (inverse, worn))
     return Sized(size, size * moved, np.zeros(size.shape), size * both)
 
 
@@ -133,7 +140,7 @@ def _by_norms(op: str, a: Array, g: Array, along: Array) -> Sized:
     if op in ("eigenvalues", "singular_values"):
         size, signed = norm(g[..., None]), -values
         if op == "eigenvalues":
-            signed = np.linalg.eigvalsh(a + turned(a))
+            signed = np.linalg.eigvalsh(a + transposed(a))
         gap = np.min(np.diff(signed, axis=-1), axis=-1, initial=np.inf)
         if a.shape[-2] > a.shape[-1]:
             gap = np.minimum(gap, values[..., -1])

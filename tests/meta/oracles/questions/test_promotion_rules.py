@@ -5,35 +5,37 @@ from __future__ import annotations
 import pytest
 
 from generators.graph import EVERY
-from oracles.questions.promotion import CASES, JAX_LATTICE, REFUSED, RULES, SCALARS, Case, judge, least
+from oracles.questions.promotion import CASES, JAX_LATTICE, REFUSED, RULES, SCALARS, PromotionCase, judge, least
 
 
 @pytest.mark.parametrize(
     ("framework", "case", "right", "value", "wrong"),
     [
-        ("torch", Case("add", "uint8", "int8"), "int16", 220, "int8"),
-        ("torch", Case("add", "int64", "float16"), "float16", 220, "float32"),
-        ("torch", Case("mul", "float16", "bfloat16"), "float32", 12000, "float16"),
-        ("torch", Case("add", "int32", "python float"), "float32", 220, "float64"),
-        ("torch", Case("add", "float64", "python complex"), "complex128", 220, "complex64"),
-        ("torch", Case("div", "int64", "int32"), "float32", 1.5, "float64"),
-        ("jax", Case("add", "uint8", "int8"), "int16", 220, "int32"),
-        ("jax", Case("add", "float16", "bfloat16"), "float32", 220, "float64"),
-        ("jax", Case("add", "int64", "float16"), "float16", 220, "float32"),
-        ("jax", Case("mul", "python float", "float16"), "float16", 12000, "float64"),
-        ("jax", Case("add", "int8", "python int"), "int8", -36, "int64"),
-        ("jax", Case("less", "int8", "float64"), "bool", 1, "float64"),
-        ("tensorflow", Case("add", "int32", "float32"), REFUSED, 0, "float32"),
-        ("tensorflow", Case("add", "float32", "python int"), "float32", 220, "int32"),
-        ("tensorflow", Case("add", "int32", "python float"), REFUSED, 0, "int32"),
-        ("tensorflow-numpy", Case("add", "int32", "float32"), "float64", 220, "float32"),
-        ("onnx", Case("add", "int32", "float32"), REFUSED, 0, "float32"),
-        ("onnx", Case("div", "int32", "int32"), "int32", 1, "float32"),
-        ("tvm", Case("mul", "int32", "int64"), REFUSED, 0, "int64"),
+        ("torch", PromotionCase("add", "uint8", "int8"), "int16", 220, "int8"),
+        ("torch", PromotionCase("add", "int64", "float16"), "float16", 220, "float32"),
+        ("torch", PromotionCase("mul", "float16", "bfloat16"), "float32", 12000, "float16"),
+        ("torch", PromotionCase("add", "int32", "python float"), "float32", 220, "float64"),
+        ("torch", PromotionCase("add", "float64", "python complex"), "complex128", 220, "complex64"),
+        ("torch", PromotionCase("div", "int64", "int32"), "float32", 1.5, "float64"),
+        ("jax", PromotionCase("add", "uint8", "int8"), "int16", 220, "int32"),
+        ("jax", PromotionCase("add", "float16", "bfloat16"), "float32", 220, "float64"),
+        ("jax", PromotionCase("add", "int64", "float16"), "float16", 220, "float32"),
+        ("jax", PromotionCase("mul", "python float", "float16"), "float16", 12000, "float64"),
+        ("jax", PromotionCase("add", "int8", "python int"), "int8", -36, "int64"),
+        ("jax", PromotionCase("less", "int8", "float64"), "bool", 1, "float64"),
+        ("tensorflow", PromotionCase("add", "int32", "float32"), REFUSED, 0, "float32"),
+        ("tensorflow", PromotionCase("add", "float32", "python int"), "float32", 220, "int32"),
+        ("tensorflow", PromotionCase("add", "int32", "python float"), REFUSED, 0, "int32"),
+        ("tensorflow-numpy", PromotionCase("add", "int32", "float32"), "float64", 220, "float32"),
+        ("onnx", PromotionCase("add", "int32", "float32"), REFUSED, 0, "float32"),
+        ("onnx", PromotionCase("div", "int32", "int32"), "int32", 1, "float32"),
+        ("tvm", PromotionCase("mul", "int32", "int64"), REFUSED, 0, "int64"),
     ],
     ids=str,
 )
-def test_right_is_accepted_and_wrong_is_seen(framework: str, case: Case, right: str, value: float, wrong: str) -> None:
+def test_right_is_accepted_and_wrong_is_seen(
+    framework: str, case: PromotionCase, right: str, value: float, wrong: str
+) -> None:
     assert judge(framework, case, right, value) is None
     assert f"is {wrong}, not" in (judge(framework, case, wrong, value) or "")
     if right not in (REFUSED, "bool"):
