@@ -22,12 +22,12 @@ from harness.models.convert_all import DEPTH
 from harness.models.examine import Options, examine
 from harness.models.factories import DIGITS, NAME
 from harness.models.results import Results
-from harness.search import coverage, profiles
+from harness.search import coverage, hypothesis_profiles
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
 from harness.search.trial import Trial
 
-profiles.register()
+hypothesis_profiles.register()
 
 
 def _option(config: pytest.Config, name: str) -> Any:
@@ -53,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if not _option(config, "--hypothesis-profile"):
-        profiles.choose()
+        hypothesis_profiles.choose()
     given = _option(config, "--model")
     try:
         if given:
@@ -110,7 +110,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("gpu") and not probe.gpus():
             item.add_marker(pytest.mark.skip(reason="no CUDA device (nvidia-smi lists none)"))
-        if item.get_closest_marker("nightly") and not profiles.nightly():
+        if item.get_closest_marker("nightly") and not hypothesis_profiles.nightly():
             item.add_marker(pytest.mark.skip(reason="runs with --hypothesis-profile=nightly only"))
     if profiles.quick():
         left_out = set(_left_out(items))
@@ -134,7 +134,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`target`, `swept`, `fast_target` and `compiler` are parametrised over what --targets selects; what is off is
     skipped, with why. Sweeps leave slow targets to the nightly profile, and `fast_target` the slowest ones."""
     chosen = _chosen(metafunc.config)
-    nightly = profiles.nightly()
+    nightly = hypothesis_profiles.nightly()
     if "swept" in metafunc.fixturenames:
         swept = [t for t in chosen if nightly or (t.sample_every == 1 and t.device == "cpu")]
         metafunc.parametrize("swept", [_parameter(t.name, [t]) for t in swept], indirect=True, scope="session")
@@ -197,7 +197,7 @@ def pool() -> Iterator[Pool]:
 @pytest.fixture(scope="session")
 def examined(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Results:
     """What is made of the model that --model names, in all formats; of the embedded one in a few, except at night."""
-    given, nightly = _option(request.config, "--model"), profiles.nightly()
+    given, nightly = _option(request.config, "--model"), hypothesis_profiles.nightly()
     out = tmp_path_factory.mktemp("model")
     try:
         if given or nightly:

@@ -12,7 +12,7 @@ from harness.conversions.edges import EDGES
 from harness.conversions.route import shortest, target_of
 from harness.execute.pool import Pool
 from harness.questions.conversion import CONVERSION, refusal
-from harness.search import profiles
+from harness.search import hypothesis_profiles
 from harness.search.laboratory import Laboratory
 from harness.search.trial import Trial
 from oracles.judge.outcome import Rejected
@@ -39,7 +39,7 @@ def _parameters() -> list:
 def test_conversions(route: str, trial: Trial) -> None:
     """Each drawn case by the shortest route that ends with the edge, against the reference and its bound."""
     target = target_of(route)
-    asking = trial.asking(CONVERSION, share=4 if profiles.nightly() else 1)
+    asking = trial.asking(CONVERSION, share=4 if hypothesis_profiles.nightly() else 1)
     asking.run([target], asking.alone(target))
 
 

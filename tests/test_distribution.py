@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from generators.training.runs import Training, loads, trainings
 from harness.execute.ranks import RankPools
 from harness.findings.known.deviations import KnownDeviation, load
-from harness.search.profiles import nightly
+from harness.search.hypothesis_profiles import nightly
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.training.findings import investigate, text_of

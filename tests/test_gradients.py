@@ -14,7 +14,7 @@ from generators.sweep import sweep
 from harness.backends import Target
 from harness.questions.gradient import GRADIENT
 from harness.search.campaign import operators_for
-from harness.search.profiles import nightly
+from harness.search.hypothesis_profiles import nightly
 from harness.search.trial import Trial
 from oracles.derivatives.gradient import differentiable_leaves
 

@@ -15,7 +15,7 @@ from generators.successors import successors
 from generators.sweep import sweep
 from harness.backends import Target
 from harness.search.campaign import operators_for
-from harness.search.profiles import nightly
+from harness.search.hypothesis_profiles import nightly
 from harness.search.trial import Trial
 
 NIGHT = nightly()

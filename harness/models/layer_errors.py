@@ -236,7 +236,7 @@ def layers_of(
         f"NAMED = {variant.file.format == 'onnx'!r}\nOUTPUTS = {outputs!r}\n"
         f"TRUST = False\nINPUTS = {names!r}\nPARAMETERS = []\n"
     )
-    text = f"{helpers('onnx_noise', 'layers', 'aligned')}\n\n{settings}{ORDERED}\n{observer}\n{_LOAD}"
+    text = f"{helpers('onnx_noise', 'errors_by_name', 'errors_by_value')}\n\n{settings}{ORDERED}\n{observer}\n{_LOAD}"
     job = Job(f"layers-{runner.framework}", ("onnx", *runner.modules), text, dict(zip(names, arrays, strict=True)))
     (outcome,) = pool.run([job], confirm=False)
     if not isinstance(outcome, Value):

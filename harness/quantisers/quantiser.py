@@ -8,10 +8,10 @@ from zlib import crc32
 
 from generators.graph import Graph, Node
 from harness.backends.target.target import Target, types_listed
-from oracles.quantised.model import Judgement, Record
+from oracles.quantised.model import Judgement, RecordedModel
 
 
-def _nobody(record: Record) -> Judgement:
+def _nobody(record: RecordedModel) -> Judgement:
     raise NotImplementedError("a quantiser without a judge")
 
 
@@ -28,7 +28,7 @@ class Quantiser(Target):
     keeps:  which nodes of drawn graphs it can express (None: graphs are taken or refused as they are): inputs take the
             place of the others where few graphs would be left"""
 
-    judge: Callable[[Record], Judgement] = _nobody
+    judge: Callable[[RecordedModel], Judgement] = _nobody
     allows: str = ""
     takes: tuple[str, ...] = ()
     keeps: Callable[[Graph, Node], bool] | None = None

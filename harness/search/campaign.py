@@ -16,7 +16,7 @@ from harness.findings.store import Finding, Store, fingerprint
 from harness.questions import QUESTIONS
 from harness.questions.question import Question
 from harness.search.blame import culprit, guilty_pass
-from harness.search.blame.guilty_pass import PassGuilt, Shown
+from harness.search.blame.guilty_pass import GuiltyPass, Shown
 from harness.search.laboratory import Examination, Laboratory
 from harness.search.reduce import Budget, reduce, size
 from oracles.judge.discrepancy import Discrepancy
@@ -72,7 +72,7 @@ class Campaign:
             return case, discrepancy
         alone = culprit.blame(self.lab, target, case) or self._inherited(target, case)
         guilty = alone or [
-            culprit.Guilt(node, case, discrepancy)
+            culprit.Culprit(node, case, discrepancy)
             for node in case.graph.nodes
             if (issue := self._known(target, case.graph, node, discrepancy, together=True))
             and (issue.together or discrepancy.symptom == "crash")
@@ -90,7 +90,7 @@ class Campaign:
         remaining = self.verdict(target, rest).discrepancy if rest else None
         return self.unexplained(target, rest, remaining) if rest and remaining else None
 
-    def _inherited(self, target: Target, case: Case) -> list[culprit.Guilt]:
+    def _inherited(self, target: Target, case: Case) -> list[culprit.Culprit]:
         """Nodes that are wrong alone for a question that this one inherits from, in a way that is known: a node alone
         may be nothing that this question can be asked of."""
         found = []
@@ -223,7 +223,7 @@ class Campaign:
             count += fails(case)
         return count
 
-    def guilty_pass(self, target: Target, case: Case, discrepancy: Discrepancy) -> PassGuilt | None:
+    def guilty_pass(self, target: Target, case: Case, discrepancy: Discrepancy) -> GuiltyPass | None:
         """Which pass of the target's compiler makes the case fail, as two more runs in fresh processes confirm. None
         where the target has none that can be left out."""
         if not target.switches:
@@ -233,7 +233,7 @@ class Campaign:
         for off, awaited in ((), "same"), (guilt.names, "right"):
             if guilt.names:
                 self.lab.pool.restart_worker(target.framework, target.environment)
-                guilt = guilt if run(off) == awaited else PassGuilt((), "unknown, it comes and goes")
+                guilt = guilt if run(off) == awaited else GuiltyPass((), "unknown, it comes and goes")
         return guilt
 
     def fewest_left_out(self, target: Target, case: Case, like: Discrepancy) -> Target:
@@ -272,7 +272,9 @@ class Campaign:
         said = f"{self.lab.question.name} {self.condition.text}" if self.condition else self.lab.question.name
         return fingerprint(said, target.framework, case.graph.operators, discrepancy, passes)
 
-    def _finding(self, target: Target, case: Case, discrepancy: Discrepancy, guilt: PassGuilt | None = None) -> Finding:
+    def _finding(
+        self, target: Target, case: Case, discrepancy: Discrepancy, guilt: GuiltyPass | None = None
+    ) -> Finding:
         passes = guilt.names if guilt else ()
         return Finding(
             fingerprint=self._fingerprint(target, case, discrepancy, passes),

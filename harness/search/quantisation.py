@@ -72,7 +72,7 @@ class Tally:
     findings: dict[str, Finding] = field(default_factory=dict)
 
 
-def drawn(seed: int, index: int, path: Quantiser, max_nodes: int) -> Case:
+def draw_case(seed: int, index: int, path: Quantiser, max_nodes: int) -> Case:
     """Case number `index`: of operators that the path can express, in the roles of a trained model. Where the path
     quantises few operators, a graph without them is drawn again, up to ten times."""
     operators = [name for name in QUANTISATION.drawn if operators_for(path, (name,))]
@@ -98,7 +98,7 @@ def expressible(path: Quantiser, case: Case) -> Case:
     return expressible(path, rest) if rest else case  # what is kept may depend on what was
 
 
-def turns(paths: Sequence[Quantiser]) -> list[Quantiser]:
+def schedule(paths: Sequence[Quantiser]) -> list[Quantiser]:
     """Who is asked, case by case, over and over: each path, or slow ones once in `sample_every` rounds."""
     rounds = max(path.sample_every for path in paths)
     return [path for number in range(rounds) for path in paths if number % path.sample_every == 0]
@@ -109,11 +109,11 @@ def examine(
 ) -> Iterator[Tally]:
     """Case after case, each on one of the paths; the figures so far after each. cases: how many (None: no end)."""
     tally = Tally(rows=defaultdict(Row, {path.name: Row() for path in paths}))
-    listed = turns(paths)
+    listed = schedule(paths)
     for index in range(cases) if cases else itertools.count():
         try:
             path = listed[index % len(listed)]
-            _one(campaign, path, drawn(seed, index, path, max_nodes), tally)
+            _one(campaign, path, draw_case(seed, index, path, max_nodes), tally)
         except Exception as error:  # a bug of ours: it has to be found again
             error.add_note(f"case {index} of seed {seed}")
             raise

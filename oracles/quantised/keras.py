@@ -11,7 +11,7 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from oracles.quantised.dense import check_scale, check_weight, check_zero, of_reals, of_rows, of_weights, symmetric_rows
 from oracles.quantised.integers import UNIT
-from oracles.quantised.model import Judgement, NotRecomputed, Operation, Real, Record, Values, follow, loss
+from oracles.quantised.model import Judgement, NotRecomputed, Operation, Real, RecordedModel, Values, follow, loss
 from oracles.quantised.reference_operators import applied, fixed, number
 
 _EPSILON = 1e-7
@@ -19,7 +19,7 @@ _EPSILON = 1e-7
 GROUPS = ("eager", "graph")
 
 
-def judge(record: Record) -> Judgement:
+def judge(record: RecordedModel) -> Judgement:
     """Each Dense layer given the operand that was observed, then the kernels. Other operators are not recomputed."""
     found = Judgement()
     for group in GROUPS:
@@ -65,7 +65,7 @@ def _float8(x: Bounded, kernel: np.ndarray, scales: np.ndarray, bias: np.ndarray
     return Bounded(value, product.error + 2 * UNIT * np.abs(value), "float32")
 
 
-def _kernel(found: Judgement, record: Record, node: Operation) -> None:
+def _kernel(found: Judgement, record: RecordedModel, node: Operation) -> None:
     """Scales of columns, or of blocks of rows in them, and the nearest levels."""
     values, name = record.groups[GROUPS[0]], node.operands[1]
     real = record.groups["weights"][node.results[0]].astype(np.float64)

@@ -39,7 +39,7 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Record:
+class RecordedModel:
     """What a quantising program returned. groups: arrays by name (the values of one run); nodes: of the models that
     ran; header: the rest of what it says; places: of each array among the program's outputs."""
 
@@ -49,7 +49,7 @@ class Record:
     places: Mapping[tuple[str, str], int]
 
 
-def read(outputs: Sequence[Array]) -> Record:
+def read(outputs: Sequence[Array]) -> RecordedModel:
     """What the helper function `recorded` wrote."""
     header = json.loads(np.asarray(outputs[0], np.uint8).tobytes())
     groups: dict[str, dict[str, Array]] = {}
@@ -61,7 +61,7 @@ def read(outputs: Sequence[Array]) -> Record:
         group: tuple(Operation(op, domain, tuple(a), tuple(b), attrs) for op, domain, a, b, attrs in listed)
         for group, listed in header.pop("nodes").items()
     }
-    return Record(groups, nodes, header, places)
+    return RecordedModel(groups, nodes, header, places)
 
 
 @dataclass
@@ -131,7 +131,7 @@ def observed(array: Array) -> Real:
     return leaf(array) if array.dtype.kind == "f" else known(array)
 
 
-def follow(judgement: Judgement, record: Record, group: str, compute: Compute) -> set[str]:
+def follow(judgement: Judgement, record: RecordedModel, group: str, compute: Compute) -> set[str]:
     """Judge each value of a group that its own nodes make, given the observed operands. Returns the names that were
     judged."""
     seen = record.groups[group]
@@ -140,7 +140,7 @@ def follow(judgement: Judgement, record: Record, group: str, compute: Compute) -
 
 
 def rewritten(
-    judgement: Judgement, record: Record, group: str, source: str, compute: Compute, given: Iterable[str]
+    judgement: Judgement, record: RecordedModel, group: str, source: str, compute: Compute, given: Iterable[str]
 ) -> set[str]:
     """Judge the levels of a group by the nodes of the model that it was rewritten from, where they have the same name,
     and its outputs. Operands are levels that were observed, and what is `given` (inputs, constants); real numbers
@@ -156,7 +156,12 @@ def rewritten(
 
 
 def _judge_names(
-    judgement: Judgement, record: Record, group: str, names: Iterable[str], value: Callable[[str], Real], told: str
+    judgement: Judgement,
+    record: RecordedModel,
+    group: str,
+    names: Iterable[str],
+    value: Callable[[str], Real],
+    told: str,
 ) -> set[str]:
     done: set[str] = set()
     makers = {
@@ -187,7 +192,7 @@ def skipped(judgement: Judgement, nodes: Iterable[Operation], seen: Values, done
         judgement.skipped.update(node.op for name in node.results if name in seen and name not in done)
 
 
-def check_called(judgement: Judgement, record: Record, group: str) -> Values:
+def check_called(judgement: Judgement, record: RecordedModel, group: str) -> Values:
     """A plain call of the model (the group "called") returns what its nodes did one by one: these results, by place."""
     last = {str(i): record.groups[group][name] for i, name in enumerate(record.header["outputs"])}
     for name, array in record.groups["called"].items():

@@ -3,12 +3,12 @@ shown and nothing fused, and as a whole at its highest level?"""
 
 from __future__ import annotations
 
-from oracles.quantised.model import Judgement, Record, follow, loss, rewritten, skipped
+from oracles.quantised.model import Judgement, RecordedModel, follow, loss, rewritten, skipped
 from oracles.quantised.onnx import integers as onnx_integers
 from oracles.quantised.onnx.quantiser import numbers
 
 
-def judge(record: Record) -> Judgement:
+def judge(record: RecordedModel) -> Judgement:
     """TVM has no kernels of integers for such pairs: it quantises, dequantises and computes with float32 between, so
     that both levels owe the same as the model. At the highest one only the outputs are seen, and levels before them
     are worked out, of which those at a tie may be either of two."""

@@ -21,7 +21,7 @@ from oracles.questions import forward
 
 
 @dataclass(frozen=True)
-class Guilt:
+class Culprit:
     """A node that is wrong by itself: a one-node case that shows it, and how."""
 
     node: Node
@@ -71,7 +71,7 @@ def _computed(lab: Laboratory, target: Target, case: Case) -> dict[str, np.ndarr
     return {**case.arrays, **{n.name: o for n, o in zip(nodes, outcome.outputs, strict=True)}}
 
 
-def blame(lab: Laboratory, target: Target, case: Case) -> list[Guilt]:
+def blame(lab: Laboratory, target: Target, case: Case) -> list[Culprit]:
     """Nodes that are wrong alone, on the operands that they have in the case as the reference computes them; if
     there are none, on those that the target computes, which may differ where the reference leaves it open.
     Empty where it takes several nodes together, as with a wrong fusion."""
@@ -84,7 +84,7 @@ def blame(lab: Laboratory, target: Target, case: Case) -> list[Guilt]:
 
 def _guilty(
     lab: Laboratory, target: Target, case: Case, nodes: Sequence[Node], values: Mapping[str, np.ndarray]
-) -> list[Guilt]:
+) -> list[Culprit]:
     """Those of the nodes that are wrong alone on these values. A crash counts where a fresh process repeats it: the
     node before may have damaged memory."""
     alone = [single(case, node, values) for node in nodes]
@@ -93,7 +93,7 @@ def _guilty(
     for node, one, outcome in zip(nodes, alone, outcomes, strict=True):
         discrepancy = lab.question.judge(target, lab.question.expected(target, one), outcome).discrepancy
         if discrepancy:
-            guilty.append(Guilt(node, one, discrepancy))
+            guilty.append(Culprit(node, one, discrepancy))
     return guilty
 
 

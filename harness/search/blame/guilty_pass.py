@@ -15,7 +15,7 @@ Run = Callable[[Collection[str]], Shown]
 
 
 @dataclass(frozen=True)
-class PassGuilt:
+class GuiltyPass:
     """names: the pass without which the failure is gone, or passes, where all of them have to be left out; none where
     it does not take a pass, or where it is not known. text: the same for people, and what else mends it, or why it is
     not known."""
@@ -28,7 +28,7 @@ class _Spent(Exception):
     """Nothing is left of the budget."""
 
 
-def find(passes: Sequence[str], run: Run, spend: Callable[[], bool]) -> PassGuilt:
+def find(passes: Sequence[str], run: Run, spend: Callable[[], bool]) -> GuiltyPass:
     """The guilty pass. passes: all that can be left out, in the order in which they run; spend: accounts for a run,
     False when nothing is left.
 
@@ -51,10 +51,10 @@ def find(passes: Sequence[str], run: Run, spend: Callable[[], bool]) -> PassGuil
     others: list[str] = []
     try:
         if shown(()) != "same":
-            return PassGuilt((), "unknown, it comes and goes")
+            return GuiltyPass((), "unknown, it comes and goes")
         whole = shown(passes)
         if whole == "same":
-            return PassGuilt((), f"none, it fails without any of {len(passes)}")
+            return GuiltyPass((), f"none, it fails without any of {len(passes)}")
         if whole == "right":
             names = _last(passes, shown) or _any(passes[::-1], shown)
             names = names or smallest(passes, lambda off: shown(off) == "right")
@@ -65,15 +65,15 @@ def find(passes: Sequence[str], run: Run, spend: Callable[[], bool]) -> PassGuil
                 others.append(name)
     except _Spent:
         if not names:
-            return PassGuilt((), "unknown, the time for it was spent")
+            return GuiltyPass((), "unknown, the time for it was spent")
     if not names:
-        return PassGuilt((), f"unknown, without any of {len(passes)} it fails in another way")
+        return GuiltyPass((), f"unknown, without any of {len(passes)} it fails in another way")
     text = " and ".join(names)
     if len(names) > 1:
         text += ", right only without all of them"
     if others:
         text += f", right also without {' or '.join(others)}"
-    return PassGuilt(names, text)
+    return GuiltyPass(names, text)
 
 
 def _last(passes: Sequence[str], shown: Run) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What ONNX Runtime's quantised operators owe, by the documentation of ONNX and of its own operators
+"""What ONNX Runtime's quantised operators must return, by the documentation of ONNX and of its own operators
 (https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md)."""
 
 from __future__ import annotations

@@ -11,13 +11,23 @@ import numpy as np
 
 from generators.bounds.bounded import leaf
 from oracles.quantised.integers import LIMITS, UNIT, Levels, along, quantised
-from oracles.quantised.model import Judgement, Record, Values, follow, judge_tensor, loss, observed, rewritten, skipped
+from oracles.quantised.model import (
+    Judgement,
+    RecordedModel,
+    Values,
+    follow,
+    judge_tensor,
+    loss,
+    observed,
+    rewritten,
+    skipped,
+)
 from oracles.quantised.onnx import integers as onnx_integers
 
 Array = np.ndarray
 
 
-def judge(record: Record) -> Judgement:
+def judge(record: RecordedModel) -> Judgement:
     """All levels of optimisation, then the quantiser's numbers."""
     found = Judgement()
     made = {name for node in record.nodes["source"] for name in node.results}
@@ -41,7 +51,7 @@ def judge(record: Record) -> Judgement:
     return found
 
 
-def numbers(found: Judgement, record: Record) -> None:
+def numbers(found: Judgement, record: RecordedModel) -> None:
     """Scales, zero points and quantised constants of the model as written, by their names: ONNX Runtime's quantisers
     call those of the tensor x x_scale, x_zero_point and x_quantized."""
     source, real = record.groups["source"], record.groups["float"]
@@ -54,12 +64,12 @@ def numbers(found: Judgement, record: Record) -> None:
             continue
         if name in computed:
             way, values = record.header["symmetric"], [group[name] for group in samples]
-            ways = [Way(_ranges(values), way)]
-            ways += [Way([o], w) for o in _others(record, samples, name) for w in (way, False)]
+            ways = [ScaleRule(_ranges(values), way)]
+            ways += [ScaleRule([o], w) for o in _others(record, samples, name) for w in (way, False)]
             _ranged(found, record, name, ways)
             continue
         axes = [i for i, size in enumerate(array.shape) if size == scale.size] if scale.size > 1 else [None]
-        ways = [Way(_ranges([array], axis), symmetric, axis) for axis in axes for symmetric in (True, False)]
+        ways = [ScaleRule(_ranges([array], axis), symmetric, axis) for axis in axes for symmetric in (True, False)]
         axis = _ranged(found, record, name, ways)
         levels = source.get(f"{name}_quantized")
         if levels is not None:
@@ -78,7 +88,7 @@ def _nearest(array: Array, scale: Array, zero: Array, axis: int | None, levels: 
 
 
 @dataclass(frozen=True)
-class Way:
+class ScaleRule:
     """How scales may come about: from these ranges, made symmetric or not; axis: of a constant's channels."""
 
     ranges: Sequence[tuple[float, float]]
@@ -92,7 +102,7 @@ def _ranges(values: Sequence[Array], axis: int | None = None) -> list[tuple[floa
     return [(float(part.min()), float(part.max())) for part in parts]
 
 
-def _others(record: Record, samples: Sequence[Values], name: str) -> list[tuple[float, float]]:
+def _others(record: RecordedModel, samples: Sequence[Values], name: str) -> list[tuple[float, float]]:
     """Ranges that ONNX Runtime's quantisers give a tensor in place of its own: from 0 to 1 to a softmax, or levels of
     1/256 (QLinearSoftmax), and to what only a Relu or Clip takes the range of its result
     (BaseQuantizer.adjust_tensor_ranges)."""
@@ -105,7 +115,7 @@ def _others(record: Record, samples: Sequence[Values], name: str) -> list[tuple[
     return found
 
 
-def _ranged(found: Judgement, record: Record, name: str, ways: Sequence[Way]) -> int | None:
+def _ranged(found: Judgement, record: RecordedModel, name: str, ways: Sequence[ScaleRule]) -> int | None:
     """Scale and zero point of a tensor, or of each of its channels, by one of the ways. Where none fits the first
     is named whose scales do, else the first. Returns the axis of the way."""
     scale, zero = (record.groups["source"][f"{name}_{what}"].reshape(-1) for what in ("scale", "zero_point"))

@@ -1,4 +1,4 @@
-"""What TFLite's quantised operators owe, by its specification of 8-bit quantisation
+"""What TFLite's quantised operators must return, by its specification of 8-bit quantisation
 (https://ai.google.dev/edge/litert/models/quantization_spec) and the arithmetic of its reference kernels: integers are
 rescaled by multipliers of 31 bits (MultiplyByQuantizedMultiplier), of 15 bits where accumulators have 64, and rounded
 to the nearest, half up or away from zero."""

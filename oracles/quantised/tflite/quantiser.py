@@ -6,14 +6,14 @@ from __future__ import annotations
 import numpy as np
 
 from oracles.quantised.integers import LIMITS, UNIT, Quantisation
-from oracles.quantised.model import Judgement, Record, Values, follow, loss, skipped
+from oracles.quantised.model import Judgement, RecordedModel, Values, follow, loss, skipped
 from oracles.quantised.tflite.integers import computer
 
 Array = np.ndarray
 _KERNELS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
 
 
-def judge(record: Record) -> Judgement:
+def judge(record: RecordedModel) -> Judgement:
     """Both kinds of kernels, then the converter's numbers."""
     found = Judgement()
     tensors = {
@@ -49,7 +49,7 @@ _OWN_SCALE = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL",
 """Operators that do not ask for the same scale of an operand and of another tensor."""
 
 
-def _numbers(found: Judgement, record: Record, tensors: dict[str, Quantisation]) -> None:
+def _numbers(found: Judgement, record: RecordedModel, tensors: dict[str, Quantisation]) -> None:
     """Zero points are levels, and 0 for weights by channel; biases have the scale s_x s_w and no zero point; inputs
     have the range of the samples; some results a scale that the specification fixes."""
     values = record.groups[_KERNELS[0]]
@@ -84,7 +84,7 @@ def _numbers(found: Judgement, record: Record, tensors: dict[str, Quantisation])
     _inputs(found, record, tensors)
 
 
-def _inputs(found: Judgement, record: Record, tensors: dict[str, Quantisation]) -> None:
+def _inputs(found: Judgement, record: RecordedModel, tensors: dict[str, Quantisation]) -> None:
     """Scale and zero point of what quantises an input, by the range of the samples."""
     values = record.groups[_KERNELS[0]]
     samples = [group for name, group in record.groups.items() if name.startswith("sample ")]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oracles.quantised.integers import UNIT, Quantisation, quantised
-from oracles.quantised.model import Judgement, Operation, Record, judge_tensor
+from oracles.quantised.model import Judgement, Operation, RecordedModel, judge_tensor
 from oracles.quantised.reference_operators import exactly
 from oracles.quantised.tflite import quantiser as tflite_quantiser
 
@@ -26,7 +26,7 @@ _FIXED = {(1 / 256, -128.0), (1 / 128, 0.0)}
 
 
 @dataclass(frozen=True)
-class Owed:
+class ExpectedScale:
     """What a trained range of activations owes: its scale, and its zero point before that is rounded."""
 
     scale: float
@@ -40,11 +40,15 @@ class Owed:
         return f"scale {self.scale:.9g} and zero point {np.rint(self.position):.0f}"
 
 
-def judge(record: Record) -> Judgement:
+def judge(record: RecordedModel) -> Judgement:
     """What TFLite's kernels made of the file, then the training's ranges, then the file's numbers."""
     found = tflite_quantiser.judge(record)
     ranges = record.header["ranges"]
-    owed = {name: owed_by(record.groups["ranges"][name]) for name, how in ranges.items() if how["kind"] != "weight"}
+    owed = {
+        name: expected_scale_of(record.groups["ranges"][name])
+        for name, how in ranges.items()
+        if how["kind"] != "weight"
+    }
     weights = {name: _Weight(record, name) for name, how in ranges.items() if how["kind"] == "weight"}
     _trained(found, record)
     tensors = {
@@ -68,21 +72,21 @@ def judge(record: Record) -> Judgement:
     return found
 
 
-def owed_by(ends: Array) -> Owed:
+def expected_scale_of(ends: Array) -> ExpectedScale:
     """Scale and zero point of a range of activations: levels are -128 to 127. The converter widens nothing but 0 to
     1e-6."""
     low, high = (float(end[0]) for end in ends)
     if low == high:
         low, high = -5e-7, 5e-7
     scale = (high - low) / 255
-    return Owed(scale, -128 - low / scale)
+    return ExpectedScale(scale, -128 - low / scale)
 
 
 class _Weight:
     """A trained kernel as the file has it: output channels first, or last where convolutions are by channel; times the
     factor of a batch normalisation behind it. Where it has no range, the converter takes its own by channel."""
 
-    def __init__(self, record: Record, name: str) -> None:
+    def __init__(self, record: RecordedModel, name: str) -> None:
         how, arrays = record.header["ranges"][name], record.groups["weights"]
         kernel = arrays[name].astype(np.float64)
         free = np.abs(kernel).max((0, 1) if how["layer"] == "DepthwiseConv2D" else tuple(range(kernel.ndim - 1))) / 127
@@ -111,7 +115,7 @@ class _Weight:
         return bool(alike.all()) and not found.zero.any()
 
 
-def _trained(found: Judgement, record: Record) -> None:
+def _trained(found: Judgement, record: RecordedModel) -> None:
     """Ranges of inputs are those of all samples, with 0; ranges of weights the greatest magnitude of the last ones."""
     samples = [group for name, group in record.groups.items() if name.startswith("sample ")]
     for name, how in record.header["ranges"].items():
@@ -137,7 +141,7 @@ def _trained(found: Judgement, record: Record) -> None:
 
 
 def _weights(
-    found: Judgement, record: Record, node: Operation, weights: Mapping[str, _Weight],
+    found: Judgement, record: RecordedModel, node: Operation, weights: Mapping[str, _Weight],
     tensors: Mapping[str, Quantisation],
 ) -> list[str]:  # fmt: skip
     """Which trained weights a node has: they have their scales, and their nearest levels."""
@@ -165,7 +169,7 @@ def _weights(
     return right or fits
 
 
-def _rescaled(record: Record, node: Operation) -> bool:
+def _rescaled(record: RecordedModel, node: Operation) -> bool:
     """Would the bias need more than half of 32 bits beside the input's range? Then the converter widens that of the
     weight until it has 31."""
     bias = record.groups[_GROUP].get(node.operands[2]) if len(node.operands) > 2 else None
@@ -173,7 +177,7 @@ def _rescaled(record: Record, node: Operation) -> bool:
 
 
 def _activations(
-    found: Judgement, record: Record, where: str, how: Quantisation | None, owed: Mapping[str, Owed]
+    found: Judgement, record: RecordedModel, where: str, how: Quantisation | None, owed: Mapping[str, ExpectedScale]
 ) -> set[str]:
     """Which trained ranges a result has; one whose scale is fixed has none."""
     if how is None:

@@ -1,4 +1,4 @@
-"""What operators of PyTorch owe that move levels or numbers, and those that compute with float32."""
+"""What operators of PyTorch must return that move levels or numbers, and those that compute with float32."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Models that PT2E (torchao) wrote: a graph of aten operators on real numbers between quantising and dequantising. Are
-scales and zero points those that its observers owe, are weights the nearest levels, does the graph compute what it says
+scales and zero points those that its observers ask for, are weights the nearest levels, does the graph compute what it says
 node by node, and does what inductor makes of it return the same?"""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from oracles.quantised.model import (
     NotRecomputed,
     Operation,
     Real,
-    Record,
+    RecordedModel,
     Values,
     check_called,
     evaluator,
@@ -33,7 +33,7 @@ Array = np.ndarray
 _GROUP = "converted"
 
 
-def judge(record: Record) -> Judgement:
+def judge(record: RecordedModel) -> Judgement:
     """All nodes, then the quantiser's numbers, then a plain call and what inductor compiled."""
     found = Judgement()
     values, nodes = record.groups[_GROUP], record.nodes[_GROUP]
@@ -50,7 +50,7 @@ def judge(record: Record) -> Judgement:
     return found
 
 
-def _compiled(found: Judgement, record: Record) -> None:
+def _compiled(found: Judgement, record: RecordedModel) -> None:
     """Inductor shows nothing but outputs: they are worked out from inputs and constants alone. Its kernels of integers
     rescale sums of products where the graph dequantises operands first."""
     values, nodes = record.groups[_GROUP], record.nodes[_GROUP]

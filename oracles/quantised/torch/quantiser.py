@@ -1,4 +1,4 @@
-"""Models that PyTorch's FX quantisation wrote: are scales and zero points those that its observers owe, are weights the
+"""Models that PyTorch's FX quantisation wrote: are scales and zero points those that its observers ask for, are weights the
 nearest levels, and do the engine's kernels compute what the model says?"""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from oracles.quantised.integers import UNIT, Quantisation, dequantised, quantised, settled
-from oracles.quantised.model import Judgement, Record, check_called, follow, judge_tensor, loss, skipped
+from oracles.quantised.model import Judgement, RecordedModel, check_called, follow, judge_tensor, loss, skipped
 from oracles.quantised.reference_operators import exactly
 from oracles.quantised.torch.integers import computer
 
@@ -26,7 +26,7 @@ _FIXED = {"sigmoid": (1 / 256, 0), "tanh": (2 / 256, 128)}
 """Scale and zero point that results in 0 to 1 and in -1 to 1 have (default_fixed_qparams_range_*_observer)."""
 
 
-def judge(record: Record) -> Judgement:
+def judge(record: RecordedModel) -> Judgement:
     """All nodes, then the quantiser's numbers, then that a plain call of the model returns the same."""
     found = Judgement()
     tensors = {
@@ -112,7 +112,7 @@ def _astray(observer: dict, taken: Sequence[Array]) -> bool:
     return False
 
 
-def check_faked(found: Judgement, record: Record) -> None:
+def check_faked(found: Judgement, record: RecordedModel) -> None:
     """Fake quantisation: the nearest levels, by the reciprocal of the scale, and what they are worth."""
     for name, how in record.header.get("faked", {}).items():
         given, got = (record.groups["faked"][f"{name} {side}"] for side in ("in", "out"))
@@ -131,7 +131,9 @@ def _floats(scale: Sequence[float] | Array) -> tuple[float, ...]:
     return tuple(np.asarray(scale, np.float32).tolist())
 
 
-def check_used(found: Judgement, record: Record, tensors: dict[str, Quantisation], weights: Collection[str]) -> None:
+def check_used(
+    found: Judgement, record: RecordedModel, tensors: dict[str, Quantisation], weights: Collection[str]
+) -> None:
     """Each scale with its zero point is that of an observer; weights (their names) are the nearest levels of a constant
     that an observer with these scales saw."""
     pairs = {
@@ -151,7 +153,7 @@ def check_used(found: Judgement, record: Record, tensors: dict[str, Quantisation
             _weight(found, record, name, how)
 
 
-def _weight(found: Judgement, record: Record, name: str, how: Quantisation) -> None:
+def _weight(found: Judgement, record: RecordedModel, name: str, how: Quantisation) -> None:
     got = record.groups[_GROUP][name]
     arrays = record.groups.get("weights", {})
     fits = []

@@ -19,7 +19,17 @@ from oracles.quantised.dense import (
     symmetric_rows,
 )
 from oracles.quantised.integers import UNIT
-from oracles.quantised.model import Judgement, Operation, Real, Record, Values, check_called, follow, loss, skipped
+from oracles.quantised.model import (
+    Judgement,
+    Operation,
+    Real,
+    RecordedModel,
+    Values,
+    check_called,
+    follow,
+    loss,
+    skipped,
+)
 from oracles.quantised.reference_operators import fixed, number
 from oracles.quantised.torch.integers import computer
 from oracles.quantised.torch.quantiser import parameters
@@ -29,7 +39,7 @@ _SMALLEST = {"Int8Tensor": 2.0**-23, "IntxUnpackedToInt8Tensor": 2.0**-126}
 """The least scale: the float32 epsilon, the smallest normal number."""
 
 
-def judge(record: Record) -> Judgement:
+def judge(record: RecordedModel) -> Judgement:
     """All nodes, then the weights, then that a plain call of the model returns the same."""
     found = Judgement()
     values, nodes = record.groups[_GROUP], record.nodes[_GROUP]
@@ -73,7 +83,7 @@ def _layer(node: Operation, operands: Sequence[Real | None]) -> Bounded:
     return of_weights(x, weight, zero, scale, bias)
 
 
-def _weight(found: Judgement, record: Record, node: Operation) -> None:
+def _weight(found: Judgement, record: RecordedModel, node: Operation) -> None:
     """Scales by each row's greatest magnitude, zero points 0, the nearest levels."""
     values, name = record.groups[_GROUP], node.operands[1]
     real = record.groups["weights"][node.results[0]].astype(np.float64)

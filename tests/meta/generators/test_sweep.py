@@ -8,7 +8,7 @@ import pytest
 from generators.ops import OPS, check
 from generators.sweep import ScriptedDraw, sweep
 from harness.search.dtype_support import dtypes_of
-from harness.search.profiles import nightly
+from harness.search.hypothesis_profiles import nightly
 
 
 @pytest.mark.slow(one_in=11)

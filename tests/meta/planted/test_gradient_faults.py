@@ -15,8 +15,8 @@ from generators.graphs import SMOOTH, SeededDraw, build_case
 from harness.backends import TARGETS
 from harness.execute.pool import Pool
 from harness.questions.gradient import GRADIENT
+from harness.search.hypothesis_profiles import nightly
 from harness.search.laboratory import Laboratory
-from harness.search.profiles import nightly
 
 SEED = 20
 IN_FULL = GRADIENT_FAULTS[::6]

@@ -16,8 +16,8 @@ from harness.execute.pool import Pool
 from harness.questions.gradient import GRADIENT
 from harness.questions.hessian import HESSIAN
 from harness.questions.question import Question
+from harness.search.hypothesis_profiles import nightly
 from harness.search.laboratory import Laboratory
-from harness.search.profiles import nightly
 from oracles.decompositions.derivatives import SECOND_ORDER_RULES, decompose
 from oracles.decompositions.second_derivatives import SECOND
 from oracles.derivatives import gradient, hessian, jvp

@@ -1,4 +1,4 @@
-"""Pairs as complex numbers, for jax spellings. Read as text, as jax_helpers.py is."""
+"""Pairs as complex numbers, for jax spellings. Read as text, as basic.py is."""
 
 import jax
 import jax.numpy as jnp

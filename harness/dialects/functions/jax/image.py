@@ -1,4 +1,4 @@
-"""Functions of images that jax spellings may call. Read as text, as jax_helpers.py is."""
+"""Functions of images that jax spellings may call. Read as text, as basic.py is."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Functions of matrices that jax spellings may call. Read as text, as jax_helpers.py is."""
+"""Functions of matrices that jax spellings may call. Read as text, as basic.py is."""
 
 import jax
 import jax.numpy as jnp

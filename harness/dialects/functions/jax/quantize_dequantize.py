@@ -1,4 +1,4 @@
-"""Quantisation that jax spellings may call. Read as text, like jax_helpers.py."""
+"""Quantisation that jax spellings may call. Read as text, like basic.py."""
 
 import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""The names that `shared_helpers.py` calls, for jax. Read as text; a program carries the source of what it uses."""
+"""The names that `functions/shared` calls, for jax. Read as text; a program carries the source of what it uses."""
 
 import jax
 import jax.numpy as jnp

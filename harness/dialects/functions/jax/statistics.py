@@ -1,4 +1,4 @@
-"""Functions of samples that jax spellings may call. Read as text, as jax_helpers.py is."""
+"""Functions of samples that jax spellings may call. Read as text, as basic.py is."""
 
 import jax.numpy as jnp
 

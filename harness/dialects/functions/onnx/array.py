@@ -1,4 +1,4 @@
-"""Functions of arrays that onnx spellings may call. Read as text, like onnx_helpers.py."""
+"""Functions of arrays that onnx spellings may call. Read as text, like basic.py."""
 
 import numpy as np
 

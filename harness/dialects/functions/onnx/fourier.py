@@ -1,4 +1,4 @@
-"""Fourier transforms that onnx spellings may call. Read as text, as onnx_helpers.py is."""
+"""Fourier transforms that onnx spellings may call. Read as text, as basic.py is."""
 
 import numpy as np
 import onnx

@@ -1,4 +1,4 @@
-"""Functions of small matrices that onnx spellings may call: decompositions, unrolled. Read as text, as onnx_helpers.py
+"""Functions of small matrices that onnx spellings may call: decompositions, unrolled. Read as text, as basic.py
 is."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Quantisation that onnx spellings may call. Read as text, like onnx_helpers.py."""
+"""Quantisation that onnx spellings may call. Read as text, like basic.py."""
 
 import numpy as np
 

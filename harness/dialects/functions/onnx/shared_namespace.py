@@ -1,4 +1,4 @@
-"""The names that `shared_helpers.py` calls, for onnx. Read as text; a program carries the source of what it uses."""
+"""The names that `functions/shared` calls, for onnx. Read as text; a program carries the source of what it uses."""
 
 import numpy as np
 from onnx import helper

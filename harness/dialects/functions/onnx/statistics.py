@@ -1,4 +1,4 @@
-"""Functions of samples that onnx spellings may call. Read as text, as onnx_helpers.py is."""
+"""Functions of samples that onnx spellings may call. Read as text, as basic.py is."""
 
 import numpy as np
 import onnx

@@ -1,4 +1,4 @@
-"""Functions of arrays that relax spellings may call. Read as text, like relax_helpers.py."""
+"""Functions of arrays that relax spellings may call. Read as text, like basic.py."""
 
 import numpy as np
 from tvm import relax

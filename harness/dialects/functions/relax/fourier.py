@@ -1,4 +1,4 @@
-"""Fourier transforms that relax spellings may call: products with their matrices. Read as text, as relax_helpers.py
+"""Fourier transforms that relax spellings may call: products with their matrices. Read as text, as basic.py
 is."""
 
 import numpy as np

@@ -1,5 +1,5 @@
 """Functions of small matrices that relax spellings may call: decompositions, unrolled. Read as text, as
-relax_helpers.py is."""
+basic.py is."""
 
 import numpy as np
 from tvm import relax

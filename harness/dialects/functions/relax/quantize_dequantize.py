@@ -1,4 +1,4 @@
-"""Quantisation that relax spellings may call. Read as text, like relax_helpers.py."""
+"""Quantisation that relax spellings may call. Read as text, like basic.py."""
 
 import numpy as np
 from tvm import relax

@@ -1,4 +1,4 @@
-"""The names that `shared_helpers.py` calls, for relax. Read as text; a program carries the source of what it uses."""
+"""The names that `functions/shared` calls, for relax. Read as text; a program carries the source of what it uses."""
 
 import numpy as np
 from tvm import relax

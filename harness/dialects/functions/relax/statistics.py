@@ -1,4 +1,4 @@
-"""Functions of samples that relax spellings may call. Read as text, as relax_helpers.py is."""
+"""Functions of samples that relax spellings may call. Read as text, as basic.py is."""
 
 import numpy as np
 from tvm import relax

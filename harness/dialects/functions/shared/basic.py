@@ -1,5 +1,5 @@
 """Functions that spellings of several dialects may call: written once for any `Space`, the names that
-`*_space_helpers.py` give to a dialect's functions. Read as text; a program carries the source of what it uses."""
+`shared_namespace.py` give to a dialect's functions. Read as text; a program carries the source of what it uses."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Functions of arrays that tensorflow spellings may call. Read as text, like tensorflow_helpers.py."""
+"""Functions of arrays that tensorflow spellings may call. Read as text, like basic.py."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""Fourier transforms that tensorflow spellings may call. Read as text, as tensorflow_helpers.py is."""
+"""Fourier transforms that tensorflow spellings may call. Read as text, as basic.py is."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""Functions of images that tensorflow spellings may call. Read as text, as tensorflow_helpers.py is."""
+"""Functions of images that tensorflow spellings may call. Read as text, as basic.py is."""
 
 import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""Quantisation that tensorflow spellings may call. Read as text, like tensorflow_helpers.py."""
+"""Quantisation that tensorflow spellings may call. Read as text, like basic.py."""
 
 import numpy as np
 import tensorflow as tf

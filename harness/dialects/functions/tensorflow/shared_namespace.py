@@ -1,4 +1,4 @@
-"""The names that `shared_helpers.py` calls, for tensorflow. Read as text; a program carries what it uses."""
+"""The names that `functions/shared` calls, for tensorflow. Read as text; a program carries what it uses."""
 
 import tensorflow as tf
 

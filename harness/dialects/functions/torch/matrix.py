@@ -1,4 +1,4 @@
-"""Functions of matrices that torch spellings may call. Read as text, as torch_helpers.py is."""
+"""Functions of matrices that torch spellings may call. Read as text, as basic.py is."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Quantisation that torch spellings may call. Read as text, like torch_helpers.py."""
+"""Quantisation that torch spellings may call. Read as text, like basic.py."""
 
 import torch
 

@@ -17,8 +17,8 @@ from harness.dialects import DIALECTS
 from harness.search import dtype_support, refusal_files
 from harness.search.campaign import Campaign
 from harness.search.dtype_support import dtypes_of, involved, measure, refusals_of, representatives, samples
+from harness.search.hypothesis_profiles import nightly
 from harness.search.laboratory import Laboratory
-from harness.search.profiles import nightly
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Outcome, Rejected, Unsupported, Value
 

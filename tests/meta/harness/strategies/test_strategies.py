@@ -37,7 +37,7 @@ from harness.execute import environments
 from harness.execute.ranks import RankPools
 from harness.findings.known.deviations import KnownDeviation, load
 from harness.findings.known.entry import FOLDER
-from harness.search.profiles import nightly
+from harness.search.hypothesis_profiles import nightly
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import Strategy

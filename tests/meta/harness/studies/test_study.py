@@ -24,7 +24,7 @@ from generators.training.runs import Training, valid
 from harness.commands import app
 from harness.commands.study import distribution as study_command
 from harness.execute.ranks import RankPools
-from harness.search.profiles import nightly
+from harness.search.hypothesis_profiles import nightly
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.studies.distribution.protocol import Found, Study, run_case

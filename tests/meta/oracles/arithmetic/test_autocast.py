@@ -10,7 +10,7 @@ from harness.backends import TARGETS
 from harness.questions.autocast import AUTOCAST
 from harness.search.campaign import Campaign
 from harness.search.dtype_support import samples
-from harness.search.profiles import nightly
+from harness.search.hypothesis_profiles import nightly
 from oracles.arithmetic import autocast
 
 LISTS = (autocast.LOWER, autocast.FLOAT32, autocast.WIDEST, autocast.COMPOSED, autocast.PROMOTES)

@@ -22,8 +22,8 @@ from harness.questions.forward import FORWARD
 from harness.search.blame.culprit import diverging
 from harness.search.campaign import Campaign
 from harness.search.dtype_support import samples
+from harness.search.hypothesis_profiles import nightly
 from harness.search.laboratory import Laboratory
-from harness.search.profiles import nightly
 from oracles.arithmetic import modes, tvm_mixed_precision
 from oracles.judge.outcome import Rejected, Value
 from oracles.judge.verdict import Verdict, judge

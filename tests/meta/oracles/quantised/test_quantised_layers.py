@@ -13,18 +13,18 @@ from harness.execute.pool import Pool
 from harness.quantisers import QUANTISERS
 from harness.questions.quantisers import QUANTISATION
 from harness.search.laboratory import Laboratory
-from harness.search.quantisation import drawn
+from harness.search.quantisation import draw_case
 from oracles.judge.outcome import Value
 from oracles.quantised import model as quantised_model
 from oracles.quantised.dense import check_weight
-from oracles.quantised.model import Judgement, Record
+from oracles.quantised.model import Judgement, RecordedModel
 
 LAYERS = ("torchao-int8-weight", "torchao-int4-weight", "torchao-int8-dynamic", "torchao-int8-dynamic-int4",
           "keras-int8", "keras-int4", "keras-int4-channels", "keras-float8")  # fmt: skip
 GRAPHS = ("torchao-pt2e-x86-dynamic", "torchao-pt2e-xnnpack")
 AFFINE = ("torchao-int4-weight", "keras-int4")
 FLOAT8 = "keras-float8"
-Change = Callable[[Record], None]
+Change = Callable[[RecordedModel], None]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_a_correct_run_is_accepted(name: str, runs: dict[str, Value]) -> None:
     assert (found.loss["sqnr_db"] or 0) > 20
 
 
-def parts(record: Record, ending: str) -> list[np.ndarray]:
+def parts(record: RecordedModel, ending: str) -> list[np.ndarray]:
     """Arrays of all runs whose name ends so."""
     groups = [group for group in record.groups if group in ("converted", "eager", "graph")]
     return [array for group in groups for name, array in record.groups[group].items() if name.endswith(ending)]
@@ -63,11 +63,11 @@ def parts(record: Record, ending: str) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("name", [name for name in LAYERS if name != FLOAT8])
 def test_a_weight_one_level_off_and_truncated_weights_are_found(name: str, runs: dict[str, Value]) -> None:
-    def one_level(record: Record) -> None:
+    def one_level(record: RecordedModel) -> None:
         for array in parts(record, ".weight") + parts(record, ".kernel"):
             array.reshape(-1)[np.argmin(np.abs(array.astype(float)))] += 1
 
-    def truncated(record: Record) -> None:
+    def truncated(record: RecordedModel) -> None:
         for array in parts(record, ".weight") + parts(record, ".kernel"):
             array -= (np.arange(array.size).reshape(array.shape) % 2 * (array > 0)).astype(array.dtype)
 
@@ -77,7 +77,7 @@ def test_a_weight_one_level_off_and_truncated_weights_are_found(name: str, runs:
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_scales_off_in_the_fifth_digit_are_named(name: str, runs: dict[str, Value]) -> None:
-    def scaled(record: Record) -> None:
+    def scaled(record: RecordedModel) -> None:
         for array in parts(record, ".scale"):
             array *= np.float32(1 + 1e-5)
 
@@ -88,7 +88,7 @@ def test_scales_off_in_the_fifth_digit_are_named(name: str, runs: dict[str, Valu
 
 @pytest.mark.parametrize("name", AFFINE)
 def test_wrong_zero_points_are_named(name: str, runs: dict[str, Value]) -> None:
-    def shifted(record: Record) -> None:
+    def shifted(record: RecordedModel) -> None:
         for array in parts(record, ".zero"):
             array += 1
 
@@ -101,7 +101,7 @@ def test_wrong_zero_points_are_named(name: str, runs: dict[str, Value]) -> None:
 def test_kernels_that_rescale_wrongly_are_found(name: str, runs: dict[str, Value]) -> None:
     """A factor that is off in the fifth digit, in the kernel alone."""
 
-    def rescaled(record: Record) -> None:
+    def rescaled(record: RecordedModel) -> None:
         for nodes, group in ((record.nodes[g], record.groups[g]) for g in record.nodes):
             for node in nodes:
                 if node.op in ("Int8Tensor", "IntxUnpackedToInt8Tensor") or node.domain == "keras":
@@ -131,19 +131,19 @@ def _unreached() -> list[str]:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_faults_of_exported_graphs_are_found(name: str, runs: dict[str, Value]) -> None:
-    def quantised(record: Record) -> np.ndarray:
+    def quantised(record: RecordedModel) -> np.ndarray:
         node = next(n for n in record.nodes["converted"] if n.op == "quantize_per_tensor")
         return record.groups["converted"][node.results[0]]
 
-    def one_level(record: Record) -> None:
+    def one_level(record: RecordedModel) -> None:
         array = quantised(record).reshape(-1)
         array[np.argmin(np.abs(array.astype(float) - 60))] += 1
 
-    def truncated(record: Record) -> None:
+    def truncated(record: RecordedModel) -> None:
         array = quantised(record)
         array -= (np.arange(array.size).reshape(array.shape) % 2 * (array > 0)).astype(array.dtype)
 
-    def compiled(record: Record) -> None:
+    def compiled(record: RecordedModel) -> None:
         array = record.groups["inductor"]["0"]
         array *= np.float32(1 + 1e-5)
 
@@ -155,14 +155,14 @@ def test_faults_of_exported_graphs_are_found(name: str, runs: dict[str, Value]) 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_wrong_scales_and_zero_points_of_exported_graphs_are_named(name: str, runs: dict[str, Value]) -> None:
-    def scaled(record: Record) -> None:
+    def scaled(record: RecordedModel) -> None:
         for node in record.nodes["converted"]:
             if node.op.endswith("quantize_per_tensor") and len(node.operands) == 1:
                 node.attrs["args"][1] *= 1 + 1e-5
         for array in parts(record, "_scale_0"):
             array *= np.float32(1 + 1e-5)
 
-    def shifted(record: Record) -> None:
+    def shifted(record: RecordedModel) -> None:
         for node in record.nodes["converted"]:
             if node.op.endswith("quantize_per_tensor") and len(node.operands) == 1:
                 node.attrs["args"][2] += 1
@@ -177,6 +177,6 @@ def test_wrong_scales_and_zero_points_of_exported_graphs_are_named(name: str, ru
 
 def test_a_path_that_quantises_few_operators_is_given_graphs_with_them() -> None:
     path = QUANTISERS["torchao-int8-weight"]
-    given = [drawn(1, index, path, 8) for index in range(20)]
+    given = [draw_case(1, index, path, 8) for index in range(20)]
     assert [path.unsupported(case.graph) for case in given] == [None] * 20
     assert all(not {"linear", "matmul"}.isdisjoint(case.graph.operators) for case in given)

@@ -24,17 +24,17 @@ from harness.questions.quantisers import QUANTISATION
 from harness.questions.question import reproduction_of
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
-from harness.search.quantisation import turns
+from harness.search.quantisation import schedule
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Rejected, Value
 from oracles.quantised import model as quantised_model
 from oracles.quantised.integers import along, away, dequantised, known, quantised, rescaled, settled
-from oracles.quantised.model import Judgement, Record
+from oracles.quantised.model import Judgement, RecordedModel
 from oracles.quantised.onnx import integers as onnx_integers
 from oracles.quantised.onnx.quantiser import parameters
 
 F = np.float32
-Change = Callable[[Record], None]
+Change = Callable[[RecordedModel], None]
 
 
 def product() -> Case:
@@ -88,20 +88,20 @@ def test_a_correct_run_is_accepted(name: str, runs: dict[str, Value]) -> None:
     assert quantised_model.verdict(found).status == "agree"
 
 
-def integers(record: Record) -> list[np.ndarray]:
+def integers(record: RecordedModel) -> list[np.ndarray]:
     """Levels that nodes of the models returned, of 8 or 16 bits and of more than a few elements."""
     made = {(group, name) for group, nodes in record.nodes.items() for node in nodes for name in node.results}
     found = [record.groups[group][name] for group, name in made if name in record.groups[group]]
     return [array for array in found if array.dtype.kind in "iu" and array.dtype.itemsize < 4 and array.size > 100]
 
 
-def truncated(record: Record) -> None:
+def truncated(record: RecordedModel) -> None:
     """Levels as they are where kernels round down: half of them are one less."""
     for array in integers(record):
         array -= (np.arange(array.size).reshape(array.shape) % 2 * (array > array.min())).astype(array.dtype)
 
 
-def one_level(record: Record) -> None:
+def one_level(record: RecordedModel) -> None:
     """A single level of a single tensor is one off."""
     array = integers(record)[0]
     middle = np.argmin(np.abs(array.astype(float) - np.median(array.astype(float))))
@@ -115,7 +115,7 @@ def test_another_rounding_is_found(name: str, change: Change, runs: dict[str, Va
     assert "levels wrong" in found.wrong[0]
 
 
-def scaled(record: Record) -> None:
+def scaled(record: RecordedModel) -> None:
     """Every scale that the quantiser wrote is off in the fifth digit, and with it all that was computed by it."""
     for group in record.groups.values():
         for name, array in group.items():
@@ -133,7 +133,7 @@ def test_a_scale_that_is_off_in_the_fifth_digit_is_named(name: str, runs: dict[s
 
 @pytest.mark.parametrize("name", PATHS)
 def test_a_wrong_zero_point_is_named(name: str, runs: dict[str, Value]) -> None:
-    def shifted(record: Record) -> None:
+    def shifted(record: RecordedModel) -> None:
         if "tensors" in record.header:
             made = next(n.results[0] for n in record.nodes["BUILTIN_REF"] if n.op == "QUANTIZE")
             record.header["tensors"][made]["zero"][0] += 2
@@ -169,7 +169,7 @@ def test_a_quantiser_that_writes_a_wrong_zero_point_is_found_and_shown(pool: Poo
 
 
 def test_what_is_not_recomputed_is_counted_and_nothing_judged_is_no_agreement(runs: dict[str, Value]) -> None:
-    def unknown(record: Record) -> None:
+    def unknown(record: RecordedModel) -> None:
         for level, nodes in record.nodes.items():
             record.nodes[level] = tuple(replace(node, op="Mystery") for node in nodes)  # type: ignore[index]
 
@@ -233,7 +233,7 @@ def test_weights_are_parameters_of_their_own_and_all_else_is_input() -> None:
 
 def test_slow_paths_take_fewer_turns() -> None:
     fast, slow = QUANTISERS["ort-dynamic-u8"], replace(QUANTISERS["tflite-int8"], sample_every=3)
-    assert [path.name for path in turns([fast, slow])] == ["ort-dynamic-u8", "tflite-int8", *["ort-dynamic-u8"] * 2]
+    assert [path.name for path in schedule([fast, slow])] == ["ort-dynamic-u8", "tflite-int8", *["ort-dynamic-u8"] * 2]
 
 
 def test_only_quantisers_are_asked() -> None:

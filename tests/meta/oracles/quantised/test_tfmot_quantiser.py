@@ -25,7 +25,7 @@ from harness.search.quantisation import expressible
 from oracles.judge.outcome import Value
 from oracles.quantised import model as quantised_model
 from oracles.quantised.integers import away
-from oracles.quantised.model import Operation, Record
+from oracles.quantised.model import Operation, RecordedModel
 from oracles.quantised.tflite.tfmot import judge
 
 PATH = QUANTISERS["tfmot-int8"]
@@ -33,7 +33,7 @@ F = np.float32
 _GROUPS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
 
 
-def record() -> Record:
+def record() -> RecordedModel:
     """What a run returns of two dense layers without a bias, one after the other: rounded as TFLite does."""
     draw = np.random.default_rng(5)
     x, w, v = (draw.normal(size=shape).astype(F) for shape in ((6, 8), (8, 5), (5, 4)))
@@ -76,7 +76,7 @@ def record() -> Record:
     groups = {"ranges": ranges, "weights": {"a.weight": w, "b.weight": v}, "sample 0": {"x": x}}
     groups.update({group: dict(values) for group in _GROUPS})
     places = {(group, name): 1 for group, arrays in groups.items() for name in arrays}
-    return Record(groups, dict.fromkeys(_GROUPS, nodes), header, places)
+    return RecordedModel(groups, dict.fromkeys(_GROUPS, nodes), header, places)
 
 
 def test_trained_ranges_that_arrive_are_accepted() -> None:
@@ -87,33 +87,33 @@ def test_trained_ranges_that_arrive_are_accepted() -> None:
     assert found.checked > 60
 
 
-def _scale(given: Record) -> None:
+def _scale(given: RecordedModel) -> None:
     given.header["tensors"]["3"]["scale"][0] *= 1 + 1e-5
 
 
-def _weight_scale(given: Record) -> None:
+def _weight_scale(given: RecordedModel) -> None:
     given.header["tensors"]["4"]["scale"][0] *= 1 + 1e-5
 
 
-def _zero_point(given: Record) -> None:
+def _zero_point(given: RecordedModel) -> None:
     given.header["tensors"]["3"]["zero"][0] += 1
 
 
-def _swapped(given: Record) -> None:
+def _swapped(given: RecordedModel) -> None:
     tensors = given.header["tensors"]
     tensors["3"], tensors["5"] = tensors["5"], tensors["3"]
 
 
-def _level(given: Record) -> None:
+def _level(given: RecordedModel) -> None:
     for group in _GROUPS:
         given.groups[group]["2"][0, 0] += 1  # type: ignore[index]
 
 
-def _range_of_input(given: Record) -> None:
+def _range_of_input(given: RecordedModel) -> None:
     given.groups["ranges"]["in"][1] *= F(1.001)
 
 
-def _untrained(given: Record) -> None:
+def _untrained(given: RecordedModel) -> None:
     given.header["ranges"]["b.weight"]["absent"] = True
 
 
@@ -129,7 +129,7 @@ def _untrained(given: Record) -> None:
         (_untrained, "b.weight has no range: the Dense was trained without fake quantisation of it"),
     ],
 )
-def test_what_is_planted_is_named(change: Callable[[Record], None], message: str) -> None:
+def test_what_is_planted_is_named(change: Callable[[RecordedModel], None], message: str) -> None:
     given = record()
     change(given)
     found = judge(given).wrong

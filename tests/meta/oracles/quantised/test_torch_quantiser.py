@@ -15,7 +15,7 @@ from harness.questions.quantisers import QUANTISATION
 from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value
 from oracles.quantised import model as quantised_model
-from oracles.quantised.model import Judgement, Record
+from oracles.quantised.model import Judgement, RecordedModel
 from oracles.quantised.torch.integers import chosen
 from oracles.quantised.torch.quantiser import parameters
 
@@ -32,7 +32,7 @@ def runs(pool: Pool) -> dict[str, Value]:
     return values
 
 
-def judged(name: str, run: Value, change: Callable[[Record], None] = lambda record: None) -> Judgement:
+def judged(name: str, run: Value, change: Callable[[RecordedModel], None] = lambda record: None) -> Judgement:
     """The judgement of a run in which something is changed first."""
     record = quantised_model.read([array.copy() for array in run.outputs])
     change(record)
@@ -50,7 +50,7 @@ def test_a_correct_run_is_accepted(name: str, runs: dict[str, Value]) -> None:
     assert (found.loss["sqnr_db"] or 0) > 20
 
 
-def levels(record: Record, operator: str) -> np.ndarray:
+def levels(record: RecordedModel, operator: str) -> np.ndarray:
     """What the first node of this operator returned."""
     node = next(node for node in record.nodes["converted"] if node.op == operator)
     return record.groups["converted"][node.results[0]]
@@ -66,11 +66,11 @@ def levels(record: Record, operator: str) -> np.ndarray:
     ],
 )
 def test_a_level_that_is_one_off_and_truncation_are_found(name: str, operator: str, runs: dict[str, Value]) -> None:
-    def one_level(record: Record) -> None:
+    def one_level(record: RecordedModel) -> None:
         array = levels(record, operator).reshape(-1)
         array[np.argmin(np.abs(array.astype(float) - 60))] += 1
 
-    def truncated(record: Record) -> None:
+    def truncated(record: RecordedModel) -> None:
         array = levels(record, operator)
         array -= (np.arange(array.size).reshape(array.shape) % 2 * (array > 0)).astype(array.dtype)
 
@@ -81,11 +81,11 @@ def test_a_level_that_is_one_off_and_truncation_are_found(name: str, operator: s
 
 @pytest.mark.parametrize("name", PATHS)
 def test_scales_and_zero_points_that_no_observer_has_are_named(name: str, runs: dict[str, Value]) -> None:
-    def scaled(record: Record) -> None:
+    def scaled(record: RecordedModel) -> None:
         for how in record.header["tensors"].values():
             how["scale"] = [scale * (1 + 1e-5) for scale in how["scale"]]
 
-    def shifted(record: Record) -> None:
+    def shifted(record: RecordedModel) -> None:
         for how in record.header["tensors"].values():
             how["zero"] = [zero + 1 for zero in how["zero"]]
 
@@ -100,7 +100,7 @@ def test_scales_and_zero_points_that_no_observer_has_are_named(name: str, runs: 
 def test_observers_that_do_not_follow_their_range_are_named(
     key: str, by: float, said: str, runs: dict[str, Value]
 ) -> None:
-    def changed(record: Record) -> None:
+    def changed(record: RecordedModel) -> None:
         for observer in record.header["observers"].values():
             if observer["kind"] == "HistogramObserver":
                 observer[key] = [value * (1 + by) + (by > 1e-3) for value in observer[key]]
@@ -110,11 +110,11 @@ def test_observers_that_do_not_follow_their_range_are_named(
 
 
 def test_a_range_that_was_not_seen_and_a_bit_that_is_not_free_are_named(runs: dict[str, Value]) -> None:
-    def wider(record: Record) -> None:
+    def wider(record: RecordedModel) -> None:
         for observer in record.header["observers"].values():
             observer["seen"][1] = [high / 2 for high in observer["seen"][1]]
 
-    def elsewhere(record: Record) -> None:
+    def elsewhere(record: RecordedModel) -> None:
         record.header.update(engine="onednn")  # type: ignore[attr-defined]  # its observers take 8 bits
 
     run = runs["torch-static-x86"]
@@ -125,7 +125,7 @@ def test_a_range_that_was_not_seen_and_a_bit_that_is_not_free_are_named(runs: di
 
 @pytest.mark.parametrize("name", PATHS)
 def test_a_weight_that_is_one_level_off_is_found(name: str, runs: dict[str, Value]) -> None:
-    def changed(record: Record) -> None:
+    def changed(record: RecordedModel) -> None:
         for weight, array in record.groups["converted"].items():
             if weight.endswith(".weight"):
                 array.reshape(-1)[np.argmin(np.abs(array.astype(float)))] += 1
@@ -135,11 +135,11 @@ def test_a_weight_that_is_one_level_off_is_found(name: str, runs: dict[str, Valu
 
 
 def test_a_range_that_is_no_moving_average_and_other_fake_quantisation_are_found(runs: dict[str, Value]) -> None:
-    def remembered(record: Record) -> None:
+    def remembered(record: RecordedModel) -> None:
         for observer in record.header["observers"].values():
             observer["averaged"] = 0.011 if observer["averaged"] else 0.0
 
-    def faked(record: Record) -> None:
+    def faked(record: RecordedModel) -> None:
         for name, array in record.groups["faked"].items():
             if name.endswith(" out"):
                 scale = record.header["faked"][name.removesuffix(" out")]["scale"][0]
@@ -152,7 +152,7 @@ def test_a_range_that_is_no_moving_average_and_other_fake_quantisation_are_found
 
 
 def test_a_model_that_returns_something_else_than_its_nodes_is_found(runs: dict[str, Value]) -> None:
-    def changed(record: Record) -> None:
+    def changed(record: RecordedModel) -> None:
         record.groups["called"]["1"].reshape(-1)[0] += 1
 
     found = judged("torch-static-qnnpack", runs["torch-static-qnnpack"], changed)

@@ -9,7 +9,7 @@ converters and compilers make one operator with it, the one that a value of the 
 import numpy as np
 from onnx.reference import ReferenceEvaluator
 
-from harness.models.helpers.layers import allowed_of, errs, started
+from harness.models.helpers.errors_by_name import allowed_of, errs, started
 from harness.models.helpers.onnx_noise import _floating, amplitudes, evaluated, last_uses, units_of, widened
 
 STATES = 4
