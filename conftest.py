@@ -12,7 +12,7 @@ import pytest
 
 from harness.backends import TARGETS, Target, probe, select
 from harness.conversions.formats import RUNNERS
-from harness.conversions.opening import FormatError, recognise
+from harness.conversions.model_file import FormatError, recognise
 from harness.execute.globs import matching
 from harness.execute.pool import Pool
 from harness.findings.known import issues as known_issues

@@ -23,7 +23,7 @@ from harness.commands.shared.terminal import (
     write_json,
     write_text,
 )
-from harness.conversions.opening import FormatError
+from harness.conversions.model_file import FormatError
 from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError
 from harness.findings.known.entry import FOLDER

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.conversions.edges import EDGES, Edge
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
-from harness.conversions.opening import unavailable
+from harness.conversions.model_file import unavailable
 from harness.conversions.route import availability
 from harness.execute.globs import matching
 from harness.execute.pool import Pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.conversions.edges import Edge
-from harness.conversions.opening import why_not
+from harness.conversions.model_file import why_not
 from harness.conversions.route import availability
 from harness.execute.pool import Job, Pool
 from oracles.judge.outcome import Value

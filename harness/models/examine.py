@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.conversions.formats import runners_of
-from harness.conversions.opening import FormatError, Signature, recognise, signature, unavailable
+from harness.conversions.model_file import FormatError, Signature, recognise, signature, unavailable
 from harness.execute.pool import Limits, Pool
 from harness.execute.worker import versions_of
 from harness.findings.known.entry import FOLDER

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.conversions.opening import FormatError, why_not
+from harness.conversions.model_file import FormatError, why_not
 from harness.execute.pool import Job, Pool
 from oracles.judge.outcome import Value
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from harness.conversions.opening import FormatError, Port
+from harness.conversions.model_file import FormatError, Port
 
 Sets = tuple[tuple[np.ndarray, ...], ...]
 """Sets of inputs, each an array for each input of the model, in its order."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.backends.target.text import swapped
-from harness.conversions.opening import Signature, why_not
+from harness.conversions.model_file import Signature, why_not
 from harness.conversions.route import ORDERED
 from harness.execute.pool import Job, Pool
 from harness.models.variants import Variant

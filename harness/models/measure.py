@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.conversions.opening import Signature, program
+from harness.conversions.model_file import Signature, program
 from harness.conversions.route import ORDERED
 from harness.execute.pool import Job, Pool
 from harness.models.inputs import Sets

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.conversions.opening import Port, why_not
+from harness.conversions.model_file import Port, why_not
 from harness.execute.pool import Job, Pool
 from harness.models.inputs import Sets
 from oracles.judge.compare import Expected

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from harness.conversions.opening import Port, why_not
+from harness.conversions.model_file import Port, why_not
 from harness.models.layer_errors import LayerErrors
 from harness.models.measure import Run
 from harness.models.reference import Reference

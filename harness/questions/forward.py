@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from harness.questions.question import Question
-from oracles.arithmetic import modes
+from oracles.arithmetic import fast_math
 from oracles.questions import forward
 
-FORWARD = Question(forward.NAME, forward.expect, traceable=True, expect_under=modes.expect)
+FORWARD = Question(forward.NAME, forward.expect, traceable=True, expect_under=fast_math.expect)
 
 QUESTIONS = (FORWARD,)

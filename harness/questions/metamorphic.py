@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
-from oracles.arithmetic import modes
+from oracles.arithmetic import fast_math
 from oracles.questions import forward, metamorphic
 
 METAMORPHIC = Question(
@@ -13,7 +13,7 @@ METAMORPHIC = Question(
     prepare=metamorphic.prepare,
     inherits=(FORWARD.name,),
     traceable=True,
-    expect_under=modes.expect,
+    expect_under=fast_math.expect,
 )
 
 QUESTIONS = (METAMORPHIC,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
-from oracles.arithmetic import modes
+from oracles.arithmetic import fast_math
 from oracles.quantised import fake_quantize
 from oracles.questions import forward
 
@@ -16,7 +16,7 @@ QUANTIZED = Question(
     traceable=True,
     style=fake_quantize.STYLE,
     concerns=fake_quantize.concerns,
-    expect_under=modes.expect,
+    expect_under=fast_math.expect,
 )
 
 QUESTIONS = (QUANTIZED,)

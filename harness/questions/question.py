@@ -15,7 +15,7 @@ from generators.ops import DRAWN, STEPPED_OPS
 from harness.backends import TARGETS, Target, probe
 from harness.backends.target.target import types_listed
 from harness.backends.target.text import swapped
-from oracles.arithmetic.modes import Arithmetic
+from oracles.arithmetic.fast_math import Arithmetic
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Outcome, Rejected, Value
 from oracles.judge.verdict import Observation, Verdict, judge

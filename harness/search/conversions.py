@@ -15,7 +15,7 @@ from rich.table import Table
 from generators.graphs import Case, seeded_case
 from harness.backends import Target, probe
 from harness.conversions.edges import EDGES, Edge
-from harness.conversions.opening import why_not
+from harness.conversions.model_file import why_not
 from harness.conversions.route import Route, draw_route, shortest, target_of
 from harness.dialects.keras import KERAS
 from harness.questions.conversion import CONVERSION, step_of

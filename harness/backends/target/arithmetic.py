@@ -7,7 +7,7 @@ from functools import partial
 
 from generators.bounds.bounded import PRECISION
 from oracles.arithmetic import tvm_mixed_precision
-from oracles.arithmetic.modes import Approximation, Arithmetic
+from oracles.arithmetic.fast_math import Approximation, Arithmetic
 
 TVM_FAST = Arithmetic(
     "FastMathTransform",

@@ -11,7 +11,7 @@ from generators.ops.spec import Unsupported
 from harness.backends.target import refusals
 from harness.backends.target.passes import Switches
 from harness.dialects.dialect import Dialect
-from oracles.arithmetic.modes import Arithmetic
+from oracles.arithmetic.fast_math import Arithmetic
 from oracles.judge.outcome import Rejected
 
 

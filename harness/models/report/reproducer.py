@@ -16,7 +16,7 @@ from harness.backends.target.target import types_listed
 from harness.backends.target.text import swapped
 from harness.conversions.edges import EDGES
 from harness.conversions.formats import FORMATS
-from harness.conversions.opening import Signature, program
+from harness.conversions.model_file import Signature, program
 from harness.execute.pool import Job, Pool
 from harness.findings import reproducer
 from harness.models.inputs import Sets

@@ -12,7 +12,7 @@ from generators.graph import Graph, Leaf, Node
 from generators.graphs import Case
 from harness.backends import Target
 from harness.search.laboratory import Laboratory
-from oracles.arithmetic import modes
+from oracles.arithmetic import fast_math
 from oracles.judge import reference
 from oracles.judge.compare import compare
 from oracles.judge.discrepancy import Discrepancy
@@ -53,7 +53,7 @@ def _wrong(target: Target, graph: Graph, actual: Mapping[str, np.ndarray]) -> tu
     wrong = []
     for index, node in enumerate(graph.nodes):
         rules = target.arithmetic
-        right = modes.apply(graph, index, exact, rules) if rules else reference.apply(graph, index, exact)
+        right = fast_math.apply(graph, index, exact, rules) if rules else reference.apply(graph, index, exact)
         if compare(actual[node.name], node.type, right):
             wrong.append(node)
     return tuple(wrong)

@@ -21,7 +21,7 @@ from generators.ops import check
 from harness.commands import app
 from harness.conversions.edges import EDGES, Edge
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
-from harness.conversions.opening import FormatError, Port, Signature, program, recognise, signature
+from harness.conversions.model_file import FormatError, Port, Signature, program, recognise, signature
 from harness.conversions.route import ORDERED, Route, draw_route, route_of, routes, shortest, target_of
 from harness.execute.pool import Job, Limits, Pool
 from harness.findings.store import Store

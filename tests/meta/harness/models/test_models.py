@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from harness.commands import app
 from harness.conversions.formats import RUNNERS
-from harness.conversions.opening import FormatError, Port
+from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Pool
 from harness.models import factories
 from harness.models.inputs import (

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from harness.conversions.formats import RUNNERS
-from harness.conversions.opening import Port, Signature
+from harness.conversions.model_file import Port, Signature
 from harness.execute.pool import Pool
 from harness.models.helpers import onnx_noise
 from harness.models.inputs import drawn

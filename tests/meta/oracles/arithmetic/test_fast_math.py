@@ -20,7 +20,7 @@ from harness.questions.gradient import GRADIENT
 from harness.search.campaign import Campaign
 from harness.search.dtype_support import samples
 from harness.search.laboratory import Laboratory
-from oracles.arithmetic import modes
+from oracles.arithmetic import fast_math
 from oracles.judge.outcome import Outcome, Value
 from oracles.judge.verdict import Verdict, judge
 from oracles.questions import forward
@@ -37,8 +37,8 @@ def applied(*steps: tuple[str, tuple[str, ...]], **arrays: np.ndarray) -> Case:
     return Case(check(Graph(leaves, nodes, (nodes[-1].name,))), {k: a.astype(F) for k, a in arrays.items()})
 
 
-def under(rules: modes.Arithmetic, case: Case, *outputs: np.ndarray) -> Verdict:
-    return judge(modes.expect(case, rules), Value(tuple(np.asarray(o, F) for o in outputs)))
+def under(rules: fast_math.Arithmetic, case: Case, *outputs: np.ndarray) -> Verdict:
+    return judge(fast_math.expect(case, rules), Value(tuple(np.asarray(o, F) for o in outputs)))
 
 
 def ordinarily(case: Case, output: np.ndarray) -> Verdict:
@@ -71,7 +71,7 @@ def test_correct_programs_are_accepted(name: str, cases: int, campaign: Campaign
         agreeing += verdict.status == "agree"
     assert agreeing >= cases / 2
     assert target.arithmetic
-    values = [value for case in drawn for value in modes.expect(case, target.arithmetic).values]
+    values = [value for case in drawn for value in fast_math.expect(case, target.arithmetic).values]
     assert sum(value.undetermined.sum() for value in values) < 0.2 * sum(value.value.size for value in values)
 
 
@@ -199,7 +199,7 @@ def test_a_shift_inside_an_operator_may_come_last() -> None:
 
 def test_one_operator_alone_keeps_its_bound() -> None:
     case = applied(("mul", ("x", "y")), x=A, y=B)
-    ordinary, allowed = forward.expect(case).values[0], modes.expect(case, XLA_FAST).values[0]
+    ordinary, allowed = forward.expect(case).values[0], fast_math.expect(case, XLA_FAST).values[0]
     assert np.array_equal(ordinary.error, allowed.error)
     assert ordinary.zero_sign
     assert not allowed.zero_sign
@@ -225,14 +225,14 @@ def test_what_is_not_honoured_is_undetermined() -> None:
 
 def test_an_exponential_that_overflows_on_the_way_is_an_infinity() -> None:
     case = applied(("silu", ("x",)), x=np.array([-100.0, -80.0, 100.0]))
-    assert modes.expect(case, XLA_FASTEST).values[0].undetermined.tolist() == [True, False, True]
-    assert not modes.expect(case, XLA_FAST).values[0].undetermined.any()
+    assert fast_math.expect(case, XLA_FASTEST).values[0].undetermined.tolist() == [True, False, True]
+    assert not fast_math.expect(case, XLA_FAST).values[0].undetermined.any()
 
 
 def test_a_reciprocal_may_overflow_where_the_quotient_does_not() -> None:
     case = applied(("div", ("x", "y")), x=np.array([1e38, 1.0]), y=np.array([3e38, 3.0]))
-    assert modes.expect(case, XLA_FAST).values[0].undetermined.sum() == 0
-    assert modes.expect(case, XLA_FASTEST).values[0].undetermined.tolist() == [True, False]
+    assert fast_math.expect(case, XLA_FAST).values[0].undetermined.sum() == 0
+    assert fast_math.expect(case, XLA_FASTEST).values[0].undetermined.tolist() == [True, False]
 
 
 def test_other_questions_are_not_asked() -> None:
@@ -323,4 +323,4 @@ def test_programs_whose_operands_are_rounded(operator: str, pool: Pool) -> None:
 
 def test_other_operators_stay_float32() -> None:
     case = applied(("mul", ("x", "y")), x=A, y=B)
-    assert np.array_equal(forward.expect(case).values[0].error, modes.expect(case, TORCH_TF32).values[0].error)
+    assert np.array_equal(forward.expect(case).values[0].error, fast_math.expect(case, TORCH_TF32).values[0].error)

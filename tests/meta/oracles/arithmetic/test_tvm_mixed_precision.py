@@ -24,7 +24,7 @@ from harness.search.campaign import Campaign
 from harness.search.dtype_support import samples
 from harness.search.hypothesis_profiles import nightly
 from harness.search.laboratory import Laboratory
-from oracles.arithmetic import modes, tvm_mixed_precision
+from oracles.arithmetic import fast_math, tvm_mixed_precision
 from oracles.judge.outcome import Rejected, Value
 from oracles.judge.verdict import Verdict, judge
 from oracles.questions import forward
@@ -53,7 +53,7 @@ def wide() -> Case:
 
 
 def under(case: Case, output: np.ndarray, sums: str = "float32") -> Verdict:
-    return judge(modes.expect(case, TVM_MIXED[sums]), Value((np.asarray(output, F),)))
+    return judge(fast_math.expect(case, TVM_MIXED[sums]), Value((np.asarray(output, F),)))
 
 
 # ---- what the pass does ------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_a_constant_that_float16_cannot_hold_stays() -> None:
     """Else, one that it holds is rounded before anything else is done with it, NaN among them."""
     for w, dtype in (([2049.0, np.nan], "float16"), ([2049.0, 65536.0], "float32"), ([2049.0, np.inf], "float32")):
         case = graph_of(("neg", ("w0",)), w0=np.array(w, F))
-        (value,) = modes.expect(case, TVM_MIXED["float32"]).values
+        (value,) = fast_math.expect(case, TVM_MIXED["float32"]).values
         assert value.dtype == "float32"
         assert (value.error[0] >= 1) == (dtype == "float16")
         assert under(case, -np.array(w, F)).status == "agree"
@@ -204,7 +204,7 @@ def test_an_operator_without_a_policy_computes_in_float32() -> None:
     row = TensorType("float32", (2,))
     mean = Node("v1", "mean", ("v0",), (("axes", (1,)), ("keepdims", False)), row)
     case = Case(check(replace(case.graph, nodes=(*case.graph.nodes, mean), outputs=("v1",))), case.arrays)
-    allowed = modes.expect(case, TVM_MIXED["float32"]).values[0].error
+    allowed = fast_math.expect(case, TVM_MIXED["float32"]).values[0].error
     after = tvm_mixed_precision.casts(case.graph, case.arrays)
     assert isinstance(after, Case)
     assert after.graph.types["v0"].dtype == "float16"
