@@ -39,8 +39,8 @@ def _parameters() -> list:
 def test_conversions(route: str, trial: Trial) -> None:
     """Each drawn case by the shortest route that ends with the edge, against the reference and its bound."""
     target = target_of(route)
-    asking = trial.asking(CONVERSION, share=4 if hypothesis_profiles.nightly() else 1)
-    asking.run([target], asking.alone(target))
+    trial = trial.with_question(CONVERSION, share=4 if hypothesis_profiles.nightly() else 1)
+    trial.run([target], trial.examine_on(target))
 
 
 def needs(route: str) -> None:

@@ -13,5 +13,5 @@ def test_dynamic_shapes(fast_target: Target, trial: Trial) -> None:
     """Each drawn case, compiled for one size and run at several, against the reference at each."""
     if not fast_target.symbolic:
         pytest.skip(f"{fast_target.name}: it has no way of compiling a symbolic dimension")
-    asking = trial.asking(DYNAMIC, share=3)
-    asking.run([fast_target], asking.alone(fast_target))
+    trial = trial.with_question(DYNAMIC, share=3)
+    trial.run([fast_target], trial.examine_on(fast_target))

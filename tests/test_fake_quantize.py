@@ -13,5 +13,5 @@ from harness.search.trial import Trial
 def test_quantized(fast_target: Target, trial: Trial) -> None:
     """Each drawn case with its values quantised, by one of the schemes of quantisers. Integer kernels differ
     from processor to processor, so that this is a hunt, and no gate."""
-    asking = trial.asking(QUANTIZED, share=3)
-    asking.run([fast_target], asking.alone(fast_target))
+    trial = trial.with_question(QUANTIZED, share=3)
+    trial.run([fast_target], trial.examine_on(fast_target))

@@ -8,4 +8,4 @@ from harness.search.trial import Trial
 
 def test_forward(target: Target, trial: Trial) -> None:
     """Each drawn case on one target, against the float64 reference and its error bound."""
-    trial.run([target], trial.alone(target))
+    trial.run([target], trial.examine_on(target))

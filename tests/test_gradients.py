@@ -27,8 +27,8 @@ def _skip_without(target: Target) -> None:
 def test_gradients(target: Target, trial: Trial) -> None:
     """The gradients of each drawn case on one target, against those of the references."""
     _skip_without(target)
-    asking = trial.asking(GRADIENT)
-    asking.run([target], asking.alone(target))
+    trial = trial.with_question(GRADIENT)
+    trial.run([target], trial.examine_on(target))
 
 
 NIGHT = nightly()
@@ -52,5 +52,5 @@ def test_operator(swept: Target, operator: str, trial: Trial) -> None:
     if not cases:
         pytest.skip(f"{operator}: no case of its sweep has a derivative")
     step = 1 if NIGHT else max(1, 5 * len(cases) // settings().max_examples)
-    asking = trial.asking(GRADIENT)
-    asking.over(cases[::step], asking.alone(swept))
+    trial = trial.with_question(GRADIENT)
+    trial.run_listed(cases[::step], trial.examine_on(swept))

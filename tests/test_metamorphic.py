@@ -16,5 +16,5 @@ from harness.search.trial import Trial
 @pytest.mark.parametrize("question", [METAMORPHIC, LAYOUTS, REPEAT], ids=lambda question: question.name)
 def test_metamorphic(fast_target: Target, question: Question, trial: Trial) -> None:
     """Each drawn case beside its edit, as views, or twice."""
-    asking = trial.asking(question, share=3)
-    asking.run([fast_target], asking.alone(fast_target))
+    trial = trial.with_question(question, share=3)
+    trial.run([fast_target], trial.examine_on(fast_target))

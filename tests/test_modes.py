@@ -19,21 +19,21 @@ def test_modes(fast_target: Target, question: Question, trial: Trial) -> None:
     """Each drawn case, its tangents, the change of its gradients along them, or all its lanes."""
     if question.name not in fast_target.question_loads:
         pytest.skip(f"{fast_target.name}: no program of {question.name} is written")
-    asking = trial.asking(question, share=6 if question is HESSIAN else 3)
-    asking.run([fast_target], asking.alone(fast_target))
+    trial = trial.with_question(question, share=6 if question is HESSIAN else 3)
+    trial.run([fast_target], trial.examine_on(fast_target))
 
 
 def test_autocast(fast_target: Target, trial: Trial) -> None:
     """Each drawn case under autocast."""
     if fast_target.dialect.name != "torch" or fast_target.device != "cpu":
         pytest.skip(f"{fast_target.name}: autocast on the CPU is PyTorch's")
-    asking = trial.asking(AUTOCAST, share=3)
-    asking.run([fast_target], asking.alone(fast_target))
+    trial = trial.with_question(AUTOCAST, share=3)
+    trial.run([fast_target], trial.examine_on(fast_target))
 
 
 def test_policy(fast_target: Target, trial: Trial) -> None:
     """Each drawn case as a layer with a mixed-precision policy."""
     if fast_target.dialect.name != "tensorflow":
         pytest.skip(f"{fast_target.name}: layers with a policy are Keras', written for TensorFlow")
-    asking = trial.asking(POLICY, share=3)
-    asking.run([fast_target], asking.alone(fast_target))
+    trial = trial.with_question(POLICY, share=3)
+    trial.run([fast_target], trial.examine_on(fast_target))

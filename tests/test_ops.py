@@ -31,7 +31,7 @@ def test_operator(swept: Target, operator: str, trial: Trial) -> None:
         pytest.skip(f"{operator}: {getattr(OPS[operator], swept.dialect.name).why}")
     cases = list(sweep(operator) if NIGHT else sweep(operator, settings().max_examples, WIDE.favoured))
     assert cases
-    trial.over(cases, trial.alone(swept))
+    trial.run_listed(cases, trial.examine_on(swept))
 
 
 @pytest.mark.slow(one_in=7)
@@ -46,4 +46,4 @@ def test_pairs(swept: Target, first: str, trial: Trial) -> None:
     most = max(1, len(names) // swept.sample_every if NIGHT else settings().max_examples // 8)
     cases = [case for _, case in islice(successors(first, names, style=PLAIN if NIGHT else WIDE), most)]
     assert cases, f"no operator takes a result of {first}"
-    trial.over(cases, trial.alone(swept))
+    trial.run_listed(cases, trial.examine_on(swept))

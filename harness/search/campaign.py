@@ -50,7 +50,7 @@ class Campaign:
     confirmations: int = 2
     condition: Condition | None = None
 
-    def asking(self, question: Question) -> Campaign:
+    def with_question(self, question: Question) -> Campaign:
         """The same search with another question."""
         return replace(self, lab=replace(self.lab, question=question))
 
@@ -95,7 +95,7 @@ class Campaign:
         may be nothing that this question can be asked of."""
         found = []
         for name in self.lab.question.inherits:
-            blamed = culprit.blame(self.asking(QUESTIONS[name]).lab, target, case)
+            blamed = culprit.blame(self.with_question(QUESTIONS[name]).lab, target, case)
             found += [g for g in blamed if self._known(target, case.graph, g.node, g.discrepancy)]
         return found
 

@@ -42,9 +42,9 @@ class Trial:
     record: Record
     share: int = 1
 
-    def asking(self, question: Question, share: int = 1) -> Trial:
+    def with_question(self, question: Question, share: int = 1) -> Trial:
         """The same test with another question."""
-        return replace(self, campaign=self.campaign.asking(question), share=share)
+        return replace(self, campaign=self.campaign.with_question(question), share=share)
 
     def run(self, targets: Sequence[Target], examine: Examine) -> None:
         """Examine cases that at least one of the targets can express, until one fails or the profile's number
@@ -74,14 +74,14 @@ class Trial:
         except tuple(SYMPTOMS.values()):
             self._report(last[-1])
 
-    def over(self, listed: Iterable[Case], examine: Examine) -> None:
+    def run_listed(self, listed: Iterable[Case], examine: Examine) -> None:
         """Examine cases one after the other until one fails."""
         for case in listed:
             failure = examine(case)
             if failure:
                 self._report(failure)
 
-    def alone(self, target: Target) -> Examine:
+    def examine_on(self, target: Target) -> Examine:
         """Is a case right on one target, known issues apart?"""
 
         def examine(case: Case) -> Failure | None:

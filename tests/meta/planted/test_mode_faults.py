@@ -52,11 +52,11 @@ def test_there_are_enough_faults() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_correct_programs_are_accepted(name: str, campaign: Campaign) -> None:
     """What is known of PyTorch apart."""
-    asking, target = campaign.asking(QUESTIONS[name]), TARGETS["torch-eager"]
+    questioned, target = campaign.with_question(QUESTIONS[name]), TARGETS["torch-eager"]
     verdicts = []
     for case in (drawn(name, index) for index in range(6 if name in ("jvp", "hessian") else 24)):
-        verdict = asking.lab.examine(case, [target]).verdicts[target.name]
-        assert verdict.discrepancy is None or asking.unexplained(target, case, verdict.discrepancy) is None
+        verdict = questioned.lab.examine(case, [target]).verdicts[target.name]
+        assert verdict.discrepancy is None or questioned.unexplained(target, case, verdict.discrepancy) is None
         verdicts.append(verdict)
     assert [v.status for v in verdicts].count("agree") >= len(verdicts) // 2
 
@@ -65,10 +65,10 @@ def test_correct_programs_are_accepted(name: str, campaign: Campaign) -> None:
 @pytest.mark.parametrize("name", ["torch-eager", "tf-eager", "jax-eager"])
 def test_correct_second_derivatives_are_accepted(name: str, campaign: Campaign) -> None:
     """On one framework each, what is known of it apart."""
-    asking, target = campaign.asking(HESSIAN), TARGETS[name]
+    questioned, target = campaign.with_question(HESSIAN), TARGETS[name]
     for case in (drawn(HESSIAN.name, index) for index in range(6, 40)):
-        discrepancy = asking.lab.examine(case, [target]).verdicts[name].discrepancy
-        assert discrepancy is None or asking.unexplained(target, case, discrepancy) is None
+        discrepancy = questioned.lab.examine(case, [target]).verdicts[name].discrepancy
+        assert discrepancy is None or questioned.unexplained(target, case, discrepancy) is None
 
 
 @pytest.mark.parametrize("question", [JVP, HESSIAN, VMAP], ids=lambda question: question.name)

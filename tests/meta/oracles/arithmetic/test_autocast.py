@@ -24,15 +24,15 @@ def test_an_operator_is_on_one_list() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_lists_are_what_pytorch_does(dtype: str, campaign: Campaign) -> None:
     """One case of each operator in each dtype, all samples in the nightly profile; known issues apart."""
-    asking, target = campaign.asking(AUTOCAST), TARGETS["torch-eager"]
+    questioned, target = campaign.with_question(AUTOCAST), TARGETS["torch-eager"]
     each = 3 if nightly() else 1
     agreed, wrong = set(), []
     for operator in OPS:
         for case in samples(operator, dtype)[:each]:
-            verdict = asking.lab.judge(case, [target]).verdicts[target.name]
+            verdict = questioned.lab.judge(case, [target]).verdicts[target.name]
             if verdict.status == "agree":
                 agreed.add(operator)
-            if verdict.discrepancy and asking.unexplained(target, case, verdict.discrepancy):
+            if verdict.discrepancy and questioned.unexplained(target, case, verdict.discrepancy):
                 wrong.append(f"{operator}: {verdict.discrepancy.message}")
     assert not wrong
     assert len(agreed) > 120

@@ -43,11 +43,11 @@ def test_there_are_enough_faults() -> None:
 @pytest.mark.parametrize("name", ["dynamic", "layouts", "repeat", "metamorphic"])
 def test_correct_programs_are_accepted(name: str, campaign: Campaign) -> None:
     """What is known of PyTorch apart."""
-    asking, target = campaign.asking(QUESTIONS[name]), TARGETS["torch-eager"]
+    questioned, target = campaign.with_question(QUESTIONS[name]), TARGETS["torch-eager"]
     verdicts = []
     for case in (drawn(name, index) for index in range(12)):
-        verdict = asking.lab.examine(case, [target]).verdicts[target.name]
-        assert verdict.discrepancy is None or asking.unexplained(target, case, verdict.discrepancy) is None
+        verdict = questioned.lab.examine(case, [target]).verdicts[target.name]
+        assert verdict.discrepancy is None or questioned.unexplained(target, case, verdict.discrepancy) is None
         verdicts.append(verdict)
     assert [v.status for v in verdicts].count("agree") >= 8
 
