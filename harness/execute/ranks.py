@@ -198,8 +198,8 @@ class RankPools:
         environment_name: str = "",
     ) -> RankOutcome:
         """Run one program on `world` ranks that have imported the modules. variables: of the ranks' environment;
-        environment_name: whose interpreter runs them (`environments.py`; empty: the one that runs Dissent). Ranks that could not meet
-        since a port was taken meet once more, elsewhere. Raises Unavailable and ProgramError."""
+        environment_name: whose interpreter runs them (`environments.py`; empty: the one that runs Dissent). Ranks that
+        could not meet since a port was taken meet once more, elsewhere. Raises Unavailable and ProgramError."""
         key = (environment_name, modules, world, tuple(sorted((variables or {}).items())))
         outcome = self._run(key, program, arrays)
         if isinstance(outcome, Rejected) and any(words in outcome.message for words in PORT_TAKEN):

@@ -4,8 +4,8 @@ policy that each Relax operator carries, against the ordinary reference of the r
 The pass (src/relax/transform/to_mixed_precision.cc): operands of ALWAYS operators are cast to float16, their sums are
 of `out_dtype`, and what they return is kept in float16; FOLLOW operators compute in float16 where each of their
 operands is of float16 or a constant that float16 can hold, else in float32; all others compute in float32. Inputs and
-outputs keep their dtypes. `tests/meta/oracles/arithmetic/test_tvm_mixed_precision.py` compares the lists with what the operators
-carry, and what is told here of graphs with the modules that the pass makes of them."""
+outputs keep their dtypes. `tests/meta/oracles/arithmetic/test_tvm_mixed_precision.py` compares the lists with what the
+operators carry, and what is told here of graphs with the modules that the pass makes of them."""
 
 from __future__ import annotations
 

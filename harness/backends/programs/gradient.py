@@ -297,7 +297,7 @@ def unsupported(target: Target, graph: Graph) -> str | None:
 
 
 def _called(text: str) -> str:
-    """The text without methods of its classes, the names of `functions/relax/shared_namespace.py`, that are not called."""
+    """The text without methods of its classes, the names of `shared_namespace.py`, that are not called."""
     classes = [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)]
     methods = [method for node in classes for method in node.body if isinstance(method, ast.FunctionDef)]
     sources = {method.name: ast.get_source_segment(text, method) or "" for method in methods}

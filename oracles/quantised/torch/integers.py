@@ -1,6 +1,7 @@
-"""What PyTorch's quantised operators must return, by the sources of its kernels (aten/src/ATen/native/quantized/cpu, FBGEMM's
-output processing, QNNPACK): integers are accumulated exactly, rescaled by a multiplier of float32 and rounded half to
-even; the real numbers between are float32. QNNPACK holds biases as int32, and adds by multipliers of 22 bits."""
+"""What PyTorch's quantised operators must return, by the sources of its kernels (aten/src/ATen/native/quantized/cpu,
+FBGEMM's output processing, QNNPACK): integers are accumulated exactly, rescaled by a multiplier of float32 and rounded
+half to even; the real numbers between are float32. QNNPACK holds biases as int32, and adds by multipliers of 22
+bits."""
 
 from __future__ import annotations
 

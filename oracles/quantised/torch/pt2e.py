@@ -1,6 +1,6 @@
 """Models that PT2E (torchao) wrote: a graph of aten operators on real numbers between quantising and dequantising. Are
-scales and zero points those that its observers ask for, are weights the nearest levels, does the graph compute what it says
-node by node, and does what inductor makes of it return the same?"""
+scales and zero points those that its observers ask for, are weights the nearest levels, does the graph compute what it
+says node by node, and does what inductor makes of it return the same?"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Models that PyTorch's FX quantisation wrote: are scales and zero points those that its observers ask for, are weights the
-nearest levels, and do the engine's kernels compute what the model says?"""
+"""Models that PyTorch's FX quantisation wrote: are scales and zero points those that its observers ask for, are weights
+the nearest levels, and do the engine's kernels compute what the model says?"""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracles.decompositions.test_stepwise import drawn, one
+from examples.one_node import drawn, one
 from planted.faults.second_derivatives import COMPILED_FAULTS, SECOND_FAULTS, Fault
 from planted.targets import planted
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from generators.test_complex import applied
+from examples.one_node import applied
 from planted.targets import planted
 
 from generators.bounds.bounded import Bounded
