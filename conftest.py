@@ -112,7 +112,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="no CUDA device (nvidia-smi lists none)"))
         if item.get_closest_marker("nightly") and not hypothesis_profiles.nightly():
             item.add_marker(pytest.mark.skip(reason="runs with --hypothesis-profile=nightly only"))
-    if profiles.quick():
+    if hypothesis_profiles.quick():
         left_out = set(_left_out(items))
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)

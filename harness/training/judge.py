@@ -15,7 +15,7 @@ from harness.execute.ranks import RankOutcome, RankOutputs, RankPools
 from harness.findings.known.deviations import KnownDeviation
 from harness.strategies import Strategy
 from harness.strategies.strategy import MISSING, Noise, first_reason
-from harness.training.programs import program
+from harness.training.programs import program, single_device
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Crash, Rejected, Timeout, Value

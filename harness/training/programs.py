@@ -1,5 +1,5 @@
 """Who prints training programs, by framework: a module of `harness/strategies/` with `FRAMEWORK`, `program` and
-`alone`."""
+`single_device`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
     return _PRINTERS[strategy.framework].program(training, strategy, noise)
 
 
-def alone(framework: str, shards: int, sent: bool = False) -> Strategy:
+def single_device(framework: str, shards: int, sent: bool = False) -> Strategy:
     """One device of a framework. Batch statistics are those of so many shares of each batch. sent: each share's
     gradients lose what they lose on their way between ranks."""
-    return _PRINTERS[framework].alone(shards, sent)
+    return _PRINTERS[framework].single_device(shards, sent)

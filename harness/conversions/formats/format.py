@@ -15,7 +15,7 @@ class Writer:
     write:      source of `def write(parameters, path)`, which may use what that dialect's programs have, `model`,
                 INPUTS, PARAMETERS and OUTPUTS
     modules, packages: what it imports, and PyPI distributions with the least version that this was written for
-    inherits:        name of the target that does to a graph what writing it as a file does: its known issues hold here, too
+    inherits:   name of the target that does to a graph what writing it as a file does: its known issues hold here
     """
 
     dialect: Dialect

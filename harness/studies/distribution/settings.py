@@ -10,6 +10,7 @@ from harness.execute import environments
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import Strategy
 from harness.training.judge import available
+from harness.training.programs import single_device
 
 BASE = "base"
 """The setting that is one device again: a run that is not repeatable shows here."""

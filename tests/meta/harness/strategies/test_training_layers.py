@@ -18,7 +18,7 @@ from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import Noise
 from harness.training.judge import TrainingJudge, adapted
-from harness.training.programs import program
+from harness.training.programs import program, single_device
 from harness.training.reduce import reduce_training
 
 SETTINGS = Settings(

@@ -33,6 +33,7 @@ from harness.studies.distribution.settings import BASE, PRESETS, why_not
 from harness.studies.distribution.store import Result, Store, StoreError
 from harness.training.findings import Deviation, investigate
 from harness.training.judge import Judgement, TrainingJudge
+from harness.training.programs import single_device
 from oracles.judge.discrepancy import Discrepancy
 from oracles.training import d3
 
