@@ -12,7 +12,7 @@ from generators.ops import OPS
 from generators.ops.spec import Unsupported
 from generators.sweep import sweep
 from harness.backends import Target
-from harness.questions.gradient import GRADIENT
+from harness.questions.derivatives.gradient import GRADIENT
 from harness.search.campaign import operators_for
 from harness.search.hypothesis_profiles import nightly
 from harness.search.trial import Trial

@@ -6,8 +6,8 @@ import pytest
 
 from harness.backends import Target
 from harness.questions.autocast import AUTOCAST
-from harness.questions.hessian import HESSIAN
-from harness.questions.jvp import JVP
+from harness.questions.derivatives.hessian import HESSIAN
+from harness.questions.derivatives.jvp import JVP
 from harness.questions.policy import POLICY
 from harness.questions.question import Question
 from harness.questions.vmap import VMAP

@@ -6,7 +6,8 @@ from generators.discovery import collected
 from harness.questions.question import Question
 
 _FIRST = (
-    *("forward", "dynamic", "metamorphic", "layouts", "repeat", "gradient", "jvp", "hessian", "vmap", "autocast"),
+    *("forward", "dynamic", "metamorphic", "layouts", "repeat"),
+    *("derivatives.gradient", "derivatives.jvp", "derivatives.hessian", "vmap", "autocast"),
     *("policy", "quantized", "conversion", "quantisers"),
 )
 QUESTIONS: dict[str, Question] = collected(__name__, "QUESTIONS", _FIRST)

@@ -46,3 +46,19 @@ def layers() -> Case:
     graph = check(Graph(leaves, nodes, ("v1", "v2")))
     draw = np.random.default_rng(13)
     return Case(graph, {leaf.name: draw.normal(size=leaf.type.shape).astype(np.float32) for leaf in graph.leaves})
+
+
+def several_outputs() -> Case:
+    """Pads, a difference and a transposition of a square matrix, each one an output."""
+    square, padded = TensorType("float32", (3, 3)), TensorType("float32", (4, 3))
+    leaves = (Leaf("x0", square), Leaf("x1", square), Leaf("w2", square, "parameter"))
+    nodes = (
+        Node("v0", "sub", ("x0", "x1"), (), square),
+        Node("v1", "transpose", ("v0",), (("perm", (1, 0)),), square),
+        Node("v2", "pad", ("v1",), (("pads", (1, 0, 0, 0)), ("value", 0.0)), padded),
+        Node("v3", "add", ("v0", "w2"), (), square),
+    )
+    graph = Graph(leaves, nodes, ("v3", "v2")).validate()
+    check(graph)
+    values = np.arange(27, dtype="float32").reshape(3, 3, 3)
+    return Case(graph, {"x0": values[0], "x1": values[1] ** 2, "w2": values[2]})

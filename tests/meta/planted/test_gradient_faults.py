@@ -14,7 +14,7 @@ from planted.targets import planted
 from generators.graphs import SMOOTH, SeededDraw, build_case
 from harness.backends import TARGETS
 from harness.execute.pool import Pool
-from harness.questions.gradient import GRADIENT
+from harness.questions.derivatives.gradient import GRADIENT
 from harness.search.hypothesis_profiles import nightly
 from harness.search.laboratory import Laboratory
 

@@ -13,8 +13,8 @@ from generators.graphs import Case
 from generators.ops import OPS
 from harness.backends import TARGETS
 from harness.execute.pool import Pool
-from harness.questions.gradient import GRADIENT
-from harness.questions.hessian import HESSIAN
+from harness.questions.derivatives.gradient import GRADIENT
+from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.question import Question
 from harness.search.hypothesis_profiles import nightly
 from harness.search.laboratory import Laboratory

@@ -15,9 +15,11 @@ FLOORS = {
     "oracles/judge": "discrepancy outcome reference | compare | verdict",
     "oracles/questions": "forward | *",
     "oracles/decompositions": "composite | expressions | * | derivatives",
-    "oracles/derivatives": "complex_pairs estimates | slopes rounding | local | gradient | jvp | hessian",
+    "oracles/derivatives": (
+        "complex_pairs accumulation | jacobians rounding | node_jacobians | gradient | jvp | hessian"
+    ),
     "oracles/arithmetic": "reassociation | *",
-    "oracles/quantised": "integers | model | real | dense | onnx tflite torch | keras tvm",
+    "oracles/quantised": "integers | model | reference_operators | dense | onnx tflite torch | keras tvm",
     "harness": (
         "execute | dialects | backends | conversions quantisers strategies | questions | findings | search"
         " | training models | studies | commands | __main__"
@@ -25,7 +27,7 @@ FLOORS = {
     "harness/execute": "files globs install machine templates worker zygote | environments | pool | ranks",
     "harness/dialects": "dialect functions | * | __init__",
     "harness/backends": "target | programs | * | __init__ | probe",
-    "harness/conversions": "formats | edges opening | route",
+    "harness/conversions": "formats | edges model_file | route",
     "harness/conversions/edges": "edge | * | __init__",
     "harness/conversions/formats": "format archive | * | __init__",
     "harness/quantisers": "quantiser cases | * | __init__",

@@ -7,33 +7,26 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
-import numpy as np
 import pytest
+from examples.small_graphs import several_outputs
 from typer.testing import CliRunner
 
-from generators.graph import Graph, Leaf, Node, TensorType
-from generators.graphs import Case
-from generators.ops import check
 from harness.commands import app
 from harness.conversions.edges import EDGES, Edge
-from harness.conversions.formats import FORMATS, RUNNERS, runners_of
-from harness.conversions.model_file import FormatError, Port, Signature, program, recognise, signature
+from harness.conversions.formats import RUNNERS
 from harness.conversions.route import ORDERED, Route, draw_route, route_of, routes, shortest, target_of
-from harness.execute.pool import Job, Limits, Pool
+from harness.execute.pool import Pool
 from harness.findings.store import Store
 from harness.models.convert_all import convert_all
-from harness.models.convert_file import convert
 from harness.models.variants import ModelFile
 from harness.questions.conversion import CONVERSION
 from harness.search import conversions
 from harness.search.campaign import Campaign
 from harness.search.conversions import OUTCOMES, ConversionResult, csv_of, examine, rows_of
 from harness.search.laboratory import Laboratory
-from oracles.judge.outcome import Value
 
 ONNX = {"onnx": "1.17"}
 
@@ -84,12 +77,6 @@ def planted(name: str) -> Edge:
     )
 
 
-@pytest.fixture(scope="module")
-def quick() -> Iterator[Pool]:
-    with Pool(Limits(seconds=5)) as pool:
-        yield pool
-
-
 @pytest.fixture
 def campaign(quick: Pool, tmp_path: Path) -> Campaign:
     return Campaign(Laboratory(quick, CONVERSION), (), Store(tmp_path / "findings"), confirmations=1)
@@ -101,129 +88,9 @@ def edges(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(EDGES, name, planted(name))
 
 
-def case() -> Case:
-    """Pads, a difference and a transposition of a square matrix, each one an output."""
-    square, padded = TensorType("float32", (3, 3)), TensorType("float32", (4, 3))
-    leaves = (Leaf("x0", square), Leaf("x1", square), Leaf("w2", square, "parameter"))
-    nodes = (
-        Node("v0", "sub", ("x0", "x1"), (), square),
-        Node("v1", "transpose", ("v0",), (("perm", (1, 0)),), square),
-        Node("v2", "pad", ("v1",), (("pads", (1, 0, 0, 0)), ("value", 0.0)), padded),
-        Node("v3", "add", ("v0", "w2"), (), square),
-    )
-    graph = Graph(leaves, nodes, ("v3", "v2")).validate()
-    check(graph)
-    values = np.arange(27, dtype="float32").reshape(3, 3, 3)
-    return Case(graph, {"x0": values[0], "x1": values[1] ** 2, "w2": values[2]})
-
-
 def through(campaign: Campaign, name: str, keep: bool = False) -> ConversionResult:
     """The case by the route of this name."""
-    return examine(campaign, route_of(target_of(name)), 0, case(), keep)
-
-
-# ---- formats ------------------------------------------------------------------------------------------------
-
-
-def test_formats_and_runners_belong_together() -> None:
-    assert {runner.format for runner in RUNNERS.values()} == set(FORMATS)
-    assert all(edge.source in FORMATS and edge.target in FORMATS for edge in EDGES.values())
-
-
-BAD = {
-    "bad.onnx": (b"nonsense", "does not open with ort-all: InvalidProtobuf"),
-    "empty.onnx": (b"", "is not of format onnx: the file is empty"),
-    "bad.tflite": (b"nonsense" * 9, "is not of format tflite: b'TFL3' does not stand at byte 4"),
-    "cut.tflite": (
-        b"\0\0\0\0TFL3nonsense",
-        "does not open with litert: ValueError: The model is not a valid Flatbuffer",
-    ),
-    "bad.keras": (b"PK", "is not of format keras: it is not a zip archive"),
-    "bad.pt2": (b"PK", "is not of format pt2: it is not a zip archive"),
-    "bad.xml": (b"<xml/>", "is not of format openvino: it holds no <net>"),
-    "model.pth": (b"PK", "is refused unless it is trusted (--trust): a pickle runs whatever code it names"),
-    "model.so": (b"\x7fELF", "is not of format relax: model.json is not beside it"),
-    "model.h5": (b"PK", "no format of model has the suffix '.h5'; there are .tflite, .onnx, .pt2"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_one_clear_line(name: str, quick: Pool, tmp_path: Path) -> None:
-    content, message = BAD[name]
-    path = tmp_path / name
-    path.write_bytes(content)
-
-    def opened() -> Signature:
-        return signature(quick, runners_of(recognise(path).name)[0], path)
-
-    with pytest.raises(FormatError) as caught:
-        opened()
-    assert message in str(caught.value)
-    assert str(path) in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 1
-
-
-def test_what_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"nowhere\.onnx does not exist"):
-        recognise(tmp_path / "nowhere.onnx")
-    with pytest.raises(FormatError, match=r"saved_model\.pb is not in the folder"):
-        recognise(tmp_path)
-
-
-def test_a_file_is_opened_and_run(quick: Pool, tmp_path: Path) -> None:
-    path = onnx_file(quick, tmp_path)
-    runner = RUNNERS["ort-all"]
-    told = signature(quick, runner, path)
-    assert told.inputs == (Port("x0", "float32", (3, 3)), Port("x1", "float32", (3, 3)))
-    assert [str(port) for port in told.outputs] == ["out0: float32[3,3]", "out1: float32[4,3]"]
-    arrays = {name: case().arrays[name] for name in ("x0", "x1")}
-    (outcome,) = quick.run([Job(runner.framework, runner.modules, program(runner, path, list(arrays)), arrays)])
-    assert isinstance(outcome, Value)
-    assert np.array_equal(outcome.outputs[0], arrays["x0"] - arrays["x1"] + case().arrays["w2"])
-
-
-def onnx_file(pool: Pool, folder: Path) -> Path:
-    """The case as an ONNX file."""
-    path = folder / "model.onnx"
-    target = target_of("onnx/ort-all")
-    kept = f"shutil.copy(os.path.join(folder, FILES[-1]), {str(path)!r})\n        step = 'open'"
-    text = target.program(case().graph).replace('step = "open"', kept)
-    assert isinstance(pool.run([Job(target.framework, target.modules, text, case().arrays)])[0], Value)
-    return path
-
-
-@pytest.mark.nightly
-def test_a_pt2_that_carries_code_is_refused(tmp_path: Path) -> None:
-    """torch.export.load unpickles example inputs that are not plain tensors."""
-    script = """
-import io, os, sys, zipfile
-import torch
-
-class Evil:
-    def __reduce__(self):
-        return (os.mkdir, (sys.argv[2],))
-
-path = sys.argv[1]
-torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.zeros(2),)), path + ".good")
-code = io.BytesIO()
-torch.save(Evil(), code)
-with zipfile.ZipFile(path + ".good") as good, zipfile.ZipFile(path, "w") as bad:
-    for name in good.namelist():
-        bad.writestr(name, code.getvalue() if name.endswith("sample_inputs/model.pt") else good.read(name))
-"""
-    path, mark = tmp_path / "model.pt2", tmp_path / "executed"
-    subprocess.run([sys.executable, "-c", script, str(path), str(mark)], check=True)
-    with Pool() as pool:
-        with pytest.raises(FormatError, match="it holds a pickle of more than tensors"):
-            signature(pool, RUNNERS["torch-exported"], path)
-        why = convert(pool, EDGES["tvm-pt2"], path, tmp_path / "model.so")
-        assert why
-        assert "it holds a pickle of more than tensors" in why
-        assert not mark.exists()
-        with pytest.raises(FormatError):  # what the code makes is no tuple of inputs
-            signature(pool, RUNNERS["torch-exported"], path, trust=True)
-    assert mark.exists()
-    assert all("exported_program(source)" in edge.convert for edge in EDGES.values() if edge.source == "pt2")
+    return examine(campaign, route_of(target_of(name)), 0, several_outputs(), keep)
 
 
 # ---- edges --------------------------------------------------------------------------------------------------
@@ -252,7 +119,7 @@ def test_a_wrong_runner_is_told_from_a_wrong_converter(campaign: Campaign, monke
     broken = broken.replace("zip(inputs, arrays)})", "zip(inputs, arrays)})]")
     name = "planted-runner"
     monkeypatch.setitem(RUNNERS, name, type(right)(**{**vars(right), "name": name, "open": broken, "inherits": ()}))
-    found = examine(campaign, Route("onnx", (EDGES["onnx-version"],), RUNNERS[name]), 0, case(), keep=False)
+    found = examine(campaign, Route("onnx", (EDGES["onnx-version"],), RUNNERS[name]), 0, several_outputs(), keep=False)
     assert found.outcome == "runner"
     assert "is right)" in found.why
 

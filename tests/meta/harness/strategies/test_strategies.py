@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from planted.faults.strategies import FAULTS as PLANTED
-from planted.faults.strategies import StrategyFault
+from planted.faults.strategy_fault import StrategyFault
 from planted.faults.torchrec import TABLE_FAULTS
 
 from generators.training.networks import Layer, Network, NetworkError, checked

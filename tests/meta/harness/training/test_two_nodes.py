@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from planted.faults.strategies import FAULTS, StrategyFault
+from planted.faults.strategies import FAULTS
+from planted.faults.strategy_fault import StrategyFault
 
 from generators.training.runs import Training, seeded_training
 from harness.execute.ranks import RankPools

@@ -15,8 +15,8 @@ from generators.ops import DRAWN, OPS, check
 from harness.backends import TARGETS
 from harness.backends.target.arithmetic import TORCH_TF32, TVM_FAST, XLA_FAST, XLA_FASTEST
 from harness.execute.pool import Pool
+from harness.questions.derivatives.gradient import GRADIENT
 from harness.questions.forward import FORWARD
-from harness.questions.gradient import GRADIENT
 from harness.search.campaign import Campaign
 from harness.search.dtype_support import samples
 from harness.search.laboratory import Laboratory

@@ -11,8 +11,8 @@ from generators.bounds.bounded import Bounded
 from generators.graphs import Case
 from harness.backends import TARGETS
 from harness.execute.pool import Pool
-from harness.questions.gradient import GRADIENT
-from harness.questions.jvp import JVP
+from harness.questions.derivatives.gradient import GRADIENT
+from harness.questions.derivatives.jvp import JVP
 from harness.search.laboratory import Laboratory
 from oracles.decompositions.derivatives import RULES, decompose
 from oracles.derivatives import gradient, jvp

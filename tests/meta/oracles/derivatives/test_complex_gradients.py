@@ -18,8 +18,8 @@ from generators.ops import OPS, check
 from harness.backends import TARGETS
 from harness.backends.programs import hessian
 from harness.execute.pool import Pool
-from harness.questions.gradient import GRADIENT
-from harness.questions.jvp import JVP
+from harness.questions.derivatives.gradient import GRADIENT
+from harness.questions.derivatives.jvp import JVP
 from harness.search.laboratory import Laboratory
 from oracles.derivatives import gradient, jvp
 from oracles.derivatives.complex_pairs import parts_of

@@ -16,7 +16,7 @@ from harness.backends import TARGETS
 from harness.backends.programs import gradient as gradient_programs
 from harness.execute.pool import Pool
 from harness.findings.known import issues as known_issues
-from harness.questions.gradient import GRADIENT, differentiable
+from harness.questions.derivatives.gradient import GRADIENT, differentiable
 from harness.search.laboratory import Laboratory
 from oracles.derivatives import gradient
 from oracles.derivatives.complex_pairs import parts_of

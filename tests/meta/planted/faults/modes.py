@@ -7,8 +7,8 @@ from planted.faults.forward import Fault, with_operand
 from planted.faults.questions import QuestionFault
 
 from harness.questions.autocast import AUTOCAST
-from harness.questions.hessian import HESSIAN
-from harness.questions.jvp import JVP
+from harness.questions.derivatives.hessian import HESSIAN
+from harness.questions.derivatives.jvp import JVP
 from harness.questions.vmap import VMAP
 
 

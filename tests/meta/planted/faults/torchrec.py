@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planted.faults.strategies import StrategyFault
+from planted.faults.strategy_fault import StrategyFault
 
 TABLE_FAULTS = (
     StrategyFault(

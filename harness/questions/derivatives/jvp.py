@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from generators.graphs import SMOOTH
 from harness.backends.programs import jvp as jvp_programs
+from harness.questions.derivatives.gradient import GRADIENT, differentiable
 from harness.questions.forward import FORWARD
-from harness.questions.gradient import GRADIENT, differentiable
 from harness.questions.question import Question
 from oracles.derivatives import jvp
 

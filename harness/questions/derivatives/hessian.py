@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from generators.graphs import SMOOTH
 from harness.backends.programs import hessian as hessian_programs
+from harness.questions.derivatives.gradient import GRADIENT
+from harness.questions.derivatives.jvp import JVP
 from harness.questions.forward import FORWARD
-from harness.questions.gradient import GRADIENT
-from harness.questions.jvp import JVP
 from harness.questions.question import Question
 from oracles.derivatives import hessian
 from oracles.derivatives.rounding import second_derivatives
