@@ -34,7 +34,7 @@ FLOORS = {
     "harness/strategies": "strategy mixed_precision | * | __init__",
     "harness/questions": "question | * | __init__",
     "harness/findings": "reproducer | known store",
-    "harness/search": "coverage reduce profiles | laboratory | blame cells | campaign | *",
+    "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | *",
     "harness/training": "* | findings table",
     "harness/models": "* | results | known report | examine",
     "harness/studies/distribution": "settings store | protocol | report",
