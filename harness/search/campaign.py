@@ -92,7 +92,10 @@ class Campaign:
 
     def _inherited(self, target: Target, case: Case) -> list[culprit.Culprit]:
         """Nodes that are wrong alone for a question that this one inherits from, in a way that is known: a node alone
-        may be nothing that this question can be asked of."""
+        may be nothing that this question can be asked of. None where programs return what they computed on the way: no
+        other question can read that."""
+        if self.lab.question.observe:
+            return []
         found = []
         for name in self.lab.question.inherits:
             blamed = culprit.blame(self.with_question(QUESTIONS[name]).lab, target, case)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from generators import caseio
 from generators.bounds.bounded import Bounded
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
@@ -293,3 +294,15 @@ def test_known_issues_of_tvm_hold_for_its_paths(pool: Pool, tmp_path: Path) -> N
     wrong = Discrepancy("value", "O0: Tanh of (3, 4, 2) -> t0_0: mismatched 1 of 24")
     assert campaign._concerns(issues["tvm-tanh-approximation"], path, wrong)
     assert not campaign._concerns(issues["tvm-fast-tanh-double"], path, wrong)
+
+
+def test_a_known_issue_of_nodes_together_explains_a_quantised_model(pool: Pool, tmp_path: Path) -> None:
+    """No node is wrong alone, and no other question can be asked of a program that shows what it computed on the way."""
+    (issue,) = (one for one in known_issues.load() if one.id == "ort-quantise-relu-clip-double")
+    path, case = QUANTISERS["ort-qdq-u8s8"], caseio.loads(issue.case.read_text(encoding="utf-8"))
+    lab = Laboratory(pool, QUANTISATION)
+    campaign = Campaign(lab, [path], Store(tmp_path), (issue,))
+    discrepancy = lab.judge(case, [path]).verdicts[path.name].discrepancy
+    assert discrepancy
+    assert campaign.unexplained(path, case, discrepancy) is None
+    assert campaign.excused == {issue.id: 1}
