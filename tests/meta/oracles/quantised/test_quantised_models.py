@@ -297,7 +297,7 @@ def test_known_issues_of_tvm_hold_for_its_paths(pool: Pool, tmp_path: Path) -> N
 
 
 def test_a_known_issue_of_nodes_together_explains_a_quantised_model(pool: Pool, tmp_path: Path) -> None:
-    """No node is wrong alone, and no other question can be asked of a program that shows what it computed on the way."""
+    """No node is wrong alone, and no other question can be asked of what shows how it was computed."""
     (issue,) = (one for one in known_issues.load() if one.id == "ort-quantise-relu-clip-double")
     path, case = QUANTISERS["ort-qdq-u8s8"], caseio.loads(issue.case.read_text(encoding="utf-8"))
     lab = Laboratory(pool, QUANTISATION)
