@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from harness.strategies.strategy import WORLDS, Strategy, first_reason, refuses
 from harness.strategies.torch.ddp import APART, DDP, START, distribute
-from harness.strategies.torch.sharded import EACH, FULLY, MESH, RESHARD, SHARDED, TENSOR, TIED, WHOLE
+from harness.strategies.torch.fsdp import EACH, FULLY, MESH, RESHARD, SHARDED, TENSOR, TIED, WHOLE
 
 _IMPORTS = (
     "import tempfile",

@@ -7,7 +7,7 @@ from generators.training.runs import Training
 from harness.strategies.strategy import Strategy, first_reason
 from harness.strategies.torch import pipeline
 from harness.strategies.torch.ddp import DDP, START, SUMMED
-from harness.strategies.torch.sharded import FULLY, MESH, SHARDED, TENSOR, WHOLE
+from harness.strategies.torch.fsdp import FULLY, MESH, SHARDED, TENSOR, WHOLE
 
 STAGES = 2
 """Of each pipeline: ranks of one are neighbours."""

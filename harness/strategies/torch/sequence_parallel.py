@@ -6,7 +6,7 @@ from __future__ import annotations
 from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Strategy, first_reason, refuses
 from harness.strategies.torch.ddp import START, distribute
-from harness.strategies.torch.sharded import MESH, SHARDED, TENSOR, TIED, TOGETHER, WHOLE
+from harness.strategies.torch.fsdp import MESH, SHARDED, TENSOR, TIED, TOGETHER, WHOLE
 
 _LINES = """    mesh = init_device_mesh("cpu", (world,))
     plan = {{}}

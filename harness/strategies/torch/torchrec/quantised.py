@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from generators.training.runs import Training
 from harness.strategies.strategy import Reason, Strategy
-from harness.strategies.torch.torchrec import ONE, torchrec
+from harness.strategies.torch.torchrec.tables import ONE, torchrec
 
 _KEPT = '''
 def predict(subject, x):

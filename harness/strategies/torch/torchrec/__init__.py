@@ -1,0 +1,1 @@
+"""TorchRec: tables spread over ranks, and quantised for predictions."""
