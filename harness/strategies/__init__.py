@@ -12,6 +12,7 @@ _FIRST = (
     "torch.join",
     "torch.powersgd",
     "torch.fsdp",
+    "torch.tensor_parallel",
     "torch.sequence_parallel",
     "torch.pipeline",
     "torch.pipeline_replicas",

@@ -6,7 +6,8 @@ from __future__ import annotations
 from generators.training.runs import Training
 from harness.strategies.strategy import WORLDS, Strategy, first_reason, refuses
 from harness.strategies.torch.ddp import START, distribute
-from harness.strategies.torch.fsdp import MESH, SHARDED, TENSOR, TIED, TOGETHER, WHOLE
+from harness.strategies.torch.fsdp import MESH, SHARDED, TENSOR, TIED, WHOLE
+from harness.strategies.torch.tensor_parallel import TOGETHER
 
 _LINES = """    mesh = init_device_mesh("cpu", (world,))
     plan = {{}}
