@@ -37,7 +37,7 @@ class Target:
     sample_every: in a hunt over many targets, this one runs on one case in `sample_every` (slow compilers)
     refuses:   what the back end does not implement although its dialect can say it: (operator, an operator's
                "name attribute=value" or *, dtype of the result or of operand 0) -> why
-    refusals_file: the file of harness/backends/refusals that says the same of the rare dtypes, measured on the first
+    refusals_file: the file of refusals/ that says the same of the rare dtypes, measured on the first
                target that names it (empty: none)
     declines:  regular expressions of "class: message" of exceptions in which it says that it does not implement
                something -> why: counted as unsupported, not found wrong
