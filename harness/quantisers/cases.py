@@ -1,4 +1,4 @@
-"""What quantisers are asked about: drawn graphs in the roles that trained models have."""
+"""The cases of quantisers: drawn graphs whose weights are parameters, as in trained models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPERATORS = (
     *("global_avg_pool", "reshape", "transpose", "flatten_2d", "squeeze", "unsqueeze", "slice", "split", "pad"),
     *("resize_nearest", "batch_norm", "hard_swish", "upsample_nearest"),
 )
-"""What quantisers have rules for, or have to work around."""
+"""What quantisers have rules for, or have to leave in float."""
 
 _WEIGHTED = ("conv1d", "conv2d", "depthwise_conv2d", "linear", "matmul", "addmm", "batch_norm")
 
