@@ -152,7 +152,8 @@ def train(
     console.print(
         f"{len({run.number for run in kept.runs})} runs drawn, {sum(row.ran for row in rows.values())} judged, "
         f"{len(kept.runs) - before} of all in {time.monotonic() - started:.0f} s now, {pools.started} groups of ranks "
-        f"started, {len(found)} findings, {excused.total()} excused by {len(excused)} known deviations",
+        f"started, {judge.unconfirmed} hangs not repeated, {len(found)} findings, {excused.total()} excused by "
+        f"{len(excused)} known deviations",
         highlight=False,
     )
     left_out = [run.reason for run in kept.runs if run.outcome == "left_out"]

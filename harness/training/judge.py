@@ -98,11 +98,12 @@ class Judgement:
 @dataclass
 class TrainingJudge:
     """Pools of ranks, known deviations, what the arrays of a run are, and references that were computed before (of the
-    last runs)."""
+    last runs). unconfirmed: hangs under a strategy that did not come again in fresh ranks, and were not believed."""
 
     pools: RankPools
     known: Sequence[KnownDeviation] = ()
     arrays: Callable[[Training], Arrays] = arrays_of
+    unconfirmed: int = 0
     _references: dict[tuple[Training, str, int, float, object], tuple[Expected, Arrays]] = field(default_factory=dict)
 
     def reference(
@@ -155,8 +156,13 @@ class TrainingJudge:
 
     def _run(self, training: Training, strategy: Strategy, world: int) -> RankOutcome:
         text, given = program(training, strategy), self.arrays(training)
-        ranks, variables = strategy.processes(world), strategy.variables(world)
-        return self.pools.run(strategy.modules, ranks, text, given, variables, strategy.environment)
+        call = strategy.modules, strategy.processes(world), text, given, strategy.variables(world), strategy.environment
+        outcome = self.pools.run(*call)
+        if not isinstance(outcome, Timeout):
+            return outcome
+        again = self.pools.run(*call)  # in fresh ranks: the old ones were killed
+        self.unconfirmed += not isinstance(again, Timeout)
+        return again
 
     def expected(self, training: Training, strategy: Strategy, world: int) -> Expected:
         """What a run under a strategy must give. Raises NoResult."""

@@ -125,7 +125,8 @@ def distribution(
     states = Counter(state_of(r) for r in results)
     console.print(
         f"{len(results)} of {total} results, {len(todo)} were to be done, {time.monotonic() - started:.0f} s: "
-        + ", ".join(f"{states[name]} {name}" for name, _, _ in STATES if states[name]),
+        + ", ".join(f"{states[name]} {name}" for name, _, _ in STATES if states[name])
+        + f", {judge.unconfirmed} hangs not repeated",
         highlight=False,
     )
     for text in deviations.values():

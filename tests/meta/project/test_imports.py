@@ -105,6 +105,14 @@ def test_the_rule_itself(path: str, source: str, names: set[str]) -> None:
     assert forbidden(Path(path), source) == names
 
 
+def test_reproducers_stand_alone() -> None:
+    found = sorted((ROOT / "known").glob("*/*/reproducer.py"))
+    assert len(found) > 400
+    ours = {"generators", "oracles", "harness", "tests", "conftest", "relative"}
+    wrong = [path for path in found if imported(path.read_text(encoding="utf-8")) & ours]
+    assert wrong == []
+
+
 Arrows = Mapping[str, Mapping[str, set[str]]]
 """By entry of a folder: the entries beside it that it imports, each with the files that do."""
 

@@ -1,0 +1,47 @@
+"""The judge of training runs: a hang is believed when it comes again, and counted where it does not."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from generators.training.runs import seeded_training
+from harness.execute.ranks import RankOutcome, RankOutputs, RankPools
+from harness.strategies import STRATEGIES
+from harness.training.judge import NoResult, TrainingJudge
+from oracles.judge.outcome import Timeout
+
+HANG = Timeout(60.0, missing="rank 0")
+OUTPUTS = RankOutputs(({"loss": np.zeros(1)},), 0.1)
+
+
+class Answers:
+    """In place of ranks: these outcomes, one after the other."""
+
+    def __init__(self, *outcomes: RankOutcome) -> None:
+        self.left = list(outcomes)
+
+    def run(self, *call: Any) -> RankOutcome:
+        return self.left.pop(0)
+
+
+def judge_of(answers: Answers) -> TrainingJudge:
+    return TrainingJudge(cast(RankPools, answers))
+
+
+@pytest.mark.parametrize(("outcomes", "unconfirmed"), [((OUTPUTS,), 0), ((HANG, OUTPUTS), 1)])
+def test_a_hang_that_does_not_come_again_is_counted(outcomes: tuple[RankOutcome, ...], unconfirmed: int) -> None:
+    answers = Answers(*outcomes)
+    judge = judge_of(answers)
+    assert judge.returned(seeded_training(1, 0), STRATEGIES["torch-ddp"], 1) is OUTPUTS.ranks[0]
+    assert judge.unconfirmed == unconfirmed
+    assert answers.left == []
+
+
+def test_a_hang_that_comes_again_is_one() -> None:
+    judge = judge_of(Answers(HANG, HANG))
+    with pytest.raises(NoResult, match="no result after 60 s"):
+        judge.returned(seeded_training(1, 0), STRATEGIES["torch-ddp"], 1)
+    assert judge.unconfirmed == 0
