@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -84,3 +86,20 @@ def test_known_deviation(known: KnownDeviation, judge: TrainingJudge) -> None:
         assert known.covers(found.part, found.discrepancy), (
             f"{strategy.name}: {found.part}: {found.discrepancy.message}"
         )
+
+
+SHOWN = [known for known in KNOWN if known.reproducer.exists()]
+
+
+@pytest.mark.slow(one_in=4)
+@pytest.mark.parametrize("known", SHOWN if settings().max_examples > 100 else SHOWN[::4], ids=lambda known: known.id)
+def test_reproducer_of_a_known_deviation(known: KnownDeviation, tmp_path: Path) -> None:
+    """As a person would run it. Outside the nightly profile every fourth: each starts ranks of its own."""
+    result = subprocess.run(
+        [sys.executable, str(known.reproducer)], capture_output=True, text=True, timeout=300, cwd=tmp_path, check=False
+    )
+    last = result.stdout.strip().splitlines()[-1:] or [""]
+    if result.returncode == 77:
+        pytest.skip(f"{known.id}: {last[0]}")
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert last[0].startswith("reproduced")

@@ -10,10 +10,14 @@ from rich.table import Table
 from harness.commands.shared.cases import load_case
 from harness.commands.shared.terminal import Json, Known, console, fail, write_json
 from harness.execute.pool import HarnessError, Pool
+from harness.execute.ranks import RankPools
+from harness.findings.known import deviations
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
 from harness.search import known_cases
 from harness.search.laboratory import Laboratory
+from harness.training import known_runs
+from harness.training.judge import TrainingJudge
 
 
 def known(
@@ -34,6 +38,8 @@ def known(
         with Pool() as pool:
             if write:
                 missing = known_cases.write_reproducers(Laboratory(pool), issues)
+                with RankPools() as ranks:
+                    missing += known_runs.write_reproducers(TrainingJudge(ranks), deviations.load(known_issues))
                 console.print(f"{len(missing)} without a reproducer {' '.join(missing)}", highlight=False)
                 return
             for issue in issues:

@@ -1,0 +1,336 @@
+"""Rejection  the run   tf-central-storage on 2 ranks vs one device
+
+ran with numpy 2.4.6, tensorflow-cpu|tensorflow 2.21.0, keras 3.15.1
+exit status: 1 reproduced, 0 not reproduced, 77 not available here
+"""
+
+import importlib.util
+import sys
+
+for module in ['tensorflow', 'keras']:
+    if importlib.util.find_spec(module) is None:
+        print(f"not available: {module}")
+        sys.exit(77)
+
+# ---- the program that ran ----
+
+import os
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+DTYPE = "float32"
+BATCHES = [(0, 2)]  # samples of each step: the first, and the one after the last
+FROZEN = []
+CLIP = None
+NORMS = {}  # layers of batch normalisation, and what they are given
+keras.config.set_floatx(DTYPE)
+keras.config.set_dtype_policy(DTYPE)  # an earlier program's is kept otherwise
+LOSS = keras.losses.MeanSquaredError(reduction="sum")  # of the dtype that is set when it is made
+DEVICES = [f"/cpu:{number}" for number in range(int(os.environ.get("VIRTUAL_DEVICES", "1")))]
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * len(DEVICES)
+)
+OPTIMIZER, OPTIONS = keras.optimizers.Nadam, {'learning_rate': 0.03125, 'epsilon': 0.001, 'weight_decay': 0.0}
+
+
+def model(p, norms, x, training):
+    l0 = tf.matmul(x, p["l0.weight"], transpose_b=True)
+    return l0
+
+
+def criterion(outputs, y, coefficient):
+    """The sum of the samples' losses, each times its coefficient."""
+    return tf.reduce_sum(tf.reduce_mean((outputs - y) ** 2, axis=1) * coefficient)
+
+
+SHARDS = 1  # of the samples of a batch, whose own statistics batch normalisation uses on one device
+FIRST = True  # running statistics are those of the first share; else each share moves them, one after the other
+
+def strategy_of(rank, world):
+    return tf.distribute.experimental.CentralStorageStrategy(DEVICES, '/cpu:0')
+
+def variables(subject, given):
+    return {name: tf.Variable(a, name not in FROZEN, name=name, dtype=DTYPE) for name, a in given.items()}
+
+def optimizer_of(subject):
+    return OPTIMIZER(**OPTIONS)
+
+def normalisation():
+    return keras.layers.BatchNormalization(1, 0.9, 1e-5, center=False, scale=False, dtype=DTYPE)
+
+def feed(strategy, arrays, rows):
+    """The samples in these rows, as even a split among the replicas as there is."""
+    shares = np.array_split(rows, strategy.num_replicas_in_sync)
+
+    def of(context):
+        mine = shares[context.replica_id_in_sync_group]
+        return tuple(tf.constant(arrays[name][mine]) for name in ("x", "y", "coefficient"))
+
+    return [strategy.experimental_distribute_values_from_function(of)]
+
+def gradient(subject, x, y, coefficient):
+    """The loss of these samples, and its gradients by what is trained."""
+    with tf.GradientTape() as tape:
+        loss = criterion(model(subject.p, subject.norms, x, True), y, coefficient)
+    found = tape.gradient(loss, subject.trained)
+    return loss, [value if value is None else tf.convert_to_tensor(value) for value in found]
+
+def update(subject, strategy, loss, gradients):
+    """One step of the optimiser, on each replica; it adds up the replicas' gradients. Returns what they had."""
+    subject.optimizer.apply(gradients, subject.trained)
+    return loss, gradients
+
+def compile_step(subject, strategy):
+    return tf.function(step_of(subject, strategy), autograph=False, reduce_retracing=True)
+
+def summed(strategy, value):
+    """The sum over all replicas."""
+    return strategy.reduce("SUM", value, axis=None)
+
+def predict(strategy, subject, x):
+    return model(subject.p, subject.norms, tf.constant(x), False)
+
+def evaluate(strategy, subject, x, y, coefficient):
+    """The loss of all samples after training."""
+    return criterion(predict(strategy, subject, x), tf.constant(y), tf.constant(coefficient))
+
+def parts_of(variable):
+    """The variables that one is made of."""
+    return [variable]
+
+def states(subject):
+    """What the optimiser keeps."""
+    kept = {v.path.split("/", 1)[-1]: v.value for v in subject.optimizer.variables}
+    named = {"product" if name.startswith("variable") else name: value for name, value in kept.items()}  # of Nadam
+    named = {name.removeprefix(subject.prefix): value for name, value in named.items()}
+    return {name.replace("_0_", "."): value for name, value in named.items()}
+
+def apart(strategy, variables):
+    """The greatest difference between what two replicas have of the same variable."""
+    copies = [[np.asarray(copy) for copy in strategy.experimental_local_results(v)] for v in variables]
+    gaps = [np.abs(copy - all_of[0]) for all_of in copies for copy in all_of]
+    return np.float64(max((gap.max() for gap in gaps if gap.size), default=0))
+
+def step_of(subject, strategy):
+    """A function that takes the samples of one step: every replica's part, then the optimiser."""
+
+    def mine(parts):
+        return update(subject, strategy, *replica(subject, parts))
+
+    return lambda parts: strategy.run(mine, args=(parts,))
+
+
+class Subject:
+    """What is trained, under a strategy: parameters, layers of batch normalisation, the optimiser.
+    prefix: of the names of what the optimiser keeps."""
+
+    prefix = ""
+
+    def __init__(self, strategy, arrays):
+        with strategy.scope():
+            given = {name.removeprefix("initial."): a for name, a in arrays.items() if name.startswith("initial.")}
+            self.norms = {name: normalisation() for name in NORMS}
+            for name, shape in NORMS.items():
+                self.norms[name].build(shape)
+            self.p = variables(self, given)
+            self.optimizer = optimizer_of(self)
+            self.optimizer.build(self.trained)
+
+    @property
+    def trained(self):
+        return [part for name, v in self.p.items() if name not in FROZEN for part in parts_of(v)]
+
+    @property
+    def buffers(self):
+        return {
+            f"{name}.{key}": getattr(norm, key).value
+            for name, norm in self.norms.items()
+            for key in ("moving_mean", "moving_variance")
+        }
+
+
+def replica(subject, parts):
+    """One replica's part of a step: its loss and gradients of all its samples."""
+    loss, total = tf.zeros((), DTYPE), None
+    for number, (x, y, coefficient) in enumerate(parts):
+        kept = [tf.identity(tf.convert_to_tensor(value)) for value in subject.buffers.values()]
+        one, found = gradient(subject, x, y, coefficient)
+        if FIRST and number % SHARDS:
+            for buffer, value in zip(subject.buffers.values(), kept):
+                buffer.assign(value)
+        loss += one
+        total = found if total is None else [a if b is None else a + b for a, b in zip(total, found)]
+    return loss, total
+
+
+def train(rank, world, arrays):
+    """All that is compared, by name."""
+    strategy = strategy_of(rank, world)
+    subject = Subject(strategy, arrays)
+    return once(strategy, subject, compile_step(subject, strategy), arrays)
+
+
+def once(strategy, subject, step, arrays):
+    """All that is compared, by name."""
+    found = {}
+    for number, (first, last) in enumerate(BATCHES):
+        rows = np.array_split(np.arange(first, last), 1)
+        loss, gradients = step([part for mine in rows if len(mine) for part in feed(strategy, arrays, mine)])
+        found[f"loss.{number}"] = summed(strategy, loss)
+        if number == 0:
+            named = zip((name for name in subject.p if name not in FROZEN), gradients)
+            found |= {f"gradient.{name}": summed(strategy, value) for name, value in named if value is not None}
+    found["prediction"] = predict(strategy, subject, arrays["x"])
+    found["loss.after"] = evaluate(strategy, subject, arrays["x"], arrays["y"], arrays["coefficient"])
+    found |= {f"parameter.{name}": value for name, value in subject.p.items()}
+    found |= {f"buffer.{name}": value for name, value in subject.buffers.items()}
+    found |= {f"state.{name}": value for name, value in states(subject).items()}
+    kept = [*subject.p.values(), *(variable.value for variable in subject.optimizer.variables)]
+    found["apart.parameters"] = apart(strategy, kept)
+    if subject.buffers:
+        found["apart.buffers"] = apart(strategy, subject.buffers.values())
+    return {name: np.asarray(tf.convert_to_tensor(value)) for name, value in found.items()}
+
+
+# ---- its arrays, and what a correct run returns: value, and how far from it (inf: anything) ----
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from numpy import array, inf, nan
+
+WORLD = 1
+VARIABLES = {'VIRTUAL_DEVICES': '2'}
+SYMPTOM = 'rejected'
+SECONDS = 60.0  # for all ranks
+GRACE = 3.0  # for the others once one has ended in another way than well: they wait for it, as a rule
+ZERO_SIGNS = False
+ARRAYS = {
+    'x': array([[-0.6485388875007629, 1.0817162990570068, 0.9966933727264404], [1.2161710262298584, -1.692854404449463, -0.3387724757194519]], dtype='float32'),
+    'y': array([[-0.6985854506492615, 0.6821634769439697], [-0.3663073182106018, -0.5061105489730835]], dtype='float32'),
+    'coefficient': array([0.5, 0.5], dtype='float32'),
+    'initial.l0.weight': array([[-0.43385761976242065, -0.08504302054643631, 0.4185446500778198], [-0.5103875994682312, -1.113685965538025, -0.7308099865913391]], dtype='float32'),
+}
+EXPECTED = {
+    'loss.0': array(2.754976040784614, dtype='float64'),
+    'gradient.l0.weight': array([[-0.5199980286731866, 0.8406091958220456, 0.6773659794169152], [1.9679960877683598, -2.9437772154994155, -1.4802135227347146]], dtype='float64'),
+    'prediction': array([[0.5161068810473546, -1.5115572711888445], [-0.4177656877053887, 1.4043488399257353]], dtype='float64'),
+    'loss.after': array(2.4850978054734165, dtype='float64'),
+    'parameter.l0.weight': array([[-0.40070924736209235, -0.11821567741986128, 0.38538148956512563], [-0.5435828514406114, -1.0804851243391522, -0.6976202893155729]], dtype='float64'),
+    'state.iteration': array(1, dtype='int64'),
+    'state.learning_rate': array(0.03125, dtype='float64'),
+    'state.l0.weight.momentum': array([[-0.05199981526503777, 0.08406093962388957, 0.06773661409135495], [0.19679965569751906, -0.2943777917350596, -0.14802138756451194]], dtype='float64'),
+    'state.l0.weight.velocity': array([[0.00027039446855767077, 0.0007066147225992403, 0.0004588187628858385], [0.0038729587380223586, 0.00866571272544368, 0.00219100386421802]], dtype='float64'),
+    'state.product': array(0.468, dtype='float64'),
+    'apart.parameters': array(0.0, dtype='float64'),
+}
+ALLOWED = {
+    'loss.0': array(9.798404943909652e-06, dtype='float64'),
+    'gradient.l0.weight': array([[3.7591579412783246e-06, 4.473743300789373e-06, 4.879538097248688e-06], [9.841678194579933e-06, 1.3975667938845852e-05, 6.476331574050426e-06]], dtype='float64'),
+    'prediction': array([[1.5058621104889704e-06, 3.0141325903828664e-06], [1.573988441592799e-06, 2.739060198615092e-06]], dtype='float64'),
+    'loss.after': array(9.586169619198969e-06, dtype='float64'),
+    'parameter.l0.weight': array([[8.636247415677546e-07, 3.569985528742758e-07, 8.830831215351753e-07], [1.0036785164761865e-06, 1.7600103517757706e-06, 1.4229291673424842e-06]], dtype='float64'),
+    'state.iteration': array(0.0, dtype='float64'),
+    'state.learning_rate': array(1.4901161193847656e-08, dtype='float64'),
+    'state.l0.weight.momentum': array([[3.7591588363931933e-07, 4.5748107874783854e-07, 4.879539260720536e-07], [9.841680540617519e-07, 1.3975671267119938e-06, 6.476333117231414e-07]], dtype='float64'),
+    'state.l0.weight.velocity': array([[1.2486602954848936e-08, 1.47387630823335e-08, 1.4532420830879422e-08], [4.03944471753585e-08, 7.814930685243877e-08, 2.3384745491236816e-08]], dtype='float64'),
+    'state.product': array(1.2044906623795981e-06, dtype='float64'),
+    'apart.parameters': array(2.2250738585072014e-308, dtype='float64'),
+}
+TYPES = {'loss.0': ('float32', ()), 'gradient.l0.weight': ('float32', (2, 3)), 'prediction': ('float32', (2, 2)), 'loss.after': ('float32', ()), 'parameter.l0.weight': ('float32', (2, 3)), 'state.iteration': ('int64', ()), 'state.learning_rate': ('float32', ()), 'state.l0.weight.momentum': ('float32', (2, 3)), 'state.l0.weight.velocity': ('float32', (2, 3)), 'state.product': ('float32', ()), 'apart.parameters': ('float64', ())}
+
+
+def wrong(output, expected, allowed, dtype, shape):
+    """What is wrong with one output, or None."""
+    if str(output.dtype) != dtype or output.shape != tuple(shape):
+        return f"{output.dtype}{output.shape} instead of {dtype}{tuple(shape)}"
+    if not shape and output.ndim == 0:
+        output, expected, allowed = output.reshape(1), expected.reshape(1), allowed.reshape(1)
+    if "complex" in dtype:  # the parts side by side: NaN and infinities in place, then the modulus of the difference
+        got, bad, distance = output, np.zeros(output.shape, bool), np.zeros(output.shape)
+        for a, b in ((output.real, expected.real), (output.imag, expected.imag)):
+            bad |= (np.isnan(a) != np.isnan(b)) | ((np.isinf(a) | np.isinf(b)) & ~np.isnan(b) & (a != b))
+            with np.errstate(all="ignore"):
+                distance = np.hypot(distance, np.where(np.isfinite(a) & np.isfinite(b), a.astype("float64") - b, 0.0))
+            if ZERO_SIGNS:
+                bad |= (a == 0) & (b == 0) & (allowed == 0) & (np.signbit(a) != np.signbit(b))
+        bad = ~np.isinf(allowed) & (bad | (distance > allowed))
+    elif "float" in dtype:
+        got = output.astype("float64")
+        with np.errstate(all="ignore"):
+            same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+            near = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) <= allowed)
+        bad = ~np.isinf(allowed) & ~same & ~near
+        if ZERO_SIGNS:
+            bad |= (allowed == 0) & (got == 0) & (expected == 0) & (np.signbit(got) != np.signbit(expected))
+    else:
+        got, bad = output, ~np.isinf(allowed) & (output != expected)
+    if not bad.any():
+        return None
+    at = tuple(int(i[0]) for i in np.nonzero(bad))
+    detail = f"expected {expected[at]}, got {got[at]}, allowed {allowed[at]:.3g}"
+    return f"{bad.sum()} of {bad.size} wrong, at {at}: {detail}"
+
+
+def launched():
+    """The number of this rank and how many there are, as this file, torchrun or TF_CONFIG says; None: not launched."""
+    if "RANK" in os.environ:
+        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    if "TF_CONFIG" in os.environ:
+        config = json.loads(os.environ["TF_CONFIG"])
+        return config["task"]["index"], len(config["cluster"]["worker"])
+    return None
+
+
+def rank(number, world):
+    """One rank: 1 where it returns something wrong."""
+    try:
+        found = train(number, world, ARRAYS)
+    except Exception as error:
+        print(f"rank {number}: {type(error).__name__}: {error}", flush=True)
+        return 1 if SYMPTOM == "rejected" else 77
+    if set(found) != set(EXPECTED):
+        print(f"rank {number}: other names than expected: {sorted(set(found) ^ set(EXPECTED))}", flush=True)
+        return 1
+    problems = {name: wrong(found[name], EXPECTED[name], ALLOWED[name], *TYPES[name]) for name in EXPECTED}
+    for name, problem in problems.items():
+        if problem:
+            print(f"rank {number}: {name}: {problem}", flush=True)
+    return int(any(problems.values()))
+
+
+def main():
+    if launched():
+        if "RENDEZVOUS" in os.environ and sys.platform == "linux":
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: no rank outlives the process that started it
+        return rank(*launched())
+    with tempfile.TemporaryDirectory() as folder:
+        meeting = {**VARIABLES, "RENDEZVOUS": f"file://{folder}/meet", "WORLD_SIZE": str(WORLD), "GLOO_SOCKET_IFNAME": "lo"}
+        ranks = [
+            subprocess.Popen([sys.executable, __file__], env={**os.environ, **meeting, "RANK": str(number)})
+            for number in range(WORLD)
+        ]
+        deadline = time.monotonic() + SECONDS
+        while None in (codes := [process.poll() for process in ranks]) and time.monotonic() < deadline:
+            if any(codes):
+                deadline = min(deadline, time.monotonic() + GRACE)
+            time.sleep(0.02)
+        for process in ranks:
+            process.kill()
+            process.wait()
+    crashed, hanging = any(code is not None and code < 0 for code in codes), None in codes
+    shown = {"crash": crashed, "timeout": hanging and not crashed}.get(SYMPTOM, 1 in codes)
+    print("reproduced" if shown else "not reproduced", "- exit statuses of the ranks:", codes)
+    return 1 if shown else 77 if 77 in codes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

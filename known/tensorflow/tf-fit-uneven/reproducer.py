@@ -1,0 +1,377 @@
+"""Rejection  the run   tf-fit-mirrored-bfloat16 on 2 ranks vs one device
+
+ran with numpy 2.4.6, tensorflow-cpu|tensorflow 2.21.0, keras 3.15.1
+exit status: 1 reproduced, 0 not reproduced, 77 not available here
+"""
+
+import importlib.util
+import sys
+
+for module in ['tensorflow', 'keras']:
+    if importlib.util.find_spec(module) is None:
+        print(f"not available: {module}")
+        sys.exit(77)
+
+# ---- the program that ran ----
+
+import os
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+DTYPE = "float32"
+BATCHES = [(0, 3)]  # samples of each step: the first, and the one after the last
+FROZEN = []
+CLIP = None
+NORMS = {}  # layers of batch normalisation, and what they are given
+keras.config.set_floatx(DTYPE)
+keras.config.set_dtype_policy(DTYPE)  # an earlier program's is kept otherwise
+LOSS = keras.losses.MeanSquaredError(reduction="sum")  # of the dtype that is set when it is made
+DEVICES = [f"/cpu:{number}" for number in range(int(os.environ.get("VIRTUAL_DEVICES", "1")))]
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * len(DEVICES)
+)
+OPTIMIZER, OPTIONS = keras.optimizers.SGD, {'learning_rate': 0.125, 'momentum': 0.0, 'weight_decay': 0.0, 'nesterov': False}
+
+
+def model(p, norms, x, training):
+    l0 = tf.matmul(x, p["l0.weight"], transpose_b=True) + p["l0.bias"]
+    return l0
+
+
+def criterion(outputs, y, coefficient):
+    """The sum of the samples' losses, each times its coefficient."""
+    return tf.reduce_sum(tf.reduce_mean((outputs - y) ** 2, axis=1) * coefficient)
+
+
+SHARDS = 1  # of the samples of a batch, whose own statistics batch normalisation uses on one device
+FIRST = True  # running statistics are those of the first share; else each share moves them, one after the other
+
+def strategy_of(rank, world):
+    return tf.distribute.MirroredStrategy(DEVICES, cross_device_ops=tf.distribute.ReductionToOneDevice())
+
+class Narrow(keras.Model):
+    """The weights and the layers of batch normalisation, under a policy: within `call` weights are cast."""
+
+    def __init__(self, norms, given):
+        super().__init__(dtype=keras.DTypePolicy("mixed_bfloat16"))
+        self.norms = norms
+        self.kept = {
+            name: self.add_weight(a.shape, keras.initializers.Constant(a), trainable=name not in FROZEN, name=name)
+            for name, a in given.items()
+        }
+
+    def call(self, x, training=False):
+        return model({name: kept.value for name, kept in self.kept.items()}, self.norms, x, training)
+
+
+def variables(subject, given):
+    subject.model = Narrow(subject.norms, given)
+    subject.prefix = f"{subject.model.name}_"
+    return {name: kept.value for name, kept in subject.model.kept.items()}
+
+def optimizer_of(subject):
+    """Keras' own, which does the clipping, too."""
+    made = OPTIMIZER(**OPTIONS, global_clipnorm=CLIP)
+    subject.model.compile(made, LOSS)
+    return made
+
+def normalisation():
+    return keras.layers.BatchNormalization(
+        1, 0.9, 1e-5, center=False, scale=False, synchronized=True, dtype="mixed_bfloat16"
+    )
+
+def feed(strategy, arrays, rows):
+    return [tuple(arrays[name][rows] for name in ("x", "y", "coefficient"))]
+
+def gradient(subject, x, y, coefficient):
+    """The loss of these samples, and its gradients by what is trained."""
+    with tf.GradientTape() as tape:
+        loss = criterion(tf.cast(subject.model(x, training=True), DTYPE), y, coefficient)
+        scaled = loss
+    found = tape.gradient(scaled, subject.trained)
+    return loss, [value if value is None else tf.convert_to_tensor(value) for value in found]
+
+def update(subject, strategy, loss, gradients):
+    """One step of the optimiser, on each replica; it adds up the replicas' gradients. Returns what they had."""
+    subject.optimizer.apply(gradients, subject.trained)
+    return loss, gradients
+
+def compile_step(subject, strategy):
+    """A function that fits one batch. Gradients are worked out before the first one: `fit` shows none."""
+
+    subject.first = None
+
+    def step(parts):
+        x, y, coefficient = parts[0]
+        build(subject, x, y, coefficient)
+        if subject.first is None:
+            subject.first = gradients_of(subject, strategy, parts[0])
+        history = subject.model.fit(x, y, len(x), sample_weight=coefficient, shuffle=False, verbose=0)
+        return tf.constant(history.history["loss"][0], DTYPE), subject.first
+
+    return step
+
+
+def build(subject, x, y, coefficient):
+    """What `fit` builds of a batch that the replicas share has to be even: one sample, outside of it, is enough."""
+    subject.model.test_on_batch(x[:1], y[:1], coefficient[:1])
+
+
+def gradients_of(subject, strategy, given):
+    """The gradients of one batch, all replicas' together; running statistics are put back."""
+    kept = [np.asarray(value) for value in subject.buffers.values()]
+    _, found = strategy.run(lambda parts: replica(subject, parts), args=([tuple(map(tf.constant, given))],))
+    for buffer, value in zip(subject.buffers.values(), kept):
+        buffer.assign(value)
+    return [g if g is None else strategy.reduce("MEAN", g, axis=None) for g in found]
+
+def summed(strategy, value):
+    """Keras has added them up."""
+    return value
+
+def predict(strategy, subject, x):
+    return tf.cast(subject.model.predict(x, len(x), verbose=0), DTYPE)
+
+def evaluate(strategy, subject, x, y, coefficient):
+    """The loss of all samples after training."""
+    return tf.constant(subject.model.evaluate(x, y, len(x), sample_weight=coefficient, verbose=0), DTYPE)
+
+def parts_of(variable):
+    """The variables that one is made of."""
+    return [variable]
+
+def states(subject):
+    """What the optimiser keeps."""
+    kept = {v.path.split("/", 1)[-1]: v.value for v in subject.optimizer.variables}
+    named = {"product" if name.startswith("variable") else name: value for name, value in kept.items()}  # of Nadam
+    named = {name.removeprefix(subject.prefix): value for name, value in named.items()}
+    return {name.replace("_0_", "."): value for name, value in named.items()}
+
+def apart(strategy, variables):
+    """The greatest difference between what two replicas have of the same variable."""
+    copies = [[np.asarray(copy) for copy in strategy.experimental_local_results(v)] for v in variables]
+    gaps = [np.abs(copy - all_of[0]) for all_of in copies for copy in all_of]
+    return np.float64(max((gap.max() for gap in gaps if gap.size), default=0))
+
+def step_of(subject, strategy):
+    """A function that takes the samples of one step: every replica's part, then the optimiser."""
+
+    def mine(parts):
+        return update(subject, strategy, *replica(subject, parts))
+
+    return lambda parts: strategy.run(mine, args=(parts,))
+
+
+class Subject:
+    """What is trained, under a strategy: parameters, layers of batch normalisation, the optimiser.
+    prefix: of the names of what the optimiser keeps."""
+
+    prefix = ""
+
+    def __init__(self, strategy, arrays):
+        with strategy.scope():
+            given = {name.removeprefix("initial."): a for name, a in arrays.items() if name.startswith("initial.")}
+            self.norms = {name: normalisation() for name in NORMS}
+            for name, shape in NORMS.items():
+                self.norms[name].build(shape)
+            self.p = variables(self, given)
+            self.optimizer = optimizer_of(self)
+            self.optimizer.build(self.trained)
+
+    @property
+    def trained(self):
+        return [part for name, v in self.p.items() if name not in FROZEN for part in parts_of(v)]
+
+    @property
+    def buffers(self):
+        return {
+            f"{name}.{key}": getattr(norm, key).value
+            for name, norm in self.norms.items()
+            for key in ("moving_mean", "moving_variance")
+        }
+
+
+def replica(subject, parts):
+    """One replica's part of a step: its loss and gradients of all its samples."""
+    loss, total = tf.zeros((), DTYPE), None
+    for number, (x, y, coefficient) in enumerate(parts):
+        kept = [tf.identity(tf.convert_to_tensor(value)) for value in subject.buffers.values()]
+        one, found = gradient(subject, x, y, coefficient)
+        if FIRST and number % SHARDS:
+            for buffer, value in zip(subject.buffers.values(), kept):
+                buffer.assign(value)
+        loss += one
+        total = found if total is None else [a if b is None else a + b for a, b in zip(total, found)]
+    return loss, total
+
+
+def train(rank, world, arrays):
+    """All that is compared, by name."""
+    strategy = strategy_of(rank, world)
+    subject = Subject(strategy, arrays)
+    return once(strategy, subject, compile_step(subject, strategy), arrays)
+
+
+def once(strategy, subject, step, arrays):
+    """All that is compared, by name."""
+    found = {}
+    for number, (first, last) in enumerate(BATCHES):
+        rows = np.array_split(np.arange(first, last), 1)
+        loss, gradients = step([part for mine in rows if len(mine) for part in feed(strategy, arrays, mine)])
+        found[f"loss.{number}"] = summed(strategy, loss)
+        if number == 0:
+            named = zip((name for name in subject.p if name not in FROZEN), gradients)
+            found |= {f"gradient.{name}": summed(strategy, value) for name, value in named if value is not None}
+    found["prediction"] = predict(strategy, subject, arrays["x"])
+    found["loss.after"] = evaluate(strategy, subject, arrays["x"], arrays["y"], arrays["coefficient"])
+    found |= {f"parameter.{name}": value for name, value in subject.p.items()}
+    found |= {f"buffer.{name}": value for name, value in subject.buffers.items()}
+    found |= {f"state.{name}": value for name, value in states(subject).items()}
+    kept = [*subject.p.values(), *(variable.value for variable in subject.optimizer.variables)]
+    found["apart.parameters"] = apart(strategy, kept)
+    if subject.buffers:
+        found["apart.buffers"] = apart(strategy, subject.buffers.values())
+    return {name: np.asarray(tf.convert_to_tensor(value)) for name, value in found.items()}
+
+
+# ---- its arrays, and what a correct run returns: value, and how far from it (inf: anything) ----
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from numpy import array, inf, nan
+
+WORLD = 1
+VARIABLES = {'VIRTUAL_DEVICES': '2'}
+SYMPTOM = 'rejected'
+SECONDS = 60.0  # for all ranks
+GRACE = 3.0  # for the others once one has ended in another way than well: they wait for it, as a rule
+ZERO_SIGNS = False
+ARRAYS = {
+    'x': array([[-0.5699082612991333, -0.5363661050796509], [-0.03533869609236717, -2.038814067840576], [-1.1058530807495117, -0.042816776782274246]], dtype='float32'),
+    'y': array([[0.862968385219574, 0.5159445405006409], [1.6044130325317383, -0.8188617825508118], [0.42254796624183655, 0.21388675272464752]], dtype='float32'),
+    'coefficient': array([0.3333333432674408, 0.3333333432674408, 0.3333333432674408], dtype='float32'),
+    'initial.l0.weight': array([[0.21210429072380066, -0.7195569276809692], [0.3481205403804779, 0.19047459959983826]], dtype='float32'),
+    'initial.l0.bias': array([0.06174493208527565, 0.033506639301776886], dtype='float32'),
+}
+EXPECTED = {
+    'loss.0': array(0.29319023052190973, dtype='float64'),
+    'gradient.l0.weight': array([[0.31093582373304063, 0.16040559969378532], [0.35482910791164357, -0.15881719451871995]], dtype='float64'),
+    'gradient.l0.bias': array([-0.39460948038648147, -0.301593536801532], dtype='float64'),
+    'prediction': array([[0.4090422039539242, -0.21472557460468522], [1.6128715723063176, -0.36834602935731464], [-0.04883628418045338, -0.2737212463441276]], dtype='float64'),
+    'loss.after': array(0.23382141667160553, dtype='float64'),
+    'parameter.l0.weight': array([[0.17323731275717058, -0.7396076276426924], [0.30376690189152245, 0.21032674891467826]], dtype='float64'),
+    'parameter.l0.bias': array([0.11107111713358583, 0.07120583140196839], dtype='float64'),
+    'state.iteration': array(1, dtype='int64'),
+    'state.learning_rate': array(0.125, dtype='float64'),
+    'apart.parameters': array(0.0, dtype='float64'),
+}
+ALLOWED = {
+    'loss.0': array(0.0062961376244354385, dtype='float64'),
+    'gradient.l0.weight': array([[0.015495916930246777, 0.03204612312291852], [0.02025490806632559, 0.01623665944174507]], dtype='float64'),
+    'gradient.l0.bias': array([0.014535780617445699, 0.01396523548327952], dtype='float64'),
+    'prediction': array([[0.02016116210626769, 0.01711067763417024], [0.05654613060868515, 0.0176501984238819], [0.013439380644939537, 0.01619670018683986]], dtype='float64'),
+    'loss.after': array(0.0033547426308301828, dtype='float64'),
+    'parameter.l0.weight': array([[0.001937041862308002, 0.004006031557600442], [0.002531938404279036, 0.002029679393300128]], dtype='float64'),
+    'parameter.l0.bias': array([0.0018170277639958925, 0.0017456826979448982], dtype='float64'),
+    'state.iteration': array(0.0, dtype='float64'),
+    'state.learning_rate': array(5.960464477539063e-08, dtype='float64'),
+    'apart.parameters': array(2.2250738585072014e-308, dtype='float64'),
+}
+TYPES = {'loss.0': ('float32', ()), 'gradient.l0.weight': ('float32', (2, 2)), 'gradient.l0.bias': ('float32', (2,)), 'prediction': ('float32', (3, 2)), 'loss.after': ('float32', ()), 'parameter.l0.weight': ('float32', (2, 2)), 'parameter.l0.bias': ('float32', (2,)), 'state.iteration': ('int64', ()), 'state.learning_rate': ('float32', ()), 'apart.parameters': ('float64', ())}
+
+
+def wrong(output, expected, allowed, dtype, shape):
+    """What is wrong with one output, or None."""
+    if str(output.dtype) != dtype or output.shape != tuple(shape):
+        return f"{output.dtype}{output.shape} instead of {dtype}{tuple(shape)}"
+    if not shape and output.ndim == 0:
+        output, expected, allowed = output.reshape(1), expected.reshape(1), allowed.reshape(1)
+    if "complex" in dtype:  # the parts side by side: NaN and infinities in place, then the modulus of the difference
+        got, bad, distance = output, np.zeros(output.shape, bool), np.zeros(output.shape)
+        for a, b in ((output.real, expected.real), (output.imag, expected.imag)):
+            bad |= (np.isnan(a) != np.isnan(b)) | ((np.isinf(a) | np.isinf(b)) & ~np.isnan(b) & (a != b))
+            with np.errstate(all="ignore"):
+                distance = np.hypot(distance, np.where(np.isfinite(a) & np.isfinite(b), a.astype("float64") - b, 0.0))
+            if ZERO_SIGNS:
+                bad |= (a == 0) & (b == 0) & (allowed == 0) & (np.signbit(a) != np.signbit(b))
+        bad = ~np.isinf(allowed) & (bad | (distance > allowed))
+    elif "float" in dtype:
+        got = output.astype("float64")
+        with np.errstate(all="ignore"):
+            same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+            near = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) <= allowed)
+        bad = ~np.isinf(allowed) & ~same & ~near
+        if ZERO_SIGNS:
+            bad |= (allowed == 0) & (got == 0) & (expected == 0) & (np.signbit(got) != np.signbit(expected))
+    else:
+        got, bad = output, ~np.isinf(allowed) & (output != expected)
+    if not bad.any():
+        return None
+    at = tuple(int(i[0]) for i in np.nonzero(bad))
+    detail = f"expected {expected[at]}, got {got[at]}, allowed {allowed[at]:.3g}"
+    return f"{bad.sum()} of {bad.size} wrong, at {at}: {detail}"
+
+
+def launched():
+    """The number of this rank and how many there are, as this file, torchrun or TF_CONFIG says; None: not launched."""
+    if "RANK" in os.environ:
+        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    if "TF_CONFIG" in os.environ:
+        config = json.loads(os.environ["TF_CONFIG"])
+        return config["task"]["index"], len(config["cluster"]["worker"])
+    return None
+
+
+def rank(number, world):
+    """One rank: 1 where it returns something wrong."""
+    try:
+        found = train(number, world, ARRAYS)
+    except Exception as error:
+        print(f"rank {number}: {type(error).__name__}: {error}", flush=True)
+        return 1 if SYMPTOM == "rejected" else 77
+    if set(found) != set(EXPECTED):
+        print(f"rank {number}: other names than expected: {sorted(set(found) ^ set(EXPECTED))}", flush=True)
+        return 1
+    problems = {name: wrong(found[name], EXPECTED[name], ALLOWED[name], *TYPES[name]) for name in EXPECTED}
+    for name, problem in problems.items():
+        if problem:
+            print(f"rank {number}: {name}: {problem}", flush=True)
+    return int(any(problems.values()))
+
+
+def main():
+    if launched():
+        if "RENDEZVOUS" in os.environ and sys.platform == "linux":
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: no rank outlives the process that started it
+        return rank(*launched())
+    with tempfile.TemporaryDirectory() as folder:
+        meeting = {**VARIABLES, "RENDEZVOUS": f"file://{folder}/meet", "WORLD_SIZE": str(WORLD), "GLOO_SOCKET_IFNAME": "lo"}
+        ranks = [
+            subprocess.Popen([sys.executable, __file__], env={**os.environ, **meeting, "RANK": str(number)})
+            for number in range(WORLD)
+        ]
+        deadline = time.monotonic() + SECONDS
+        while None in (codes := [process.poll() for process in ranks]) and time.monotonic() < deadline:
+            if any(codes):
+                deadline = min(deadline, time.monotonic() + GRACE)
+            time.sleep(0.02)
+        for process in ranks:
+            process.kill()
+            process.wait()
+    crashed, hanging = any(code is not None and code < 0 for code in codes), None in codes
+    shown = {"crash": crashed, "timeout": hanging and not crashed}.get(SYMPTOM, 1 in codes)
+    print("reproduced" if shown else "not reproduced", "- exit statuses of the ranks:", codes)
+    return 1 if shown else 77 if 77 in codes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

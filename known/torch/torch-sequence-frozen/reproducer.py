@@ -1,0 +1,307 @@
+"""MissingOutput  the run   torch-sequence-rows on 1 ranks vs one device
+
+ran with numpy 2.4.6, torch 2.13.0+cpu
+exit status: 1 reproduced, 0 not reproduced, 77 not available here
+"""
+
+import importlib.util
+import sys
+
+for module in ['torch', 'torch.distributed', 'torch._dynamo', 'torch.nn', 'torch.nn.parallel', 'torch.distributed.optim', 'torch.distributed.fsdp', 'torch.distributed.tensor', 'torch.distributed.tensor.parallel']:
+    if importlib.util.find_spec(module) is None:
+        print(f"not available: {module}")
+        sys.exit(77)
+
+# ---- the program that ran ----
+
+import os
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel
+from torch.distributed.tensor.parallel import parallelize_module
+from torch.distributed.tensor import Replicate, Shard
+from torch.distributed.tensor import DTensor
+from torch.distributed.device_mesh import init_device_mesh
+
+DTYPE = torch.float32
+BATCHES = [(0, 1)]  # samples of each step: the first, and the one after the last
+FROZEN = ['l1.bias']
+FACTOR = lambda world: 1  # of the loss on each rank, so that what the ranks make of their gradients is the gradient
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l1 = torch.nn.LayerNorm(4)
+        self.l8 = torch.nn.Flatten()
+        self.l9 = torch.nn.Linear(32, 2, bias=True)
+
+    def forward(self, x):
+        l1 = self.l1(x)
+        l8 = self.l8(l1)
+        l9 = self.l9(l8)
+        return l9
+
+
+def criterion(outputs, y, coefficient):
+    """The sum of the samples' losses, each times its coefficient."""
+    return (torch.nn.functional.mse_loss(outputs, y, reduction="none").mean(1) * coefficient).sum()
+
+
+OPTIMIZER, OPTIONS = torch.optim.SGD, dict(lr=0.125, momentum=0.0, weight_decay=0.0, nesterov=False)
+
+
+def optimizer_of(parameters):
+    return OPTIMIZER(parameters, **OPTIONS)
+
+
+def distribute(model, rank, world):
+    start(rank, world)
+    mesh = init_device_mesh("cpu", (world,))
+    plan = {}
+    for name, layer in model.named_children():
+        if isinstance(layer, torch.nn.LayerNorm):
+            plan[name] = SequenceParallel()
+        elif isinstance(layer, torch.nn.Linear):
+            plan[name] = RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1), use_local_output=False)
+        if isinstance(layer, torch.nn.LayerNorm):
+            layer.register_forward_pre_hook(lambda layer, given: spread(given[0], mesh))
+    subject = parallelize_module(model, mesh, plan)
+    for name in plan:
+        getattr(model, name).register_forward_hook(lambda layer, given, result: whole(result))
+    return subject, optimizer_of(subject.parameters())
+
+def share(part, rank, world):
+    """Every rank sees the whole batch."""
+    return part
+
+def backward(subject, x, y, coefficient, last, world):
+    """Adds the gradients of these samples; returns their part of the loss. last: the optimiser steps next."""
+    loss = criterion(subject(x), y, coefficient)
+    (loss * FACTOR(world)).backward()
+    return loss.detach()
+
+def summed(value, world):
+    """The sum over all ranks."""
+    return value
+
+def predict(subject, x):
+    return subject(x)
+
+def module(subject):
+    """The model itself, with the names that it was given."""
+    return subject
+
+def whole(value):
+    """All of a tensor that may be spread over the ranks."""
+    return value.full_tensor() if isinstance(value, DTensor) else value
+
+def gradients(subject):
+    named = module(subject).named_parameters()
+    return {name: whole(p.grad).clone() for name, p in named if p.requires_grad and p.grad is not None}
+
+def clip(subject, limit):
+    torch.nn.utils.clip_grad_norm_(subject.parameters(), limit)
+
+def parameters(subject):
+    return {name: whole(parameter) for name, parameter in module(subject).named_parameters()}
+
+def buffers(subject):
+    return {name: whole(buffer) for name, buffer in module(subject).named_buffers()}
+
+def states(subject, optimizer):
+    """What the optimiser keeps of each parameter."""
+    found = {}
+    for name, parameter in module(subject).named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            if isinstance(value, torch.Tensor):
+                found[f"{name}.{key}"] = whole(value)
+    return found
+
+def start(rank, world):
+    """One group of processes for the whole life of this one."""
+    torch.set_num_threads(1)
+    if not dist.is_initialized():
+        meeting = os.environ.get("RENDEZVOUS", "env://")
+        dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=world)
+
+def spread(value, mesh):
+    """Some of the times of a tensor that all ranks have."""
+    return DTensor.from_local(value, mesh, [Replicate()], run_check=False).redistribute(placements=[Shard(1)])
+
+
+def train(rank, world, arrays):
+    """All that is compared, by name, whole on every rank."""
+    torch.manual_seed(0)
+    data = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+    x, y, coefficient = data["x"], data["y"], data["coefficient"]
+    model = Model().to(DTYPE)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(data["initial." + name])
+            parameter.requires_grad_(name not in FROZEN)
+    subject, optimizer = distribute(model, rank, world)
+    found = {}
+    subject.train()
+    for step, (first, last) in enumerate(BATCHES):
+        optimizer.zero_grad()
+        total = torch.zeros((), dtype=DTYPE)
+        parts = np.array_split(np.arange(first, last), 1)
+        for number, part in enumerate(parts):
+            mine = share(part, rank, world)
+            loss = backward(subject, x[mine], y[mine], coefficient[mine], number == len(parts) - 1, world)
+            total += loss
+        found[f"loss.{step}"] = summed(total, world)
+        if step == 0:
+            found |= {f"gradient.{name}": value for name, value in gradients(subject).items()}
+        optimizer.step()
+    subject.eval()
+    with torch.no_grad():
+        found["prediction"] = predict(subject, x)
+    found |= {f"parameter.{name}": value for name, value in parameters(subject).items()}
+    found |= {f"buffer.{name}": value for name, value in buffers(subject).items()}
+    found |= {f"state.{name}": value for name, value in states(subject, optimizer).items()}
+    return {name: value.detach().cpu().numpy().copy() for name, value in found.items()}
+
+
+# ---- its arrays, and what a correct run returns: value, and how far from it (inf: anything) ----
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from numpy import array, inf, nan
+
+WORLD = 1
+VARIABLES = {}
+SYMPTOM = 'outputs'
+SECONDS = 60.0  # for all ranks
+GRACE = 3.0  # for the others once one has ended in another way than well: they wait for it, as a rule
+ZERO_SIGNS = False
+ARRAYS = {
+    'x': array([[[[-0.5901444554328918, -1.2967841625213623, 0.3106188178062439, 0.19737949967384338], [-1.381764531135559, 2.058314800262451, -0.6945526003837585, -1.1003835201263428], [-1.8795632123947144, -1.3696316480636597, -1.4586626291275024, 0.06692126393318176], [0.31732288002967834, 0.21761402487754822, -0.21047474443912506, -0.6821990609169006]], [[0.34084996581077576, -0.5792815089225769, -0.9748649597167969, 0.06350985169410706], [0.7412159442901611, 0.05331956222653389, 0.544154167175293, 0.768702507019043], [-1.1776851415634155, -0.9666255712509155, -1.4792159795761108, 0.27149832248687744], [1.610884428024292, -0.033326655626297, 0.5927852392196655, -0.09336378425359726]]]], dtype='float32'),
+    'y': array([[-0.09653439372777939, -2.8169002532958984]], dtype='float32'),
+    'coefficient': array([1.0], dtype='float32'),
+    'initial.l1.weight': array([1.012617588043213, 0.9066951274871826, 0.8562107086181641, 1.0774463415145874], dtype='float32'),
+    'initial.l1.bias': array([0.023494793102145195, 0.046880029141902924, -0.1434762328863144, -0.10581918805837631], dtype='float32'),
+    'initial.l9.weight': array([[0.15501217544078827, -0.1857585608959198, -0.2896202802658081, 0.24495506286621094, 0.05327580124139786, 0.024141663685441017, 0.03125552833080292, -0.07396896928548813, -0.05649956688284874, -0.0023773035500198603, 0.051900286227464676, -0.10741748660802841, 0.1987828016281128, -0.2135525941848755, 0.2572062909603119, -0.09223971515893936, -0.031113360077142715, 0.35522139072418213, -0.07446994632482529, -0.19617809355258942, 0.0727372020483017, -0.2872177064418793, 0.4511900246143341, -0.2389458566904068, 0.16910476982593536, 0.03644014522433281, -0.009630627930164337, -0.21165359020233154, -0.11232827603816986, 0.10313364118337631, -0.41351383924484253, -0.14595475792884827], [0.2491210401058197, -0.2678300440311432, 0.17996293306350708, -0.09955988079309464, 0.13569122552871704, 0.04900375008583069, 0.0875774398446083, -0.045768581330776215, -0.3148348033428192, 0.042387455701828, 0.12093514204025269, -0.15418381989002228, 0.1273222267627716, -0.09101853519678116, 0.24664394557476044, -0.044594258069992065, 0.11326677352190018, -0.05498727038502693, -0.12070244550704956, -0.40300270915031433, -0.1621808111667633, -0.0017574100056663156, 0.10639724880456924, -0.14218680560588837, 0.10381636023521423, 0.13480626046657562, 0.12889333069324493, -0.13380151987075806, -0.396577388048172, 0.0903477743268013, 0.10673227161169052, 0.10270591825246811]], dtype='float32'),
+    'initial.l9.bias': array([0.029920058324933052, 0.06069660931825638], dtype='float32'),
+}
+EXPECTED = {
+    'loss.0': array(1.550787215051655, dtype='float64'),
+    'gradient.l1.weight': array([-0.7363721507076293, 0.5013024906694974, 0.2142304650947782, -1.5915544327525202], dtype='float64'),
+    'gradient.l9.weight': array([[0.07773412253162756, 0.277541989685473, -0.1559298580780857, -0.171745924170061, 0.17117252034526628, -0.34493297936421485, 0.08719347509846373, 0.1625909701040733, 0.20983315986000803, 0.04586398460959763, 0.10647529413478436, -0.36720167169021856, -0.23068487515184677, -0.16263734812832276, 0.08784467092426389, 0.3727301808098188, -0.2708760709293444, 0.10038434352622913, 0.27696277906376054, -0.13504436565538103, -0.16905830717150283, 0.31415562470807346, 0.01988960882147102, -0.17391174160518239, 0.10679868549887929, 0.02777878637854959, 0.20967055693061915, -0.3659395887927799, -0.35460775821724455, 0.14825833908172056, 0.011173230810576307, 0.23162485964470975], [-0.6271311453882391, -2.239109675599206, 1.2579864197598476, 1.3855847938170183, -1.3809587764940956, 2.78279611817635, -0.7034458244078357, -1.311725893215888, -1.692859012204059, -0.37001425195972193, -0.859004655762709, 2.962451976760499, 1.86108320601238, 1.3121000545561226, -0.7086994398190076, -3.007054014367003, 2.1853314231606453, -0.8098650410447031, -2.2344368111120847, 1.0894897241199242, 1.3639020594942, -2.5344954099555443, -0.1604622623283374, 1.4030578355720966, -0.8616136618203898, -0.22410933000481206, -1.6915471898276033, 2.9522699425743717, 2.860848779554367, -1.1960953436355801, -0.09014163674482752, -1.8686666652765724]], dtype='float64'),
+    'gradient.l9.bias': array([-0.21663745050855626, 1.7477535996645703], dtype='float64'),
+    'prediction': array([[0.5329811580291464, -8.876140356934194]], dtype='float64'),
+    'parameter.l1.weight': array([1.1046641068816665, 0.8440323161534955, 0.8294319004813168, 1.2763906456086525], dtype='float64'),
+    'parameter.l1.bias': array([0.023494793102145195, 0.046880029141902924, -0.1434762328863144, -0.10581918805837631], dtype='float64'),
+    'parameter.l9.weight': array([[0.14529541012433483, -0.22045130960660392, -0.27012904800604737, 0.26642330338746856, 0.03187923619823957, 0.06725828610596787, 0.02035634394349495, -0.09429284054849729, -0.08272871186534975, -0.008110301626219564, 0.03859087446061663, -0.06151727764675109, 0.22761841102209363, -0.19322292566883514, 0.2462257070947789, -0.13883098776016672, 0.002746148789025335, 0.34267334778340347, -0.10909029370779535, -0.1792975478456668, 0.09386949044473955, -0.3264871595303884, 0.4487038235116502, -0.217206888989759, 0.15575493413857544, 0.03296779692701411, -0.03583944754649173, -0.16591114160323406, -0.06800230626101429, 0.08460134879816124, -0.41491049309616457, -0.17490786538443698], [0.3275124332793496, 0.012058665418757553, 0.02271463059352613, -0.2727579800202219, 0.30831107259047896, -0.29884576468621304, 0.17550816789558776, 0.11819715532120978, -0.10322742681731184, 0.08863923719679324, 0.22831072401059133, -0.5244903169850846, -0.1053131739887759, -0.25503104201629645, 0.3352313755521364, 0.3312874937258833, -0.1598996543731805, 0.04624585974556096, 0.15860215588196103, -0.5391889246653049, -0.33266856860353833, 0.3150545162387767, 0.12645503159561142, -0.3175690350524004, 0.21151806796276296, 0.16281992671717713, 0.34033672942169535, -0.5028352626925545, -0.7541834854924678, 0.23985969228124882, 0.11799997620479397, 0.3362892514120397]], dtype='float64'),
+    'parameter.l9.bias': array([0.056999739638502585, -0.1577725906398149], dtype='float64'),
+}
+ALLOWED = {
+    'loss.0': array(7.259277891214141e-06, dtype='float64'),
+    'gradient.l1.weight': array([5.377398159753183e-06, 3.5360713453812347e-06, 2.9459176466449735e-06, 7.781035485096666e-06], dtype='float64'),
+    'gradient.l9.weight': array([[4.041606427757815e-06, 9.065200779919223e-06, 6.041911429268165e-06, 6.089378386368217e-06, 6.120481856537109e-06, 1.0364659432236095e-05, 4.336566090998027e-06, 5.757445917267335e-06, 6.339955293112606e-06, 3.1831165128684525e-06, 4.9385142754255625e-06, 1.1638398003438023e-05, 7.395629320778754e-06, 6.583310489784923e-06, 4.520701351123657e-06, 1.0982978817165627e-05, 7.875341348596633e-06, 4.599621484743864e-06, 9.833402713242748e-06, 5.3526923029510925e-06, 6.70004470109328e-06, 1.0040302102828983e-05, 2.8765100807591148e-06, 7.0854686190041275e-06, 5.1758079678247385e-06, 2.739475887111147e-06, 7.186524695884779e-06, 1.1601092216892615e-05, 1.080335790342734e-05, 5.500185002084742e-06, 2.4264541388843247e-06, 8.060142673195728e-06], [6.337997292298948e-06, 1.2487604359995936e-05, 8.057041420226416e-06, 1.0402965878872793e-05, 4.8763647819878645e-06, 1.1203117365244172e-05, 5.127334196590662e-06, 6.143167889569437e-06, 1.2662168829686327e-05, 4.41985104151731e-06, 6.65485250901516e-06, 1.1660072436931667e-05, 1.018134201668608e-05, 1.0227771208559484e-05, 4.98806622103622e-06, 1.104040730049014e-05, 1.2330575577634406e-05, 6.795460989634872e-06, 1.5466543658771417e-05, 5.991227366488953e-06, 8.200774898767209e-06, 1.4753342954601086e-05, 6.375376648264639e-06, 6.113614867484374e-06, 6.6955038308453145e-06, 5.201078292837906e-06, 1.0148759930656032e-05, 1.3111591272743164e-05, 1.4792998418554362e-05, 6.717564012583021e-06, 4.174526524439386e-06, 7.0649741832893585e-06]], dtype='float64'),
+    'gradient.l9.bias': array([6.20309651122842e-06, 7.86938094510532e-06], dtype='float64'),
+    'prediction': array([[2.57772752036e-05, 2.3466388905350813e-05]], dtype='float64'),
+    'parameter.l1.weight': array([2.8098822295732137e-06, 1.7656307663312272e-06, 2.129184566304774e-06, 2.609113252539595e-06], dtype='float64'),
+    'parameter.l1.bias': array([6.61573604510135e-08, 1.1024262597247869e-07, 2.2357725948385365e-07, 1.906264209816655e-07], dtype='float64'),
+    'parameter.l9.weight': array([[7.803395368480765e-07, 1.157564949352345e-06, 9.353899564785259e-07, 1.011608908079327e-06, 8.995252640412342e-07, 1.4627897869890099e-06, 6.346567137386837e-07, 8.948517369769802e-07, 9.086119198033909e-07, 4.804442278455788e-07, 7.001536410347498e-07, 1.564141126023849e-06, 1.2350348165609958e-06, 8.125465219094392e-07, 8.428322690219925e-07, 1.3091306878655664e-06, 1.0553985567139727e-06, 1.0005527613033473e-06, 1.4177505009744813e-06, 6.385562952016127e-07, 9.847807903087637e-07, 1.326986676624892e-06, 1.1379910866496582e-06, 1.3762818987436052e-06, 7.87695188888084e-07, 4.677279312329191e-07, 9.93194459244383e-07, 1.5012549231783095e-06, 1.4698688918727978e-06, 8.104847712171005e-07, 1.068374440761939e-06, 1.2750618640521658e-06], [1.2062912866337638e-06, 1.5229401020674349e-06, 1.0292658846377995e-06, 1.2580389685445807e-06, 1.0047232288113761e-06, 1.511255353511864e-06, 9.977307887978822e-07, 9.317218482945786e-07, 1.658980462918634e-06, 6.559658826013741e-07, 9.502966155041172e-07, 1.8124592394163765e-06, 1.4085465782764651e-06, 1.6024272114695032e-06, 8.150881061863035e-07, 1.6930337886218976e-06, 1.4979157188149142e-06, 8.613296834861325e-07, 2.0031540002949506e-06, 1.284885127828305e-06, 1.1225976129302462e-06, 2.370620097081072e-06, 9.366645609263144e-07, 9.21010128137871e-07, 1.0932163492697513e-06, 1.0193312943038038e-06, 1.1369251636243785e-06, 1.9722867108984513e-06, 2.782816081278554e-06, 1.1553664662740756e-06, 7.574870285163425e-07, 1.3693659811421267e-06]], dtype='float64'),
+    'parameter.l9.bias': array([7.615281029247227e-07, 8.070195975377282e-07], dtype='float64'),
+}
+TYPES = {'loss.0': ('float32', ()), 'gradient.l1.weight': ('float32', (4,)), 'gradient.l9.weight': ('float32', (2, 32)), 'gradient.l9.bias': ('float32', (2,)), 'prediction': ('float32', (1, 2)), 'parameter.l1.weight': ('float32', (4,)), 'parameter.l1.bias': ('float32', (4,)), 'parameter.l9.weight': ('float32', (2, 32)), 'parameter.l9.bias': ('float32', (2,))}
+
+
+def wrong(output, expected, allowed, dtype, shape):
+    """What is wrong with one output, or None."""
+    if str(output.dtype) != dtype or output.shape != tuple(shape):
+        return f"{output.dtype}{output.shape} instead of {dtype}{tuple(shape)}"
+    if not shape and output.ndim == 0:
+        output, expected, allowed = output.reshape(1), expected.reshape(1), allowed.reshape(1)
+    if "complex" in dtype:  # the parts side by side: NaN and infinities in place, then the modulus of the difference
+        got, bad, distance = output, np.zeros(output.shape, bool), np.zeros(output.shape)
+        for a, b in ((output.real, expected.real), (output.imag, expected.imag)):
+            bad |= (np.isnan(a) != np.isnan(b)) | ((np.isinf(a) | np.isinf(b)) & ~np.isnan(b) & (a != b))
+            with np.errstate(all="ignore"):
+                distance = np.hypot(distance, np.where(np.isfinite(a) & np.isfinite(b), a.astype("float64") - b, 0.0))
+            if ZERO_SIGNS:
+                bad |= (a == 0) & (b == 0) & (allowed == 0) & (np.signbit(a) != np.signbit(b))
+        bad = ~np.isinf(allowed) & (bad | (distance > allowed))
+    elif "float" in dtype:
+        got = output.astype("float64")
+        with np.errstate(all="ignore"):
+            same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+            near = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) <= allowed)
+        bad = ~np.isinf(allowed) & ~same & ~near
+        if ZERO_SIGNS:
+            bad |= (allowed == 0) & (got == 0) & (expected == 0) & (np.signbit(got) != np.signbit(expected))
+    else:
+        got, bad = output, ~np.isinf(allowed) & (output != expected)
+    if not bad.any():
+        return None
+    at = tuple(int(i[0]) for i in np.nonzero(bad))
+    detail = f"expected {expected[at]}, got {got[at]}, allowed {allowed[at]:.3g}"
+    return f"{bad.sum()} of {bad.size} wrong, at {at}: {detail}"
+
+
+def launched():
+    """The number of this rank and how many there are, as this file, torchrun or TF_CONFIG says; None: not launched."""
+    if "RANK" in os.environ:
+        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    if "TF_CONFIG" in os.environ:
+        config = json.loads(os.environ["TF_CONFIG"])
+        return config["task"]["index"], len(config["cluster"]["worker"])
+    return None
+
+
+def rank(number, world):
+    """One rank: 1 where it returns something wrong."""
+    try:
+        found = train(number, world, ARRAYS)
+    except Exception as error:
+        print(f"rank {number}: {type(error).__name__}: {error}", flush=True)
+        return 1 if SYMPTOM == "rejected" else 77
+    if set(found) != set(EXPECTED):
+        print(f"rank {number}: other names than expected: {sorted(set(found) ^ set(EXPECTED))}", flush=True)
+        return 1
+    problems = {name: wrong(found[name], EXPECTED[name], ALLOWED[name], *TYPES[name]) for name in EXPECTED}
+    for name, problem in problems.items():
+        if problem:
+            print(f"rank {number}: {name}: {problem}", flush=True)
+    return int(any(problems.values()))
+
+
+def main():
+    if launched():
+        if "RENDEZVOUS" in os.environ and sys.platform == "linux":
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: no rank outlives the process that started it
+        return rank(*launched())
+    with tempfile.TemporaryDirectory() as folder:
+        meeting = {**VARIABLES, "RENDEZVOUS": f"file://{folder}/meet", "WORLD_SIZE": str(WORLD), "GLOO_SOCKET_IFNAME": "lo"}
+        ranks = [
+            subprocess.Popen([sys.executable, __file__], env={**os.environ, **meeting, "RANK": str(number)})
+            for number in range(WORLD)
+        ]
+        deadline = time.monotonic() + SECONDS
+        while None in (codes := [process.poll() for process in ranks]) and time.monotonic() < deadline:
+            if any(codes):
+                deadline = min(deadline, time.monotonic() + GRACE)
+            time.sleep(0.02)
+        for process in ranks:
+            process.kill()
+            process.wait()
+    crashed, hanging = any(code is not None and code < 0 for code in codes), None in codes
+    shown = {"crash": crashed, "timeout": hanging and not crashed}.get(SYMPTOM, 1 in codes)
+    print("reproduced" if shown else "not reproduced", "- exit statuses of the ranks:", codes)
+    return 1 if shown else 77 if 77 in codes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
