@@ -9,16 +9,8 @@ from generators.graphs import SMOOTH, Case, SeededDraw, build_case
 from generators.ops import OPS, check
 
 
-def applied(operator: str, *arrays: np.ndarray, **attrs) -> Case:
-    """One operator applied to these arrays."""
-    leaves = tuple(Leaf(f"x{i}", TensorType(str(a.dtype), a.shape)) for i, a in enumerate(arrays))
-    result = OPS[operator].result(tuple(leaf.type for leaf in leaves), attrs)
-    node = Node("v0", operator, tuple(leaf.name for leaf in leaves), tuple(attrs.items()), result)
-    return Case(check(Graph(leaves, (node,), ("v0",))), {f"x{i}": a for i, a in enumerate(arrays)})
-
-
-def one(op: str, *arrays: np.ndarray, same: bool = False, **attrs) -> Case:
-    """A case of one node. same: the first operand stands in the second place, too."""
+def applied(op: str, *arrays: np.ndarray, same: bool = False, **attrs) -> Case:
+    """One operator applied to these arrays. same: the first operand stands in the second place, too."""
     domains = (None, (0, 1), (0, 4)) if op == "bce_pos_weight" else (None,) * len(arrays)
     leaves = tuple(
         Leaf(f"x{i}", TensorType(str(a.dtype), a.shape), domain=domain)

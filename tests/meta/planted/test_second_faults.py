@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from examples.one_node import drawn, one
+from examples.one_node import applied, drawn
 from planted.faults.second_derivatives import COMPILED_FAULTS, SECOND_FAULTS, Fault
 from planted.targets import planted
 
@@ -109,13 +109,13 @@ _B = np.array([[0.5, -1.0], [1.75, 0.25], [-0.75, 2.0]])
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_second_derivatives_are_differences_of_gradients(op: str, arrays: tuple, attrs: dict) -> None:
-    _right(one(op, *arrays, **attrs))
+    _right(applied(op, *arrays, **attrs))
 
 
 def test_conditions_of_matrices_are_allowed_for_and_no_more() -> None:
     """The formula of the inverse in float32 keeps the bound, without one of its terms it does not."""
     a = np.array([[1.0, 2.0, 0.5], [1.5, 3.5, 1.0], [0.25, 1.0, 3.0]], np.float32)
-    case = one("inverse", a, form="tamed")
+    case = applied("inverse", a, form="tamed")
     found, t = hessian.expect(case).values[0], jvp.tangents(case.graph)["x0"]
     g, y = gradient.weights(case.graph)["v0"], np.linalg.inv(a)
     moved = -(y @ t @ y)
@@ -126,7 +126,7 @@ def test_conditions_of_matrices_are_allowed_for_and_no_more() -> None:
 
 
 def test_equal_values_have_no_second_derivative() -> None:
-    assert hessian.expect(one("eigenvalues", 2 * np.eye(3), form="tamed")).values[0].undetermined.all()
+    assert hessian.expect(applied("eigenvalues", 2 * np.eye(3), form="tamed")).values[0].undetermined.all()
 
 
 _ONCE = ("solve", "cholesky", "eigenvalues", "lp_pool2d", "batch_norm_training", "gru_cell", "gaussian_nll", "prod")

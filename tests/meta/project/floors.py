@@ -35,7 +35,7 @@ FLOORS = {
     "harness/questions": "question | * | __init__",
     "harness/findings": "reproducer | known store",
     "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | *",
-    "harness/training": "* | findings table",
+    "harness/training": "* | findings table | known_runs",
     "harness/models": "* | results | known report | examine",
     "harness/studies/distribution": "settings store | protocol | report",
     "harness/commands": "shared | * | app",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from examples.one_node import drawn, one
+from examples.one_node import applied, drawn
 
 from generators.bounds.bounded import Bounded
 from generators.graphs import Case
@@ -41,14 +41,14 @@ def test_steps_mean_the_same(operator: str) -> None:
 
 
 def test_what_has_no_rule_stays() -> None:
-    case = one("exp", np.ones(2, np.float32))
+    case = applied("exp", np.ones(2, np.float32))
     assert decompose(case) is case
 
 
 def test_the_middle_of_three_equal_numbers_is_undetermined() -> None:
     """None of them moves it alone; a framework picks one."""
     x = np.array([[2, 1, 2, 2, 3], [6, 1, 4, 5, 3]], np.float32)
-    case = one("quantile", x, axis=1, q=0.5, method="linear")
+    case = applied("quantile", x, axis=1, q=0.5, method="linear")
     found = expected(case)
     assert found.undetermined.tolist() == [[True, False, True, True, False], [False] * 5]
     assert np.allclose(found.value[1], [0, 0, weight(case)[1], 0, 0], atol=1e-12)
@@ -56,16 +56,16 @@ def test_the_middle_of_three_equal_numbers_is_undetermined() -> None:
 
 def test_numbers_without_a_fraction_are_at_a_jump_however_large() -> None:
     x = np.array([1e30, 0.5, 3.0], np.float32)
-    assert expected(one("frac", x)).undetermined.tolist() == [True, False, True]
-    assert jvp.expect(one("frac", x)).values[0].undetermined.tolist() == [True, False, True]
+    assert expected(applied("frac", x)).undetermined.tolist() == [True, False, True]
+    assert jvp.expect(applied("frac", x)).values[0].undetermined.tolist() == [True, False, True]
 
 
 def test_so_are_equal_eigenvalues_beside_what_is_cut_off() -> None:
     x = np.array([[1e-30, 1e30, 0], [0, 0, 0], [0, 0, 0]], np.float32)
-    assert expected(one("eigenvalues", x, form="shifted")).undetermined[np.eye(3, dtype=bool)].all()
+    assert expected(applied("eigenvalues", x, form="shifted")).undetermined[np.eye(3, dtype=bool)].all()
     for beside in (0, -2e-40):
         far = np.array([[-2e98, 0], [beside, 0]])
-        assert expected(one("eigenvalues", far, form="tamed")).undetermined[1, 1]
+        assert expected(applied("eigenvalues", far, form="tamed")).undetermined[1, 1]
 
 
 @pytest.mark.parametrize("op", ["inverse", "det"])
@@ -73,7 +73,7 @@ def test_conditions_of_matrices_are_allowed_for_and_no_more(op: str) -> None:
     """float32 and a condition of some tens: the formula of Giles in float32 keeps the bound, its transpose does
     not, and the bound is below a hundredth of the greatest element."""
     a = np.array([[1.0, 2.0, 0.5], [1.5, 3.5, 1.0], [0.25, 1.0, 3.0]], np.float32)
-    case = one(op, a, form="tamed") if op == "inverse" else one(op, a)
+    case = applied(op, a, form="tamed") if op == "inverse" else applied(op, a)
     found, w, y = expected(case), weight(case).astype(np.float32), np.linalg.inv(a)
     got = -(y.T @ w @ y.T) if op == "inverse" else w * np.linalg.det(a) * y.T
     assert np.all(np.abs(got - found.value) <= found.error)
@@ -82,13 +82,13 @@ def test_conditions_of_matrices_are_allowed_for_and_no_more(op: str) -> None:
 
 
 def test_singular_matrices_are_undetermined() -> None:
-    assert expected(one("inverse", np.ones((2, 2), np.float32), form="tamed")).undetermined.all()
+    assert expected(applied("inverse", np.ones((2, 2), np.float32), form="tamed")).undetermined.all()
 
 
 def test_cosine_of_a_vector_and_itself() -> None:
     """The derivative is zero, by terms that cancel: it is known up to a few of their roundings."""
     x = np.array([[0.3, -1.7, 0.9]], np.float32)
-    case = one("cosine_embedding", x, np.ones(1, bool), same=True, margin=0.0, reduction="none")
+    case = applied("cosine_embedding", x, np.ones(1, bool), same=True, margin=0.0, reduction="none")
     found = expected(case)
     assert np.all(np.abs(found.value) <= 1e-9)
     assert np.all((found.error > 2.0**-24) & (found.error < 2.0**-15))
@@ -96,7 +96,7 @@ def test_cosine_of_a_vector_and_itself() -> None:
 
 def test_weighted_cross_entropy_at_a_logit_of_zero() -> None:
     x, t, w = (np.array([v], np.float32) for v in (0.0, 0.25, 3.0))
-    case = one("bce_pos_weight", x, t, w, reduction="none")
+    case = applied("bce_pos_weight", x, t, w, reduction="none")
     found = expected(case)
     assert abs(found.value[0] - weight(case)[0] * (0.75 / 2 - 3 * 0.25 / 2)) <= found.error[0] < 1e-4
 
@@ -105,7 +105,7 @@ def test_attention_with_weights_that_vanish() -> None:
     """Of scores 0, 60 and -60: two weights are nearly nothing, one is hidden; their derivatives are known."""
     q = np.ones((1, 1, 1, 1), np.float32)
     k, v = (np.array(a, np.float32).reshape(1, 1, -1, 1) for a in ([0, 60, -60, 5], [1, 2, 3, 4]))
-    case = one("attention_masked", q, k, v, np.array([[True, True, True, False]]), scale=1.0)
+    case = applied("attention_masked", q, k, v, np.array([[True, True, True, False]]), scale=1.0)
     found = expected(case, 2)
     right = weight(case).ravel() * [np.exp(-60), 1, np.exp(-120), 0]
     assert np.all(np.abs(found.value.ravel() - right) <= found.error.ravel())
@@ -115,12 +115,12 @@ def test_attention_with_weights_that_vanish() -> None:
 def test_attention_with_scores_below_what_stands_for_hidden_ones() -> None:
     """Of scores -1e7 and a hidden one."""
     x, kept = np.array([1257.0, -5357.0]).reshape(1, 1, 2, 1), np.array([[False, True], [True, False]])
-    assert expected(one("attention_masked", x, x, x, kept, scale=1.0)).undetermined.all()
+    assert expected(applied("attention_masked", x, x, x, kept, scale=1.0)).undetermined.all()
 
 
 def test_a_row_that_attends_to_nothing_is_undetermined() -> None:
     x = np.ones((1, 1, 2, 1), np.float32)
-    case = one("attention_masked", x, x, x, np.array([[True, True], [False, False]]), scale=1.0)
+    case = applied("attention_masked", x, x, x, np.array([[True, True], [False, False]]), scale=1.0)
     assert expected(case, 2).undetermined.all()
 
 
@@ -143,8 +143,10 @@ def test_correct_derivatives_are_accepted(question, pool: Pool) -> None:
 def test_tvm_is_asked_of_what_has_registered_gradients_only() -> None:
     """Of the names that compositions may call, those that are called count."""
     x, target = np.ones((2, 3), np.float32), TARGETS["tvm-O0"]
-    assert GRADIENT.unsupported(target, one("soft_margin", x, x, reduction="sum").graph) is None
-    norm = one("matrix_norm", x, ord="inf", keepdims=False).graph
+    assert GRADIENT.unsupported(target, applied("soft_margin", x, x, reduction="sum").graph) is None
+    norm = applied("matrix_norm", x, ord="inf", keepdims=False).graph
     assert GRADIENT.unsupported(target, norm) == "relax.max has no registered gradient"
-    masked = one("attention_masked", *[np.ones((1, 1, 2, 2), np.float32)] * 3, np.ones((2, 2), bool), scale=1.0).graph
+    masked = applied(
+        "attention_masked", *[np.ones((1, 1, 2, 2), np.float32)] * 3, np.ones((2, 2), bool), scale=1.0
+    ).graph
     assert GRADIENT.unsupported(target, masked) is not None
