@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from harness.backends import TARGETS, Target, probe, select
+from harness.conversions.admit import admit
 from harness.conversions.formats import RUNNERS
-from harness.conversions.model_file import FormatError, recognise
+from harness.conversions.model_file import FormatError
 from harness.execute.globs import matching
 from harness.execute.pool import Pool
 from harness.findings.known import issues as known_issues
@@ -64,9 +65,9 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from error
     if _option(config, "--max-nodes") < 1:
         raise pytest.UsageError("--max-nodes must be at least 1")
-    if given and given != DIGITS and not NAME.fullmatch(given):
+    if given and given != DIGITS and not NAME.fullmatch(given) and not hasattr(config, "workerinput"):
         try:
-            recognise(Path(given), _option(config, "--trust"))
+            admit(Path(given), _option(config, "--trust"))
         except FormatError as error:
             raise pytest.UsageError(f"--model: {error}") from error
     for name in ("--inputs", "--labels", "--trust"):

@@ -114,6 +114,9 @@ def signature(pool: Pool, runner: Runner, path: Path, trust: bool = False) -> Si
         tuple(Port(name, dtype, None if shape is None else tuple(shape)) for name, dtype, shape in side)
         for side in sides
     )
+    for port in (*inputs, *outputs):
+        if not port.name.isprintable():
+            raise FormatError(f"{path}: the name {port.name[:80]!r} of an input or output cannot be printed")
     return Signature(inputs, outputs)
 
 
@@ -121,11 +124,17 @@ def why_not(outcome: Outcome) -> str:
     """What came instead of a value, in one line."""
     match outcome:
         case Rejected(kind, message):
-            said = " ".join(re.sub(r"\x1b\[\d*m", "", message).split())
+            said = _plain(message)
             return f"{kind}: {said[:300]}" if said else kind
         case Crash(how, detail):
-            return how + (f": {detail}" if detail else "")
+            return how + (f": {_plain(detail)}" if detail else "")
         case Timeout(seconds):
             return f"no answer within {seconds:g} s"
         case _:
             return f"nothing but {outcome}"
+
+
+def _plain(message: str) -> str:
+    """In one line, without what a terminal would obey: a message may quote the file."""
+    words = re.sub(r"\x1b\[\d*m", "", message).split()
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(words))

@@ -21,7 +21,8 @@ from typing import Self
 
 import numpy as np
 
-from harness.execute import environments
+from harness.execute import confinement, environments
+from harness.execute.confinement import Confinement
 from harness.execute.worker import read_message, write_message
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
 
@@ -55,7 +56,8 @@ class Job:
     """One program for the worker of one framework, which imports `modules` first. arrays: inputs and parameters
     by name; environment: whose interpreter runs it (`environments.py`; empty: the one that runs Dissent); foreign: it
     was written for another version, so that what its text names may not be there: an `Unsupported` that says so, and
-    no fault of the text; reads, writes: files and folders of models that it opens, and may leave behind."""
+    no fault of the text; own: it runs code of the user's, so that its worker is never confined; reads, writes: files
+    and folders of models that it opens, and may leave behind."""
 
     framework: str
     modules: tuple[str, ...]
@@ -63,6 +65,7 @@ class Job:
     arrays: Mapping[str, np.ndarray]
     environment: str = ""
     foreign: bool = False
+    own: bool = False
     reads: tuple[Path, ...] = ()
     writes: tuple[Path, ...] = ()
 
@@ -87,7 +90,7 @@ class ProgramError(HarnessError):
 class _Worker:
     """One process and its place in the protocol."""
 
-    def __init__(self, first: Job, folder: Path, limits: Limits) -> None:
+    def __init__(self, first: Job, folder: Path, limits: Limits, allowed: Confinement | None) -> None:
         self.key = first.worker
         self.name = "@".join(part for part in self.key if part)
         self.limits = limits
@@ -98,12 +101,17 @@ class _Worker:
         self.program = folder / f"program_{self.name}.py"  # never a name that an import could find
         self.log = (folder / f"{self.name}.log").open("ab")
         command = [python, str(WORKER), "--memory", str(limits.memory), "--recycle", str(limits.recycle)]
+        command += ["--modules", *first.modules]
+        variables = environment(folder, limits.threads, first.environment)
+        if allowed and not first.own:
+            command = confinement.command(allowed, folder, command)
+            variables = confinement.environment(variables, folder)
         self.process = subprocess.Popen(
-            [*command, "--modules", *first.modules],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
-            env=environment(folder, limits.threads, first.environment),
+            env=variables,
             cwd=folder,
             start_new_session=True,
         )
@@ -174,9 +182,11 @@ def environment(folder: Path, threads: int, name: str = "") -> dict[str, str]:
 
 @dataclass
 class Pool:
-    """Runs jobs on one worker for each framework and environment, all side by side. Use as a context manager."""
+    """Runs jobs on one worker for each framework and environment, all side by side. Use as a context manager. confined:
+    what its workers may reach, where they open files of strangers (None: everything)."""
 
     limits: Limits = field(default_factory=Limits)
+    confined: Confinement | None = None
     restarts: int = 0
     unconfirmed: int = 0
     """Deaths of a worker that a fresh one did not repeat with the same program: counted, never dropped."""
@@ -244,7 +254,7 @@ class Pool:
     def _feed(self, key: Key, queue: deque[tuple[int, Job]]) -> None:
         """Start the worker if there is none; give it the next job if it is idle."""
         if key not in self._workers and queue:
-            self._workers[key] = _Worker(queue[0][1], self._folder, self.limits)
+            self._workers[key] = _Worker(queue[0][1], self._folder, self.limits, self.confined)
             self.restarts += 1
         worker = self._workers[key]
         if worker.ready and worker.job is None and queue:

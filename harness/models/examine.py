@@ -7,14 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.conversions.admit import admit, files_of, size_of
 from harness.conversions.formats import runners_of
 from harness.conversions.model_file import FormatError, Signature, recognise, signature, unavailable
+from harness.execute.confinement import Confinement
 from harness.execute.pool import Limits, Pool
 from harness.execute.worker import versions_of
 from harness.findings.known.entry import FOLDER
 from harness.models import factories, inputs, known, reference
 from harness.models.cache import CachingPool
 from harness.models.convert_all import convert_all, variants_of
+from harness.models.factories import NAME
 from harness.models.inputs import PREPROCESSING, Sets
 from harness.models.layer_errors import LayerErrors, can, layers_of
 from harness.models.measure import Run, once, time
@@ -23,6 +26,9 @@ from harness.models.variants import ModelFile, Variant
 
 LIMITS = Limits(seconds=300.0, memory=24 << 30, recycle=6 << 30)
 """Whole networks are slower and larger than drawn graphs."""
+ROOM = 4 << 30
+"""Bytes that a stranger's model may allocate, with `TIMES` the bytes of its files."""
+TIMES = 8
 
 
 @dataclass(frozen=True)
@@ -93,9 +99,11 @@ def examine(
     variant has run is raised again. Raises FormatError, ValueError, OSError and HarnessError, each with one line."""
     issues = known.load(options.known)
     labels = inputs.labels_of(options.labels) if options.labels else ()
-    with CachingPool(options.limits, folder=options.out / "kept", refresh=options.again) as pool:
-        progress(f"opening {options.path}")
-        given, own = _given(pool, options)
+    progress(f"opening {options.path}")
+    found = None if _made(options) else _found(options)
+    allowed, limits = _confined(options, found)
+    with CachingPool(limits, allowed, folder=options.out / "kept", refresh=options.again) as pool:
+        given, own = (found, ()) if found else _make(pool, options)
         runner = next((r for r in runners_of(given.format) if not unavailable(r)), None)
         if runner is None:
             raise FormatError(f"{given.path}: {unavailable(runners_of(given.format)[0])}")
@@ -172,20 +180,42 @@ def _layers(
     return tuple(found)
 
 
-def _given(pool: Pool, options: Options) -> tuple[ModelFile, Sequence]:
-    """The file that is examined, and the arrays that came with what made it."""
+def _made(options: Options) -> bool:
+    """Does a function make the model?"""
+    return not Path(options.path).exists() and (options.path == factories.DIGITS or bool(NAME.fullmatch(options.path)))
+
+
+def _make(pool: Pool, options: Options) -> tuple[ModelFile, Sequence]:
+    """The file of a model that a function makes, and the arrays that came with it."""
+    stem = _converted(options) / options.path.replace(":", "-")
+    shapes = list((options.shapes or {}).values())
+    made = factories.make(pool, options.path, stem, options.seed, shapes, options.weights)
+    return ModelFile(made.path, recognise(made.path).name), made.inputs
+
+
+def _found(options: Options) -> ModelFile:
+    """The file that is given."""
     path = Path(options.path)
-    if not path.exists() and (options.path == factories.DIGITS or factories.NAME.fullmatch(options.path)):
-        stem = options.out / "converted" / options.path.replace(":", "-")
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        shapes = list((options.shapes or {}).values())
-        made = factories.make(pool, options.path, stem, options.seed, shapes, options.weights)
-        return ModelFile(made.path, recognise(made.path).name), made.inputs
     if options.weights:
         raise FormatError(f"--weights are for what a function makes; {path} has its own")
-    found = recognise(path, options.trust)
-    (options.out / "converted").mkdir(parents=True, exist_ok=True)
-    return ModelFile(path, found.name), ()
+    return ModelFile(path, admit(path, options.trust).name)
+
+
+def _converted(options: Options) -> Path:
+    """Where files that are made of the model go; it is there."""
+    folder = options.out / "converted"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _confined(options: Options, given: ModelFile | None) -> tuple[Confinement | None, Limits]:
+    """What workers may reach, and take: everything where the model is trusted."""
+    folder = _converted(options)
+    if options.trust:
+        return None, options.limits
+    files = files_of(given.path) if given else ()
+    memory = min(options.limits.memory, ROOM + TIMES * sum(map(size_of, files))) if given else options.limits.memory
+    return Confinement(files, (folder,)), replace(options.limits, memory=memory)
 
 
 def _sets(options: Options, own: Sequence, ports: Sequence) -> Sets:

@@ -167,7 +167,7 @@ def make(
     code = (module.with_suffix(".py"), *sorted(package.rglob("*.py")))
     reads = (*code, weights) if weights else code
     writes = tuple(stem.with_name(stem.name + suffix) for suffix in (".keras", ".pt2", ".onnx"))
-    job = Job("factory", (), program(name, stem, seed, shapes, weights), {}, reads=reads, writes=writes)
+    job = Job("factory", (), program(name, stem, seed, shapes, weights), {}, own=True, reads=reads, writes=writes)
     (outcome,) = pool.run([job], confirm=False)
     pool.restart_worker("factory")  # what it imported and set is not carried on
     if not isinstance(outcome, Value):

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from harness.conversions.admit import files_of
+from harness.execute.confinement import Confinement
 from harness.execute.pool import Pool
 from harness.models.inputs import Sets, saved
 from harness.models.measure import Run
@@ -45,7 +47,7 @@ def write(folder: Path, results: Results, runs: Sequence[Run], sets: Sets, trust
             told.append(f"{run.variant.name}: {reproducer.write(folder, place, results, run, row, sets, trust)}")
     _write(folder / "results.json", to_json(results))
     (folder / "pairs.csv").write_text(csv_of(results), encoding="utf-8")
-    return told + _culprits(folder, results, sets)
+    return told + _culprits(folder, results, sets, trust)
 
 
 def write_variant(folder: Path, run: Run, row: Row) -> Path:
@@ -68,14 +70,15 @@ def write_variant(folder: Path, run: Run, row: Row) -> Path:
     return place
 
 
-def _culprits(folder: Path, results: Results, sets: Sets) -> list[str]:
+def _culprits(folder: Path, results: Results, sets: Sets, trust: bool) -> list[str]:
     """The layers to blame as models of their own."""
     cases = {layers.variant: layers for layers in results.layers if layers.case}
     chosen = [row.variant for row in results.rows if row.variant.name in cases]
     at = {row.variant.name: sets[row.place] for row in results.rows}
     if not chosen:
         return []
-    with Pool() as pool:
+    allowed = None if trust else Confinement(files_of(results.model.path), (folder,))
+    with Pool(confined=allowed) as pool:
         places = [place_of(folder, variant) / reproducer.CULPRIT for variant in chosen]
         found = [
             reproducer.write_culprit(pool, place, variant, cases[variant.name], at[variant.name], results)

@@ -24,10 +24,12 @@ FLOORS = {
         "execute | dialects | backends | conversions quantisers strategies | questions | findings | search"
         " | training models | studies | commands | __main__"
     ),
-    "harness/execute": "files globs install machine templates worker zygote | environments | pool | ranks",
+    "harness/execute": (
+        "files globs install machine templates worker zygote confine | confinement environments | pool | ranks"
+    ),
     "harness/dialects": "dialect functions | * | __init__",
     "harness/backends": "target | programs | * | __init__ | probe",
-    "harness/conversions": "formats | edges model_file | route",
+    "harness/conversions": "formats gate | edges model_file | admit route",
     "harness/conversions/edges": "edge | * | __init__",
     "harness/conversions/formats": "format archive | * | __init__",
     "harness/quantisers": "quantiser cases | * | __init__",

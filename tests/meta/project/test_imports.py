@@ -39,7 +39,7 @@ ALLOWED = {
     "oracles": {"numpy", "scipy", "ml_dtypes", "generators", "oracles"},
 }
 """What a room may import beside the standard library; `harness` may import anything but the rest of this page."""
-STANDALONE = ("harness/execute/worker.py", "harness/execute/zygote.py")
+STANDALONE = ("harness/execute/worker.py", "harness/execute/zygote.py", "harness/execute/confine.py")
 PRINTED = ("harness/dialects/functions/*", "harness/models/helpers/*")
 """Text of printed programs, read and never imported."""
 

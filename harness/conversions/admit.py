@@ -1,0 +1,81 @@
+"""Whether a model file that somebody gave may be opened: its format's gate reads it in a confined worker, before any
+framework does. docs/security.md says what that promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from harness.conversions.formats import Format
+from harness.conversions.model_file import FormatError, recognise, why_not
+from harness.execute.confinement import Confinement
+from harness.execute.pool import Job, Limits, Pool
+from oracles.judge.outcome import Timeout, Value
+
+GATE = Path(__file__).absolute().parent / "gate"
+LIMITS = Limits(seconds=10.0, memory=2 << 30)
+"""Of the check itself."""
+
+_PROGRAM = """import importlib
+import sys
+import types
+
+import numpy as np
+
+FOLDER, PATH = {folder!r}, {path!r}
+INPUTS, PARAMETERS = [], []
+
+
+def load(parameters):
+    from pathlib import Path
+
+    for package in ("harness", "harness.conversions", "harness.conversions.gate"):
+        sys.modules[package] = types.ModuleType(package)  # the folders above are not to be read
+    sys.modules[package].__path__ = [FOLDER]
+    check = importlib.import_module(package + {name!r}).check
+
+    def run():
+        return [np.frombuffer((check(Path(PATH)) or "").encode("utf-8", "backslashreplace"), np.uint8)]
+
+    return run
+"""
+"""Modules of the gate import each other by their full names."""
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """The files and folders that a model consists of, as its format keeps them: itself, and what stands beside it."""
+    if path.is_dir():
+        return (path,)
+    return (path, path.with_suffix(".bin"), path.with_suffix(".json"), path.with_name(path.name + ".data"))
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files of a folder; 0 where nothing is there."""
+    files = path.rglob("*") if path.is_dir() else (path,)
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def admit(path: Path, trust: bool = False) -> Format:
+    """The format of a file that may be opened. Raises FormatError, with one line: it is no model, or it names what a
+    model needs no right to, or what its gate cannot read; the latter two not where it is trusted."""
+    found = recognise(path, trust)
+    if trust:
+        return found
+    reason = _refusal(found, path)
+    if reason:
+        raise FormatError(f"{path} is refused unless it is trusted (--trust): {reason}")
+    return found
+
+
+def _refusal(format_: Format, path: Path) -> str | None:
+    """Why the gate of a format does not let a file pass, or None."""
+    text = _PROGRAM.format(folder=str(GATE), path=str(path.absolute()), name=f".{format_.name}")
+    allowed = Confinement((GATE, path.parent))
+    with Pool(LIMITS, allowed) as pool:
+        outcome = pool.run([Job("gate", (), text, {})], confirm=False)[0]
+    if isinstance(outcome, Value):
+        return np.asarray(outcome.outputs[0]).tobytes().decode() or None
+    if isinstance(outcome, Timeout):
+        return f"to look through it takes more than {LIMITS.seconds:g} s"
+    return f"it cannot be looked through: {why_not(outcome)}"
