@@ -24,6 +24,7 @@ from harness.commands.shared.terminal import (
     write_text,
 )
 from harness.conversions.model_file import FormatError
+from harness.execute import confinement
 from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError
 from harness.findings.known.entry import FOLDER
@@ -95,6 +96,8 @@ def model(
             seed, trust, replace(LIMITS, seconds=timeout, threads=threads), labels, known_issues, again,
         )  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
+        if not trust and (why := confinement.missing()):
+            console.print(f"not confined: {why} (docs/security.md)", style="yellow", markup=False, highlight=False)
         handle_sigterm()
         columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
         with Progress(*columns, console=console, transient=True) as progress:

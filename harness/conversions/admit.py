@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.conversions.formats import Format
-from harness.conversions.model_file import FormatError, recognise, why_not
+from harness.conversions.model_file import FormatError, plain, recognise, why_not
 from harness.execute.confinement import Confinement
 from harness.execute.pool import Job, Limits, Pool
 from oracles.judge.outcome import Timeout, Value
@@ -75,7 +75,7 @@ def _refusal(format_: Format, path: Path) -> str | None:
     with Pool(LIMITS, allowed) as pool:
         outcome = pool.run([Job("gate", (), text, {})], confirm=False)[0]
     if isinstance(outcome, Value):
-        return np.asarray(outcome.outputs[0]).tobytes().decode() or None
+        return plain(np.asarray(outcome.outputs[0]).tobytes().decode()) or None
     if isinstance(outcome, Timeout):
         return f"to look through it takes more than {LIMITS.seconds:g} s"
     return f"it cannot be looked through: {why_not(outcome)}"

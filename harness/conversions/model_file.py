@@ -124,17 +124,17 @@ def why_not(outcome: Outcome) -> str:
     """What came instead of a value, in one line."""
     match outcome:
         case Rejected(kind, message):
-            said = _plain(message)
+            said = plain(message)
             return f"{kind}: {said[:300]}" if said else kind
         case Crash(how, detail):
-            return how + (f": {_plain(detail)}" if detail else "")
+            return how + (f": {plain(detail)}" if detail else "")
         case Timeout(seconds):
             return f"no answer within {seconds:g} s"
         case _:
             return f"nothing but {outcome}"
 
 
-def _plain(message: str) -> str:
+def plain(message: str) -> str:
     """In one line, without what a terminal would obey: a message may quote the file."""
     words = re.sub(r"\x1b\[\d*m", "", message).split()
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in " ".join(words))

@@ -1,0 +1,143 @@
+"""Hostile files, from the path that a person gives to the line that is shown; and what confinement leaves of them where
+the gate is open."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import hostile
+import pytest
+
+from harness.conversions import admit as admitting
+from harness.conversions.admit import admit, files_of
+from harness.conversions.formats import Format, runners_of
+from harness.conversions.model_file import FormatError, program, recognise, unavailable
+from harness.execute import confinement
+from harness.execute.confinement import Confinement
+from harness.execute.pool import Job, Limits, Pool
+
+Build = Callable[[Path, Path], Path]
+SECONDS, BYTES = 10.0, 2 << 30
+
+
+def corpus(kind: str) -> dict[str, Build]:
+    """Builders by format and name: HOSTILE or HARMLESS."""
+    modules = [importlib.import_module(f"hostile.{one.name}") for one in pkgutil.iter_modules(hostile.__path__)]
+    listed = ((module, getattr(module, kind, {})) for module in modules)
+    return {
+        f"{module.__name__.split('.')[1]}: {name}": build for module, all_ in listed for name, build in all_.items()
+    }
+
+
+HOSTILE, HARMLESS = corpus("HOSTILE"), corpus("HARMLESS")
+
+
+@pytest.fixture
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """A file of the corpus, and the mark that it tries to leave; all files around it have to stay as they are."""
+    build: Build = request.param
+    folder, outside = tmp_path / "given", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    mark = outside / "mark"
+    (outside / "secret.txt").write_text("nobody else is to read it")
+    yield build(folder, mark), mark
+    assert sorted(path.name for path in outside.iterdir()) == ["secret.txt"]
+    assert (outside / "secret.txt").read_text() == "nobody else is to read it"
+
+
+def test_there_are_enough() -> None:
+    assert len(HOSTILE) >= 60
+    assert len(HARMLESS) >= 20
+
+
+@pytest.mark.slow(one_in=9)
+@pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE, indirect=True)
+def test_a_hostile_file_is_one_line(made: tuple[Path, Path]) -> None:
+    path, _ = made
+    with pytest.raises(FormatError) as caught:
+        admit(path)
+    told = str(caught.value)
+    assert str(path) in told
+    assert len(told.splitlines()) == 1
+    assert told.isprintable()
+    assert len(told) < len(str(path)) + 500
+    assert "nobody else" not in told
+
+
+@pytest.mark.slow(one_in=9)
+@pytest.mark.parametrize("made", HARMLESS.values(), ids=HARMLESS, indirect=True)
+def test_a_harmless_file_is_admitted(made: tuple[Path, Path]) -> None:
+    path, _ = made
+    assert admit(path) == recognise(path)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE, indirect=True)
+def test_the_command_refuses_it(made: tuple[Path, Path], tmp_path: Path) -> None:
+    path, _ = made
+    asked = ["model", str(path), "--out", str(tmp_path / "out"), "--runs", "0"]
+    started = time.monotonic()
+    with (tmp_path / "told").open("w+") as told:
+        process = subprocess.Popen([sys.executable, "-m", "harness", *asked], stdout=subprocess.DEVNULL, stderr=told)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        told.seek(0)
+        (line,) = told.read().splitlines()
+    assert process.returncode == 2
+    assert line.startswith(f"dissent: {path} is ")
+    assert time.monotonic() - started < SECONDS
+    assert used.ru_maxrss * 1024 < BYTES
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(confinement.missing() is not None, reason=str(confinement.missing()))
+@pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE, indirect=True)
+def test_where_the_gate_is_open_confinement_holds(made: tuple[Path, Path]) -> None:
+    """Whatever comes of opening it, and of running what opens: what the fixture looks at stays as it was."""
+    path, _ = made
+    try:
+        found = recognise(path)
+    except FormatError:  # not even of its format
+        return
+    runner = next(one for one in runners_of(found.name) if not unavailable(one))
+    with Pool(Limits(seconds=60.0), Confinement(files_of(path))) as pool:
+        job = Job(runner.framework, runner.modules, _opened_and_run(program(runner, path, [])), {}, reads=(path,))
+        (outcome,) = pool.run([job], confirm=False)
+    assert outcome is not None
+
+
+def _opened_and_run(text: str) -> str:
+    """A program that opens the file and calls it with zeros of the shapes that it says."""
+    zeros = "[np.zeros([d or 1 for d in shape or []], dtype or 'float32') for _, dtype, shape in inputs]"
+    called = f"    inputs, _, call = open_model(PATH)\n    call(*{zeros})\n    return lambda: []\n"
+    return text.rpartition("def load(")[0] + "def load(parameters):\n" + called
+
+
+def test_a_check_that_fails_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes too long, needs too much, or has a fault itself: nothing of that lets a file in."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"x")
+    gate = tmp_path / "gate"
+    gate.mkdir()
+    monkeypatch.setattr(admitting, "GATE", gate)
+    monkeypatch.setattr(admitting, "LIMITS", Limits(seconds=2.0, memory=1 << 28))
+    for body, told in {
+        "import time\n    time.sleep(60)": "to look through it takes more than 2 s",
+        "return 'x' * (1 << 30)": "it cannot be looked through: out of memory",
+        "raise KeyError('x')": "it cannot be looked through: KeyError: 'x'",
+        "import os\n    os._exit(3)": "it cannot be looked through: exit 3",
+        "return 'a \\x07 name\\n of two lines'": "a \\x07 name of two lines",
+    }.items():
+        (gate / "onnx.py").write_text(f"def check(path):\n    {body}\n")
+        with pytest.raises(FormatError) as caught:
+            admit(path)
+        assert str(caught.value) == f"{path} is refused unless it is trusted (--trust): {told}"
+        assert isinstance(admit(path, trust=True), Format)
