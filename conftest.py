@@ -19,7 +19,7 @@ from harness.execute.pool import Pool
 from harness.findings.known import issues as known_issues
 from harness.findings.known.entry import FOLDER
 from harness.findings.store import Store
-from harness.models.convert_all import DEPTH
+from harness.models.convert import DEPTH
 from harness.models.examine import Options, examine
 from harness.models.factories import DIGITS, NAME
 from harness.models.results import Results

@@ -28,7 +28,7 @@ from harness.execute import confinement
 from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError
 from harness.findings.known.entry import FOLDER
-from harness.models.convert_all import DEPTH
+from harness.models.convert import DEPTH
 from harness.models.examine import LIMITS, Options, examine
 from harness.models.inputs import shapes_of, span_of
 from harness.models.measure import Run

@@ -16,7 +16,7 @@ from harness.execute.worker import versions_of
 from harness.findings.known.entry import FOLDER
 from harness.models import factories, inputs, known, reference
 from harness.models.cache import CachingPool
-from harness.models.convert_all import convert_all, variants_of
+from harness.models.convert import convert_all, variants_of
 from harness.models.factories import NAME
 from harness.models.inputs import PREPROCESSING, Sets
 from harness.models.layer_errors import LayerErrors, can, layers_of
@@ -108,7 +108,7 @@ def examine(
         if runner is None:
             raise FormatError(f"{given.path}: {unavailable(runners_of(given.format)[0])}")
         told = signature(pool, runner, given.path, options.trust)
-        sets = _sets(options, own, told.inputs)
+        sets = _sets(pool, options, own, told.inputs)
         truth = inputs.classes_of(options.inputs, labels) if options.inputs else None
         files, refusals = [given], []
         if options.depth:
@@ -215,10 +215,11 @@ def _confined(options: Options, given: ModelFile | None) -> tuple[Confinement | 
         return None, options.limits
     files = files_of(given.path) if given else ()
     memory = min(options.limits.memory, ROOM + TIMES * sum(map(size_of, files))) if given else options.limits.memory
-    return Confinement(files, (folder,)), replace(options.limits, memory=memory)
+    images = (options.inputs,) if options.inputs else ()
+    return Confinement((*files, *images), (folder,)), replace(options.limits, memory=memory)
 
 
-def _sets(options: Options, own: Sequence, ports: Sequence) -> Sets:
+def _sets(pool: Pool, options: Options, own: Sequence, ports: Sequence) -> Sets:
     """What it is run on."""
     where = options.inputs
     if where is None:
@@ -231,7 +232,7 @@ def _sets(options: Options, own: Sequence, ports: Sequence) -> Sets:
     if not where.is_dir():
         return inputs.read_arrays(where, ports)
     how = inputs.read_preprocessing(options.preprocess or where / PREPROCESSING)
-    return inputs.read_images(where, how, ports)
+    return inputs.read_images(pool, where, how, ports)
 
 
 TRIED = 3

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from harness.conversions.model_file import FormatError, Port
+from harness.execute.pool import Pool
+from harness.models.images import SUFFIXES, images_of, pixels_of
 
 Sets = tuple[tuple[np.ndarray, ...], ...]
 """Sets of inputs, each an array for each input of the model, in its order."""
@@ -27,7 +29,6 @@ OTHER = 32
 INTEGERS = (0, 9)
 """What integers are drawn from, both ends among them: small enough to be indices of most tables."""
 RESAMPLING = {"nearest": 0, "bilinear": 2, "bicubic": 3, "area": 4, "lanczos": 1}
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
 
 def drawn(
@@ -228,28 +229,22 @@ def _numbers(value: object, count: int, kind: type | tuple[type, ...]) -> bool:
     return isinstance(value, tuple) and len(value) == count and all(isinstance(one, kind) for one in value)
 
 
-def images_of(folder: Path) -> list[Path]:
-    """Its images in the order of their names."""
-    return sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
-
-
-def read_images(folder: Path, how: Preprocessing, ports: Sequence[Port]) -> Sets:
+def read_images(pool: Pool, folder: Path, how: Preprocessing, ports: Sequence[Port]) -> Sets:
     """All images of a folder in the order of their names, each a set of its own. Raises FormatError."""
     if len(ports) != 1:
         raise FormatError(f"images are one input; the model takes {len(ports)}")
     files = images_of(folder)
     if not files:
         raise FormatError(f"{folder} has no images ({', '.join(SUFFIXES)})")
-    return tuple((_fitted(ports[0], prepared(path, how)[None], path),) for path in files)
+    decoded = pixels_of(pool, files)
+    return tuple(
+        (_fitted(ports[0], prepared(pixels, how)[None], path),) for path, pixels in zip(files, decoded, strict=True)
+    )
 
 
-def prepared(path: Path, how: Preprocessing) -> np.ndarray:
-    """One image as an array without a batch. Raises FormatError."""
-    try:
-        with Image.open(path) as file:
-            image = file.convert("RGB")
-    except (OSError, UnidentifiedImageError) as error:
-        raise FormatError(f"cannot read {path} as an image: {error}") from error
+def prepared(pixels: np.ndarray, how: Preprocessing) -> np.ndarray:
+    """One image as an array without a batch. pixels: uint8 of (height, width, 3), red first."""
+    image = Image.fromarray(pixels)
     height, width = how.size
     if how.shorter:
         share = how.shorter / min(image.size)

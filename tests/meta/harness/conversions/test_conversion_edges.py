@@ -20,7 +20,7 @@ from harness.conversions.formats import RUNNERS
 from harness.conversions.route import ORDERED, Route, draw_route, route_of, routes, shortest, target_of
 from harness.execute.pool import Pool
 from harness.findings.store import Store
-from harness.models.convert_all import convert_all
+from harness.models.convert import convert_all
 from harness.models.variants import ModelFile
 from harness.questions.conversion import CONVERSION
 from harness.search import conversions

@@ -15,7 +15,7 @@ from harness.conversions.formats import FORMATS, RUNNERS, runners_of
 from harness.conversions.model_file import FormatError, Port, Signature, program, recognise, signature
 from harness.conversions.route import target_of
 from harness.execute.pool import Job, Pool
-from harness.models.convert_file import convert
+from harness.models.convert import convert
 from oracles.judge.outcome import Value
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
@@ -24,11 +23,8 @@ from harness.execute.pool import Pool
 from harness.models import factories
 from harness.models.inputs import (
     OTHER,
-    Preprocessing,
     drawn,
-    prepared,
     read_arrays,
-    read_images,
     read_preprocessing,
     saved,
     shapes_of,
@@ -120,28 +116,6 @@ def test_files_that_are_no_arrays(tmp_path: Path) -> None:
     np.savez(tmp_path / "p.npz", x=np.array([{}], object))
     with pytest.raises(FormatError, match=r"cannot read .*p\.npz"):  # pickle is never loaded
         read_arrays(tmp_path / "p.npz", [IMAGES])
-
-
-def image(path: Path, size: tuple[int, int]) -> np.ndarray:
-    """A file of random pixels, and the pixels."""
-    pixels = RNG.integers(256, size=(*size, 3), dtype=np.uint8)
-    Image.fromarray(pixels).save(path)
-    return pixels
-
-
-def test_images_are_prepared_as_the_file_says(tmp_path: Path) -> None:
-    pixels = image(tmp_path / "b.png", (4, 5))
-    image(tmp_path / "a.png", (4, 5))
-    (tmp_path / "how.toml").write_text(
-        'size = [4, 5]\nmean = [0.5, 0.4, 0.3]\nstd = [0.2, 0.2, 0.25]\nchannels = "bgr"\n'
-    )
-    how = read_preprocessing(tmp_path / "how.toml")
-    _, (array,) = read_images(tmp_path, how, [IMAGES])
-    value = (pixels[..., ::-1] / 255 - [0.5, 0.4, 0.3]) / [0.2, 0.2, 0.25]
-    assert array.dtype == np.float32
-    assert np.allclose(array[0], np.moveaxis(value, -1, 0), rtol=1e-6)
-    cropped = prepared(tmp_path / "b.png", Preprocessing((2, 2), "nearest", 4, 1, layout="nhwc", dtype="uint8"))
-    assert (cropped == pixels[1:3, 1:3]).all()
 
 
 @pytest.mark.parametrize(

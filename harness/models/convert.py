@@ -8,15 +8,45 @@ from pathlib import Path
 
 from harness.conversions.edges import EDGES, Edge
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
-from harness.conversions.model_file import unavailable
+from harness.conversions.model_file import unavailable, why_not
 from harness.conversions.route import availability
 from harness.execute.globs import matching
-from harness.execute.pool import Pool
-from harness.models.convert_file import convert
+from harness.execute.pool import Job, Pool
 from harness.models.variants import ModelFile, Refusal, Variant
+from oracles.judge.outcome import Value
 
 DEPTH = 2
 """Most edges of a path. The second and later ones lead to formats only that no shorter path reaches."""
+
+
+def program(edge: Edge, source: Path, target: Path, trust: bool = False) -> str:
+    """The text of a standalone program whose `load({})` converts one file to the other."""
+    return f"""import numpy as np
+
+SOURCE, TARGET = {str(source.resolve())!r}, {str(target.resolve())!r}
+TRUST = {trust!r}  # may code that the file carries be executed?
+INPUTS, PARAMETERS = [], []
+
+{edge.convert}
+
+def load(parameters):
+    convert(SOURCE, TARGET)
+    return lambda: []
+"""
+
+
+def convert(pool: Pool, edge: Edge, source: Path, target: Path, trust: bool = False) -> str | None:
+    """Convert one file by one edge, in a worker of that edge; why it did not work, in one line, or None."""
+    _, reason = availability(edge)
+    if reason:
+        return reason
+    text = program(edge, source, target, trust)
+    job = Job(edge.name, edge.modules, text, {}, edge.environment, reads=(source,), writes=(target,))
+    (outcome,) = pool.run([job])
+    pool.restart_worker(edge.name, edge.environment)  # each has frameworks in memory that no other needs
+    if isinstance(outcome, Value):
+        return None if target.exists() else "it wrote nothing"
+    return why_not(outcome)
 
 
 def convert_all(
