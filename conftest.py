@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
@@ -15,6 +16,7 @@ from harness.conversions.admit import admit
 from harness.conversions.formats import RUNNERS
 from harness.conversions.model_file import FormatError
 from harness.execute.globs import matching
+from harness.execute.isolation import signals
 from harness.execute.pool import Pool
 from harness.findings.known import issues as known_issues
 from harness.findings.known.entry import FOLDER
@@ -53,6 +55,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        signals.end_with(os.getppid())
+    else:
+        signals.heed()
     if not _option(config, "--hypothesis-profile"):
         hypothesis_profiles.choose()
     given = _option(config, "--model")

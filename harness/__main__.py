@@ -1,12 +1,27 @@
 """`python -m harness`."""
 
+import signal
 import sys
 from io import TextIOWrapper
 
-from harness.commands.app import app
-from harness.commands.shared.terminal import spelled_out
 
-for stream in (sys.stdout, sys.stderr):
-    if isinstance(stream, TextIOWrapper):  # what a terminal without UTF-8 cannot show is no reason to end
-        stream.reconfigure(errors="replace")
-app(args=spelled_out(sys.argv[1:]))
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is there yet that an interruption could leave behind
+    from harness.commands.app import app
+    from harness.commands.shared.terminal import spelled_out
+    from harness.execute.isolation import signals
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what a terminal without UTF-8 cannot show is no reason to end
+            stream.reconfigure(errors="replace")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signals.heed()
+    try:
+        app(args=spelled_out(sys.argv[1:]))
+    except SystemExit as end:  # Typer's status of an interruption is 1, which means that something disagrees
+        stop = end.__context__.__cause__ if end.__context__ else None
+        sys.exit(signals.status_of(stop) if isinstance(stop, KeyboardInterrupt) else end.code)
+
+
+if __name__ == "__main__":
+    main()

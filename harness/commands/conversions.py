@@ -18,16 +18,15 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
-    handle_sigterm,
     named,
     print_wide,
     seconds_of,
-    status_of,
     write_json,
     write_text,
 )
 from harness.conversions.edges import EDGES, Edge
 from harness.conversions.route import availability, route_of, target_of
+from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
@@ -102,7 +101,6 @@ def conversions(
     console.print(
         f"{len(plan)} conversions over {len(here)} edges, seed {seed}; {len(plan) - len(left)} done", highlight=False
     )
-    handle_sigterm()
     started, failure, code = time.monotonic(), None, 0
     with Pool(Limits(seconds=timeout)) as pool, Live(console=console, transient=True, refresh_per_second=1) as live:
         lab = Laboratory(pool, CONVERSION)

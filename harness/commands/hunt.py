@@ -19,13 +19,12 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
-    handle_sigterm,
     named,
     seconds_of,
-    status_of,
     write_json,
 )
 from harness.commands.shared.view import hunt_table, replay_lines
+from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
@@ -99,7 +98,6 @@ def hunt(
         latest = tally
         live.update(hunt_table(options, tally, time.monotonic() - started))
 
-    handle_sigterm()
     with Live(console=console, refresh_per_second=4, transient=True) as live:
         try:
             latest = hunting.run(options, progress)
@@ -117,6 +115,10 @@ def hunt(
     if code:
         console.print("interrupted; everything found so far is kept", style="yellow")
         raise typer.Exit(code)
+    for line in latest.died:
+        console.print(line, style="yellow", markup=False, highlight=False)
+    if latest.died:
+        raise typer.Exit(2)
     if strict and latest.findings:
         raise typer.Exit(1)
 

@@ -16,16 +16,15 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
-    handle_sigterm,
     print_counts,
     print_wide,
-    status_of,
     write_json,
     write_text,
 )
 from harness.conversions.model_file import FormatError
-from harness.execute import confinement
 from harness.execute.files import replace_text
+from harness.execute.isolation import confinement
+from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError
 from harness.findings.known.entry import FOLDER
 from harness.models.convert import DEPTH
@@ -98,7 +97,6 @@ def model(
         folder.mkdir(parents=True, exist_ok=True)
         if not trust and (why := confinement.missing()):
             console.print(f"not confined: {why} (docs/security.md)", style="yellow", markup=False, highlight=False)
-        handle_sigterm()
         columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
         with Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task(path)

@@ -20,14 +20,13 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
-    handle_sigterm,
     named,
     print_counts,
     print_wide,
     seconds_of,
-    status_of,
     write_json,
 )
+from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
@@ -69,7 +68,6 @@ def quantise(
     seed = seed_of(seed)
     console.print(f"quantising in {len(paths)} ways, seed {seed}", highlight=False)
     tally, failure, code = Tally(), None, 0
-    handle_sigterm()
     started = time.monotonic()
     with Pool(Limits(seconds=timeout)) as pool, Live(console=console, transient=True, refresh_per_second=2) as live:
         store = Store(findings, timeout)

@@ -20,15 +20,14 @@ from harness.commands.shared.terminal import (
     Json,
     console,
     fail,
-    handle_sigterm,
     named,
     print_counts,
     print_wide,
     seconds_of,
-    status_of,
     write_json,
     write_text,
 )
+from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError
 from harness.execute.ranks import RankLimits, RankPools
 from harness.findings.known.deviations import load
@@ -122,7 +121,6 @@ def train(
     started, before = time.monotonic(), len(kept.runs)
     failure: str | None = None
     code = 0
-    handle_sigterm()
     with RankPools(RankLimits(seconds=timeout)) as pools, Live(console=console, transient=True) as live:
         judge = TrainingJudge(pools, known)
         try:

@@ -19,14 +19,13 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
-    handle_sigterm,
     named,
     print_wide,
-    status_of,
     write_json,
 )
 from harness.execute import environments
 from harness.execute.environments import HERE, EnvironmentsError
+from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
@@ -70,7 +69,6 @@ def versions(
         console.print(f"{said}, {cases} cases, seed {chosen}", highlight=False)
     rows: Rows = {pair.new.name: versioned.Row() for pair in pairs}
     done, code = 0, 0
-    handle_sigterm()
 
     def latest(so_far: Rows, count: int) -> None:
         nonlocal rows, done

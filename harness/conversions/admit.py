@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.conversions.formats import Format
 from harness.conversions.model_file import FormatError, plain, recognise, why_not
-from harness.execute.confinement import Confinement
+from harness.execute.isolation.confinement import Confinement
 from harness.execute.pool import Job, Limits, Pool
 from oracles.judge.outcome import Timeout, Value
 

@@ -7,10 +7,8 @@ import contextlib
 import os
 import re
 import selectors
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -21,13 +19,13 @@ from typing import Self
 
 import numpy as np
 
-from harness.execute import confinement, environments
-from harness.execute.confinement import Confinement
+from harness.execute import environments
+from harness.execute.isolation import confinement, folders, keeper
+from harness.execute.isolation.confinement import Confinement
 from harness.execute.worker import read_message, write_message
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
 
 WORKER = Path(__file__).with_name("worker.py")
-PREFIX = "dissent-"
 
 MISSING = "not in this version: "
 """How the reason of an `Unsupported` begins where a version has not what a program names."""
@@ -175,6 +173,7 @@ def environment(folder: Path, threads: int, name: str = "") -> dict[str, str]:
         "TORCHINDUCTOR_CACHE_DIR": str(folder / f"inductor{name}"),
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "TMPDIR": str(folder),
+        keeper.VARIABLE: str(folder),
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
@@ -192,8 +191,8 @@ class Pool:
     """Deaths of a worker that a fresh one did not repeat with the same program: counted, never dropped."""
 
     def __post_init__(self) -> None:
-        _remove_stale_folders()
-        self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+        self._kept = folders.make()
+        self._folder = self._kept.path
         self._workers: dict[Key, _Worker] = {}
 
     def __enter__(self) -> Self:
@@ -207,7 +206,7 @@ class Pool:
     def close(self) -> None:
         """Kill all workers and remove all files."""
         self.stop_workers()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._kept.close()
 
     def run(self, jobs: Iterable[Job], confirm: bool = True) -> list[Outcome]:
         """The outcomes of all jobs, in order. With `confirm` a crash is repeated in a fresh worker, so that
@@ -333,11 +332,3 @@ def _outcome(header: dict, arrays: dict[str, np.ndarray], job: Job) -> Outcome:
             return Rejected(header["kind"], header["message"], cpu)
         case other:
             raise HarnessError(f"a worker answered {other!r}")
-
-
-def _remove_stale_folders() -> None:
-    """Folders of pools whose process was killed before it could remove them."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
-        owner = folder.name[len(PREFIX) :].split("-")[0]
-        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
-            shutil.rmtree(folder, ignore_errors=True)

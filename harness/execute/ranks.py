@@ -7,11 +7,9 @@ import contextlib
 import json
 import os
 import selectors
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +20,8 @@ from typing import IO
 import numpy as np
 
 from harness.execute import environments
-from harness.execute.pool import PREFIX, HarnessError, ProgramError, Unavailable, death_message, environment
+from harness.execute.isolation import folders
+from harness.execute.pool import HarnessError, ProgramError, Unavailable, death_message, environment
 from harness.execute.worker import read_message, write_message
 from oracles.judge.outcome import Crash, Rejected, Timeout
 
@@ -166,7 +165,8 @@ class RankPools:
     """Groups that were started so far."""
 
     def __post_init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+        self._kept = folders.make()
+        self._folder = self._kept.path
         self._zygotes: dict[tuple[str, tuple[str, ...]], _Zygote] = {}
         self._groups: dict[_Key, _Group] = {}
 
@@ -186,7 +186,7 @@ class RankPools:
             zygote.stop()
         self._groups.clear()
         self._zygotes.clear()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._kept.close()
 
     def run(
         self,

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.conversions.admit import admit, files_of, size_of
 from harness.conversions.formats import runners_of
 from harness.conversions.model_file import FormatError, Signature, recognise, signature, unavailable
-from harness.execute.confinement import Confinement
+from harness.execute.isolation.confinement import Confinement
 from harness.execute.pool import Limits, Pool
 from harness.execute.worker import versions_of
 from harness.findings.known.entry import FOLDER

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import queue
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from generators.graphs import Case, seeded_case
@@ -20,6 +19,7 @@ from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 from harness.search import coverage
 from harness.search.campaign import Campaign, operators_for
+from harness.search.jobs import JobError, Jobs
 from harness.search.laboratory import Laboratory
 from harness.search.reduce import Budget
 from oracles.judge.discrepancy import Discrepancy
@@ -66,7 +66,7 @@ def left_out(seed: int, index: int, target: Target) -> Target:
 
 @dataclass
 class Tally:
-    """Running figures of a hunt; those of several jobs add up."""
+    """Running figures of a hunt; those of several jobs add up. died: a line for each job that ended before its time."""
 
     cases: int = 0
     statuses: dict[str, Counter[str]] = field(default_factory=dict)
@@ -78,6 +78,7 @@ class Tally:
     seconds: dict[str, float] = field(default_factory=dict)
     restarts: int = 0
     unconfirmed: int = 0
+    died: tuple[str, ...] = ()
 
     def merged(self, other: Tally) -> Tally:
         names = dict.fromkeys((*self.statuses, *other.statuses))
@@ -100,36 +101,16 @@ Progress = Callable[[Tally], None]
 
 
 def run(options: Options, progress: Progress) -> Tally:
-    """Hunt with `options.jobs` processes. `progress` is called often with the figures so far. A
-    KeyboardInterrupt ends all jobs, with nothing lost but the case under way, and is raised again."""
+    """Hunt with `options.jobs` processes. `progress` is called often with the figures so far. A KeyboardInterrupt ends
+    all jobs, with nothing lost but the cases under way, and is raised again; a job that dies is told of, and the others
+    go on. Raises JobError where one meets a fault of ours."""
     if options.jobs == 1:
         return _job(options, 0, progress)
-    context = multiprocessing.get_context("spawn")
-    reports: multiprocessing.Queue = context.Queue()
-    jobs = [context.Process(target=_child, args=(options, i, reports), daemon=False) for i in range(options.jobs)]
-    latest: dict[int, Tally] = {}
-    failure: str | None = None
-    try:
-        for job in jobs:
-            job.start()
-        while any(job.is_alive() for job in jobs) or not reports.empty():
-            try:
-                number, tally, error = reports.get(timeout=0.5)
-            except queue.Empty:
-                continue
-            failure = failure or error
-            if tally is not None:
-                latest[number] = tally
-                progress(_sum(latest))
-    finally:
-        for job in jobs:
-            job.terminate()
-        for job in jobs:
-            job.join()
-    died = [job.exitcode for job in jobs if job.exitcode != 0]
-    if failure or died:
-        raise RuntimeError(failure or f"a job of the hunt ended with status {died[0]}")
-    return _sum(latest)
+    jobs = Jobs(partial(_job, options), options.jobs)
+    jobs.run(lambda latest: progress(_sum(latest)))
+    if len(jobs.failures) == options.jobs:
+        raise JobError("; ".join(jobs.failures))
+    return replace(_sum(jobs.latest), died=tuple(jobs.failures))
 
 
 def _sum(tallies: Mapping[int, Tally]) -> Tally:
@@ -137,22 +118,6 @@ def _sum(tallies: Mapping[int, Tally]) -> Tally:
     for tally in tallies.values():
         total = total.merged(tally)
     return total
-
-
-def _child(options: Options, number: int, reports: multiprocessing.Queue) -> None:
-    sent = 0.0
-
-    def report(tally: Tally) -> None:
-        nonlocal sent
-        if time.monotonic() - sent > 0.5:
-            sent = time.monotonic()
-            reports.put((number, tally, None))
-
-    try:
-        reports.put((number, _job(options, number, report), None))
-    except Exception as error:  # told to the parent, which ends the hunt with it
-        told = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
-        reports.put((number, None, ", ".join(told)))
 
 
 def _job(options: Options, number: int, progress: Progress) -> Tally:
@@ -241,7 +206,7 @@ def to_json(options: Options, tally: Tally, seconds: float) -> dict:
         "elements": {"compared": tally.elements - tally.undetermined, "undetermined": tally.undetermined},
         "targets": {name: {s: counts[s] for s in STATUSES} for name, counts in statuses.items()},
         "known_issues": dict(sorted(tally.excused.items())),
-        "workers": {"started": tally.restarts, "unconfirmed_deaths": tally.unconfirmed},
+        "workers": {"started": tally.restarts, "unconfirmed_deaths": tally.unconfirmed, "died": list(tally.died)},
         "cpu_seconds": {name: round(value, 3) for name, value in sorted(tally.seconds.items())},
         "findings": [
             {

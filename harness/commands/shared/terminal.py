@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -43,24 +42,6 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
         if argument == "--json" and following.startswith("--"):
             found.append(str(STANDARD_OUTPUT))
     return found
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, once it is heeded: a command ends as after Ctrl-C, with what it has, and another exit status."""
-
-
-def handle_sigterm() -> None:
-    """Make of SIGTERM what Ctrl-C is."""
-
-    def end(*_: object) -> None:
-        raise Terminated
-
-    signal.signal(signal.SIGTERM, end)
-
-
-def status_of(stop: KeyboardInterrupt) -> int:
-    """The exit status of a command that was ended."""
-    return 143 if isinstance(stop, Terminated) else 130
 
 
 def print_wide(table: Table) -> None:

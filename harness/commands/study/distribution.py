@@ -18,13 +18,12 @@ from generators.training.runs import Training
 from harness.commands.shared.terminal import (
     console,
     fail,
-    handle_sigterm,
     print_counts,
     print_wide,
     seconds_of,
-    status_of,
 )
 from harness.execute.files import replace_text
+from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError
 from harness.execute.ranks import RankLimits, RankPools
 from harness.execute.worker import versions_of
@@ -87,7 +86,6 @@ def distribution(
     failure, code = None, 0
     deviations: dict[tuple[str, str, str], str] = {}
     started = time.monotonic()
-    handle_sigterm()
     with RankPools(RankLimits(seconds=timeout)) as pools, Progress(console=console, transient=True) as progress:
         judge, task = TrainingJudge(pools, known, study_arrays), progress.add_task(preset, total=len(todo))
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from harness.conversions.admit import files_of
-from harness.execute.confinement import Confinement
+from harness.execute.isolation.confinement import Confinement
 from harness.execute.pool import Pool
 from harness.models.inputs import Sets, saved
 from harness.models.measure import Run

@@ -24,9 +24,8 @@ FLOORS = {
         "execute | dialects | backends | conversions quantisers strategies | questions | findings | search"
         " | training models | studies | commands | __main__"
     ),
-    "harness/execute": (
-        "files globs install machine templates worker zygote confine | confinement environments | pool | ranks"
-    ),
+    "harness/execute": ("files globs install isolation machine templates worker zygote | environments | pool | ranks"),
+    "harness/execute/isolation": "confine keeper signals | confinement folders",
     "harness/dialects": "dialect functions | * | __init__",
     "harness/backends": "target | programs | * | __init__ | probe",
     "harness/conversions": "formats gate | edges model_file | admit route",
@@ -36,7 +35,7 @@ FLOORS = {
     "harness/strategies": "strategy mixed_precision | * | __init__",
     "harness/questions": "question | * | __init__",
     "harness/findings": "reproducer | known store",
-    "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | *",
+    "harness/search": "coverage jobs reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | *",
     "harness/training": "* | findings table | known_runs",
     "harness/models": "* | results | known report | examine",
     "harness/studies/distribution": "settings store | protocol | report",

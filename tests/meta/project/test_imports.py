@@ -39,7 +39,9 @@ ALLOWED = {
     "oracles": {"numpy", "scipy", "ml_dtypes", "generators", "oracles"},
 }
 """What a room may import beside the standard library; `harness` may import anything but the rest of this page."""
-STANDALONE = ("harness/execute/worker.py", "harness/execute/zygote.py", "harness/execute/confine.py")
+STANDALONE = tuple(
+    f"harness/execute/{name}.py" for name in ("worker", "zygote", "isolation/confine", "isolation/keeper")
+)
 PRINTED = ("harness/dialects/functions/*", "harness/models/helpers/*")
 """Text of printed programs, read and never imported."""
 

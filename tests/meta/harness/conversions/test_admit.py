@@ -19,8 +19,8 @@ from harness.conversions import admit as admitting
 from harness.conversions.admit import admit, files_of
 from harness.conversions.formats import Format, runners_of
 from harness.conversions.model_file import FormatError, program, recognise, unavailable
-from harness.execute import confinement
-from harness.execute.confinement import Confinement
+from harness.execute.isolation import confinement
+from harness.execute.isolation.confinement import Confinement
 from harness.execute.pool import Job, Limits, Pool
 
 Build = Callable[[Path, Path], Path]

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.execute import confine, confinement
-from harness.execute.confinement import Confinement
+from harness.execute.isolation import confine, confinement
+from harness.execute.isolation.confinement import Confinement
 from harness.execute.pool import Job, Limits, Pool
 from oracles.judge.outcome import Outcome, Rejected, Value
 

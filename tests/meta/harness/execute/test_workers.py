@@ -12,7 +12,8 @@ import numpy as np
 import psutil
 import pytest
 
-from harness.execute.pool import PREFIX, HarnessError, Job, Limits, Pool, ProgramError, Unavailable
+from harness.execute.isolation.folders import PREFIX
+from harness.execute.pool import HarnessError, Job, Limits, Pool, ProgramError, Unavailable
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Value
 
 HEADER = "import ctypes, os, signal, sys, time\nimport numpy as np\nINPUTS = {}\nPARAMETERS = {}\n"

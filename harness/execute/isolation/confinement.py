@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.execute import confine
+from harness.execute.isolation import confine
 
 _LAUNCHER = Path(confine.__file__).absolute()
 LARGEST = 16 << 30

@@ -1,0 +1,1 @@
+"""What processes may reach, and that they end with who started them."""

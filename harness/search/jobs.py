@@ -1,0 +1,113 @@
+"""A hunt by several processes, each of which ends with the one that started it."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Generic, TypeVar
+
+from harness.execute.isolation import signals
+
+T = TypeVar("T")
+Work = Callable[[int, Callable[[T], None]], T]
+"""What one process does: given its number and who is told how far it is, it returns its result."""
+OFTEN = 0.5
+"""Seconds between two messages of a process."""
+LEAVE = 20.0
+"""Seconds that processes have to end when they are told to."""
+
+
+class JobError(RuntimeError):
+    """A process that ended before its time; the message says which and how."""
+
+
+class Jobs(Generic[T]):
+    """work: what each of `count` processes does. It has to be pickled: a function of a module, or a partial one."""
+
+    def __init__(self, work: Work[T], count: int) -> None:
+        self._work = work
+        self._count = count
+        self._running: dict[Connection, tuple[int, BaseProcess]] = {}
+        self.latest: dict[int, T] = {}
+        """What each has told last, by its number."""
+        self.failures: list[str] = []
+        """Of those that ended before their time, a line each."""
+
+    def run(self, progress: Callable[[Mapping[int, T]], None]) -> None:
+        """Until all have ended. A KeyboardInterrupt ends them, each with what it has, and is raised again. One that
+        dies takes no other with it. Raises JobError where one of them met a fault of its own, which ends all."""
+        context = multiprocessing.get_context("spawn")
+        try:
+            for number in range(self._count):
+                reader, writer = context.Pipe(duplex=False)
+                job = context.Process(target=_job, args=(self._work, number, writer, os.getpid()))
+                job.start()
+                writer.close()
+                self._running[reader] = number, job
+            for fault in self._messages(progress):
+                raise JobError(fault)
+        finally:
+            self._end(progress)
+
+    def _messages(self, progress: Callable[[Mapping[int, T]], None], until: float = float("inf")) -> Iterator[str]:
+        """Take what they tell until all have ended, or it is too late; yields the faults that they met."""
+        while self._running and time.monotonic() < until:
+            for reader in wait(list(self._running), timeout=OFTEN):
+                assert isinstance(reader, Connection)
+                number, job = self._running[reader]
+                try:
+                    told, fault = reader.recv()
+                except EOFError:
+                    del self._running[reader]
+                    reader.close()
+                    job.join()
+                    if job.exitcode:
+                        how = signal.Signals(-job.exitcode).name if job.exitcode < 0 else f"status {job.exitcode}"
+                        self.failures.append(f"job {number} of {self._count} ended with {how}")
+                    continue
+                if fault:
+                    yield fault
+                else:
+                    self.latest[number] = told
+                    progress(self.latest)
+
+    def _end(self, progress: Callable[[Mapping[int, T]], None]) -> None:
+        """Let all that still run save what they have, and take it."""
+        for _, job in self._running.values():
+            job.terminate()
+        for _ in self._messages(progress, time.monotonic() + LEAVE):
+            continue  # the first fault is the one that is told
+        for _, job in self._running.values():
+            job.kill()
+            job.join()
+
+
+def _job(work: Work[T], number: int, writer: Connection, parent: int) -> None:
+    """The life of one process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent decides when to stop
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    sent, latest = 0.0, None
+
+    def report(told: T) -> None:
+        nonlocal sent, latest
+        latest = told
+        if time.monotonic() - sent > OFTEN:
+            sent = time.monotonic()
+            writer.send((told, None))
+
+    with contextlib.suppress(BrokenPipeError):  # nobody reads any more: what matters is in files
+        try:
+            signals.end_with(parent)
+            writer.send((work(number, report), None))
+        except signals.Terminated:
+            if latest is not None:
+                writer.send((latest, None))
+        except Exception as error:  # told to the parent, which ends the hunt with it
+            told = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
+            writer.send((None, ", ".join(told)))
