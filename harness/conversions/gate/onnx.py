@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.conversions.gate.folder import inside
 from harness.conversions.gate.protobuf import LARGEST, Reader, Refused, mapped, message, name_of, quoted, signed
 
-DEPTH = 32
+DEPTH = 20
 """Of graphs in graphs, and of functions that call functions."""
 MOST_NODES = 300_000
 MOST_CALLS = 1_000_000

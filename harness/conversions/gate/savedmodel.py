@@ -258,7 +258,7 @@ def _judge(graph: _Graph, where: str) -> None:
         own = {one.operator for one in graph.functions[name].nodes.values()} & SAVER
         saver[name] = frozenset(own).union(*(saver.get(call, frozenset()) for call in calls[name]))
     _savers(graph, saver)
-    _tables(graph, everything, calls)
+    _tables(graph, everything)
 
 
 def _unfolded(
@@ -306,17 +306,13 @@ def _origin(function: _Function, tensor: str) -> tuple[str, bool]:
     name = _node_of(tensor)
     for _ in range(len(function.nodes) + 1):
         one = function.nodes.get(name)
-        if one is None or one.operator not in ("Identity", "PlaceholderWithDefault") or not one.inputs:
-            if one is None or one.operator != "Placeholder":
-                break
-            break
-        if one.operator == "PlaceholderWithDefault" and function.arguments == []:
+        if one is None or one.operator != "Identity" or not one.inputs:
             break
         name = _node_of(one.inputs[0])
     return name, name in function.nodes
 
 
-def _tables(graph: _Graph, everything: dict[str, _Function], calls: dict[str, list[str]]) -> None:
+def _tables(graph: _Graph, everything: dict[str, _Function]) -> None:
     """Tables are filled from assets only."""
     for place, function in everything.items():
         for one in function.nodes.values():
@@ -328,6 +324,16 @@ def _tables(graph: _Graph, everything: dict[str, _Function], calls: dict[str, li
 
 def _is_asset(graph: _Graph, function: _Function, tensor: str, depth: int) -> bool:
     name, is_node = _origin(function, tensor)
+    if is_node and function is graph.main and name not in graph.assets and depth <= 8:
+        # TensorFlow keeps the path of an asset in a variable
+        one, nodes = function.nodes[name], function.nodes.values()
+        handle = _origin(function, one.inputs[0]) if one.operator == "ReadVariableOp" and one.inputs else ("", False)
+        given = [
+            other.inputs[1]
+            for other in nodes
+            if other.operator == "AssignVariableOp" and _origin(function, other.inputs[0]) == handle
+        ]
+        return bool(given) and all(_is_asset(graph, function, other, depth + 1) for other in given)
     if is_node:
         return function is graph.main and name in graph.assets
     if depth > 8 or name not in function.arguments:

@@ -21,7 +21,7 @@ TARGETS = re.compile(
 )
 """Targets of custom calls that JAX exports for CPUs. A callback of Python is a pointer, a kernel of another device
 (Mosaic, Triton, TPU) is a program."""
-DIALECTS = frozenset("builtin func stablehlo chlo sdy vhlo".split())
+DIALECTS = frozenset(["builtin", "func", "stablehlo", "chlo", "sdy", "vhlo"])
 _SYMBOLIC = re.compile(r"[\w\s+\-*()^,.]{0,400}")
 _CODE = re.compile(r"\*\*|\^ *\d{3}|\^ *[^\s\d]")
 
@@ -89,7 +89,11 @@ def _avals(exported: Any, kind: str) -> None:
             raise Refused(f"{kind}: {aval.ShapeLength()} dimensions")
         for d in range(aval.ShapeLength()):
             text = name_of(aval.Shape(d) or b"", kind)
-            if not _SYMBOLIC.fullmatch(text) or _CODE.search(text) or any(len(n) > 18 for n in re.findall(r"\d+", text)):
+            if (
+                not _SYMBOLIC.fullmatch(text)
+                or _CODE.search(text)
+                or any(len(n) > 18 for n in re.findall(r"\d+", text))
+            ):
                 raise Refused(f"{kind}: dimension {quoted(text)} is no symbolic expression")
 
 

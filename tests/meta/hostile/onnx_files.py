@@ -147,7 +147,7 @@ HOSTILE: dict[str, Build] = {
     "function-itself": _of(lambda: _recursive(1)),
     "functions-round": _of(lambda: _recursive(3)),
     "functions-unfold": _of(_bomb),
-    "depth": _of(lambda: _nested(60)),
+    "depth": _of(lambda: _nested(25)),
     "terminal": _of(lambda: model([_relu(name="\x1b]0;owned\x07")])),
     "metadata": _of(_metadata),
     "garbage": lambda folder, marker: _bytes(folder, b"\xff" * 4000),

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-MODULES = (
-    "array audio bitwise candidate_sampling clustering control_flow count ctc data_flow functional image linalg list"
-    " logging lookup manip map math nn optional parsing ragged_array ragged_conversion ragged_math random_index_shuffle"
-    " random resource_variable rnn set sparse special_math spectral state stateful_random stateless_random"
-    " stateless_random_ops_v2 string training uniform_quant"
-).split()
+MODULES = ["array", "audio", "bitwise", "candidate_sampling", "clustering", "control_flow", "count", "ctc", "data_flow", "functional", "image", "linalg", "list", "logging", "lookup", "manip", "map", "math", "nn", "optional", "parsing", "ragged_array", "ragged_conversion", "ragged_math", "random_index_shuffle", "random", "resource_variable", "rnn", "set", "sparse", "special_math", "spectral", "state", "stateful_random", "stateless_random", "stateless_random_ops_v2", "string", "training", "uniform_quant"]
 """Groups of TensorFlow's registry that compute: `tensorflow.python.ops.gen_*_ops`. Not among them: files, summaries,
 checkpoints, data sets, scripts, collectives, TPUs, debugging, boosted trees, protocol buffers read from files."""
 
