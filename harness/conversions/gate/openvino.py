@@ -14,7 +14,34 @@ MOST_ELEMENTS = 2_000_000
 DEPTH = 64
 OPSETS = re.compile(r"opset([1-9]|1\d)|extension|ie_internal_opset")
 TAGS = frozenset(
-    ["net", "layers", "layer", "data", "input", "output", "port", "dim", "edges", "edge", "rt_info", "attribute", "body", "port_map", "back_edges", "then_body", "else_body", "then_port_map", "else_port_map", "cli_parameters", "meta_data", "map", "model_info", "conversion_parameters", "legacy_frontend", "quantization"]
+    [
+        "net",
+        "layers",
+        "layer",
+        "data",
+        "input",
+        "output",
+        "port",
+        "dim",
+        "edges",
+        "edge",
+        "rt_info",
+        "attribute",
+        "body",
+        "port_map",
+        "back_edges",
+        "then_body",
+        "else_body",
+        "then_port_map",
+        "else_port_map",
+        "cli_parameters",
+        "meta_data",
+        "map",
+        "model_info",
+        "conversion_parameters",
+        "legacy_frontend",
+        "quantization",
+    ]
 )
 BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16, "i64": 64, "i32": 32, "i16": 16, "i8": 8, "i4": 4, "u64": 64,
         "u32": 32, "u16": 16, "u8": 8, "u6": 6, "u4": 4, "u3": 3, "u2": 2, "u1": 1, "boolean": 8, "nf4": 4, "f8e4m3": 8,

@@ -15,7 +15,34 @@ DEPTH = 16
 BUILTIN_LAST = 210
 """Codes of built-in operators end there: room for those to come."""
 CUSTOM = frozenset(
-    ["TFLite_Detection_PostProcess", "Mfcc", "AudioSpectrogram", "NumericVerify", "RandomUniform", "RandomStandardNormal", "Multinomial", "HashTable", "AtanGrad", "Atan2", "Sign", "Roll", "Cumsum", "Irfft2d", "Convolution2DTransposeBias", "MaxPoolingWithArgmax2D", "MaxUnpooling2D", "Landmarks2TransformMatrix", "TransformLandmarks", "TransformTensorBilinear", "Tfl_Custom", "ReadVariable", "AssignVariable", "VarHandle", "odml.rms_norm", "STABLEHLO_COMPOSITE"]
+    [
+        "TFLite_Detection_PostProcess",
+        "Mfcc",
+        "AudioSpectrogram",
+        "NumericVerify",
+        "RandomUniform",
+        "RandomStandardNormal",
+        "Multinomial",
+        "HashTable",
+        "AtanGrad",
+        "Atan2",
+        "Sign",
+        "Roll",
+        "Cumsum",
+        "Irfft2d",
+        "Convolution2DTransposeBias",
+        "MaxPoolingWithArgmax2D",
+        "MaxUnpooling2D",
+        "Landmarks2TransformMatrix",
+        "TransformLandmarks",
+        "TransformTensorBilinear",
+        "Tfl_Custom",
+        "ReadVariable",
+        "AssignVariable",
+        "VarHandle",
+        "odml.rms_norm",
+        "STABLEHLO_COMPOSITE",
+    ]
 )
 """Custom operators that LiteRT, tf.lite and MediaPipe register."""
 _BYTES = {0: 4, 1: 2, 2: 4, 3: 1, 4: 8, 5: 1, 6: 1, 7: 2, 8: 8, 9: 1, 10: 8, 11: 16, 12: 8, 15: 4, 16: 2, 18: 2}

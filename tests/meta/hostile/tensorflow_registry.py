@@ -1,10 +1,50 @@
-"""The rule by which TensorFlow's operators are allowed in a model of a stranger, over the registry that is installed."""
+"""The rule by which TensorFlow's operators are allowed in a model of a stranger, over the installed registry."""
 
 from __future__ import annotations
 
 import importlib
 
-MODULES = ["array", "audio", "bitwise", "candidate_sampling", "clustering", "control_flow", "count", "ctc", "data_flow", "functional", "image", "linalg", "list", "logging", "lookup", "manip", "map", "math", "nn", "optional", "parsing", "ragged_array", "ragged_conversion", "ragged_math", "random_index_shuffle", "random", "resource_variable", "rnn", "set", "sparse", "special_math", "spectral", "state", "stateful_random", "stateless_random", "stateless_random_ops_v2", "string", "training", "uniform_quant"]
+MODULES = (
+    "array",
+    "audio",
+    "bitwise",
+    "candidate_sampling",
+    "clustering",
+    "control_flow",
+    "count",
+    "ctc",
+    "data_flow",
+    "functional",
+    "image",
+    "linalg",
+    "list",
+    "logging",
+    "lookup",
+    "manip",
+    "map",
+    "math",
+    "nn",
+    "optional",
+    "parsing",
+    "ragged_array",
+    "ragged_conversion",
+    "ragged_math",
+    "random_index_shuffle",
+    "random",
+    "resource_variable",
+    "rnn",
+    "set",
+    "sparse",
+    "special_math",
+    "spectral",
+    "state",
+    "stateful_random",
+    "stateless_random",
+    "stateless_random_ops_v2",
+    "string",
+    "training",
+    "uniform_quant",
+)
 """Groups of TensorFlow's registry that compute: `tensorflow.python.ops.gen_*_ops`. Not among them: files, summaries,
 checkpoints, data sets, scripts, collectives, TPUs, debugging, boosted trees, protocol buffers read from files."""
 
