@@ -6,7 +6,9 @@ from io import TextIOWrapper
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is there yet that an interruption could leave behind
+    heeded = signal.getsignal(signal.SIGINT)
+    if heeded is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is there yet that an interruption could leave behind
     from harness.commands.app import app
     from harness.commands.shared.terminal import spelled_out
     from harness.execute.isolation import signals
@@ -14,7 +16,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal without UTF-8 cannot show is no reason to end
             stream.reconfigure(errors="replace")
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, heeded)
     signals.heed()
     try:
         app(args=spelled_out(sys.argv[1:]))

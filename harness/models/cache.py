@@ -16,6 +16,8 @@ from harness.execute.worker import read_message, write_message
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Value
 
 KINDS = {kind.__name__: kind for kind in (Value, Rejected, Crash, Timeout)}
+LARGEST_FILE = 8 << 30
+"""Bytes of a file beyond which its size and time stand for them: no model that is opened is larger."""
 LARGEST = 256 << 20
 """Bytes of arrays beyond which an outcome is not kept: the values of all layers are made again."""
 
@@ -75,6 +77,8 @@ class CachingPool(Pool):
     def _bytes(self, path: Path) -> str:
         about = path.stat()
         key = path, about.st_mtime_ns, about.st_size
+        if about.st_size > LARGEST_FILE:
+            return f"{path.name} {about.st_size} {about.st_mtime_ns}\n"
         if key not in self._digests:
             with path.open("rb") as file:
                 self._digests[key] = hashlib.file_digest(file, "sha256").hexdigest()

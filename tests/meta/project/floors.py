@@ -24,11 +24,12 @@ FLOORS = {
         "execute | dialects | backends | conversions quantisers strategies | questions | findings | search"
         " | training models | studies | commands | __main__"
     ),
-    "harness/execute": ("files globs install isolation machine templates worker zygote | environments | pool | ranks"),
+    "harness/execute": "files globs install isolation machine templates worker zygote | environments | pool | ranks",
     "harness/execute/isolation": "confine keeper signals | confinement folders",
     "harness/dialects": "dialect functions | * | __init__",
     "harness/backends": "target | programs | * | __init__ | probe",
     "harness/conversions": "formats gate | edges model_file | admit route",
+    "harness/conversions/gate": "protobuf | folder stablehlo | tensorflow_nodes | *",
     "harness/conversions/edges": "edge | * | __init__",
     "harness/conversions/formats": "format archive | * | __init__",
     "harness/quantisers": "quantiser cases | * | __init__",

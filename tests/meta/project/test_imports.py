@@ -44,6 +44,8 @@ STANDALONE = tuple(
 )
 PRINTED = ("harness/dialects/functions/*", "harness/models/helpers/*")
 """Text of printed programs, read and never imported."""
+GATES = ("harness/conversions/gate/*",)
+"""Run in a confined worker alone; inside functions they ask a format's own schema and parser."""
 
 
 def imported(source: str) -> set[str]:
@@ -66,7 +68,7 @@ def forbidden(path: Path, source: str) -> set[str]:
     if room in ALLOWED:
         return names - ALLOWED[room]
     if room == "harness":
-        printed = any(fnmatchcase(path.as_posix(), glob) for glob in PRINTED)
+        printed = any(fnmatchcase(path.as_posix(), glob) for glob in (*PRINTED, *GATES))
         return names & ({"tests", "conftest", "relative"} | (set() if printed else FRAMEWORKS))
     return names & {"relative"}
 
