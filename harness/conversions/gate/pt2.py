@@ -31,10 +31,8 @@ _OLD = (
     (re.compile(r"version"), "word"),
 )
 """The layout of torch 2.7 and before, which has no folder."""
-_BYTES = dict.fromkeys(range(29, 34), 1) | {
-    **{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 2, 7: 4, 8: 8, 9: 4},
-    **{10: 8, 11: 16, 12: 1, 13: 2, 28: 2, 34: 4, 35: 8},
-}
+_WIDTHS = {1: (1, 2, 12, *range(29, 34)), 2: (3, 6, 13, 28), 4: (4, 7, 9, 34), 8: (5, 8, 10, 35), 16: (11,)}
+_BYTES = {kind: width for width, kinds in _WIDTHS.items() for kind in kinds}
 """Bytes of an element, by the number of its type in the schema."""
 
 
