@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -246,9 +247,18 @@ def read_images(folder: Path, how: Preprocessing, ports: Sequence[Port]) -> Sets
 def prepared(path: Path, how: Preprocessing) -> np.ndarray:
     """One image as an array without a batch. Raises FormatError."""
     try:
-        with Image.open(path) as file:
-            image = file.convert("RGB")
-    except (OSError, UnidentifiedImageError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as file:
+                image = file.convert("RGB")
+    except (
+        OSError,
+        SyntaxError,  # what Pillow raises for some broken files
+        ValueError,
+        UnidentifiedImageError,
+        Image.DecompressionBombWarning,
+        Image.DecompressionBombError,
+    ) as error:
         raise FormatError(f"cannot read {path} as an image: {error}") from error
     height, width = how.size
     if how.shorter:

@@ -275,7 +275,7 @@ HOSTILE: dict[str, Build] = {
     "before": partial(_around, b"#!/bin/sh\n", b""),
     "after": partial(_around, b"", b"more"),
 }
-EXECUTES = ("guard", "expression", "input_name")
+EXECUTES = ("expression",)
 """Those that create the marker without the gate when they are opened as the product opens them."""
 
 
