@@ -12,6 +12,7 @@ from pathlib import Path
 
 from generators.graphs import Case, seeded_case
 from harness.backends import Target, probe
+from harness.execute.isolation.jobs import JobError, Jobs
 from harness.execute.pool import Limits, Pool
 from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding, Store
@@ -19,7 +20,6 @@ from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 from harness.search import coverage
 from harness.search.campaign import Campaign, operators_for
-from harness.search.jobs import JobError, Jobs
 from harness.search.laboratory import Laboratory
 from harness.search.reduce import Budget
 from oracles.judge.discrepancy import Discrepancy

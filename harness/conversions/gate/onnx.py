@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.conversions.gate.folder import inside
-from harness.conversions.gate.protobuf import LARGEST, Reader, Refused, mapped, message, name_of, quoted, signed
+from harness.conversions.gate.reading.folder import inside
+from harness.conversions.gate.reading.protobuf import LARGEST, Reader, Refused, mapped, message, name_of, quoted, signed
 
 DEPTH = 20
 """Of graphs in graphs, and of functions that call functions."""

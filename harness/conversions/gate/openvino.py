@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from harness.conversions.gate.folder import inside
-from harness.conversions.gate.protobuf import LARGEST, Refused, quoted
+from harness.conversions.gate.reading.folder import inside
+from harness.conversions.gate.reading.protobuf import LARGEST, Refused, quoted
 
 LARGEST_XML = 256 << 20
 MOST_ELEMENTS = 2_000_000

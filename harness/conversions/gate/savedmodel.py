@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.conversions.gate.folder import inside, whole
-from harness.conversions.gate.protobuf import Reader, Refused, mapped, message, name_of, quoted
+from harness.conversions.gate.reading.folder import inside, whole
+from harness.conversions.gate.reading.protobuf import Reader, Refused, mapped, message, name_of, quoted
 from harness.conversions.gate.tensorflow_nodes import SAVER, TABLE_FROM_FILE, Node, allow, node
 
 MOST_NODES = 300_000

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from harness.conversions.gate.protobuf import Refused, mapped, name_of, quoted
+from harness.conversions.gate.reading.protobuf import Refused, mapped, name_of, quoted
 
 LARGEST = 1 << 30
 """Bytes of an artefact, which its parser copies."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 
 from harness.conversions.gate import stablehlo
-from harness.conversions.gate.protobuf import LARGEST, Reader, Refused, Value, message, name_of, quoted, signed
+from harness.conversions.gate.reading.protobuf import LARGEST, Reader, Refused, Value, message, name_of, quoted, signed
+from harness.conversions.gate.reading.words import listed
 
 TABLE_FROM_FILE = frozenset({"InitializeTableFromTextFile", "InitializeTableFromTextFileV2"})
 """Allowed where the file is an asset of the model."""
@@ -18,11 +17,9 @@ DEPTH = 32
 _WIDTHS = {1: 4, 2: 8, 4: 1, 5: 2, 6: 1, 9: 8, 10: 1, 14: 2, 17: 2, 18: 16, 19: 2, 22: 4, 23: 8, 8: 8, 3: 4}
 
 
-@cache
 def operators() -> frozenset[str]:
     """Names of the operators that neither reach files, the network, the host's Python nor another runtime."""
-    text = Path(__file__).with_name("tensorflow_operators.txt").read_text(encoding="utf-8")
-    return frozenset(text.split())
+    return listed("tensorflow_operators.txt")
 
 
 @dataclass

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from harness.conversions.gate.protobuf import LARGEST, Reader, Refused, mapped, name_of, quoted
+from harness.conversions.gate.reading.protobuf import LARGEST, Reader, Refused, mapped, name_of, quoted
 from harness.conversions.gate.tensorflow_nodes import allow, node
 
 MOST = 300_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from harness.conversions.gate.protobuf import LARGEST, Refused, quoted
+from harness.conversions.gate.reading.protobuf import LARGEST, Refused, quoted
 
 MOST_FILES = 10_000
 

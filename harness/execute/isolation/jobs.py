@@ -1,4 +1,4 @@
-"""A hunt by several processes, each of which ends with the one that started it."""
+"""Work by several processes, each of which ends with the one that started it."""
 
 from __future__ import annotations
 
@@ -108,6 +108,6 @@ def _job(work: Work[T], number: int, writer: Connection, parent: int) -> None:
         except signals.Terminated:
             if latest is not None:
                 writer.send((latest, None))
-        except Exception as error:  # told to the parent, which ends the hunt with it
+        except Exception as error:  # told to the parent, which ends all with it
             told = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
             writer.send((None, ", ".join(told)))

@@ -1,0 +1,1 @@
+"""How gates read: archives, pickles, protobuf, HDF5, folders; each within bounds, and without executing anything."""
