@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from generators import caseio
 from harness.backends import TARGETS, Target, probe, select
 from harness.conversions.formats import RUNNERS
 from harness.conversions.model_file import FormatError, recognise
 from harness.execute.globs import matching
 from harness.execute.pool import Pool
+from harness.execute.reading import FileError, read_by
 from harness.findings.known import issues as known_issues
 from harness.findings.known.entry import FOLDER
 from harness.findings.store import Store
@@ -60,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
             matching(_runners(config), RUNNERS, "runner")
         _chosen(config)
         known_issues.load(_option(config, "--known-issues"))
+        coverage.check_folder(_option(config, "--findings"))
     except ValueError as error:
         raise pytest.UsageError(str(error)) from error
     if _option(config, "--max-nodes") < 1:
@@ -73,8 +76,11 @@ def pytest_configure(config: pytest.Config) -> None:
         if _option(config, name) and not given:
             raise pytest.UsageError(f"{name} is of a --model")
     replay = _option(config, "--replay")
-    if replay is not None and not replay.exists():
-        raise pytest.UsageError(f"--replay: {replay} does not exist")
+    if replay is not None:
+        try:
+            read_by(replay, caseio.loads)
+        except FileError as error:
+            raise pytest.UsageError(f"--replay: {error}") from error
 
 
 def _chosen(config: pytest.Config) -> list[Target]:
