@@ -76,7 +76,7 @@ def converted(data: object, type_: type[T]) -> T:
         return msgspec.convert(data, type_)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at ")
-        raise SchemaError(f"{place.strip('`') or '$'}: {what}") from error
+        raise SchemaError(f"{place.replace('`', '') or '$'}: {what}") from error
 
 
 def _read(what: str, read: Callable[[], Any]) -> Any:

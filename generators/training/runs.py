@@ -337,6 +337,4 @@ def _check_size(training: Training) -> None:
     if keyword.iskeyword(name := next((la.name for la in network.layers if keyword.iskeyword(la.name)), "")):
         raise TrainingError(f"$.network.layers: {name!r} is a keyword of Python")
     if max(settings.samples, settings.steps, settings.accumulate) > LARGEST or not 0 <= training.seed < 2**63:
-        raise TrainingError(
-            f"$.settings: more than {LARGEST} samples, steps or parts, or a seed below 0 or above 2**63"
-        )
+        raise TrainingError("$.settings: too many samples, steps or parts, or a seed below 0 or above 2**63")

@@ -3,6 +3,8 @@ To add one, write its file."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 from typer.core import TyperGroup
 
@@ -20,7 +22,7 @@ _FIRST = (
 class OneLine(TyperGroup):
     """Commands that end with a line where a file cannot be used, wherever it is read."""
 
-    def invoke(self, ctx: typer.Context) -> object:
+    def invoke(self, ctx: Any) -> object:
         try:
             return super().invoke(ctx)
         except FileError as error:

@@ -109,18 +109,20 @@ def load() -> Mapping[str, Environment]:
 @cache
 def _load(path: Path) -> Mapping[str, Environment]:
     try:
-        found = converted(read_toml(path), dict[str, EnvironmentFile])
+        found = read_toml(path)
     except FileError as error:
         raise EnvironmentsError(str(error)) from error
-    except SchemaError as error:
-        raise EnvironmentsError(f"{path}: {error}") from error
     return {name: _entry(path, name, entry) for name, entry in found.items()}
 
 
-def _entry(path: Path, name: str, entry: EnvironmentFile) -> Environment:
+def _entry(path: Path, name: str, said: object) -> Environment:
     where = f"{path}: {name}"
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise EnvironmentsError(f"{where}: a name is made of small letters, digits, dots and hyphens")
+    try:
+        entry = converted(said, EnvironmentFile)
+    except SchemaError as error:
+        raise EnvironmentsError(f"{where}: {error}") from error
     names = {_pinned(where, item) for item in (*entry.packages, *entry.no_deps)}
     missing = [package for package in NEEDED if package not in names]
     if missing:

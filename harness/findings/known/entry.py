@@ -4,6 +4,7 @@ what an entry is about: an issue of targets (the default), a deviation of strate
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,8 +85,9 @@ def _check(data: Mapping[str, Any]) -> None:
         if symptom not in SYMPTOMS:
             raise SchemaError(f"$.symptoms[{number}]: unknown symptom {symptom!r}")
     try:
-        re.compile(data.get("message", ""))
-    except (re.error, OverflowError, RecursionError) as error:
+        with warnings.catch_warnings(action="error"):
+            re.compile(data.get("message", ""))
+    except (re.error, Warning, OverflowError, RecursionError) as error:
         raise SchemaError(f"$.message: no regular expression: {error}") from error
 
 

@@ -129,7 +129,7 @@ class Store:
         try:
             with self._engine.connect() as connection:
                 rows = connection.execute(select(_RESULT).order_by(_RESULT.c.model, _RESULT.c.input))
-                return [converted(dict(row._mapping), Result) for row in rows]
+                return [converted({str(key): value for key, value in row._mapping.items()}, Result) for row in rows]
         except DatabaseError as error:
             raise self._failed(error) from error
         except (ValueError, TypeError) as error:  # SQLite keeps any value in any column

@@ -8,7 +8,8 @@ FLOORS = {
     "generators": "discovery schema | graph | bounds inputs | ops | graphs | *",
     "generators/bounds": "bounded | *",
     "generators/ops": (
-        "attributes spec slots composed drawing | elementwise | shape | linear | index | reduce | nn | complex | __init__"
+        "attributes spec slots composed drawing | elementwise | shape | linear | index | reduce | nn | complex"
+        " | __init__"
     ),
     "generators/training": "networks settings | blocks | runs | d3",
     "oracles": "judge decompositions | questions derivatives quantised models training | arithmetic",
