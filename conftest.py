@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from generators import caseio
 from harness.backends import TARGETS, Target, probe, select
 from harness.conversions.admit import admit
 from harness.conversions.formats import RUNNERS
@@ -18,6 +19,7 @@ from harness.conversions.model_file import FormatError
 from harness.execute.globs import matching
 from harness.execute.isolation import signals
 from harness.execute.pool import Pool
+from harness.execute.reading import FileError, read_by
 from harness.findings.known import issues as known_issues
 from harness.findings.known.entry import FOLDER
 from harness.findings.store import Store
@@ -67,6 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
             matching(_runners(config), RUNNERS, "runner")
         _chosen(config)
         known_issues.load(_option(config, "--known-issues"))
+        coverage.check_folder(_option(config, "--findings"))
     except ValueError as error:
         raise pytest.UsageError(str(error)) from error
     if _option(config, "--max-nodes") < 1:
@@ -80,8 +83,11 @@ def pytest_configure(config: pytest.Config) -> None:
         if _option(config, name) and not given:
             raise pytest.UsageError(f"{name} is of a --model")
     replay = _option(config, "--replay")
-    if replay is not None and not replay.exists():
-        raise pytest.UsageError(f"--replay: {replay} does not exist")
+    if replay is not None:
+        try:
+            read_by(replay, caseio.loads)
+        except FileError as error:
+            raise pytest.UsageError(f"--replay: {error}") from error
 
 
 def _chosen(config: pytest.Config) -> list[Target]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-from collections.abc import Mapping
 
 import numpy as np
+from msgspec import Struct
 
-from generators.graph import Graph, GraphError
+from generators.graph import GraphError, GraphFile, Leaf, graph_of
 from generators.graphs import Case
 from generators.ops import check
+from generators.schema import SchemaError, converted, parsed
 
 
 def dumps(case: Case) -> str:
@@ -22,21 +22,34 @@ def dumps(case: Case) -> str:
     return json.dumps({"graph": case.graph.to_json(), "arrays": arrays}, indent=1) + "\n"
 
 
+class CaseFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A case as files have it: arrays by leaf, their bytes in base64."""
+
+    graph: GraphFile
+    arrays: dict[str, str]
+
+
 def loads(text: str) -> Case:
-    """Read what `dumps` wrote. Raises GraphError on anything that it does not understand."""
+    """Read what `dumps` wrote. Raises GraphError, in one line, on anything that it does not understand."""
     try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise GraphError(f"not JSON: {error}") from error
-    if not isinstance(data, Mapping) or set(data) != {"graph", "arrays"}:
-        raise GraphError("a case has the keys graph and arrays")
-    graph = check(Graph.from_json(data["graph"]))
-    arrays = {}
-    for leaf in graph.leaves:
-        try:
-            raw = base64.b64decode(data["arrays"][leaf.name], validate=True)
-            array = np.frombuffer(raw, leaf.type.dtype).reshape(leaf.type.shape)
-        except (KeyError, TypeError, ValueError, binascii.Error) as error:
-            raise GraphError(f"leaf {leaf.name}: no array of {leaf.type} in the file ({error})") from error
-        arrays[leaf.name] = array.copy()
-    return Case(graph, arrays)
+        file = converted(parsed(text), CaseFile)
+    except SchemaError as error:
+        raise GraphError(str(error)) from error
+    graph = check(graph_of(file.graph))
+    if odd := set(file.arrays) ^ {leaf.name for leaf in graph.leaves}:
+        raise GraphError(f"$.arrays: {sorted(odd)[0]!r} is not both a leaf and an array")
+    return Case(graph, {leaf.name: _array(leaf, file.arrays[leaf.name]) for leaf in graph.leaves})
+
+
+def _array(leaf: Leaf, text: str) -> np.ndarray:
+    where, dtype = f"leaf {leaf.name}: no array of {leaf.type} in the file", np.dtype(leaf.type.dtype)
+    expected = leaf.type.size * dtype.itemsize
+    if len(text) != -(-expected // 3) * 4:  # before anything is decoded
+        raise GraphError(f"{where}: {len(text)} characters for {expected} bytes")
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise GraphError(f"{where}: {error}") from error
+    if len(raw) != expected:
+        raise GraphError(f"{where}: {len(raw)} bytes, not {expected}")
+    return np.frombuffer(raw, dtype).reshape(leaf.type.shape).copy()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+import keyword
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, prod
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
+
+from msgspec import Meta, Struct
+
+from generators.schema import SchemaError, converted, one_line, parsed
 
 FORMAT = "dissent-graph"
 VERSION = 1
@@ -28,12 +32,23 @@ MEASURED = (*RARE, *COMPLEX)
 """dtypes of which it is measured and recorded what frameworks refuse."""
 INTEGERS = ("int32", "int64", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
 
+LARGEST = 2**16
+"""Elements of a tensor in a file that is read: 32 times as many as are drawn. Products of two such fit into memory."""
+MOST_ELEMENTS = 2**22
+"""Elements of all values of a graph in a file that is read."""
+MOST_VALUES = 4096
+"""Leaves, and nodes, of a graph in a file that is read."""
+MOST_AXES = 32
+
 Attr = bool | int | float | str | tuple[int, ...] | tuple[float, ...] | None
 Role = Literal["input", "parameter"]
 
 
 class GraphError(ValueError):
-    """A graph that breaks a rule; the message names the node or leaf."""
+    """A graph that breaks a rule; the message is one line and names the node or leaf, or the place in a file."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +129,13 @@ class Graph:
         return tuple(sorted({node.op for node in self.nodes}))
 
     def validate(self) -> Graph:
-        """Check names, types, order and outputs; raise GraphError naming the culprit, else return self."""
+        """Check names, types, domains, order and outputs; raise GraphError naming the culprit, else return self."""
         seen: set[str] = set()
         for value in (*self.leaves, *self.nodes):
             if not value.name.isidentifier():
                 raise GraphError(f"{value.name!r} is not an identifier")
+            if keyword.iskeyword(value.name):
+                raise GraphError(f"{value.name!r} is a keyword of Python")
             if value.name in seen:
                 raise GraphError(f"{value.name} is defined twice")
             _check_type(value.name, value.type)
@@ -131,6 +148,8 @@ class Graph:
                         raise GraphError(f"node {value.name}: attribute {key} is not finite")
             elif value.role not in get_args(Role):
                 raise GraphError(f"leaf {value.name}: unknown role {value.role!r}")
+            elif value.domain is not None and value.domain[0] > value.domain[1]:
+                raise GraphError(f"leaf {value.name}: the domain {list(value.domain)} is empty")
             seen.add(value.name)
         if not self.outputs:
             raise GraphError("a graph needs at least one output")
@@ -189,27 +208,76 @@ class Graph:
     @staticmethod
     def from_json(data: object) -> Graph:
         """Read what `to_json` wrote. Raises GraphError on anything that it does not understand."""
-        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            raise GraphError(f"not a {FORMAT} object")
-        if data.get("version") != VERSION:
-            raise GraphError(f"{FORMAT} version {data.get('version')!r} is not {VERSION}")
-        _expect("graph", data, {"format", "version", "leaves", "nodes", "outputs"})
         try:
-            return Graph(
-                tuple(_leaf(item) for item in data["leaves"]),
-                tuple(_node(item) for item in data["nodes"]),
-                tuple(data["outputs"]),
-            ).validate()
-        except (TypeError, KeyError, AttributeError) as error:
-            raise GraphError(f"malformed {FORMAT} object: {error}") from error
+            return graph_of(converted(data, GraphFile))
+        except SchemaError as error:
+            raise GraphError(str(error)) from error
 
 
 def loads(text: str) -> Graph:
     """Parse a graph from JSON text; raises GraphError."""
     try:
-        return Graph.from_json(json.loads(text))
-    except json.JSONDecodeError as error:
-        raise GraphError(f"not JSON: {error}") from error
+        return Graph.from_json(parsed(text))
+    except SchemaError as error:
+        raise GraphError(str(error)) from error
+
+
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
+Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Shape = Annotated[tuple[Annotated[int, Meta(ge=0, le=2**31 - 1)], ...], Meta(max_length=MOST_AXES)]
+Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_VALUES)]
+ManyNumbers = Annotated[tuple[Whole | float, ...], Meta(max_length=1024)]
+AttrFile = bool | Whole | float | Annotated[str, Meta(max_length=256)] | ManyNumbers | None
+
+
+class LeafFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A leaf as files have it."""
+
+    name: Name
+    dtype: Annotated[str, Meta(max_length=16)]
+    shape: Shape
+    role: Role
+    domain: tuple[Whole, Whole] | None
+
+
+class NodeFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A node as files have it."""
+
+    name: Name
+    op: Annotated[str, Meta(max_length=64)]
+    operands: Names
+    attrs: Annotated[dict[str, AttrFile], Meta(max_length=32)]
+    dtype: Annotated[str, Meta(max_length=16)]
+    shape: Shape
+
+
+class GraphFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A graph as files have it."""
+
+    format: Literal["dissent-graph"]
+    version: Literal[1]
+    leaves: Annotated[tuple[LeafFile, ...], Meta(max_length=MOST_VALUES)]
+    nodes: Annotated[tuple[NodeFile, ...], Meta(max_length=MOST_VALUES)]
+    outputs: Names
+
+
+def graph_of(file: GraphFile) -> Graph:
+    """The graph of a file, unless it is too large. Raises GraphError."""
+    total = 0
+    for value in (*file.leaves, *file.nodes):
+        if prod(value.shape) > LARGEST:
+            raise GraphError(f"{value.name}: {list(value.shape)} has more than {LARGEST} elements")
+        total += prod(value.shape)
+    if total > MOST_ELEMENTS:
+        raise GraphError(f"the values of the graph have {total} elements; at most {MOST_ELEMENTS} are read")
+    return Graph(
+        tuple(Leaf(leaf.name, TensorType(leaf.dtype, leaf.shape), leaf.role, leaf.domain) for leaf in file.leaves),
+        tuple(
+            Node(node.name, node.op, node.operands, tuple(node.attrs.items()), TensorType(node.dtype, node.shape))
+            for node in file.nodes
+        ),
+        file.outputs,
+    ).validate()
 
 
 def _check_type(name: str, type_: TensorType) -> None:
@@ -218,22 +286,3 @@ def _check_type(name: str, type_: TensorType) -> None:
     for dim in type_.shape:
         if isinstance(dim, bool) or not isinstance(dim, int) or dim < 0:
             raise GraphError(f"{name}: {dim!r} is not a dimension")
-
-
-def _expect(what: str, item: Mapping, keys: set[str]) -> None:
-    if set(item) != keys:
-        odd = sorted(set(item) ^ keys)
-        raise GraphError(f"{what}: unknown or missing keys {', '.join(odd)}")
-
-
-def _leaf(item: Mapping) -> Leaf:
-    _expect(f"leaf {item.get('name')}", item, {"name", "dtype", "shape", "role", "domain"})
-    domain = None if item["domain"] is None else (int(item["domain"][0]), int(item["domain"][1]))
-    return Leaf(item["name"], TensorType(item["dtype"], tuple(item["shape"])), item["role"], domain)
-
-
-def _node(item: Mapping) -> Node:
-    _expect(f"node {item.get('name')}", item, {"name", "op", "operands", "attrs", "dtype", "shape"})
-    attrs = tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in item["attrs"].items())
-    type_ = TensorType(item["dtype"], tuple(item["shape"]))
-    return Node(item["name"], item["op"], tuple(item["operands"]), attrs, type_)

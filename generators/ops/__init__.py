@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from generators.discovery import collected
 from generators.graph import Graph, GraphError
+from generators.ops.attributes import check_attributes
 from generators.ops.drawing import LISTED, OFTEN, ON_REQUEST, SELDOM, STEPPED
 from generators.ops.spec import Call, OpSpec, TypeRuleError, Value
 
@@ -28,8 +29,7 @@ def check(graph: Graph) -> Graph:
         least, most = len(spec.operands), len(spec.operands) - 1 + spec.variadic
         if not least <= len(node.operands) <= most:
             raise GraphError(f"node {node.name}: {node.op} takes {least} operands, not {len(node.operands)}")
-        if set(node.attributes) != set(spec.attrs):
-            raise GraphError(f"node {node.name}: {node.op} has attributes {sorted(spec.attrs)}")
+        check_attributes(node, spec.attrs)
         types = tuple(values[operand].type for operand in node.operands)
         for position, operand in enumerate(node.operands):
             if not spec.slot(position).fits(values[operand], types[:position]):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import keyword
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any
+from math import prod
 
 import numpy as np
 from hypothesis import strategies as st
 
 from generators.graphs import HypothesisDraw, SeededDraw
 from generators.ops.spec import Draw
+from generators.schema import SchemaError, converted, parsed
 from generators.training.blocks import draw_network, thawed
 from generators.training.networks import (
     INPUT,
@@ -28,9 +30,13 @@ from generators.training.networks import (
     ragged,
     result_of,
 )
-from generators.training.settings import OPTIMIZERS, RARE, Settings, SettingsError, draw_settings
+from generators.training.settings import OPTIMIZERS, RARE, Settings, draw_settings
 
 Arrays = Mapping[str, np.ndarray]
+LARGEST = 2**16
+"""Elements of an array, and any number, of a run that is read."""
+MOST = 256
+"""Layers of such a run."""
 
 
 class TrainingError(ValueError):
@@ -303,16 +309,32 @@ def dumps(training: Training) -> str:
 def loads(text: str) -> Training:
     """Read what `dumps` wrote. Raises TrainingError on anything that it does not understand."""
     try:
-        data: dict[str, Any] = json.loads(text)
-        layers = tuple(
-            Layer(
-                layer["name"], layer["kind"], tuple(layer["inputs"]), tuple(layer["shape"]),
-                tuple((str(key), int(value)) for key, value in layer["attrs"]), layer["tied"], tuple(layer["frozen"]),
-            )
-            for layer in data["network"]["layers"]
-        )  # fmt: skip
-        network = checked(Network(tuple(data["network"]["shape"]), data["network"]["vocabulary"], layers))
-        options = {**data["settings"], "options": tuple((k, v) for k, v in data["settings"]["options"])}
-        return Training(network, Settings(**options), int(data["seed"]))
-    except (ValueError, KeyError, TypeError, NetworkError, SettingsError) as error:
+        training = converted(parsed(text), Training)
+        _check_size(training)
+        checked(training.network)
+        arrays = {**training.network.parameters, "x": (training.settings.samples, *training.network.shape)}
+    except (SchemaError, NetworkError, TrainingError) as error:
         raise TrainingError(f"not a training run: {error}") from error
+    except (LookupError, ArithmeticError) as error:
+        raise TrainingError(f"not a training run: a layer lacks {error}") from error
+    for name, shape in arrays.items():
+        if prod(shape) > LARGEST:
+            raise TrainingError(f"not a training run: {name} has more than {LARGEST} elements")
+    return training
+
+
+def _check_size(training: Training) -> None:
+    """Raises TrainingError where a run has a number, or more layers, than any that can be run."""
+    network, settings = training.network, training.settings
+    if not 0 < len(network.layers) <= MOST or not 0 <= network.vocabulary <= LARGEST:
+        raise TrainingError(f"$.network: {len(network.layers)} layers, vocabulary {network.vocabulary}")
+    for name, numbers in (
+        ("x", network.shape),
+        *((la.name, (*la.shape, *la.numbers.values())) for la in network.layers),
+    ):
+        if any(not 0 <= number <= LARGEST for number in numbers) or len(numbers) > 32 or not name.isidentifier():
+            raise TrainingError(f"$.network.layers: {name!r} has a number below 0 or above {LARGEST}, or is no name")
+    if keyword.iskeyword(name := next((la.name for la in network.layers if keyword.iskeyword(la.name)), "")):
+        raise TrainingError(f"$.network.layers: {name!r} is a keyword of Python")
+    if max(settings.samples, settings.steps, settings.accumulate) > LARGEST or not 0 <= training.seed < 2**63:
+        raise TrainingError("$.settings: too many samples, steps or parts, or a seed below 0 or above 2**63")

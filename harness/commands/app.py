@@ -3,9 +3,14 @@ To add one, write its file."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
+from typer.core import TyperGroup
 
 from generators.discovery import modules_of
+from harness.commands.shared.terminal import fail
+from harness.execute.reading import FileError
 
 _FIRST = (
     *("training", "versions", "conversions", "model", "quantise", "lists", "hunt", "coverage", "known"),
@@ -13,7 +18,19 @@ _FIRST = (
 )
 """In the order in which `--help` lists them; all others after them, in alphabetical order of the files."""
 
+
+class OneLine(TyperGroup):
+    """Commands that end with a line where a file cannot be used, wherever it is read."""
+
+    def invoke(self, ctx: Any) -> object:
+        try:
+            return super().invoke(ctx)
+        except FileError as error:
+            raise fail(str(error)) from error
+
+
 app = typer.Typer(
+    cls=OneLine,
     help="Dissent finds where deep-learning stacks disagree.",
     no_args_is_help=True,
     add_completion=False,

@@ -26,11 +26,13 @@ from harness.commands.shared.terminal import (
 from harness.commands.shared.view import hunt_table, replay_lines
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool
-from harness.findings.known.entry import FOLDER, KnownFileError
+from harness.execute.reading import FileError
+from harness.findings.known.entry import FOLDER
 from harness.findings.known.issues import load
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
+from harness.search import coverage
 from harness.search import hunt as hunting
 from harness.search.dtype_support import involved
 from harness.search.laboratory import Laboratory
@@ -68,7 +70,8 @@ def hunt(
         if favoured:
             operators = tuple(name for name in operators if not set(favoured).isdisjoint(involved(name)))
         findings.mkdir(parents=True, exist_ok=True)
-    except (typer.BadParameter, KnownFileError) as error:
+        coverage.check_folder(findings)
+    except (typer.BadParameter, FileError) as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {findings} for findings: {error.strerror}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -81,6 +81,7 @@ class Dialect:
     def source(self, graph: Graph, load: str) -> str:
         """Helper functions, `def model(…)` and the text of `load`. Raises ValueError where `unsupported` gives
         a reason."""
+        graph = self._renamed(graph)
         arguments = [*self.context, *(leaf.name for leaf in (*graph.inputs, *graph.parameters))]
         lines = [f"def model({', '.join(arguments)}):"]
         for node in graph.nodes:
@@ -91,6 +92,22 @@ class Dialect:
         lines.append(f"    return ({', '.join(graph.outputs)},)")
         parts = ["\n".join(lines), load.strip()]
         return "\n\n\n".join([*self._used_helpers("\n".join(parts)), *parts]) + "\n"
+
+    def _renamed(self, graph: Graph) -> Graph:
+        """The graph with other names for values whose own mean something else where the operators are spelled: a module
+        (`torch`), a function, what a spelling binds. `model` is called by place, so that nobody else sees them."""
+        names = [value.name for value in (*graph.leaves, *graph.nodes)]
+        neutral = {name: f"_value{number}_" for number, name in enumerate(names)}
+        plain = renamed(graph, neutral)
+        texts = [self.line, *self.context, *(str(self.node(plain, node)) for node in plain.nodes)]
+        taken = set(re.findall(r"\w+", "\n".join(texts))) - set(neutral.values())
+        clear: dict[str, str] = {}
+        for name in names:
+            new = name
+            while new in taken or (new != name and new in neutral):
+                new += "_"
+            clear[name] = new
+        return renamed(graph, clear)
 
     def node(self, graph: Graph, node: Node) -> str | Unsupported:
         """The source text of a node of the graph."""
@@ -117,6 +134,18 @@ def functions(name: str) -> tuple[Path, ...]:
     """The functions of the dialect, its names for those of `functions/shared/` among them, and these."""
     folder = Path(__file__).with_name("functions")
     return folder / name, folder / "shared"
+
+
+def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """The graph with its values called otherwise. names: new by old, of all."""
+    return Graph(
+        tuple(replace(leaf, name=names[leaf.name]) for leaf in graph.leaves),
+        tuple(
+            replace(node, name=names[node.name], operands=tuple(names[operand] for operand in node.operands))
+            for node in graph.nodes
+        ),
+        tuple(names[name] for name in graph.outputs),
+    )
 
 
 @cache

@@ -10,17 +10,19 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from generators.schema import SchemaError, converted
 from harness.execute import install, worker
 from harness.execute.files import locked, replace_text
+from harness.execute.reading import FileError, read_json, read_toml
 
 ROOT = Path(__file__).absolute().parents[2]
 FILE = Path(__file__).absolute().with_name("requirements") / "environments.toml"
@@ -31,7 +33,6 @@ HERE = "."
 """How a person writes the environment that Dissent runs in; in targets and jobs it is the empty string."""
 NEEDED = ("numpy", "ml-dtypes")
 """What `harness/execute/worker.py` imports."""
-_KEYS = {"packages", "no_deps", "python"}
 _INSTALLED = """
 import importlib.metadata as m, json, sys
 found = {d.metadata["Name"]: d.version for d in m.distributions() if d.metadata["Name"]}
@@ -39,8 +40,23 @@ print(json.dumps({"python": sys.version.split()[0], **found}))
 """
 
 
-class EnvironmentsError(ValueError):
+class EnvironmentsError(FileError):
     """A file, a name or an interpreter that cannot be used, or an installation that failed; the message says which."""
+
+
+class EnvironmentFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """An environment as the file has it (`Environment`)."""
+
+    packages: tuple[str, ...]
+    no_deps: tuple[str, ...] = ()
+    python: str = ""
+
+
+class StampFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is written when all is installed."""
+
+    digest: str
+    versions: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -93,34 +109,26 @@ def load() -> Mapping[str, Environment]:
 @cache
 def _load(path: Path) -> Mapping[str, Environment]:
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise EnvironmentsError(f"{path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EnvironmentsError(f"{path}: {error}") from error
-    return {name: _entry(path, name, entry) for name, entry in data.items()}
+        found = read_toml(path)
+    except FileError as error:
+        raise EnvironmentsError(str(error)) from error
+    return {name: _entry(path, name, entry) for name, entry in found.items()}
 
 
-def _entry(path: Path, name: str, entry: object) -> Environment:
+def _entry(path: Path, name: str, said: object) -> Environment:
     where = f"{path}: {name}"
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise EnvironmentsError(f"{where}: a name is made of small letters, digits, dots and hyphens")
-    if not isinstance(entry, dict) or set(entry) - _KEYS or "packages" not in entry:
-        raise EnvironmentsError(f"{where}: a table with packages and, if needed, no_deps and python is expected")
-    listed = {key: entry.get(key, []) for key in ("packages", "no_deps")}
-    names: set[str] = set()
-    for requirements in listed.values():
-        if not isinstance(requirements, list) or not all(isinstance(item, str) for item in requirements):
-            raise EnvironmentsError(f"{where}: packages and no_deps are lists of requirements")
-        names |= {_pinned(where, item) for item in requirements}
+    try:
+        entry = converted(said, EnvironmentFile)
+    except SchemaError as error:
+        raise EnvironmentsError(f"{where}: {error}") from error
+    names = {_pinned(where, item) for item in (*entry.packages, *entry.no_deps)}
     missing = [package for package in NEEDED if package not in names]
     if missing:
         raise EnvironmentsError(f"{where}: {' and '.join(missing)} missing, which a worker imports")
-    python = entry.get("python", "")
-    if not isinstance(python, str):
-        raise EnvironmentsError(f'{where}: python is a version such as "3.11", or a path')
     folder = (ROOT if path == FILE else path.parent) / ".environments" / name
-    return Environment(name, tuple(listed["packages"]), tuple(listed["no_deps"]), python, folder)
+    return Environment(name, entry.packages, entry.no_deps, entry.python, folder)
 
 
 def _pinned(where: str, text: str) -> str:
@@ -146,19 +154,18 @@ def named(name: str) -> Environment:
 def state(environment: Environment) -> State:
     """What is there; nothing is started for it."""
     remedy = f"python -m harness env create {environment.name}"
-    try:
-        stamp = json.loads(environment.stamp.read_text(encoding="utf-8"))
-        digest, versions = stamp["digest"], dict(stamp["versions"])
-    except FileNotFoundError:
+    if not environment.stamp.exists():
         how = "half made" if environment.folder.exists() else "not built"
         return State({}, f"environment {environment.name} is {how} ({remedy})")
-    except (OSError, ValueError, KeyError, TypeError):
+    try:
+        stamp = read_json(environment.stamp, StampFile)
+    except FileError:
         return State({}, f"environment {environment.name}: {environment.stamp} cannot be read ({remedy})")
-    if digest != environment.digest:
+    if stamp.digest != environment.digest:
         return State({}, f"environment {environment.name} was built from other pins ({remedy})")
     if not environment.interpreter.exists():
         return State({}, f"environment {environment.name} has lost its interpreter ({remedy})")
-    return State(versions, None)
+    return State(stamp.versions, None)
 
 
 def interpreter(name: str) -> str:

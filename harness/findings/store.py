@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from generators import caseio
 from generators.graphs import Case
 from harness.backends import Target
 from harness.execute.files import locked, replace_text
+from harness.execute.reading import read_json
 from harness.execute.templates import render
 from harness.findings import reproducer
 from harness.questions.question import Question, reproduction_of
@@ -94,13 +94,15 @@ class Store:
     seconds: float = 120.0
 
     def get(self, name: str) -> Finding | None:
-        """The finding with this fingerprint, if it is there."""
+        """The finding with this fingerprint, if it is there. Raises FileError."""
         path = self.root / name / "finding.json"
-        if not path.exists():
-            return None
-        data = json.loads(path.read_text(encoding="utf-8"))
-        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
-        return Finding(**values)
+        return read_json(path, Finding) if path.exists() else None
+
+    def check(self) -> None:
+        """Can every record be read, those of training runs among them? Raises FileError naming one that cannot."""
+        for path in sorted(self.root.glob("*/finding.json")):
+            if "strategy" not in read_json(path, dict):
+                read_json(path, Finding)
 
     def alike(self, name: str) -> list[Finding]:
         """Findings of this fingerprint, whatever the guilty passes."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import struct
 import sysconfig
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from msgspec import Struct
+
+from generators.schema import converted
 from harness.execute import environments
 from harness.execute.pool import Job, Pool
 from harness.execute.worker import read_message, write_message
@@ -20,6 +26,14 @@ LARGEST_FILE = 8 << 30
 """Bytes of a file beyond which its size and time stand for them: no model that is opened is larger."""
 LARGEST = 256 << 20
 """Bytes of arrays beyond which an outcome is not kept: the values of all layers are made again."""
+
+
+class Kept(Struct, frozen=True, forbid_unknown_fields=True):
+    """The header of a kept outcome: its kind, its fields without arrays, and digests of files by path."""
+
+    kind: str
+    told: dict[str, Any]
+    written: dict[str, str]
 
 
 @dataclass
@@ -86,15 +100,19 @@ class CachingPool(Pool):
 
     def _read(self, place: Path) -> Outcome | None:
         """What is kept of a program; None where that is nothing, or nothing any more."""
+        if not place.is_file() or place.stat().st_size > 2 * LARGEST:
+            return None
         try:
-            with place.open("rb") as file:
-                header, arrays = read_message(file)
-        except (FileNotFoundError, EOFError):  # the latter: it was cut short
+            header, arrays = read_message(io.BytesIO(place.read_bytes()))  # which gives no more than there is
+            kept = converted(header, Kept)
+            kind = KINDS[kept.kind]
+            outcome = converted({**kept.told, "outputs": ()} if kind is Value else kept.told, kind)
+        except (EOFError, LookupError, TypeError, ValueError, ArithmeticError, RecursionError, struct.error):
+            return None  # cut short, or another thing
+        if any(self._digest(Path(path)) != digest for path, digest in kept.written.items()):
             return None
-        if any(self._digest(Path(path)) != digest for path, digest in header["written"].items()):
-            return None
-        told, kind = header["told"], KINDS[header["kind"]]
-        outcome = Value(tuple(arrays.values()), **told) if kind is Value else kind(**told)
+        if isinstance(outcome, Value):
+            outcome = replace(outcome, outputs=tuple(arrays.values()))
         return None if isinstance(outcome, Timeout) and outcome.seconds < self.limits.seconds else outcome
 
     def _write(self, place: Path, job: Job, outcome: Outcome) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Literal
 
 import numpy as np
 from PIL import Image
 
+from generators.schema import converted, one_line, parsed_toml
 from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Pool
+from harness.execute.reading import FileError, read_by, read_json, read_text
 from harness.models.images import SUFFIXES, images_of, pixels_of
 
 Sets = tuple[tuple[np.ndarray, ...], ...]
@@ -29,6 +32,10 @@ OTHER = 32
 INTEGERS = (0, 9)
 """What integers are drawn from, both ends among them: small enough to be indices of most tables."""
 RESAMPLING = {"nearest": 0, "bilinear": 2, "bicubic": 3, "area": 4, "lanczos": 1}
+LARGEST = 4 << 30
+"""Bytes of all arrays of a file together."""
+WIDEST = 1 << 14
+"""Pixels of an image's side."""
 
 
 def drawn(
@@ -84,11 +91,7 @@ def _drawn(port: Port, rng: np.random.Generator, shapes: Mapping, span: tuple[fl
 def read_arrays(path: Path, ports: Sequence[Port]) -> Sets:
     """From an .npz file: an array for each input, by its name, else in order. One more dimension than the input has: a
     set of inputs along the first. More rows than the model takes: several sets. Raises FormatError."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError) as error:
-        raise FormatError(f"cannot read {path} as .npz: {str(error).splitlines()[0]}") from error
+    arrays = _arrays_of(path)
     if CLASSES not in {port.name for port in ports}:
         arrays.pop(CLASSES, None)
     if len(arrays) != len(ports):
@@ -103,17 +106,49 @@ def read_arrays(path: Path, ports: Sequence[Port]) -> Sets:
     return tuple(zip(*columns, strict=True))
 
 
+def _arrays_of(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file, each of which has as many bytes as its header says. Raises FormatError."""
+    found = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(one.file_size for one in archive.infolist()) > LARGEST:
+                raise FormatError(f"{path}: more than {LARGEST} bytes when it is unpacked")
+            for one in archive.infolist():
+                with archive.open(one) as file:
+                    found[one.filename.removesuffix(".npy")] = _array_of(file, one.file_size)
+    except OSError as error:
+        raise FormatError(f"cannot read {path} as .npz: {error.strerror or error}") from error
+    except FormatError:
+        raise
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise FormatError(one_line(f"cannot read {path} as .npz: {error}")) from error
+    return found
+
+
+def _array_of(file: IO[bytes], size: int) -> np.ndarray:
+    """Raises ValueError where the header and the size do not fit, before anything is allocated."""
+    if np.lib.format.read_magic(file) > (3, 0):
+        raise ValueError("an array of an unknown version")
+    file.seek(0)
+    version = np.lib.format.read_magic(file)
+    headers = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
+    shape, _, dtype = headers[version != (1, 0)](file)
+    if dtype.hasobject:
+        raise ValueError("objects, which are not read")
+    if prod(shape) * dtype.itemsize != size - file.tell():
+        raise ValueError(f"{size - file.tell()} bytes for {dtype}{list(shape)}")
+    file.seek(0)
+    return np.lib.format.read_array(file, allow_pickle=False)
+
+
 def labels_of(path: Path) -> tuple[str, ...]:
     """Names of classes: a JSON list, or one a line. Raises FormatError."""
     try:
-        text = path.read_text(encoding="utf-8")
-        found = json.loads(text) if path.suffix == ".json" else text.splitlines()
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise FormatError(f"{path}: {error}") from error
-    if not isinstance(found, list) or not found or not all(isinstance(name, str) for name in found):
-        raise FormatError(f"{path} is no list of names")
+        found = read_json(path, tuple[str, ...]) if path.suffix == ".json" else read_text(path).splitlines()
+    except FileError as error:
+        raise FormatError(str(error)) from error
+    if not found:
+        raise FormatError(f"{path}: no names")
     return tuple(name.strip() for name in found)
 
 
@@ -121,8 +156,7 @@ def classes_of(where: Path, labels: Sequence[str]) -> np.ndarray | None:
     """The true classes of the samples in a file of inputs or a folder of images; None where it does not say. Raises
     FormatError."""
     if not where.is_dir():
-        with np.load(where, allow_pickle=False) as file:
-            found = file[CLASSES] if CLASSES in file.files else None
+        found = _arrays_of(where).get(CLASSES)
         if found is not None and found.dtype.kind not in "iu":
             raise FormatError(f"{where}: {CLASSES} are {found.dtype}, not whole numbers")
         return None if found is None else found.reshape(-1)
@@ -130,9 +164,9 @@ def classes_of(where: Path, labels: Sequence[str]) -> np.ndarray | None:
     if not path.exists():
         return None
     try:
-        lines = [line.split(",", 1) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"cannot read {path}: {error}") from error
+        lines = [line.split(",", 1) for line in read_text(path).splitlines() if line.strip()]
+    except FileError as error:
+        raise FormatError(str(error)) from error
     given = {line[0].strip(): line[-1].strip() for line in lines}
     numbers = []
     for image in images_of(where):
@@ -187,46 +221,31 @@ class Preprocessing:
     resize: str = "bilinear"
     shorter: int = 0
     scale: float = 1 / 255
-    mean: tuple[float, ...] = (0.0, 0.0, 0.0)
-    std: tuple[float, ...] = (1.0, 1.0, 1.0)
-    layout: str = "nchw"
-    channels: str = "rgb"
-    dtype: str = "float32"
+    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    layout: Literal["nchw", "nhwc"] = "nchw"
+    channels: Literal["rgb", "bgr"] = "rgb"
+    dtype: Literal["float32", "float64", "float16", "uint8", "int8"] = "float32"
 
 
 def read_preprocessing(path: Path) -> Preprocessing:
     """From a TOML file with the fields as keys. Raises FormatError."""
+    if not path.exists():
+        raise FormatError(f"cannot read {path}: No such file or directory; images need it (docs/models.md)")
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror}; images need it (docs/models.md)") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: {error}") from error
-    fields = Preprocessing.__dataclass_fields__
-    unknown = sorted(set(given) - set(fields))
-    if unknown or "size" not in given:
-        raise FormatError(f"{path}: " + (f"unknown key {unknown[0]!r}" if unknown else "size is missing"))
-    tuples: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
-    found = Preprocessing(**tuples)
+        found = read_by(path, lambda text: converted(parsed_toml(text), Preprocessing))
+    except FileError as error:
+        raise FormatError(str(error)) from error
     checks = {
-        "size": _numbers(found.size, 2, int) and min(found.size) > 0,
+        "size": 0 < min(found.size) <= max(found.size) <= WIDEST,
         "resize": found.resize in RESAMPLING,
-        "shorter": isinstance(found.shorter, int) and (found.shorter == 0 or found.shorter >= max(found.size)),
-        "scale": isinstance(found.scale, int | float),
-        "mean": _numbers(found.mean, 3, (int, float)),
-        "std": _numbers(found.std, 3, (int, float)) and 0 not in found.std,
-        "layout": found.layout in ("nchw", "nhwc"),
-        "channels": found.channels in ("rgb", "bgr"),
-        "dtype": found.dtype in ("float32", "float64", "float16", "uint8", "int8"),
+        "shorter": found.shorter == 0 or max(found.size) <= found.shorter <= WIDEST,
+        "std": 0 not in found.std,
     }
     wrong = next((key for key, right in checks.items() if not right), None)
     if wrong:
-        raise FormatError(f"{path}: {wrong} cannot be {getattr(found, wrong)!r}")
+        raise FormatError(f"{path}: $.{wrong}: cannot be {getattr(found, wrong)!r}")
     return found
-
-
-def _numbers(value: object, count: int, kind: type | tuple[type, ...]) -> bool:
-    return isinstance(value, tuple) and len(value) == count and all(isinstance(one, kind) for one in value)
 
 
 def read_images(pool: Pool, folder: Path, how: Preprocessing, ports: Sequence[Port]) -> Sets:

@@ -77,8 +77,6 @@ def _check(data: Mapping[str, Any]) -> None:
             if not _any(list(names), [glob]):
                 raise ValueError(f"{key}: nothing matches {glob!r}")
     versions = data.get("versions", {})
-    if not (isinstance(versions, dict) and all(isinstance(spec, str) for spec in versions.values())):
-        raise ValueError("versions must be a table of packages")
     for spec in versions.values():
         SpecifierSet(spec)
 

@@ -8,17 +8,34 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from generators.graph import Graph, Node
 from harness.execute.files import locked, replace_text
+from harness.execute.reading import FileError, read_json
+from harness.findings.store import Store
 from oracles.judge.compare import Expected
 from oracles.judge.verdict import Verdict
 
 FILE = "coverage.json"
 
 
-class CoverageError(ValueError):
+class CoverageError(FileError):
     """A coverage file that cannot be used; the message names it."""
+
+
+Counts = dict[str, Annotated[int, Meta(ge=0)]]
+
+
+class CoverageFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The counts of one question as the file has them."""
+
+    cells: dict[str, dict[str, dict[str, Counts]]]
+    elements: Counts
+    undetermined: Counts
+    pairs: dict[str, Counts]
 
 
 @dataclass
@@ -82,20 +99,25 @@ def save(folder: Path, counted: Mapping[str, Coverage]) -> None:
 def load(path: Path) -> dict[str, Coverage]:
     """What `save` wrote, by question. Raises CoverageError naming the file."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        return {
-            question: Coverage(
-                Counter(dict(_flat(counts["cells"], 4))),
-                Counter(counts["elements"]),
-                Counter(counts["undetermined"]),
-                Counter(dict(_flat(counts["pairs"], 2))),
-            )
-            for question, counts in data.items()
-        }
-    except OSError as error:
-        raise CoverageError(f"{path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CoverageError(f"{path}: not a coverage file: {error}") from error
+        counted = read_json(path, dict[str, CoverageFile])
+    except FileError as error:
+        raise CoverageError(str(error)) from error
+    return {
+        question: Coverage(
+            Counter(dict(_flat(counts.cells, 4))),
+            Counter(counts.elements),
+            Counter(counts.undetermined),
+            Counter(dict(_flat(counts.pairs, 2))),
+        )
+        for question, counts in counted.items()
+    }
+
+
+def check_folder(findings: Path) -> None:
+    """Can what is stored there be gone on with: records and coverage? Raises FileError, before anything is lost."""
+    Store(findings).check()
+    if (findings / FILE).exists():
+        load(findings / FILE)
 
 
 def _nested(counts: Counter[tuple[str, ...]]) -> dict:

@@ -10,6 +10,7 @@ from generators.graphs import Case
 from harness.backends import Target
 from harness.backends.probe import probe
 from harness.execute.pool import Pool
+from harness.execute.reading import read_by
 from harness.findings import reproducer
 from harness.findings.known.issues import KnownIssue
 from harness.questions import QUESTIONS
@@ -68,7 +69,7 @@ def write_reproducers(lab: Laboratory, issues: Sequence[KnownIssue]) -> list[str
     for issue in issues:
         if issue.reproducer.exists():
             continue
-        case = caseio.loads(issue.case.read_text(encoding="utf-8"))
+        case = read_by(issue.case, caseio.loads)
         for target in targets_of(issue):
             found = _shown(lab, issue, target, case)
             if found:

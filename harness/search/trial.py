@@ -12,6 +12,7 @@ from hypothesis import Phase, given, settings
 from generators import caseio
 from generators.graphs import Case, cases
 from harness.backends import Target
+from harness.execute.reading import read_by
 from harness.findings.store import failure_text
 from harness.questions.question import Question
 from harness.search.campaign import Campaign, operators_for
@@ -62,7 +63,7 @@ class Trial:
         phases = settings().phases if fast else (Phase.explicit, Phase.reuse, Phase.generate)
         try:
             if self.replay:
-                check(caseio.loads(self.replay.read_text(encoding="utf-8")))
+                check(read_by(self.replay, caseio.loads))
             else:
                 question = self.campaign.lab.question
                 operators = operators_for(targets[0], question.drawn)

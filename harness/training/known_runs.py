@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from generators.training.runs import loads
 from harness.execute.environments import versions_of
+from harness.execute.reading import read_by
 from harness.findings.known.deviations import KnownDeviation
 from harness.strategies import STRATEGIES
 from harness.training.findings import Deviation, write_reproducer
@@ -23,7 +24,7 @@ def write_reproducers(judge: TrainingJudge, deviations: Sequence[KnownDeviation]
 
 
 def _written(judge: TrainingJudge, known: KnownDeviation) -> bool:
-    training = loads(known.case.read_text(encoding="utf-8"))
+    training = read_by(known.case, loads)
     for strategy in STRATEGIES.values():
         if available(strategy) or not known.concerns(strategy.name, training.traits, version_of(strategy)):
             continue

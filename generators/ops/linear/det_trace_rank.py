@@ -118,6 +118,8 @@ def _slogdet(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _scalar(operands: Types, attrs: Attrs) -> TensorType:
+    if attrs.get("pick", "sign") not in ("logarithm", "sign"):
+        raise TypeRuleError(f"no {attrs['pick']!r} of a determinant")
     return TensorType(operands[0].dtype, checked(operands).shape[:-2])
 
 

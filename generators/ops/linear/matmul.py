@@ -220,6 +220,8 @@ baddbmm = _addition("baddbmm", 3, 'scaled_sum(g, {2}, {beta}, g.op("MatMul", {0}
 def _power_type(operands: Types, attrs: Attrs) -> TensorType:
     if int_of(attrs, "k") < 0:
         raise TypeRuleError(f"power {attrs['k']} needs an inverse")
+    if int(attrs["k"]) > 64:  # type: ignore[arg-type]
+        raise TypeRuleError(f"power {attrs['k']} is more than 64")
     return checked(operands)
 
 

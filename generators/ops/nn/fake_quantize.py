@@ -68,13 +68,15 @@ def _drawn_scales(d: Draw, operands: Types, attrs: Attrs) -> tuple[float, ...]:
 
 
 def _checked(operands: Types, attrs: Attrs) -> TensorType:
+    if attrs["dtype"] not in RANGES:
+        raise TypeRuleError(f"{attrs['dtype']!r} is none of {', '.join(RANGES)}")
     low, high = RANGES[str(attrs["dtype"])]
     if operands[0].dtype != "float32":
         raise TypeRuleError(f"{operands[0]} is not quantised")
     if not low <= int(attrs["zero_point"]) <= high:  # type: ignore[arg-type]
         raise TypeRuleError(f"{attrs['zero_point']} is no {attrs['dtype']}")
-    scales = np.atleast_1d(np.asarray(attrs["scales"] if "axis" in attrs else attrs["scale"], np.float32))
-    if not (scales > 0).all():
+    scales = np.atleast_1d(np.asarray(attrs["scales"] if "axis" in attrs else attrs["scale"], np.float64))
+    if not ((scales >= np.finfo(np.float32).smallest_subnormal) & (scales <= np.finfo(np.float32).max)).all():
         raise TypeRuleError(f"scales {scales} are not all positive")
     if "axis" in attrs:
         (axis,) = normalized(attrs["axis"], operands[0].rank)

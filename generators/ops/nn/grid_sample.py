@@ -39,6 +39,8 @@ def _sampled_type(operands: Types, attrs: Attrs) -> TensorType:
     x, grid = operands
     if not IMAGE.accepts(x, ()) or not _accepts_grid(grid, operands):
         raise TypeRuleError(f"cannot sample {x} at {grid}")
+    if attrs["mode"] not in ("bilinear", "nearest") or attrs["padding"] not in ("zeros", "border", "reflection"):
+        raise TypeRuleError(f"cannot sample by {attrs['mode']!r} and {attrs['padding']!r}")
     return TensorType(x.dtype, (*x.shape[:2], *grid.shape[1:3]))
 
 

@@ -23,6 +23,8 @@ def _fresh_beside(d: Draw, earlier: Types) -> TensorType:
 def _grid_type(operands: Types, attrs: Attrs) -> TensorType:
     if any(o.rank != 1 for o in operands) or not _beside(operands[1], operands[:1]):
         raise TypeRuleError(f"no grid of {operands[0]} and {operands[1]}")
+    if attrs["indexing"] not in ("ij", "xy") or attrs["pick"] not in (0, 1):
+        raise TypeRuleError(f"no grid by {attrs['indexing']!r} and {attrs['pick']}")
     shape = (operands[0].size, operands[1].size)
     return TensorType(operands[0].dtype, shape if attrs["indexing"] == "ij" else shape[::-1])
 

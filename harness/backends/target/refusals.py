@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from harness.execute.reading import read_json
+
 FOLDER = Path(__file__).parent / "refusals"
 
 Refusals = Mapping[tuple[str, str], str]
@@ -15,11 +17,11 @@ Refusals = Mapping[tuple[str, str], str]
 
 @cache
 def load(record: str) -> Refusals:
-    """What the record of this name holds; nothing for the empty name, or where none was made yet."""
+    """What the record of this name holds; nothing for the empty name, or where none was made yet. Raises FileError."""
     path = FOLDER / f"{record}.json"
     if not record or not path.exists():
         return {}
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = read_json(path, dict[str, dict[str, str]])
     return {
         (operator, dtype): why
         for operator, reasons in data.items()

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from generators import caseio
-from generators.graph import COMPLEX, GraphError
+from generators.graph import COMPLEX
 from generators.graphs import FAVOURED, Case
 from harness.backends import Target, probe, select
 from harness.commands.shared.terminal import console, fail
+from harness.execute.reading import FileError, read_by
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
@@ -55,10 +56,6 @@ def load_case(file: Path) -> Case:
     """A case from a `graph.json` or the folder that holds one; one clear line where that cannot be."""
     path = file / "graph.json" if file.is_dir() else file
     try:
-        return caseio.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise fail(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise fail(f"{path}: not text") from error
-    except GraphError as error:
-        raise fail(f"{path}: {error}") from error
+        return read_by(path, caseio.loads)
+    except FileError as error:
+        raise fail(str(error)) from error

@@ -10,12 +10,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from generators.schema import SchemaError, converted, parsed
 from harness.execute.files import replace_text, sole
+from harness.execute.reading import FileError, read_text
 
 Line = TypeVar("Line")
+LARGEST = 1 << 30
+"""Bytes of a file that is gone on with."""
 
 
-class RecordError(ValueError):
+class RecordError(FileError):
     """A file that cannot be gone on with; the message says why."""
 
 
@@ -46,12 +50,13 @@ class Record(Generic[Line]):
         if not lines:
             replace_text(path, json.dumps(head) + "\n")
             return record
-        if lines[0] != head:
+        if lines[0] != head:  # of whatever kind
             raise RecordError(f"{path} is of {lines[0]}, not of {head}: give these, or another file")
-        try:
-            record.runs = [kind(**line) for line in lines[1:]]
-        except TypeError as error:
-            raise RecordError(f"{path} holds no runs of this version: {error}") from error
+        for number, line in enumerate(lines[1:], 2):
+            try:
+                record.runs.append(converted(line, kind))
+            except SchemaError as error:
+                raise RecordError(f"{path}: line {number}: {error}") from error
         replace_text(path, "".join(json.dumps(line) + "\n" for line in lines))
         return record
 
@@ -66,7 +71,11 @@ class Record(Generic[Line]):
 
 def head_of(path: Path) -> dict[str, int] | None:
     """What a file was drawn with; None where there is no such file yet. Raises OSError and RecordError."""
-    return next(_lines(path), None)
+    line = next(_lines(path), None)
+    try:
+        return None if line is None else converted(line, dict[str, int])
+    except SchemaError as error:
+        raise RecordError(f"{path}: line 1: {error}") from error
 
 
 def seed_of(seed: int | None, path: Path | None = None) -> int:
@@ -75,20 +84,23 @@ def seed_of(seed: int | None, path: Path | None = None) -> int:
     if seed is not None:
         return seed
     earlier = head_of(path) if path else None
+    if earlier is not None and "seed" not in earlier:
+        raise RecordError(f"{path}: line 1: $: no seed")
     return earlier["seed"] if earlier else random.SystemRandom().randrange(2**31)
 
 
 def _lines(path: Path) -> Iterator[dict]:
     if not path.exists():
         return
-    if not path.is_file():  # a device may never end
-        raise RecordError(f"{path} is not a file")
-    lines = path.read_text(encoding="utf-8").split("\n")
+    try:
+        lines = read_text(path, LARGEST).split("\n")
+    except FileError as error:
+        raise RecordError(str(error)) from error
     for number, line in enumerate(lines):
         if line.strip():
             try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
+                yield converted(parsed(line, finite=False), dict)
+            except SchemaError as error:
                 if number == len(lines) - 1:  # the write that an interruption cut short
                     return
-                raise RecordError(f"{path}: line {number + 1} is not JSON: {error.msg}") from error
+                raise RecordError(f"{path}: line {number + 1}: {error}") from error

@@ -4,12 +4,14 @@ what an entry is about: an issue of targets (the default), a deviation of strate
 from __future__ import annotations
 
 import re
-import tomllib
+import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from generators.schema import SchemaError, converted
+from harness.execute.reading import FileError, read_toml
 from oracles.judge.discrepancy import SYMPTOMS
 
 FOLDER = Path(__file__).parents[3] / "known"
@@ -43,8 +45,8 @@ Record = TypeVar("Record", bound=Entry)
 Check = Callable[[Mapping[str, Any]], None]
 
 
-class KnownFileError(ValueError):
-    """A folder of what is known that cannot be used; the message names the file and what is wrong with it."""
+class KnownFileError(FileError):
+    """A folder of what is known that cannot be used; the message, a line, names the file and what is wrong with it."""
 
 
 def load(root: Path, kind: str, record: type[Record], check: Check, stored: bool = True) -> tuple[Record, ...]:
@@ -54,24 +56,39 @@ def load(root: Path, kind: str, record: type[Record], check: Check, stored: bool
     KnownFileError."""
     found: list[Record] = []
     for folder in _folders(root):
+        path = folder / FILE
         try:
-            data = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))
+            data = read_toml(path)
             said = data.pop("kind", KINDS[0])
             if said not in KINDS:
-                raise ValueError(f"unknown kind {said!r}; there are {', '.join(KINDS)}")
+                raise SchemaError(f"$.kind: unknown kind {said!r}; there are {', '.join(KINDS)}")
             if said != kind:
                 continue
-            _check(data, record)
+            if "folder" in data:
+                raise SchemaError("$.folder: unknown key")
+            entry = converted({**data, "folder": folder}, record)
+            _check(data)
             check(data)
-        except OSError as error:
-            raise KnownFileError(f"{folder / FILE}: {error.strerror}") from error
-        except ValueError as error:  # no text and no TOML, too
-            raise KnownFileError(f"{folder / FILE}: {error}") from error
-        entry = record(folder, **{key: tuple(v) if isinstance(v, list) else v for key, v in data.items()})
+        except FileError as error:
+            raise KnownFileError(str(error)) from error
+        except ValueError as error:
+            raise KnownFileError(f"{path}: {error}") from error
         if stored and not entry.case.is_file():
             raise KnownFileError(f"{folder}: no {entry.case.name}")
         found.append(entry)
     return tuple(found)
+
+
+def _check(data: Mapping[str, Any]) -> None:
+    """What all kinds have in common, beside types. Raises SchemaError."""
+    for number, symptom in enumerate(data["symptoms"]):
+        if symptom not in SYMPTOMS:
+            raise SchemaError(f"$.symptoms[{number}]: unknown symptom {symptom!r}")
+    try:
+        with warnings.catch_warnings(action="error"):
+            re.compile(data.get("message", ""))
+    except (re.error, Warning, OverflowError, RecursionError) as error:
+        raise SchemaError(f"$.message: no regular expression: {error}") from error
 
 
 def _folders(root: Path) -> list[Path]:
@@ -95,40 +112,3 @@ def _inside(folder: Path) -> list[Path]:
         return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
         raise KnownFileError(f"{folder}: {error.strerror}") from error
-
-
-_TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "str": ("a text", lambda value: isinstance(value, str)),
-    "tuple[str, ...]": ("a list of texts", lambda value: isinstance(value, list) and all(map(_is_text, value))),
-    "bool": ("true or false", lambda value: isinstance(value, bool)),
-    "int": ("a whole number", lambda value: type(value) is int),
-    "float": ("a number", lambda value: type(value) in (int, float)),
-}
-"""What a key may hold by the type of its field, in words and as a test; other types are the record's own matter."""
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _check(data: Mapping[str, Any], record: type[Entry]) -> None:
-    """What all kinds have in common: their keys and what these hold. Raises ValueError."""
-    keys = {one.name: one for one in fields(record) if one.name != "folder"}
-    required = {name for name, one in keys.items() if _required(one)}
-    if wrong := set(data) - set(keys) | required - set(data):
-        raise ValueError(f"keys {sorted(wrong)} unknown or missing")
-    for key, value in data.items():
-        told, holds = _TYPES.get(str(keys[key].type), ("", lambda _: True))
-        if not holds(value):
-            raise ValueError(f"{key} must be {told}")
-    for symptom in data["symptoms"]:
-        if symptom not in SYMPTOMS:
-            raise ValueError(f"unknown symptom {symptom!r}")
-    try:
-        re.compile(data.get("message", ""))
-    except re.error as error:
-        raise ValueError(f"message is no regular expression: {error}") from error
-
-
-def _required(one: Field[Any]) -> bool:
-    return one.default is MISSING and one.default_factory is MISSING

@@ -110,8 +110,5 @@ def _check(data: Mapping[str, Any]) -> None:
         if not any(fnmatchcase(name, glob) for name in QUESTIONS[oracle].targets):
             raise ValueError(f"no target matches {glob!r}")
     SpecifierSet(data.get("versions", ""))
-    empty = data.get("empty", False)
-    if not isinstance(empty, bool) and empty != "parameter":
-        raise ValueError("empty must be true or false")
     if not re.fullmatch(r"(!?\w+)?", data.get("cpu", "")):
         raise ValueError("cpu must be the name of a feature, or ! and the name")

@@ -21,12 +21,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DatabaseError
 
+from generators.schema import converted
 from harness.execute.files import sole
+from harness.execute.reading import FileError
 
 VERSION = "1"
 
 
-class StoreError(ValueError):
+class StoreError(FileError):
     """A file that cannot be used, or written; the message says why."""
 
 
@@ -89,6 +91,8 @@ class Store:
 
     def __init__(self, path: Path, about: Mapping[str, str]) -> None:
         self.path = path
+        if path.exists() and not path.is_file():
+            raise StoreError(f"{path}: not a plain file")
         try:
             self._release = weakref.finalize(self, sole(path).close)
         except BlockingIOError as error:
@@ -125,9 +129,11 @@ class Store:
         try:
             with self._engine.connect() as connection:
                 rows = connection.execute(select(_RESULT).order_by(_RESULT.c.model, _RESULT.c.input))
-                return [Result(**row._mapping) for row in rows]
+                return [converted({str(key): value for key, value in row._mapping.items()}, Result) for row in rows]
         except DatabaseError as error:
             raise self._failed(error) from error
+        except (ValueError, TypeError) as error:  # SQLite keeps any value in any column
+            raise StoreError(f"{self.path}: {error}") from error
 
     def close(self) -> None:
         """Let go of the file."""

@@ -5,10 +5,11 @@ where no circle comes of it. `*` stands for all that is not named; a folder with
 
 FLOORS = {
     ".": "generators | oracles | harness | conftest tests",
-    "generators": "discovery graph | bounds inputs | ops | graphs | *",
+    "generators": "discovery schema | graph | bounds inputs | ops | graphs | *",
     "generators/bounds": "bounded | *",
     "generators/ops": (
-        "spec slots composed drawing | elementwise | shape | linear | index | reduce | nn | complex | __init__"
+        "attributes spec slots composed drawing | elementwise | shape | linear | index | reduce | nn | complex"
+        " | __init__"
     ),
     "generators/training": "networks settings | blocks | runs | d3",
     "oracles": "judge decompositions | questions derivatives quantised models training | arithmetic",
@@ -24,7 +25,9 @@ FLOORS = {
         "execute | dialects | backends | conversions quantisers strategies | questions | findings | search"
         " | training models | studies | commands | __main__"
     ),
-    "harness/execute": "files globs install isolation machine templates worker zygote | environments | pool | ranks",
+    "harness/execute": (
+        "files globs install isolation machine reading templates worker zygote | environments | pool | ranks"
+    ),
     "harness/execute/isolation": "confine keeper signals | confinement folders jobs",
     "harness/dialects": "dialect functions | * | __init__",
     "harness/backends": "target | programs | * | __init__ | probe",

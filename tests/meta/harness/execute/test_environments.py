@@ -59,14 +59,14 @@ def fake(name: str = "other", **versions: str) -> Path:
         ("[a", "Expected"),
         ("[A]\n" + PINS, "small letters"),
         ('["a@b"]\n' + PINS, "small letters"),
-        ("[a]\npython = '3.11'\n", "a table with packages"),
-        ("[a]\npins = []\n" + PINS, "a table with packages"),
-        ("[a]\npackages = 'numpy==2.4.6'\n", "lists of requirements"),
+        ("[a]\npython = '3.11'\n", "a: $: Object missing required field `packages`"),
+        ("[a]\npins = []\n" + PINS, "a: $: Object contains unknown field `pins`"),
+        ("[a]\npackages = 'numpy==2.4.6'\n", "a: $.packages: Expected `array`, got `str`"),
         ("[a]\npackages = ['numpy==2.4.6', 'ml_dtypes>=0.6']\n", "'ml_dtypes>=0.6' does not name one version"),
         ("[a]\npackages = ['numpy==2.*']\n", "'numpy==2.*' does not name one version"),
         ("[a]\npackages = ['num py']\n", "'num py' is no requirement"),
         ("[a]\npackages = ['numpy==2.4.6']\n", "a: ml-dtypes missing, which a worker imports"),
-        ("[a]\npython = 3.11\n" + PINS, "a version such as"),
+        ("[a]\npython = 3.11\n" + PINS, "a: $.python: Expected `str`, got `float`"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_line(text: str, said: str, write: Write) -> None:

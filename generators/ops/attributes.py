@@ -1,0 +1,88 @@
+"""The type of every attribute. Attributes of one name are of one type, but for the operators that `_OWN` names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from generators.graph import Attr, GraphError, Node
+
+_BOOL, _INT, _FLOAT, _TEXT, _NONE = "true or false", "a whole number", "a number with a point", "a text", "nothing"
+_INTS, _FLOATS = "a list of whole numbers", "a list of numbers with a point"
+
+_TYPES: Mapping[str, str] = {
+    name: told
+    for told, names in {
+        _BOOL: "align_corners causal count_include_pad descending increasing inverse invert keepdims largest log_input"
+        " lower right transposed unit upper",
+        _INT: "axis bins block columns correction depth factor groups ignore index k last n offset pick repeats"
+        " segments shift size start step zero_point",
+        _FLOAT: "alpha atol beta delta dx eps epsilon lambd margin max min nan neginf p posinf q rtol scale smoothing"
+        " threshold value",
+        _TEXT: "activation direction dtype equation form indexing method mode norm ord output reduction reset to",
+        _INTS: "axes boundaries dilation geometry image kernel offsets output_padding padding pads perm shape shifts"
+        " sizes starts steps stops stride",
+        _FLOATS: "scales",
+    }.items()
+    for name in names.split()
+}
+_OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("adaptive_avg_pool2d", "output"): (_INTS,),
+    ("adaptive_max_pool2d", "output"): (_INTS,),
+    ("affine_grid", "size"): (_INTS,),
+    ("attention", "scale"): (_FLOAT, _NONE),
+    ("attention_biased", "scale"): (_FLOAT, _NONE),
+    ("attention_masked", "scale"): (_FLOAT, _NONE),
+    ("clip", "max"): (_FLOAT, _INT),
+    ("clip", "min"): (_FLOAT, _INT),
+    ("embedding_bag", "padding"): (_INT, _NONE),
+    ("embedding_bag_offsets", "padding"): (_INT, _NONE),
+    ("embedding_bag_weighted", "padding"): (_INT, _NONE),
+    ("embedding_padded", "padding"): (_INT,),
+    ("grid_sample", "padding"): (_TEXT,),
+    ("local_response_norm", "k"): (_FLOAT,),
+    ("logit", "eps"): (_FLOAT, _NONE),
+    ("masked_fill", "value"): (_FLOAT, _INT),
+    ("multi_margin", "p"): (_INT,),
+    ("pad", "value"): (_FLOAT, _INT, _BOOL),
+    ("resize_antialias", "size"): (_INTS,),
+    ("resize_cubic", "size"): (_INTS,),
+    ("resize_linear", "size"): (_INTS,),
+    ("resize_nearest", "size"): (_INTS,),
+    ("slogdet", "pick"): (_TEXT,),
+    ("tensordot", "axes"): (_INT,),
+    ("tile", "repeats"): (_INTS,),
+}
+"""Where an attribute is of another type than its name says elsewhere, or of one of several."""
+
+
+def types_of(operator: str, attribute: str) -> tuple[str, ...]:
+    """What an attribute of an operator may be, in words. Raises LookupError for one that has no type here."""
+    return _OWN.get((operator, attribute)) or (_TYPES[attribute],)
+
+
+def kinds_of(value: Attr) -> tuple[str, ...]:
+    """What a value is, in the same words; an empty list is of both kinds."""
+    if isinstance(value, tuple):
+        kinds = {type(item) for item in value}
+        return tuple(told for told, kind in ((_INTS, int), (_FLOATS, float)) if kinds <= {kind})
+    return tuple(told for kind, told in _KINDS if type(value) is kind)
+
+
+_KINDS = ((bool, _BOOL), (int, _INT), (float, _FLOAT), (str, _TEXT), (type(None), _NONE))
+
+
+def check_attributes(node: Node, names: Mapping[str, object]) -> None:
+    """Are the attributes of a node those that its operator has, each of its type? Raises GraphError naming node and
+    attribute."""
+    where = f"node {node.name}: {node.op}"
+    given = [name for name, _ in node.attrs]
+    for name in given:
+        if name not in names:
+            raise GraphError(f"{where} has no attribute {name!r}; it has {', '.join(names) or 'none'}")
+    for name in names:
+        if given.count(name) != 1:
+            raise GraphError(f"{where}: attribute {name!r} is {'missing' if name not in given else 'there twice'}")
+    for name, value in node.attrs:
+        wanted = types_of(node.op, name)
+        if set(wanted).isdisjoint(kinds_of(value)):
+            raise GraphError(f"{where}: attribute {name!r} must be {' or '.join(wanted)}, not {value!r}")

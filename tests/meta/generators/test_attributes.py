@@ -1,0 +1,61 @@
+"""The types of attributes: what is drawn is of them, all else is refused, naming node and attribute."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from generators.graph import Attr, Graph, GraphError, Leaf, Node, TensorType
+from generators.ops import OPS, check
+from generators.ops.attributes import kinds_of, types_of
+from generators.sweep import sweep
+from harness.backends import TARGETS
+
+WRONG: tuple[Attr, ...] = (True, 1, 1.5, "a", (1,), (1.5,), None)
+
+
+@pytest.mark.parametrize("name", [name for name, spec in OPS.items() if spec.attrs])
+def test_attributes_are_drawn_of_their_types_and_others_refused(name: str) -> None:
+    *_, case = sweep(name, 12)
+    nodes = case.graph.nodes
+    number = next(i for i, node in enumerate(nodes) if node.op == name)
+    node = nodes[number]
+    check(case.graph)
+    for attribute, old in node.attrs:
+        assert set(types_of(name, attribute)) & set(kinds_of(old))
+        for wrong in WRONG:
+            if not set(types_of(name, attribute)) & set(kinds_of(wrong)):
+                attrs = tuple((key, wrong if key == attribute else value) for key, value in node.attrs)
+                changed = (*nodes[:number], replace(node, attrs=attrs), *nodes[number + 1 :])
+                with pytest.raises(
+                    GraphError, match=re.escape(f"node {node.name}: {name}: attribute {attribute!r} must")
+                ):
+                    check(replace(case.graph, nodes=changed))
+
+
+@pytest.mark.parametrize(
+    ("attrs", "message"),
+    [
+        ((), "node v0: elu: attribute 'alpha' is missing"),
+        ((("alpha", 1.0), ("beta", 1.0)), "node v0: elu has no attribute 'beta'; it has alpha"),
+        ((("alpha", 1.0), ("alpha", 1.0)), "node v0: elu: attribute 'alpha' is there twice"),
+    ],
+)
+def test_unknown_and_missing_attributes_are_refused(attrs: tuple[tuple[str, Attr], ...], message: str) -> None:
+    type_ = TensorType("float32", (2,))
+    with pytest.raises(GraphError, match=message):
+        check(Graph((Leaf("x0", type_),), (Node("v0", "elu", ("x0",), attrs, type_),), ("v0",)))
+
+
+def test_a_leaf_called_like_a_module_is_printed_otherwise() -> None:
+    type_ = TensorType("float32", (2,))
+    nodes = (Node("jnp", "exp", ("torch",), (), type_), Node("tf", "add", ("jnp", "torch"), (), type_))
+    graph = check(Graph((Leaf("torch", type_),), nodes, ("tf",)))
+    text = TARGETS["torch-eager"].program(graph)
+    assert "def model(torch_):" in text
+    assert "torch.exp(torch_)" in text
+    namespace: dict[str, object] = {}
+    exec(compile(text.partition("def model")[0].replace("import torch\n", ""), "program", "exec"), namespace)
+    assert namespace["INPUTS"]
