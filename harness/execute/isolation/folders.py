@@ -41,6 +41,8 @@ class Folder:
         assert self._keeper.stdin is not None
         self._keeper.stdin.close()
         self._keeper.wait()
+        if self.path.exists():  # somebody has killed the keeper
+            keeper.clear(str(self.path))
         self._lock.close()
 
 
