@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from generators import caseio
@@ -54,6 +55,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--trust", action="store_true", help="open a --model that runs code of its own (pickle)")
     group.addoption("--findings", type=Path, default=Path("findings"), metavar="DIR", help="where findings go")
     group.addoption("--known-issues", type=Path, default=FOLDER, metavar="DIR", help="what is known already")
+
+
+def pytest_keyboard_interrupt() -> None:
+    """Let the processes of pytest-xdist end at once, too: it waits for their tests."""
+    for process in psutil.Process().children():
+        process.terminate()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -63,8 +63,7 @@ def command(allowed: Confinement, folder: Path, program: Sequence[str]) -> list[
     python = Path(program[0])
     homes = {python.absolute().parents[1], python.resolve().parents[1]}
     own = [str(home / part) for home in sorted(homes) for part in _OF_INTERPRETERS]
-    scripts = str(_LAUNCHER.parent)
-    reads = [*_SYSTEM, *own, scripts, *(str(path.resolve()) for path in allowed.reads)]
+    reads = [*_SYSTEM, *own, str(Path(program[1]).parent), *(str(path.resolve()) for path in allowed.reads)]
     writes = [str(folder), *(str(path.resolve()) for path in allowed.writes)]
     told = json.dumps({"reads": reads, "writes": writes, "bytes": LARGEST})
     return [sys.executable, "-I", "-S", str(_LAUNCHER), told, *program]

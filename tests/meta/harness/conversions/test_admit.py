@@ -23,6 +23,8 @@ from harness.execute.isolation import confinement
 from harness.execute.isolation.confinement import Confinement
 from harness.execute.pool import Job, Limits, Pool
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # frameworks warn while files are made
+
 Build = Callable[[Path, Path], Path]
 SECONDS, BYTES = 10.0, 2 << 30
 

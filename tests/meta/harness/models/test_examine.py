@@ -91,13 +91,13 @@ def test_a_wrong_converter_comes_with_its_reproducers(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "keys ['reason', 'symptoms'] unknown or missing"),
+        ("", "$: Object missing required field `symptoms`"),
         ('symptoms = ["value"]\nreason = "r"\n', "neither runners nor edges are named"),
         ('symptoms = ["odd"]\nreason = "r"\nedges = ["tflite"]', "unknown symptom 'odd'"),
         ('symptoms = ["value"]\nreason = "r"\nrunners = ["x"]', "runners: nothing matches 'x'"),
         (
             'symptoms = ["value"]\nreason = "r"\nedges = ["tflite"]\nversions = ">1"',
-            "versions must be a table",
+            "$.versions: Expected `object`, got `str`",
         ),
         ("[[issue", "a/issue.toml: "),
     ],
@@ -186,7 +186,7 @@ def test_classes_beside_arrays_and_labels_as_json(tmp_path: Path) -> None:
     (tmp_path / "labels.json").write_text('{"red": 0}')
     status, told = command(*few, "--labels", tmp_path / "labels.json")
     assert status == 2
-    assert "is no list of names" in " ".join(told.split())
+    assert "$: Expected `array`, got `object`" in " ".join(told.split())
 
 
 # ---- files that carry code -----------------------------------------------------------------------------------
