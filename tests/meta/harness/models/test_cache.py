@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from harness.commands import app
 from harness.commands import quantise as quantise_command
+from harness.execute.isolation import signals
 from harness.execute.pool import Job, Limits
 from harness.models import cache
 from harness.models.cache import CachingPool
@@ -152,6 +153,7 @@ def test_a_command_heeds_sigterm_with_its_table(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(quantise_command, "examine", ended)
     before = signal.getsignal(signal.SIGTERM)
+    signals.heed()
     try:
         few = ["quantise", "--paths", "ort-dynamic-s8", "--findings", str(tmp_path)]
         result = CliRunner().invoke(app.app, few, catch_exceptions=False)

@@ -361,7 +361,7 @@ def test_bad_input_gets_one_line(tmp_path: Path) -> None:
     assert failing(str(tmp_path / "absent.onnx"), *out).endswith("absent.onnx does not exist")
     assert "refused unless it is trusted (--trust)" in failing(str(tmp_path / "m.pt"), *out)
     assert "is not of format keras: it is not a zip archive" in failing(str(tmp_path / "m.keras"), *out)
-    assert "m.onnx is refused unless it is trusted (--trust): model: not protobuf" in failing(str(tmp_path / "m.onnx"), *out)
+    assert "is refused unless it is trusted (--trust): model: not protobuf" in failing(str(tmp_path / "m.onnx"), *out)
     assert "is not a shape such as" in failing(str(tmp_path / "m.onnx"), "--input-shapes", "3x4", *out)
     assert "--weights are for what a function makes" in failing(str(tmp_path / "m.onnx"), "--weights", "w.h5", *out)
     (tmp_path / "file").write_text("")
