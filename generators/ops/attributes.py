@@ -41,7 +41,7 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("grid_sample", "padding"): (_TEXT,),
     ("local_response_norm", "k"): (_FLOAT,),
     ("logit", "eps"): (_FLOAT, _NONE),
-    ("masked_fill", "value"): (_FLOAT, _INT),
+    ("masked_fill", "value"): (_FLOAT, _INT, _BOOL),
     ("multi_margin", "p"): (_INT,),
     ("pad", "value"): (_FLOAT, _INT, _BOOL),
     ("resize_antialias", "size"): (_INTS,),

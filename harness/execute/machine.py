@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +21,51 @@ def features() -> frozenset[str]:
         if name.strip() in ("flags", "Features"):
             return frozenset(words.split())
     return frozenset()
+
+
+LITTLE = 64 << 20
+"""Bytes of disk, or of memory, below which a failure may be the machine's."""
+_WORDS = {
+    name: os.strerror(number)
+    for name, number in (
+        ("disk", errno.ENOSPC),
+        ("quota", errno.EDQUOT),
+        ("files", errno.EMFILE),
+        ("all files", errno.ENFILE),
+        ("processes", errno.EAGAIN),
+        ("memory", errno.ENOMEM),
+    )
+}
+
+
+def free_disk(folder: Path) -> int:
+    """Bytes that are free where a folder is. Raises OSError."""
+    return shutil.disk_usage(folder).free
+
+
+def free_memory() -> int:
+    """Bytes that processes may still take without swapping, as the kernel estimates."""
+    (line,) = [one for one in Path("/proc/meminfo").read_text().splitlines() if one.startswith("MemAvailable")]
+    return int(line.split()[1]) << 10
+
+
+def is_stopped(process: int) -> bool:
+    """Has somebody stopped it (SIGSTOP, a debugger)? No, where it has ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][:1] in ("T", "t")
+    except OSError:
+        return False
+
+
+def trouble(message: str, *folders: Path) -> str | None:
+    """Why a failure with this message may be the machine's and nobody else's, or None."""
+    told = next((words for words in _WORDS.values() if words.lower() in message.lower()), None)
+    if told:
+        return f"the machine says {told!r}"
+    for folder in folders:
+        if free_disk(folder) < LITTLE:
+            return f"the disk of {folder} is full"
+    return "the machine has no memory left" if free_memory() < LITTLE else None
 
 
 def has(feature: str) -> bool:

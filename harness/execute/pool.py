@@ -10,7 +10,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Self
 
 import numpy as np
 
-from harness.execute import environments
+from harness.execute import environments, machine
 from harness.execute.isolation import confinement, folders, keeper
 from harness.execute.isolation.confinement import Confinement
 from harness.execute.worker import read_message, write_message
@@ -81,6 +81,10 @@ class Unavailable(HarnessError):
     """A framework that cannot be imported here; the message says why."""
 
 
+class OutOfTime(Exception):
+    """The time that a pool was given is over: whatever ran is abandoned, and says nothing."""
+
+
 class ProgramError(HarnessError):
     """A printed program is wrong by itself (a misspelt name, a syntax error)."""
 
@@ -123,7 +127,10 @@ class _Worker:
 
     def send(self, index: int, job: Job) -> None:
         """Hand over one job; the worker must be idle."""
-        self.program.write_text(job.program, encoding="utf-8")
+        try:
+            self.program.write_text(job.program, encoding="utf-8")
+        except OSError as error:  # it names no file where the disk is full
+            raise OSError(error.errno, error.strerror, str(self.program)) from error
         self.job = (index, job)
         self.deadline = time.monotonic() + self.limits.seconds
         with contextlib.suppress(BrokenPipeError):  # a dead worker shows when its reply is read
@@ -186,14 +193,22 @@ class Pool:
 
     limits: Limits = field(default_factory=Limits)
     confined: Confinement | None = None
+    tolerant: bool = False
+    """Is a framework whose worker does not start switched off, with `Unsupported` outcomes, and no error?"""
+    until: float = float("inf")
+    """Time (`time.monotonic`) after which nothing runs on: `OutOfTime`."""
     restarts: int = 0
-    unconfirmed: int = 0
-    """Deaths of a worker that a fresh one did not repeat with the same program: counted, never dropped."""
+    unconfirmed: Counter[str] = field(default_factory=Counter)
+    """What a fresh worker did not repeat with the same program, by reason: counted, never dropped."""
+    off: dict[Key, str] = field(default_factory=dict)
+    """Why a framework was switched off, by worker."""
 
     def __post_init__(self) -> None:
         self._kept = folders.make()
         self._folder = self._kept.path
         self._workers: dict[Key, _Worker] = {}
+        self._failed: set[Key] = set()
+        self._stopped: list[int] = []
 
     def __enter__(self) -> Self:
         return self
@@ -216,14 +231,20 @@ class Pool:
         outcomes = self._run(listed)
         if not confirm:
             return outcomes
-        crashed = [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Crash)]
-        for i in crashed:
+        doubted = {i: "a crash" for i, outcome in enumerate(outcomes) if isinstance(outcome, Crash)}
+        doubted |= dict.fromkeys(self._stopped, "a worker was stopped")
+        for i, what in doubted.items():
             self._retire(listed[i].worker)
             again = self._run([listed[i]])[0]
-            if not isinstance(again, Crash):
-                self.unconfirmed += 1
+            if type(again) is not type(outcomes[i]):
+                self.unconfirmed[f"{what}, and a fresh worker did not repeat it"] += 1
                 outcomes[i] = again
         return outcomes
+
+    @property
+    def folder(self) -> Path:
+        """Where its temporary files are."""
+        return self._folder
 
     def restart_worker(self, framework: str, environment: str = "") -> None:
         """Make the next job of this framework in this environment run in a new process."""
@@ -237,8 +258,12 @@ class Pool:
     def _run(self, jobs: list[Job]) -> list[Outcome]:
         outcomes: dict[int, Outcome] = {}
         queues: dict[Key, deque[tuple[int, Job]]] = {}
+        self._stopped = []
         for index, job in enumerate(jobs):
-            queues.setdefault(job.worker, deque()).append((index, job))
+            if job.worker in self.off:
+                outcomes[index] = Unsupported(self.off[job.worker])
+            else:
+                queues.setdefault(job.worker, deque()).append((index, job))
         try:
             for key, queue in queues.items():
                 self._feed(key, queue)
@@ -252,11 +277,13 @@ class Pool:
 
     def _feed(self, key: Key, queue: deque[tuple[int, Job]]) -> None:
         """Start the worker if there is none; give it the next job if it is idle."""
-        if key not in self._workers and queue:
+        if not queue:
+            return
+        if key not in self._workers:
             self._workers[key] = _Worker(queue[0][1], self._folder, self.limits, self.confined)
             self.restarts += 1
         worker = self._workers[key]
-        if worker.ready and worker.job is None and queue:
+        if worker.ready and worker.job is None:
             worker.send(*queue.popleft())
 
     def _step(self, queues: dict[Key, deque[tuple[int, Job]]], outcomes: dict[int, Outcome]) -> None:
@@ -265,8 +292,10 @@ class Pool:
         with selectors.DefaultSelector() as selector:
             for worker in busy:
                 selector.register(worker.replies, selectors.EVENT_READ, worker)
-            soonest = min(worker.deadline for worker in busy)
+            soonest = min(self.until, *(worker.deadline for worker in busy))
             events = selector.select(max(0.0, soonest - time.monotonic()))
+        if time.monotonic() >= self.until:
+            raise OutOfTime
         for key, _ in events:
             self._receive(key.data, queues, outcomes)
         now = time.monotonic()
@@ -278,12 +307,13 @@ class Pool:
         try:
             header, arrays = read_message(worker.replies)
         except EOFError:
-            self._bury(worker, worker.death(), outcomes)
+            self._bury(worker, worker.death(), queues, outcomes)
+            return
         else:
             if not worker.ready:
                 if header["outcome"] == "unavailable":
-                    self._retire(worker.key)
-                    raise Unavailable(f"{worker.name}: {header['message']}")
+                    self._not_started(worker, header["message"], queues, outcomes)
+                    return
                 worker.ready, worker.deadline = True, float("inf")
             else:
                 assert worker.job is not None
@@ -296,20 +326,37 @@ class Pool:
 
     def _expire(self, worker: _Worker, queues: dict, outcomes: dict[int, Outcome]) -> None:
         if not worker.ready:
-            self._retire(worker.key)
-            raise Unavailable(f"{worker.name}: not imported within {self.limits.start:g} s")
-        self._bury(worker, Timeout(self.limits.seconds), outcomes)
-        if queues[worker.key]:
-            self._feed(worker.key, queues[worker.key])
+            self._not_started(worker, f"not imported within {self.limits.start:g} s", queues, outcomes)
+            return
+        if worker.job and machine.is_stopped(worker.process.pid):
+            self._stopped.append(worker.job[0])
+        self._bury(worker, Timeout(self.limits.seconds), queues, outcomes)
 
-    def _bury(self, worker: _Worker, outcome: Crash | Timeout, outcomes: dict[int, Outcome]) -> None:
-        """Book the outcome of a worker's last job and forget the worker."""
+    def _bury(self, worker: _Worker, outcome: Crash | Timeout, queues: dict, outcomes: dict[int, Outcome]) -> None:
+        """Book the outcome of a worker's last job, and go on with another worker."""
         if not worker.ready:
-            self._retire(worker.key)
-            raise Unavailable(f"{worker.name}: its worker died while importing it ({outcome})")
+            assert isinstance(outcome, Crash)
+            how = ": ".join(filter(None, (outcome.how, outcome.detail)))
+            self._not_started(worker, f"its worker died while importing it ({how})", queues, outcomes)
+            return
         assert worker.job is not None
         outcomes[worker.job[0]] = outcome
         self._retire(worker.key)
+        self._feed(worker.key, queues[worker.key])
+
+    def _not_started(self, worker: _Worker, why: str, queues: dict, outcomes: dict[int, Outcome]) -> None:
+        """Try once more; then the framework is switched off, or it is an error. Raises Unavailable."""
+        key = worker.key
+        self._retire(key)
+        if key not in self._failed:
+            self._failed.add(key)
+            self._feed(key, queues[key])
+            return
+        if not self.tolerant:
+            raise Unavailable(f"{worker.name}: {why}")
+        self.off[key] = f"{worker.name} is switched off: {why}"
+        while queues[key]:
+            outcomes[queues[key].popleft()[0]] = Unsupported(self.off[key])
 
     def _retire(self, key: Key) -> None:
         worker = self._workers.pop(key, None)

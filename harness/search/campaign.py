@@ -11,6 +11,7 @@ from generators.graphs import Case
 from generators.ops import check
 from generators.ops.spec import Unsupported
 from harness.backends import TARGETS, Target, probe
+from harness.execute import machine
 from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding, Store, fingerprint
 from harness.questions import QUESTIONS
@@ -19,7 +20,7 @@ from harness.search.blame import culprit, guilty_pass
 from harness.search.blame.guilty_pass import GuiltyPass, Shown
 from harness.search.laboratory import Examination, Laboratory
 from harness.search.reduce import Budget, reduce, size
-from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.discrepancy import SILENT, Discrepancy
 from oracles.judge.verdict import Verdict, normalized
 
 
@@ -36,6 +37,8 @@ class Campaign:
     """One search: its laboratory, the targets whose votes are asked for, where findings go, what is known.
 
     excused:   discrepancies by id of the known issue that explains them
+    unconfirmed: crashes, hangs and rejections that are no findings, by the reason
+    latest:    what was stored last
     reduction: what minimising one finding may cost
     confirmations: runs of a minimised finding in fresh processes
     condition: of all findings, if any
@@ -46,6 +49,8 @@ class Campaign:
     store: Store
     issues: Sequence[KnownIssue] = ()
     excused: Counter[str] = field(default_factory=Counter)
+    unconfirmed: Counter[str] = field(default_factory=Counter)
+    latest: Finding | None = None
     reduction: Callable[[], Budget] = Budget
     confirmations: int = 2
     condition: Condition | None = None
@@ -180,6 +185,9 @@ class Campaign:
             smallest = min(guilty, key=lambda g: size(g.case))
             case, discrepancy = smallest.case, smallest.discrepancy
         fails = self.fails(target, discrepancy)
+        if discrepancy.symptom in SILENT and (why := self._doubt(target, case, discrepancy, fails)):
+            self.unconfirmed[why] += 1
+            return None
         first = self._finding(target, case, discrepancy)
         known = self._duplicate(first.fingerprint, target, case, discrepancy) if guilty else None
         if known:
@@ -187,7 +195,7 @@ class Campaign:
         mine = self.store.get(first.fingerprint) is None
         if mine:  # a stored one of the same name may be another pass's
             self._save(first, target, case)
-        if self.confirmations and not self._repeat(target, fails, case, 1):
+        if self.confirmations and discrepancy.symptom not in SILENT and not self._repeat(target, fails, case, 1):
             # it comes and goes: kept as it is, since nothing can tell which smaller case still fails
             return self._save(replace(first, tried=1), target, case)
         small = reduce(case, fails, self.reduction())
@@ -217,6 +225,13 @@ class Campaign:
             tried=self.confirmations,
         )
         return self._save(finding, target, small)
+
+    def _doubt(self, target: Target, case: Case, discrepancy: Discrepancy, fails: Callable[[Case], bool]) -> str | None:
+        """Why a crash, hang or rejection may be the machine's, or None: it comes again in a fresh process, and the
+        machine is well."""
+        if not self._repeat(target, fails, case, 1):
+            return f"a {discrepancy.symptom} of {target.name} did not come again in a fresh process"
+        return machine.trouble(discrepancy.message, self.lab.pool.folder, self.store.root.absolute())
 
     def _repeat(self, target: Target, fails: Callable[[Case], bool], case: Case, times: int) -> int:
         """How many of so many runs in fresh processes fail."""
@@ -298,7 +313,8 @@ class Campaign:
 
     def _save(self, finding: Finding, target: Target, case: Case) -> Finding:
         outcome = self.lab.returned(target, case, finding.symptom)
-        return self.store.save(finding, self.lab.question, target, case, outcome)
+        self.latest = self.store.save(finding, self.lab.question, target, case, outcome)
+        return self.latest
 
     def _votes(self, case: Case) -> Examination:
         """The case on every target of the campaign."""

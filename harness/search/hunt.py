@@ -13,7 +13,7 @@ from pathlib import Path
 from generators.graphs import Case, seeded_case
 from harness.backends import Target, probe
 from harness.execute.isolation.jobs import JobError, Jobs
-from harness.execute.pool import Limits, Pool
+from harness.execute.pool import Limits, OutOfTime, Pool, Unavailable
 from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding, Store
 from harness.questions import QUESTIONS
@@ -66,7 +66,8 @@ def left_out(seed: int, index: int, target: Target) -> Target:
 
 @dataclass
 class Tally:
-    """Running figures of a hunt; those of several jobs add up. died: a line for each job that ended before its time."""
+    """Running figures of a hunt; those of several jobs add up. off: why frameworks were switched off;
+    died: a line for each job that ended before its time."""
 
     cases: int = 0
     statuses: dict[str, Counter[str]] = field(default_factory=dict)
@@ -77,7 +78,8 @@ class Tally:
     undetermined: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     restarts: int = 0
-    unconfirmed: int = 0
+    unconfirmed: Counter[str] = field(default_factory=Counter)
+    off: tuple[str, ...] = ()
     died: tuple[str, ...] = ()
 
     def merged(self, other: Tally) -> Tally:
@@ -94,6 +96,7 @@ class Tally:
             {k: self.seconds.get(k, 0.0) + other.seconds.get(k, 0.0) for k in (*self.seconds, *other.seconds)},
             self.restarts + other.restarts,
             self.unconfirmed + other.unconfirmed,
+            tuple(dict.fromkeys((*self.off, *other.off))),
         )
 
 
@@ -134,15 +137,14 @@ def _job(options: Options, number: int, progress: Progress) -> Tally:
     tally = Tally(statuses={label: Counter() for label in options.labels})
     deadline = time.monotonic() + options.budget
     quota = None if options.cases is None else len(range(number, options.cases, options.jobs))
-    with Pool(options.limits) as pool:
+    with Pool(options.limits, tolerant=True, until=deadline) as pool:
         lab = Laboratory(pool, question)
         campaign = Campaign(
             lab,
             (*targets, *(voter for voter in options.voters if voter not in targets)),
             Store(options.findings, options.limits.seconds),
             options.issues,
-            # a finding at the very end is still worth a few seconds
-            reduction=lambda: Budget(seconds=min(options.reduction, max(5.0, deadline - time.monotonic()))),
+            reduction=lambda: Budget(seconds=min(options.reduction, max(0.0, deadline - time.monotonic()))),
         )
 
         def done() -> bool:
@@ -157,11 +159,17 @@ def _job(options: Options, number: int, progress: Progress) -> Tally:
                 try:
                     drawn = seeded_case(options.seed, index, options.max_nodes, operators, style)
                     _examine(campaign, question.prepare(drawn), chosen, tally)
+                except OutOfTime:  # the case under way is not counted, but for what it has found already
+                    break
                 except Exception as error:  # a bug of ours: it has to be found again
                     error.add_note(f"case {index} of seed {options.seed}")
                     raise
-                tally.seconds, tally.excused = dict(lab.seconds), Counter(campaign.excused)
-                tally.restarts, tally.unconfirmed = pool.restarts, pool.unconfirmed
+                finally:
+                    tally.seconds, tally.excused = dict(lab.seconds), Counter(campaign.excused)
+                    tally.restarts, tally.unconfirmed = pool.restarts, pool.unconfirmed + campaign.unconfirmed
+                    tally.off = tuple(pool.off.values())
+                if len(pool.off) == len({(target.framework, target.environment) for target in targets}):
+                    raise Unavailable("; ".join(tally.off))
                 progress(tally)
                 index += options.jobs
         finally:
@@ -186,11 +194,17 @@ def _pursue(campaign: Campaign, target: Target, case: Case, discrepancy: Discrep
     rest = campaign.unexplained(target, case, discrepancy)
     if rest is None:
         return
-    finding = campaign.investigate(campaign.fewest_left_out(target, *rest) if target.off else target, *rest)
-    if finding is None:
-        return
-    tally.findings[finding.fingerprint] = finding
-    tally.counts[finding.fingerprint] += 1
+    campaign.latest = None
+    finding, late = None, None
+    try:
+        finding = campaign.investigate(campaign.fewest_left_out(target, *rest) if target.off else target, *rest)
+    except OutOfTime as error:
+        finding, late = campaign.latest, error  # what was found is stored before it is reduced
+    if finding:
+        tally.findings[finding.fingerprint] = finding
+        tally.counts[finding.fingerprint] += 1
+    if late:
+        raise late
 
 
 def to_json(options: Options, tally: Tally, seconds: float) -> dict:
@@ -206,7 +220,8 @@ def to_json(options: Options, tally: Tally, seconds: float) -> dict:
         "elements": {"compared": tally.elements - tally.undetermined, "undetermined": tally.undetermined},
         "targets": {name: {s: counts[s] for s in STATUSES} for name, counts in statuses.items()},
         "known_issues": dict(sorted(tally.excused.items())),
-        "workers": {"started": tally.restarts, "unconfirmed_deaths": tally.unconfirmed, "died": list(tally.died)},
+        "workers": {"started": tally.restarts, "off": list(tally.off), "died": list(tally.died)},
+        "unconfirmed": dict(sorted(tally.unconfirmed.items())),
         "cpu_seconds": {name: round(value, 3) for name, value in sorted(tally.seconds.items())},
         "findings": [
             {

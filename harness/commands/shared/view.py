@@ -55,7 +55,9 @@ def hunt_table(options: Options, tally: Tally, seconds: float) -> Group:
         f"{100 * tally.undetermined / total:.2g} % undetermined",
         f"{len(tally.findings)} findings ({sum(tally.counts.values())} times), "
         f"{sum(tally.excused.values())} excused by {len(tally.excused)} known issues, "
-        f"{tally.restarts} workers started, {tally.unconfirmed} deaths not repeated",
+        f"{tally.restarts} workers started, {tally.unconfirmed.total()} unconfirmed",
+        *(f"  unconfirmed: {count}: {why}" for why, count in tally.unconfirmed.most_common()),
+        *tally.off,
     ]
     found = [
         f"  {name}: {finding.nodes} node{'s' * (finding.nodes != 1)}, {tally.counts[name]} times"
