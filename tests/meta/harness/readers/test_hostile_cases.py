@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 from generators import caseio
 from harness.execute.reading import LARGEST, FileError, read_by
 
+ROOT = Path(__file__).parents[4]
 GOOD = caseio.dumps(chain_case())
 
 
@@ -85,3 +88,13 @@ def test_a_file_without_permission_is_one_line(tmp_path: Path) -> None:
     path.chmod(0)
     with pytest.raises(FileError, match="Permission denied"):
         read_by(path, caseio.loads)
+
+
+def test_pytest_refuses_it_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "case.json"
+    path.write_text("[")
+    arguments = ["-p", "no:cacheprovider", "--replay", str(path), "tests/test_conversions.py"]
+    done = subprocess.run([sys.executable, "-m", "pytest", *arguments], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if line]
+    assert lines == [f"ERROR: --replay: {path}: not JSON: Expecting value: line 1 column 2 (char 1)"]
