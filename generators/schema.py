@@ -6,10 +6,11 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -68,15 +69,55 @@ def parsed_toml(text: str) -> dict[str, Any]:
 def converted(data: object, type_: type[T]) -> T:
     """Parsed data as a record. Keys that a dataclass has no field for are refused, too. Raises SchemaError with the
     place, as in `$.graph.nodes[3].attrs: …`."""
-    if is_dataclass(type_) and isinstance(data, Mapping):
-        names = {field.name for field in fields(type_)}
-        if unknown := [key for key in data if key not in names]:
-            raise SchemaError(f"$.{unknown[0]}: unknown key; there are {', '.join(sorted(names))}")
+    _only_fields(data, type_, "$")
     try:
         return msgspec.convert(data, type_)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at ")
-        raise SchemaError(f"{place.replace('`', '') or '$'}: {what}") from error
+        place = place.replace("`", "") or "$"
+        place = _place_of_error(data, type_, "$") if "[...]" in place else place
+        raise SchemaError(f"{place}: {what}") from error
+
+
+def _only_fields(data: object, type_: Any, place: str) -> None:
+    """Raises SchemaError where a dataclass would be given a key that it has no field for; msgspec lets these pass."""
+    if is_dataclass(type_) and isinstance(data, Mapping):
+        names = {field.name for field in fields(type_)}
+        if unknown := [key for key in data if key not in names]:
+            raise SchemaError(f"{place}.{unknown[0]}: unknown key; there are {', '.join(sorted(names))}")
+    for step, value, inner in _parts(data, type_):
+        _only_fields(value, inner, place + step)
+
+
+def _place_of_error(data: object, type_: Any, place: str) -> str:
+    """Where data is not of its type, with the keys of dictionaries, which msgspec does not tell."""
+    for step, value, inner in _parts(data, type_):
+        try:
+            msgspec.convert(value, inner)
+        except msgspec.ValidationError:
+            return _place_of_error(value, inner, place + step)
+    return place
+
+
+def _parts(data: object, type_: Any) -> Iterator[tuple[str, object, Any]]:
+    """What data is made of: the step that leads there, the value, its type. Unions are not looked into."""
+    origin, inner = get_origin(type_), get_args(type_)
+    if origin is Annotated:
+        yield from _parts(data, inner[0])
+    elif isinstance(data, Mapping):
+        if origin in (dict, Mapping):
+            yield from ((f"[{repr(key)[:60]}]", value, inner[1]) for key, value in data.items())
+        elif isinstance(type_, type) and (is_dataclass(type_) or issubclass(type_, msgspec.Struct)):
+            types = _types(type_)
+            yield from ((f".{key}", value, types[key]) for key, value in data.items() if key in types)
+    elif isinstance(data, list | tuple) and origin is tuple:
+        types = inner[:1] * len(data) if inner[1:] == (...,) else inner
+        yield from ((f"[{number}]", value, one) for number, (value, one) in enumerate(zip(data, types, strict=False)))
+
+
+@cache
+def _types(record: type) -> Mapping[str, Any]:
+    return get_type_hints(record, include_extras=True)
 
 
 def _read(what: str, read: Callable[[], Any]) -> Any:

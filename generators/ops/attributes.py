@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from generators.graph import Attr, GraphError, Node
 
+LARGEST = 2**31
+"""The greatest whole number of a list: sizes, steps and places, which numpy takes as C's own integers."""
 _BOOL, _INT, _FLOAT, _TEXT, _NONE = "true or false", "a whole number", "a number with a point", "a text", "nothing"
 _INTS, _FLOATS = "a list of whole numbers", "a list of numbers with a point"
 
@@ -86,3 +88,5 @@ def check_attributes(node: Node, names: Mapping[str, object]) -> None:
         wanted = types_of(node.op, name)
         if set(wanted).isdisjoint(kinds_of(value)):
             raise GraphError(f"{where}: attribute {name!r} must be {' or '.join(wanted)}, not {value!r}")
+        if isinstance(value, tuple) and any(isinstance(item, int) and abs(item) > LARGEST for item in value):
+            raise GraphError(f"{where}: attribute {name!r} has a number beyond {LARGEST}")

@@ -89,6 +89,7 @@ def conversions(
         issues = load(known_issues)
         if findings:
             findings.mkdir(parents=True, exist_ok=True)
+            Store(findings).check()
         kept = _opened(record, seed, max_nodes, drawn)
     except (typer.BadParameter, KnownFileError, RecordError) as error:
         raise fail(str(error)) from error

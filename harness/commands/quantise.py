@@ -61,6 +61,7 @@ def quantise(
         duration = seconds_of(budget) if budget else math.inf if cases else seconds_of("5m")
         issues = load(known_issues)
         findings.mkdir(parents=True, exist_ok=True)
+        Store(findings).check()
     except (typer.BadParameter, KnownFileError) as error:
         raise fail(str(error)) from error
     except OSError as error:

@@ -32,6 +32,7 @@ from harness.execute.pool import HarnessError
 from harness.execute.ranks import RankLimits, RankPools
 from harness.findings.known.deviations import load
 from harness.findings.known.entry import KnownFileError
+from harness.findings.store import Store
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES, Strategy
 from harness.training.findings import investigate, text_of
@@ -104,6 +105,7 @@ def train(
         duration = seconds_of(budget) if budget else math.inf if runs or cases else seconds_of("5m")
         known, numbers = load(), _numbers(worlds)
         findings.mkdir(parents=True, exist_ok=True)
+        Store(findings).check()
         kept = _opened(record, seed, blocks)
     except (typer.BadParameter, KnownFileError, RecordError) as error:
         raise fail(str(error)) from error

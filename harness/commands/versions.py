@@ -29,6 +29,7 @@ from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
+from harness.findings.store import Store
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
@@ -59,6 +60,7 @@ def versions(
         issues = load(known_issues)
         operators = named(operator_globs, OPS, "operator") if operator_globs else ()
         findings.mkdir(parents=True, exist_ok=True)
+        Store(findings).check()
     except KnownFileError as error:
         raise fail(str(error)) from error
     except OSError as error:

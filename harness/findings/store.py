@@ -18,6 +18,7 @@ from harness.execute.files import locked, replace_text
 from harness.execute.reading import read_json
 from harness.execute.templates import render
 from harness.findings import reproducer
+from harness.findings.deviation import Deviation
 from harness.questions.question import Question, reproduction_of
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 from oracles.judge.outcome import Outcome
@@ -101,8 +102,7 @@ class Store:
     def check(self) -> None:
         """Can every record be read, those of training runs among them? Raises FileError naming one that cannot."""
         for path in sorted(self.root.glob("*/finding.json")):
-            if "strategy" not in read_json(path, dict):
-                read_json(path, Finding)
+            read_json(path, Deviation if "strategy" in read_json(path, dict) else Finding)
 
     def alike(self, name: str) -> list[Finding]:
         """Findings of this fingerprint, whatever the guilty passes."""

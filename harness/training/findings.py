@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from generators.training.runs import Arrays, Training, dumps
 from harness.execute.environments import versions_of
 from harness.execute.files import locked, replace_text
 from harness.execute.templates import render
+from harness.findings.deviation import Deviation
 from harness.findings.reproducer import INLINE, PROLOGUE, WRONG, literal, looked_for
 from harness.search.reduce import Budget
 from harness.strategies import Strategy
@@ -24,23 +24,6 @@ from harness.training.reduce import reduce_training
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SYMPTOMS
 from oracles.judge.verdict import normalized
-
-
-@dataclass(frozen=True)
-class Deviation:
-    """One inconsistency of a strategy, as its folder's `finding.json` keeps it. world: ranks of the smallest run; twin:
-    the status of the same run in float64, which tells a wrong algorithm from rounding (None: it is one)."""
-
-    fingerprint: str
-    symptom: str
-    strategy: str
-    world: int
-    part: str
-    message: str
-    twin: str | None
-    layers: tuple[str, ...]
-    versions: Mapping[str, str]
-    path: str = ""
 
 
 def fingerprint(strategy: Strategy, training: Training, judgement: Judgement) -> str:

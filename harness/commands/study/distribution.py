@@ -29,6 +29,7 @@ from harness.execute.ranks import RankLimits, RankPools
 from harness.execute.worker import versions_of
 from harness.findings.known.deviations import load
 from harness.findings.known.entry import KnownFileError
+from harness.findings.store import Store as Findings
 from harness.search.reduce import Budget
 from harness.strategies import Strategy
 from harness.studies.distribution.protocol import Study, run_case
@@ -69,6 +70,7 @@ def distribution(
         duration = seconds_of(budget) if budget else math.inf
         known = load()
         folder.mkdir(parents=True, exist_ok=True)
+        Findings(folder / "findings").check()
         store = Store(folder / "study.sqlite", plan.about | versions)
         todo = plan.missing(store)
     except (typer.BadParameter, KnownFileError, StoreError) as error:

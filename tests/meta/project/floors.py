@@ -39,7 +39,7 @@ FLOORS = {
     "harness/quantisers": "quantiser cases | * | __init__",
     "harness/strategies": "strategy mixed_precision | * | __init__",
     "harness/questions": "question | * | __init__",
-    "harness/findings": "reproducer | known store",
+    "harness/findings": "deviation reproducer | known store",
     "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | *",
     "harness/training": "* | findings table | known_runs",
     "harness/models": "* | results | known report | examine",

@@ -126,7 +126,7 @@ def test_a_record_of_other_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="line 2: . Object missing".replace(".", r"\$:")):
         Record.opened(path, HEAD, Run)
     path.write_text("nonsense\n{}\n")
-    with pytest.raises(RecordError, match="line 1 is not JSON"):
+    with pytest.raises(RecordError, match="line 1: not JSON"):
         Record.opened(path, HEAD, Run)
 
 
@@ -192,7 +192,7 @@ def test_all_cells_are_gone_through_and_not_twice(tmp_path: Path) -> None:
         (("--runs", "1", "--cases", "1"), "give one of them"),
         (("--record", "other.jsonl", "--seed", "4"), "give these, or another file"),
         (("--record", "/proc/nowhere/r.jsonl"), "cannot use /proc/nowhere/r.jsonl"),
-        ((*ONE, "--record", "/dev/full"), "/dev/full not a plain file"),
+        ((*ONE, "--record", "/dev/full"), "/dev/full: not a plain file"),
     ],
 )
 def test_bad_input_is_one_clear_line(
