@@ -39,8 +39,8 @@ _WORDS = {
 
 
 def free_disk(folder: Path) -> int:
-    """Bytes that are free where a folder is. Raises OSError."""
-    return shutil.disk_usage(folder).free
+    """Bytes that are free where a folder is, or will be. Raises OSError."""
+    return shutil.disk_usage(next(one for one in (folder, *folder.parents) if one.exists())).free
 
 
 def free_memory() -> int:

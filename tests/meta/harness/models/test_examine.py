@@ -229,7 +229,7 @@ def test_a_pickled_module_is_refused_unless_it_is_trusted(tmp_path: Path) -> Non
     for wrong, why in (
         ([], "refused unless it is trusted (--trust)"),
         (["--trust", "--targets", "odd-*"], "no runner matches 'odd-*'"),
-        (["--trust", "--labels", "nowhere.txt"], "cannot read nowhere.txt"),
+        (["--trust", "--labels", "nowhere.txt"], "nowhere.txt: No such file or directory"),
     ):
         done = subprocess.run([*asked, *given, *wrong], capture_output=True, text=True, check=False)
         assert done.returncode != 0

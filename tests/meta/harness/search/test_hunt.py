@@ -179,7 +179,7 @@ def test_interrupt_ends_everything_and_keeps_findings(tmp_path: Path, scratch: P
         (("hunt", "--budget", "soon"), "'soon' is not a duration such as 90s, 5m or 1h"),
         (("hunt", "--known-issues", "absent.toml"), "absent.toml: No such file or directory"),
         (("hunt", "--findings", "/proc/nowhere"), "cannot use /proc/nowhere for findings: "),
-        (("replay", "absent.json"), "cannot read absent.json: No such file or directory"),
+        (("replay", "absent.json"), "dissent: absent.json: No such file or directory"),
         (("replay", "corrupt.json"), "corrupt.json: not JSON: "),
         (("replay", "odd.json"), "odd.json: node v0: unknown operator 'frobnicate'"),
         (("targets", "--json", "/proc/x.json"), "cannot write /proc/x.json: "),
