@@ -18,6 +18,7 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
+    finite,
     named,
     print_wide,
     seconds_of,
@@ -68,7 +69,7 @@ def conversions(
     reduction: Annotated[float, typer.Option(min=0, help="Seconds that one finding may take to minimise.")] = 30.0,
     confirmations: Annotated[int, typer.Option(min=0, help="Runs of each finding in fresh processes.")] = 1,
     known_issues: Known = FOLDER,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 60.0,
+    timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds that one program may take.")] = 60.0,
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep each graph's line there, and go on with what is there.")
     ] = None,

@@ -16,6 +16,7 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
+    finite,
     print_counts,
     print_wide,
     write_json,
@@ -67,7 +68,9 @@ def model(
     weights: Annotated[Path | None, typer.Option(metavar="FILE", help="Weights for what a function makes.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed draws the same inputs, noise and order of rounds.")] = 0,
     threads: Annotated[int, typer.Option(min=1, help="Threads of each framework's own pool.")] = 1,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one call or conversion may take.")] = 300.0,
+    timeout: Annotated[
+        float, typer.Option(min=1, callback=finite, help="Seconds a call or conversion may take.")
+    ] = 300.0,
     trust: Annotated[bool, typer.Option("--trust", help="Open files that run code of their own (pickle).")] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Run all anew; else what is kept in DIR of the same is not run again.")

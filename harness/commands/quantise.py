@@ -20,6 +20,7 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
+    finite,
     named,
     print_counts,
     print_wide,
@@ -51,7 +52,7 @@ def quantise(
     max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = 8,
     findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
     known_issues: Known = FOLDER,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one case may take.")] = 60.0,
+    timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds that one case may take.")] = 60.0,
     reduction: Annotated[float, typer.Option(min=0, help="Seconds that one finding may take to minimise.")] = 30.0,
     json_file: Json = None,
 ) -> None:

@@ -20,6 +20,7 @@ from harness.commands.shared.terminal import (
     Json,
     console,
     fail,
+    finite,
     named,
     print_counts,
     print_wide,
@@ -89,7 +90,7 @@ def train(
     ] = None,
     blocks: Annotated[int, typer.Option(min=0, help="Most blocks of layers of a drawn network.")] = 4,
     findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one run may take.")] = 60.0,
+    timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds that one run may take.")] = 60.0,
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep each run there, and go on with what is there.")
     ] = None,

@@ -19,6 +19,7 @@ from harness.commands.shared.terminal import (
     Known,
     console,
     fail,
+    finite,
     named,
     print_wide,
     write_json,
@@ -48,7 +49,7 @@ def versions(
     question: Annotated[str, typer.Option(help=f"What is asked: {', '.join(QUESTIONS)}.")] = FORWARD.name,
     findings: Annotated[Path, typer.Option(help="Where regressions go.")] = Path("findings"),
     known_issues: Known = FOLDER,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one program may take.")] = 120.0,
+    timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds that one program may take.")] = 120.0,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where a regression was found.")] = False,
     json_file: Json = None,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,30 @@ def sole(path: Path) -> IO[str]:
         lock.close()
         raise
     return lock
+
+
+@contextmanager
+def whole(folder: Path) -> Iterator[Path]:
+    """A folder to write into, which takes the place of `folder` once all is written: that is whole, old or new,
+    whatever interrupts. What a killed process has left beside it is removed. Raises OSError, with a name."""
+    scratch, old = (folder.with_name(f".{folder.name}.{what}") for what in ("new", "old"))
+    if old.exists() and not folder.exists():  # killed between the two steps below
+        old.rename(folder)
+    for left in (scratch, old):
+        shutil.rmtree(left, ignore_errors=True)
+    try:
+        scratch.mkdir(parents=True)
+        yield scratch
+        if folder.exists():
+            folder.rename(old)
+        scratch.rename(folder)
+    except OSError as error:
+        if error.filename:
+            raise
+        raise OSError(error.errno, error.strerror, str(folder)) from error  # a full disk names nothing
+    finally:
+        for left in (scratch, old):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -242,8 +242,8 @@ class Pool:
         return outcomes
 
     @property
-    def folder(self) -> Path:
-        """Where its temporary files are."""
+    def temporary(self) -> Path:
+        """The folder of its temporary files."""
         return self._folder
 
     def restart_worker(self, framework: str, environment: str = "") -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from generators import caseio
 from generators.graphs import Case
 from harness.backends import Target
-from harness.execute.files import locked, replace_text
+from harness.execute.files import locked, replace_text, whole
 from harness.execute.reading import read_json
 from harness.execute.templates import render
 from harness.findings import reproducer
@@ -101,7 +101,7 @@ class Store:
 
     def check(self) -> None:
         """Can every record be read, those of training runs among them? Raises FileError naming one that cannot."""
-        for path in sorted(self.root.glob("*/finding.json")):
+        for path in sorted(self.root.glob("[!.]*/finding.json")):
             read_json(path, Deviation if "strategy" in read_json(path, dict) else Finding)
 
     def alike(self, name: str) -> list[Finding]:
@@ -118,7 +118,7 @@ class Store:
                 return None
             targets = old.targets if target in old.targets else (*old.targets, target)
             updated = replace(old, count=old.count + 1, targets=targets)
-            self._write_record(updated)
+            _write_record(self.root / name, updated)
             return updated
 
     def drop(self, name: str) -> None:
@@ -139,18 +139,19 @@ class Store:
             if old:
                 targets = tuple(dict.fromkeys((*old.targets, *finding.targets)))
                 finding = replace(finding, count=old.count, targets=targets)
-            folder.mkdir(parents=True, exist_ok=True)
             text = failure_text(finding, case)
             title = "\n".join(filter(None, [text.splitlines()[0], finding.condition]))
-            reproducer.write(folder, shown, finding.symptom, title, self.seconds)
-            (folder / "graph.json").write_text(caseio.dumps(case), encoding="utf-8")
-            report = render("findings/report.md.j2", finding=finding, text=text, case=case, shown=shown).rstrip("\n")
-            (folder / "report.md").write_text(report, encoding="utf-8")
-            self._write_record(finding)
+            with whole(folder) as scratch:
+                reproducer.write(scratch, shown, finding.symptom, title, self.seconds)
+                (scratch / "graph.json").write_text(caseio.dumps(case), encoding="utf-8")
+                report = render("findings/report.md.j2", finding=finding, text=text, case=case, shown=shown)
+                (scratch / "report.md").write_text(report.rstrip("\n"), encoding="utf-8")
+                _write_record(scratch, finding)
         return finding
-
-    def _write_record(self, finding: Finding) -> None:
-        replace_text(self.root / finding.fingerprint / "finding.json", json.dumps(asdict(finding), indent=1) + "\n")
 
     def _locked(self) -> AbstractContextManager[None]:
         return locked(self.root / ".lock")
+
+
+def _write_record(folder: Path, finding: Finding) -> None:
+    replace_text(folder / "finding.json", json.dumps(asdict(finding), indent=1) + "\n")

@@ -231,7 +231,7 @@ class Campaign:
         machine is well."""
         if not self._repeat(target, fails, case, 1):
             return f"a {discrepancy.symptom} of {target.name} did not come again in a fresh process"
-        return machine.trouble(discrepancy.message, self.lab.pool.folder, self.store.root.absolute())
+        return machine.trouble(discrepancy.message, self.lab.pool.temporary, self.store.root.absolute())
 
     def _repeat(self, target: Target, fails: Callable[[Case], bool], case: Case, times: int) -> int:
         """How many of so many runs in fresh processes fail."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from generators.training.runs import Arrays, Training, dumps
 from harness.execute.environments import versions_of
-from harness.execute.files import locked, replace_text
+from harness.execute.files import locked, replace_text, whole
 from harness.execute.templates import render
 from harness.findings.deviation import Deviation
 from harness.findings.reproducer import INLINE, PROLOGUE, WRONG, literal, looked_for
@@ -111,9 +111,6 @@ def _save(
     )
     expected = judge.expected(training, strategy, world)
     with locked(folder / ".lock"):
-        own.mkdir(parents=True, exist_ok=True)
-        replace_text(own / "training.json", dumps(training))
-        write_reproducer(own, training, strategy, world, expected, found, judge.arrays(training))
         report = render(
             "training/report.md.j2",
             found=found,
@@ -121,8 +118,11 @@ def _save(
             text=text_of(found),
             program=program(training, strategy),
         )
-        replace_text(own / "report.md", report)
-        replace_text(own / "finding.json", json.dumps(asdict(found), indent=1) + "\n")
+        with whole(own) as scratch:
+            replace_text(scratch / "training.json", dumps(training))
+            write_reproducer(scratch, training, strategy, world, expected, found, judge.arrays(training))
+            replace_text(scratch / "report.md", report)
+            replace_text(scratch / "finding.json", json.dumps(asdict(found), indent=1) + "\n")
     return found
 
 

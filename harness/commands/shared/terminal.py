@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections import Counter
@@ -77,6 +78,13 @@ def write_text(path: Path | None, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise fail(f"cannot write {path}: {error.strerror}") from error
+
+
+def finite(value: float) -> float:
+    """A number that is one. Raises typer.BadParameter."""
+    if not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is no number of seconds")
+    return value
 
 
 def seconds_of(text: str) -> float:

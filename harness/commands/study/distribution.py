@@ -18,6 +18,7 @@ from generators.training.runs import Training
 from harness.commands.shared.terminal import (
     console,
     fail,
+    finite,
     print_counts,
     print_wide,
     seconds_of,
@@ -51,7 +52,7 @@ def distribution(
     image: Annotated[int, typer.Option(min=3, help="Side of images (the paper: 32).")] = 8,
     seed: Annotated[int, typer.Option(help="The same seed draws the same models and inputs.")] = 0,
     budget: Annotated[str | None, typer.Option(help="Stop after so long, 15m say, and go on another time.")] = None,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one run may take.")] = 60.0,
+    timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds that one run may take.")] = 60.0,
     minimise: Annotated[
         bool, typer.Option(help="Make the first deviation of each strategy and kind small, into DIR/findings.")
     ] = True,

@@ -15,8 +15,8 @@ def _saved(body: Callable[[Any, Any, str, str], Any]) -> Build:
     def build(folder: Path, marker: Path) -> Path:
         import tensorflow as tf
 
-        module = tf.Module()
-        module.v = tf.Variable([1.0, 2.0])
+        module: Any = tf.Module()
+        module.v = tf.Variable(tf.constant([1.0, 2.0]))
 
         def serve(x: Any) -> Any:
             body(tf, x, str(marker), str(marker.with_name("secret.txt")))
@@ -127,7 +127,7 @@ def _table(folder: Path, marker: Path) -> Path:
 
     words = folder / "words.txt"
     words.write_text("a\nb\n")
-    module = tf.Module()
+    module: Any = tf.Module()
     index = tf.lookup.TextFileIndex
     module.table = tf.lookup.StaticHashTable(
         tf.lookup.TextFileInitializer(str(words), tf.string, index.WHOLE_LINE, tf.int64, index.LINE_NUMBER), -1

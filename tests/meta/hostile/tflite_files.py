@@ -18,7 +18,8 @@ def _model(change: Callable[[Any, Any, str], object] | None = None) -> Build:
 
         tensors = []
         for name in (b"x", b"y"):
-            tensors.append(tensor := schema.TensorT())
+            tensor: Any = schema.TensorT()
+            tensors.append(tensor)
             tensor.name, tensor.shape, tensor.buffer, tensor.type = name, [2], 0, 0
         operator, code, graph, model = schema.OperatorT(), schema.OperatorCodeT(), schema.SubGraphT(), schema.ModelT()
         operator.inputs, operator.outputs, operator.opcodeIndex = [0], [1], 0

@@ -8,10 +8,10 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from harness.execute import machine
+from harness.execute.files import whole
 from harness.execute.pool import Job, Limits, OutOfTime, Pool, Unavailable
 from oracles.judge.outcome import Timeout, Unsupported, Value
 
@@ -41,7 +41,7 @@ def test_a_worker_that_dies_at_its_start_is_tried_once_more(dying: Path) -> None
         assert (dying / "tries").read_text() == "xx"
         assert pool.run([job(modules=("dying_framework",))]) == [bad]  # it is not tried for ever
         assert (dying / "tries").read_text() == "xx"
-        assert list(pool.off.values()) == [bad.why]
+        assert [Unsupported(why) for why in pool.off.values()] == [bad]
     with Pool(Limits(seconds=5.0)) as pool, pytest.raises(Unavailable, match="one: its worker died while importing it"):
         pool.run([job(modules=("dying_framework",))])
 
@@ -96,3 +96,22 @@ def test_what_the_machine_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(machine, "free_memory", lambda: 1 << 20)
     assert machine.trouble("ValueError", tmp_path) == "the machine has no memory left"
     assert not machine.is_stopped(os.getpid())
+
+
+def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    folder = tmp_path / "finding"
+    for text in ("first", "second"):
+        with whole(folder) as scratch:
+            (scratch / "report").write_text(text)
+            assert not (folder / "report").exists() or (folder / "report").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["finding"]
+    with pytest.raises(OSError, match=r"No space left on device: .*finding'") as caught, whole(folder):
+        raise OSError(28, "No space left on device")
+    assert caught.value.filename == str(folder)
+    assert (folder / "report").read_text() == "second"
+    (tmp_path / ".finding.new").mkdir()  # a process was killed while it wrote
+    folder.rename(tmp_path / ".finding.old")  # and another one between two steps
+    with pytest.raises(ZeroDivisionError), whole(folder) as scratch:
+        raise ZeroDivisionError
+    assert (folder / "report").read_text() == "second"
+    assert [path.name for path in tmp_path.iterdir()] == ["finding"]
