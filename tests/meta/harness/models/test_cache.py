@@ -152,13 +152,14 @@ def test_a_command_heeds_sigterm_with_its_table(tmp_path: Path, monkeypatch: pyt
         os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(quantise_command, "examine", ended)
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     signals.heed()
     try:
         few = ["quantise", "--paths", "ort-dynamic-s8", "--findings", str(tmp_path)]
         result = CliRunner().invoke(app.app, few, catch_exceptions=False)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     assert result.exit_code == 143
     assert "3 cases in 0 s" in result.output
     assert "interrupted; everything found so far is kept" in result.output
