@@ -51,12 +51,6 @@ COMMANDS = {
         *("--targets", FEW, "--findings", "{out}", "--hypothesis-profile", "ci"),
     ],
 }
-PLAIN = """
-import runpy, signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background is started with it ignored
-name, sys.argv = sys.argv[1], sys.argv[1:]
-runpy.run_module(name, run_name="__main__", alter_sys=True)
-"""
 
 
 def belonging(mark: str, folder: Path) -> Iterator[psutil.Process]:
@@ -102,7 +96,7 @@ def start(command: str, out: Path, folder: Path, mark: str, *more: str) -> subpr
         onnx.save(blocks(2), network)
     given = [word.format(out=out, network=network) for word in COMMANDS[command]]
     return subprocess.Popen(
-        [sys.executable, "-c", PLAIN, *given, *more],
+        [sys.executable, "-m", *given, *more],
         env={**os.environ, "TMPDIR": str(folder), "DISSENT_TEST": mark, "PYTEST_ADDOPTS": ""},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -110,11 +110,6 @@ def test_other_outcomes_are_kept_and_a_deadline_as_long_as_it_is_no_longer(pool:
 
 
 REFUSES = "def load(parameters):\n    return lambda: json.loads('{')\n"
-HEEDS = """
-import runpy, signal
-signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background are started with it ignored
-runpy.run_module("harness", run_name="__main__")
-"""
 SLEEPS = "def load(parameters):\n    time.sleep(4)\n    return lambda: []\n"
 
 
@@ -125,7 +120,7 @@ def test_a_command_that_is_ended_tells_what_it_has_and_is_gone_on_with(
     onnx.save(blocks(2), tmp_path / "net.onnx")
     out = tmp_path / "out"
     few = ["--targets", "ort-*", "--no-conversions", "--out", str(out), "--iterations", "1", "--runs"]
-    command = [sys.executable, "-c", HEEDS, "model", str(tmp_path / "net.onnx"), *few]
+    command = [sys.executable, "-m", "harness", "model", str(tmp_path / "net.onnx"), *few]
     wide = {**os.environ, "COLUMNS": "200"}
 
     many = [*command, "100000"]
