@@ -17,7 +17,7 @@ def _operands(call: Call) -> tuple[np.ndarray, np.ndarray]:
     a, b = call.input(0), call.input(1)
     if call.version < 7 and call.get("broadcast", 0):
         start = positive(call.get("axis", a.ndim - b.ndim), a.ndim + 1)
-        b = b.reshape(*b.shape, *[1] * (a.ndim - start - b.ndim))
+        b = b.reshape((*b.shape, *[1] * (a.ndim - start - b.ndim)))
     return a, b
 
 
