@@ -127,6 +127,11 @@ def call_of(node: Node, inputs: Sequence[Value]) -> Call:
     return Call(*parts, kind, node.kinds)
 
 
+def has_rule(node: Node) -> bool:
+    """Is it evaluated by a rule, and not by the graphs inside or a function body?"""
+    return not node.bodies and _key(node) in rules()
+
+
 def _key(node: Node) -> str:
     return node.operator if node.domain in ("", "ai.onnx") else f"{node.domain}:{node.operator}"
 
@@ -264,7 +269,7 @@ def _scan(
     taken = {
         n: [
             np.moveaxis(np.asarray(x), axis, 0)[:: -1 if back else 1]
-            for x, axis, back in zip(given[held:], axes, backward)
+            for x, axis, back in zip(given[held:], axes, backward, strict=True)
         ]
         for n, given in arguments.items()
         if n not in lost

@@ -186,8 +186,12 @@ class _Reader:
             source.attribute.extend(_renamed(attribute, name) for name, attribute in stated.items())
         return Node(
             *(proto.name, proto.op_type, proto.domain, version, attributes, tuple(proto.input), tuple(proto.output)),
-            **{"kinds": taken, "made": made, "bodies": bodies, "source": source},
-            **{"opsets": self.opsets, "functions": self.functions},
+            kinds=taken,
+            made=made,
+            bodies=bodies,
+            source=source,
+            opsets=self.opsets,
+            functions=self.functions,
         )
 
 

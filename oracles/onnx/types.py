@@ -32,6 +32,7 @@ _CHOSEN = {
     "SequenceEmpty": ("dtype", TensorProto.FLOAT),
 }
 """Operators with an attribute that is the type of their first result, and its default (0: as the inputs say)."""
+_KINDS = frozenset(TensorProto.DataType.keys())
 _CONSTANT = {
     "value_float": TensorProto.FLOAT,
     "value_floats": TensorProto.FLOAT,
@@ -75,7 +76,7 @@ def _named(text: str) -> int:
     """The element type in `seq(tensor(float16))`; 0 where it is no one type."""
     found = re.search(r"tensor\((\w+)\)", text)
     name = found.group(1).upper() if found else ""
-    return TensorProto.DataType.Value(name) if name in TensorProto.DataType.keys() else 0
+    return TensorProto.DataType.Value(name) if name in _KINDS else 0
 
 
 def kinds_of_outputs(
@@ -85,8 +86,8 @@ def kinds_of_outputs(
     kinds: Sequence[int],
     bodies: Sequence[Sequence[int]],
 ) -> tuple[int, ...]:
-    """kinds: of the inputs; bodies: of the results of the graphs inside. Where the schema leaves a type open it is taken
-    to be that of the first input that has one."""
+    """kinds: of the inputs; bodies: of the results of the graphs inside. Where the schema leaves a type open it is
+    that of the first input that has one."""
     operator, count = proto.op_type, len(proto.output)
     if bodies:
         made = list(bodies[0][1:] if operator == "Loop" else bodies[0])

@@ -72,13 +72,13 @@ def _shift(call: Call) -> list[Value]:
 
 def _folded(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Rule:
     def rule(call: Call) -> list[Value]:
-        return [np.asarray(reduce(function, call.inputs))]
+        return [np.asarray(reduce(function, map(np.asarray, call.inputs)))]
 
     return rule
 
 
 def _mean(call: Call) -> list[Value]:
-    return [np.asarray(reduce(np.add, call.inputs) / len(call.inputs))]
+    return [np.asarray(reduce(np.add, map(np.asarray, call.inputs)) / len(call.inputs))]
 
 
 def _where(call: Call) -> list[Value]:
