@@ -25,7 +25,7 @@ from oracles.onnx.rule import Value
 Evaluate = Callable[[Sequence[Value]], Sequence[Value]]
 """The results of a node on other inputs."""
 
-UNITS = {
+UNITS: dict[int, float] = {
     TensorProto.FLOAT: 2.0**-24,
     TensorProto.FLOAT16: 2.0**-11,
     TensorProto.BFLOAT16: 2.0**-8,
@@ -81,7 +81,7 @@ def amplitudes(
         if measured and any(floating(y) for y in outputs):
             return _measured(inputs, outputs, evaluate)
         for place, y in enumerate(outputs):
-            if isinstance(y, np.ndarray) and floating(y):
+            if floating(y):
                 found[place] = np.abs(y) if place else _amplitude(node, inputs, y, evaluate)
     return found
 
@@ -101,16 +101,13 @@ def _measured(inputs: Sequence[Value], outputs: Sequence[Value], evaluate: Evalu
     draw, size = np.random.default_rng(0), 2.0**-24
     squares: list[np.ndarray | float] = [0.0] * len(outputs)
     for _ in range(DRAWS):
-        moved = [
-            x * (1 + size * draw.uniform(-1, 1, x.shape)) if isinstance(x, np.ndarray) and floating(x) else x
-            for x in inputs
-        ]
+        moved = [x * (1 + size * draw.uniform(-1, 1, x.shape)) if floating(x) else x for x in inputs]
         for place, (y, other) in enumerate(zip(outputs, evaluate(moved), strict=False)):
-            if isinstance(y, np.ndarray) and floating(y) and isinstance(other, np.ndarray) and other.shape == y.shape:
+            if floating(y) and isinstance(other, np.ndarray) and other.shape == y.shape:
                 squares[place] = squares[place] + ((other - y) / size) ** 2
-    terms = max((x.shape[-1] for x in inputs if isinstance(x, np.ndarray) and floating(x) and x.ndim), default=1)
+    terms = max((x.shape[-1] for x in inputs if floating(x) and x.ndim), default=1)
     return [
-        np.sqrt(3 * terms * square / DRAWS) + np.abs(y) if isinstance(y, np.ndarray) and floating(y) else 0.0
+        np.sqrt(3 * terms * square / DRAWS) + np.abs(y) if floating(y) else 0.0
         for square, y in zip(squares, outputs, strict=True)
     ]
 
@@ -140,7 +137,8 @@ def _amplitude(node: Node, inputs: Sequence[Value], y: np.ndarray, evaluate: Eva
         return (np.abs(x) + size) * slope + np.sqrt(x.shape[-1]) * np.abs(y)
     if operator in ("Softmax", "LogSoftmax"):
         axes = _softmax_axes(node, x.ndim)
-        below = np.abs(x - x.max(axis=axes, keepdims=True))
+        below = np.abs(x - x.max(axis=axes, keepdims=True, initial=-np.inf))
+        below = np.where(np.isfinite(below), below, 0.0)  # exp(-inf) is exact
         parts = below + 6 + np.sqrt(np.prod([x.shape[axis] for axis in axes]))
         return parts * np.abs(y) if operator == "Softmax" else parts + np.abs(y)
     if operator in ("Sigmoid", "HardSigmoid"):  # as (1 + tanh(x / 2)) / 2, what is far below 1 loses its digits

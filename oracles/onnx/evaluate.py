@@ -108,8 +108,9 @@ def evaluated(node: Node, states: Mapping[int, Values], hook: Hook | None = None
         results = _called(node, arguments, hook)
     for ys in results.values():
         for place, (name, kind) in enumerate(zip(node.outputs, node.made, strict=False)):
-            if name in node.exact and kind in FLOATS and floating(ys[place]):
-                ys[place] = rounded(ys[place], kind)
+            y = ys[place]
+            if name in node.exact and kind in FLOATS and floating(y):
+                ys[place] = rounded(y, kind)
     if hook is not None and not node.bodies:
         hook(Step(node, arguments, results))
     return results
@@ -163,7 +164,8 @@ def _attempted(node: Node, call: Callable[[], Sequence[Value]], apart: bool) -> 
     asked = max((place + 1 for place, name in enumerate(node.outputs) if name), default=0)
     if len(found) < asked:
         raise NoRule(f"{node.title}: {asked} outputs are asked for, its rule has {len(found)}")
-    return found[: len(node.outputs)] + [None] * (len(node.outputs) - len(found))
+    tensors: list[Value] = [np.asarray(y) if isinstance(y, np.generic) else y for y in found[: len(node.outputs)]]
+    return tensors + [None] * (len(node.outputs) - len(tensors))
 
 
 def _called(node: Node, arguments: Mapping[int, Sequence[Value]], hook: Hook | None) -> Results:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,7 +19,7 @@ def expanded(node: Node, inputs: Sequence[Value]) -> Graph | None:
     own = node.functions.get((node.domain, node.operator))
     if own is not None:
         return read_function(own, node)
-    schema = schema_of(node.operator, node.domain, node.version)
+    schema: Any = schema_of(node.operator, node.domain, node.version)
     if schema is None or node.source is None:
         return None
     if schema.has_context_dependent_function:

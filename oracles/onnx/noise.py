@@ -38,10 +38,17 @@ def disturbing(draws: Mapping[int, np.random.Generator]) -> Hook:
                 sizes = sizes_of_noise(node, step.arguments[first], base, {})
             own = sizes if same and sizes is not None else sizes_of_noise(node, step.arguments[number], ys, {})
             for place, (name, y, size) in enumerate(zip(node.outputs, ys, own, strict=False)):
-                if name not in node.exact and isinstance(y, np.ndarray) and floating(y) and np.any(size):
-                    ys[place] = y + size * draws[number].uniform(-1, 1, y.shape)
+                if name not in node.exact and floating(y) and np.any(size):
+                    ys[place] = moved(y, size, draws[number])
 
     return disturb
+
+
+def moved(y: np.ndarray, size: np.ndarray | float, draw: np.random.Generator) -> np.ndarray:
+    """The value with noise; infinities and NaN stay what they are."""
+    with np.errstate(all="ignore"):
+        other = y + size * draw.uniform(-1, 1, y.shape)
+        return np.where(np.isfinite(other), other, y)
 
 
 def sizes_of_noise(
@@ -70,7 +77,7 @@ def _inside(
     found: list[np.ndarray | float] = []
     for place, y in enumerate(outputs):
         others = [runs[number][place] for number in range(1, INSIDE + 1)]
-        if not isinstance(y, np.ndarray) or not floating(y):
+        if not floating(y):
             found.append(0.0)
         elif any(not isinstance(other, np.ndarray) or other.shape != y.shape for other in others):
             found.append(np.full(y.shape, np.inf))
