@@ -14,6 +14,7 @@ import numpy as np
 
 from harness.conversions.model_file import Port, why_not
 from harness.execute.pool import Job, Pool
+from harness.models.evaluator import preamble
 from harness.models.inputs import Sets
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value
@@ -21,9 +22,12 @@ from oracles.models import noise
 
 _MONTE_CARLO = """
 
+import onnx
+from oracles.onnx.noise import monte_carlo
+
+
 def load(parameters):
     model = onnx.load(PATH)
-    constants = {tensor.name for tensor in model.graph.initializer}
 
     def run(*inputs):
         return monte_carlo(model, inputs, RUNS, SEED)
@@ -108,9 +112,8 @@ class Reference:
 
 def monte_carlo_program(path: Path, inputs: Sequence[str], seed: int) -> str:
     """The text that evaluates an ONNX file in float64, exactly and with noise."""
-    helpers = (Path(__file__).parent / "helpers" / "onnx_noise.py").read_text(encoding="utf-8")
     settings = f"PATH = {str(path.resolve())!r}\nRUNS = {noise.RUNS}\nSEED = {seed}\n"
-    return f"{helpers}\n\n{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
+    return f"{preamble()}{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
 
 
 def derive(
@@ -144,9 +147,9 @@ def derive(
     if missing is not None:
         return Reference(None, f"no reference: {story} does not evaluate in float64: {why_not(missing)}")
     runs = [one.outputs for one in found if isinstance(one, Value)]
-    if not outputs or any((len(run) - 1) // 2 != len(outputs) for run in runs):
-        return Reference(None, f"no reference: {story} has {(len(runs[0]) - 1) // 2} outputs, the model {len(outputs)}")
-    exact, noisy = [run[0:-1:2] for run in runs], [run[1:-1:2] for run in runs]
+    if not outputs or any(len(run) // 2 != len(outputs) for run in runs):
+        return Reference(None, f"no reference: {story} has {len(runs[0]) // 2} outputs, the model {len(outputs)}")
+    exact, noisy = [run[0::2] for run in runs], [run[1::2] for run in runs]
     dtypes = [
         port.dtype or ("float32" if y.dtype.kind == "f" else str(y.dtype))
         for port, y in zip(outputs, exact[0], strict=True)
@@ -160,10 +163,7 @@ def derive(
             for value, e, n in zip(values, exact, noisy, strict=True)
         )
 
-    less = int(runs[0][-1])
     how = f"float64 evaluation of {story}, node by node; noise of {noise.RUNS} runs"
-    if less:
-        how += f"; {less} nodes are evaluated in less than float64"
     mine = _own(pool, source, names, sets, trust)
     if mine is None:
         doubt = "" if source[1] == "onnx" else f"{story} is taken to be the model: if it is not, others look wrong"
