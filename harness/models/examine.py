@@ -17,11 +17,11 @@ from harness.findings.known.entry import FOLDER
 from harness.models import factories, inputs, known, reference
 from harness.models.cache import CachingPool
 from harness.models.convert import convert_all, variants_of
-from harness.models.evaluator import SOURCES
 from harness.models.factories import NAME
 from harness.models.inputs import PREPROCESSING, Sets
 from harness.models.layer_errors import LayerErrors, can, layers_of
 from harness.models.measure import Run, once, time
+from harness.models.reference import SOURCES
 from harness.models.results import Results, Row, assemble, row_of
 from harness.models.variants import ModelFile, Variant
 

@@ -18,7 +18,7 @@ from harness.backends.target.text import swapped
 from harness.conversions.model_file import Signature, why_not
 from harness.conversions.route import ORDERED
 from harness.execute.pool import Job, Pool
-from harness.models.evaluator import preamble
+from harness.models.reference import preamble
 from harness.models.variants import Variant
 from oracles.judge.outcome import Value
 

@@ -6,20 +6,35 @@ reference wrong; how far the two are apart is told."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from harness.conversions.model_file import Port, why_not
 from harness.execute.pool import Job, Pool
-from harness.models.evaluator import preamble
 from harness.models.inputs import Sets
+from oracles import onnx as evaluation
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value
 from oracles.models import noise
 
+SOURCES = Path(evaluation.__file__).absolute().parent
+"""What a confined worker has to be allowed to read, since its programs import `oracles.onnx`. Reproducers do not: they
+run where there is no Dissent."""
+
+_IMPORTS = """import sys
+import types
+
+for package, folders in (("oracles", []), ("oracles.onnx", [{folder!r}])):  # the folders above are not to be read
+    sys.modules[package] = types.ModuleType(package)
+    sys.modules[package].__path__ = folders
+# the sources that it runs: {digest}
+
+"""
 _MONTE_CARLO = """
 
 import onnx
@@ -108,6 +123,14 @@ class Reference:
     def sound(self) -> bool:
         """Is there one, and its ONNX model not another function than the given model?"""
         return self.expected is not None and ANOTHER not in self.doubt
+
+
+@cache
+def preamble() -> str:
+    """The text that makes `from oracles.onnx...` work in a program; it changes when the code that is imported does."""
+    files = sorted(SOURCES.rglob("*.py"))
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return _IMPORTS.format(folder=str(SOURCES), digest=digest)
 
 
 def monte_carlo_program(path: Path, inputs: Sequence[str], seed: int) -> str:

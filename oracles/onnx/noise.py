@@ -12,8 +12,9 @@ import onnx
 
 from oracles.onnx.amplitudes import amplitudes, unit_of
 from oracles.onnx.evaluate import LOST, EvaluationError, Hook, Step, evaluated, has_rule, run, single
+from oracles.onnx.graph import Graph, Node
 from oracles.onnx.kinds import floating
-from oracles.onnx.model import Graph, Node, read
+from oracles.onnx.model import read
 from oracles.onnx.rule import Value
 
 INSIDE = 4

@@ -5,8 +5,9 @@ import onnx
 from onnx import shape_inference
 
 from oracles.onnx.evaluate import single
+from oracles.onnx.graph import used
 from oracles.onnx.kinds import floating, widened
-from oracles.onnx.model import read, used
+from oracles.onnx.model import read
 from oracles.onnx.noise import sizes_of_noise
 
 LAYER = 8.0
