@@ -14,14 +14,17 @@ from onnx import TensorProto, helper
 
 from harness.conversions.formats import RUNNERS
 from harness.conversions.model_file import Port, Signature
-from harness.execute.pool import Pool
+from harness.execute.isolation import confinement
+from harness.execute.isolation.confinement import Confinement
+from harness.execute.pool import Job, Pool, ProgramError
 from harness.models.inputs import drawn
 from harness.models.layer_errors import layers_of
 from harness.models.measure import once
-from harness.models.reference import Reference, derive
+from harness.models.reference import SOURCES, Reference, derive, monte_carlo_program
 from harness.models.results import assemble
 from harness.models.variants import ModelFile, Variant
 from oracles.judge.compare import compare_all
+from oracles.judge.outcome import Value
 from oracles.judge.verdict import Verdict, judge
 from oracles.models import noise
 from oracles.onnx.noise import monte_carlo
@@ -112,6 +115,30 @@ def test_a_network_that_cannot_be_had_as_onnx_has_no_reference(workers: Pool, tm
     told = derive(workers, (broken, "onnx"), (broken, "the model"), [], sets, 0)
     assert told.expected is None
     assert told.how.startswith("no reference: the model does not evaluate in float64")
+
+
+@pytest.mark.skipif(confinement.missing() is not None, reason=str(confinement.missing()))
+def test_a_confined_worker_imports_the_evaluator(tmp_path: Path) -> None:
+    """Of this repository it may read that folder alone."""
+    x = np.ones((2, 2), np.float32)
+    onnx.save(single("Exp", x), tmp_path / "m.onnx")
+    text = monte_carlo_program(tmp_path / "m.onnx", ["x0"], 0)
+    job = Job("reference", ("onnx",), text, {"x0": x})
+    with Pool(confined=Confinement((tmp_path / "m.onnx", SOURCES))) as pool:
+        (outcome,) = pool.run([job], confirm=False)
+    assert isinstance(outcome, Value), outcome
+    with Pool(confined=Confinement((tmp_path / "m.onnx",))) as pool, pytest.raises(ProgramError, match=r"oracles\.onnx"):
+        pool.run([job], confirm=False)
+
+
+def test_a_node_without_a_rule_is_named(workers: Pool, tmp_path: Path) -> None:
+    model = single("Exp", np.ones((1, 2), np.float32))
+    model.graph.node[0].op_type = "Unheard"
+    model.graph.node[0].name = "here"
+    onnx.save(model, tmp_path / "m.onnx")
+    sets = ((np.ones((1, 2), np.float32),),)
+    told = derive(workers, (tmp_path / "m.onnx", "onnx"), (tmp_path / "m.onnx", "the model"), [], sets, 0)
+    assert "Unheard here: no rule" in told.how
 
 
 # ---- the noise itself ---------------------------------------------------------------------------------------
