@@ -132,9 +132,7 @@ def _amplitude(node: Node, inputs: Sequence[Value], y: np.ndarray, evaluate: Eva
     if operator == "BatchNormalization":
         return _batch(node, inputs)
     if operator in NORMALIZED:
-        size = np.abs(x).max(initial=0.0)
-        slope = np.abs(np.asarray(inputs[1])).max(initial=0.0) / max(float(x.std()), 1e-12)
-        return (np.abs(x) + size) * slope + np.sqrt(x.shape[-1]) * np.abs(y)
+        return _normalized(node, x, np.abs(np.asarray(inputs[1])).max(initial=0.0), y)
     if operator in ("Softmax", "LogSoftmax"):
         axes = _softmax_axes(node, x.ndim)
         below = np.abs(x - x.max(axis=axes, keepdims=True, initial=-np.inf))
@@ -166,6 +164,25 @@ def _batch(node: Node, inputs: Sequence[Value]) -> np.ndarray:
     scale, bias, mean, variance = rest
     slope = np.abs(scale) / np.sqrt(variance + node.attributes.get("epsilon", 1e-5))
     return 3 * slope * (np.abs(x) + np.abs(mean)) + np.abs(bias)
+
+
+def _normalized(node: Node, x: np.ndarray, scale: float, y: np.ndarray) -> np.ndarray:
+    """What is taken from its mean, by the deviation of what is normalized together: elements lose the digits that they
+    have in common, and where they are few the deviation does, too."""
+    if node.operator == "GroupNormalization":
+        parts = x.reshape(x.shape[0], node.attributes["num_groups"], -1)
+        axes: tuple[int, ...] = (2,)
+    else:
+        first = 2 if node.operator == "InstanceNormalization" else node.attributes.get("axis", -1) % max(1, x.ndim)
+        parts, axes = x, tuple(range(first, x.ndim))
+    n = parts.size / max(1, np.prod([size for axis, size in enumerate(parts.shape) if axis not in axes]))
+    if node.operator == "RMSNormalization":
+        return (3 + np.sqrt(n)) * np.abs(y)
+    size = np.max(np.abs(parts), axes, keepdims=True, initial=0.0)
+    steep = 1 / np.sqrt(np.var(parts, axes, keepdims=True) + node.attributes.get("epsilon", 1e-5))
+    moved = ((np.abs(parts) + size) * scale * steep).reshape(x.shape)
+    relative = np.broadcast_to(np.sqrt(n) + 2 * size * steep / np.sqrt(max(1, n)), parts.shape).reshape(x.shape)
+    return moved + relative * np.abs(y)
 
 
 def _softmax_axes(node: Node, rank: int) -> tuple[int, ...]:

@@ -66,6 +66,8 @@ def _cut(call: Call, sizes: tuple[int, ...], strides: list[int], whole: list[int
     shape = call.get("output_shape", None)
     if shape is None and how in ("SAME_UPPER", "SAME_LOWER"):
         shape = [size * stride for size, stride in zip(sizes, strides, strict=True)]
+        if call.version < 11 and any(size < wanted for size, wanted in zip(whole, shape, strict=True)):
+            raise refuse(call, f"that {how} adds to the output is said since version 11")
     if shape is None:
         pads = call.get("pads", [0] * 2 * rank) if how != "VALID" else [0] * 2 * rank
         return list(zip(pads[:rank], pads[rank:], strict=True))
