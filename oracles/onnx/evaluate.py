@@ -95,18 +95,16 @@ def evaluated(node: Node, states: Mapping[int, Values], hook: Hook | None = None
         number: tuple(states[first if place in sizes else number][name] for place, name in enumerate(node.inputs))
         for number, state in states.items()
     }
-    if node.operator in CONTROL_FLOW and node.bodies:
-        results = _CONTROL[node.operator](node, arguments, states, hook)
-    elif (rule := rules().get(_key(node))) is not None:
-        results = {}
-        for number, given in arguments.items():
-            lost = any(value is LOST for value in given)
-            apart = number != first and _shapes(given) != _shapes(arguments[first])
-            results[number] = (
-                _lost(node) if lost else _attempted(node, lambda given=given: rule(call_of(node, given)), apart)
-            )
+    if has_rule(node):
+        results = _ruled(node, arguments)
     else:
-        results = _called(node, arguments, hook)
+        try:
+            control = _CONTROL[node.operator] if node.bodies and node.operator in CONTROL_FLOW else None
+            results = control(node, arguments, states, hook) if control else _called(node, arguments, hook)
+        except (NoRule, EvaluationError):
+            raise
+        except Exception as error:
+            raise EvaluationError(f"{node.title}: {type(error).__name__}: {error}") from error
     for ys in results.values():
         for place, (name, kind) in enumerate(zip(node.outputs, node.made, strict=False)):
             y = ys[place]
@@ -114,6 +112,18 @@ def evaluated(node: Node, states: Mapping[int, Values], hook: Hook | None = None
                 ys[place] = rounded(y, kind)
     if hook is not None and not node.bodies:
         hook(Step(node, arguments, results))
+    return results
+
+
+def _ruled(node: Node, arguments: Mapping[int, Sequence[Value]]) -> Results:
+    """What a node's rule returns."""
+    rule, first, results = rules()[_key(node)], min(arguments), {}
+    for number, given in arguments.items():
+        if any(value is LOST for value in given):
+            results[number] = _lost(node)
+        else:
+            apart = number != first and _shapes(given) != _shapes(arguments[first])
+            results[number] = _attempted(node, lambda given=given: rule(call_of(node, given)), apart)
     return results
 
 
@@ -223,6 +233,8 @@ def _loop(
     """Runs whose condition ends are out. A scan output has its elements along a new first axis."""
     body = node.bodies["body"]
     trips = next(iter(arguments.values()))[0] if node.inputs and node.inputs[0] else None
+    if trips is LOST:
+        return {number: _lost(node) for number in arguments}
     count = LONGEST if trips is None else int(np.asarray(trips).reshape(()))
     checked = len(node.inputs) > 1 and bool(node.inputs[1])
     carried = {number: list(given[2:]) for number, given in arguments.items()}

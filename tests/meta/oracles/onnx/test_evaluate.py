@@ -138,7 +138,11 @@ def test_errors_name_the_node() -> None:
     model = parsed("agraph (float[2] x) => (float[k] y) { s = Constant <value_ints = [3]> () y = Reshape (x, s) }")
     with pytest.raises(EvaluationError, match="Reshape y: ValueError"):
         evaluate(model, (np.zeros(2, F32),))
-    with pytest.raises(ValueError, match="no value for the inputs x"):
+    model = parsed(LOOP)
+    next(node for node in model.graph.node if node.op_type == "Loop").attribute[0].name = "other"
+    with pytest.raises(EvaluationError, match="Loop last: KeyError"):
+        evaluate(model, (np.array(1), np.zeros(2, F32)))
+    with pytest.raises(ValueError, match="no value for the inputs n, x"):
         evaluate(model, ())
 
 

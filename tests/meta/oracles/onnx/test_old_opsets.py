@@ -42,7 +42,7 @@ def value_of(operator: str, inputs: tuple[np.ndarray, ...], version: int, **attr
 
 
 def test_batch_normalization_of_version_9_scales_channels() -> None:
-    """onnx 1.23's evaluator broadcasts the parameters of versions 9 to 13 along the last axis."""
+    """The evaluator of onnx 1.23 returns other numbers for versions 9 to 13, and none for 7."""
     x = np.array([[[1.0, 2.0], [3.0, 5.0]]], np.float32)  # two channels of two places
     scale, bias, mean, variance = (np.array(pair, np.float32) for pair in ([1, 2], [0, 1], [1, 3], [4, 1]))
     right = [[[0.0, 0.5], [1.0, 5.0]]]
@@ -79,6 +79,7 @@ def test_batch_normalization_that_trains_returns_running_statistics() -> None:
 
 
 def test_global_pools_of_rank_3_pool_the_last_axis() -> None:
+    """The evaluator of onnx 1.23 takes the channels for a spatial axis."""
     x = np.array([[[1.0, 5.0, 2.0], [-4.0, -2.0, -3.0]]], np.float32)
     assert value_of("GlobalMaxPool", (x,), 13).tolist() == [[[5.0], [-2.0]]]
     assert value_of("GlobalMaxPool", (x[..., None],), 1).tolist() == [[[[5.0]], [[-2.0]]]]
