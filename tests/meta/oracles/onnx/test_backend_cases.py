@@ -29,6 +29,7 @@ NEVER = {
 }
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_cases_of_onnx_agree(batch: int) -> None:
     wrong: dict[str, str] = {}
