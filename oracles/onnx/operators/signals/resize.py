@@ -1,4 +1,4 @@
-"""Resize and Upsample: along each axis a matrix of weights, whose coordinates are exact fractions."""
+"""Resize: along each axis a matrix of weights, whose coordinates are exact fractions."""
 
 from __future__ import annotations
 
@@ -193,13 +193,4 @@ def _early(call: Call, x: np.ndarray, scales: list[float]) -> np.ndarray:
     return _resized(call, x, parts, _Way(mode, "asymmetric", "simple", exclude=shrinks and mode == "nearest"), 0.0)
 
 
-def _upsample(call: Call) -> list[Value]:
-    if call.version >= 10:
-        raise refuse(call, "deprecated for Resize")
-    scales = call.get("scales", None) if call.version < 9 else call.input(1)
-    if scales is None:
-        raise refuse(call, "no scales")
-    return [_early(call, call.input(0), [float(scale) for scale in scales])]
-
-
-RULES = {"Resize": _resize, "Upsample": _upsample}
+RULES = {"Resize": _resize}
