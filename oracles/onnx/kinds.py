@@ -3,20 +3,20 @@ complex numbers complex128, strings objects, integers and 8-bit or narrower type
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import ml_dtypes
 import numpy as np
 from onnx import TensorProto, helper
 
-FLOATS = {
+FLOATS: dict[int, np.dtype] = {
     TensorProto.FLOAT: np.dtype(np.float32),
     TensorProto.FLOAT16: np.dtype(np.float16),
     TensorProto.BFLOAT16: np.dtype(ml_dtypes.bfloat16),
     TensorProto.DOUBLE: np.dtype(np.float64),
 }
 """Element types that float64 stands for."""
-COMPLEX = {TensorProto.COMPLEX64, TensorProto.COMPLEX128}
+COMPLEX: set[int] = {TensorProto.COMPLEX64, TensorProto.COMPLEX128}
 
 
 def dtype_of(kind: int) -> np.dtype:
@@ -64,6 +64,6 @@ def rounded(array: np.ndarray, kind: int) -> np.ndarray:
     return array.astype(FLOATS[kind]).astype(np.float64)
 
 
-def floating(value: Any) -> bool:
+def floating(value: Any) -> TypeGuard[np.ndarray]:
     """Is it a tensor of floats that float64 stands for?"""
     return isinstance(value, np.ndarray) and value.dtype == np.float64

@@ -17,7 +17,7 @@ def _operands(call: Call) -> tuple[np.ndarray, np.ndarray]:
     a, b = call.input(0), call.input(1)
     if call.version < 7 and call.get("broadcast", 0):
         start = positive(call.get("axis", a.ndim - b.ndim), a.ndim + 1)
-        b = b.reshape(*b.shape, *[1] * (a.ndim - start - b.ndim))
+        b = b.reshape((*b.shape, *[1] * (a.ndim - start - b.ndim)))
     return a, b
 
 
@@ -72,13 +72,13 @@ def _shift(call: Call) -> list[Value]:
 
 def _folded(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Rule:
     def rule(call: Call) -> list[Value]:
-        return [np.asarray(reduce(function, call.inputs))]
+        return [np.asarray(reduce(function, map(np.asarray, call.inputs)))]
 
     return rule
 
 
 def _mean(call: Call) -> list[Value]:
-    return [np.asarray(reduce(np.add, call.inputs) / len(call.inputs))]
+    return [np.asarray(reduce(np.add, map(np.asarray, call.inputs)) / len(call.inputs))]
 
 
 def _where(call: Call) -> list[Value]:

@@ -12,8 +12,14 @@ from oracles.onnx.kinds import FLOATS, dtype_of
 from oracles.onnx.operators.arguments import refuse
 from oracles.onnx.rule import Call, Value
 
-_FINITE = {TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2, TensorProto.FLOAT8E5M2FNUZ}
-_SMALL = {TensorProto.FLOAT4E2M1, *_FINITE}
+_HALF_STEP: dict[int, float] = {
+    TensorProto.FLOAT8E4M3FN: 16.0,
+    TensorProto.FLOAT8E4M3FNUZ: 8.0,
+    TensorProto.FLOAT8E5M2: 4096.0,
+    TensorProto.FLOAT8E5M2FNUZ: 4096.0,
+}
+"""Below the greatest number."""
+_SMALL = {TensorProto.FLOAT4E2M1, *_HALF_STEP}
 _SPECIAL = {"inf": np.inf, "+inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
 
@@ -70,7 +76,7 @@ def _small(x: np.ndarray, kind: int, saturate: bool) -> np.ndarray:
     if kind == TensorProto.FLOAT4E2M1:  # which has neither infinities nor NaN
         return np.clip(x, -top, top).astype(target)
     inside = np.clip(x, -top, top).astype(target)
-    half = {TensorProto.FLOAT8E4M3FN: 16.0, TensorProto.FLOAT8E4M3FNUZ: 8.0}.get(kind, 4096.0)  # of the last step
+    half = _HALF_STEP[kind]
     even = kind == TensorProto.FLOAT8E4M3FN  # the greatest number, to which a tie then goes
     beyond = np.abs(x) > top + half if even else np.abs(x) >= top + half
     if not saturate:

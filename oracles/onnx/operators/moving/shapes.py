@@ -66,7 +66,7 @@ def _concat(call: Call) -> list[Value]:
     axis = call.get("axis", 1 if call.version < 4 else None)
     if axis is None:
         raise refuse(call, "it has no axis")
-    return [np.concatenate(call.inputs, axis)]
+    return [np.concatenate([np.asarray(x) for x in call.inputs], axis)]
 
 
 def _split(call: Call) -> list[Value]:

@@ -77,7 +77,7 @@ def _cut(call: Call, sizes: tuple[int, ...], strides: list[int], whole: list[int
 
 
 def _deformable(call: Call) -> list[Value]:
-    """A convolution whose places are moved by offsets, between elements linearly, zero outside; the mask scales each."""
+    """A convolution whose places are moved by offsets, between elements linearly, zero outside."""
     x, w, offset, bias, mask = (call.input(place) for place in range(5))
     windows = windows_of(call, x.shape[2:], w.shape[2:])
     rank, n, groups, parts = x.ndim - 2, x.shape[0], call.get("group", 1), call.get("offset_group", 1)
@@ -133,12 +133,11 @@ def _from_columns(call: Call) -> list[Value]:
     if x.shape[2] != np.prod(windows.output):
         raise refuse(call, f"{x.shape[2]} blocks where {windows.output} fit")
     parts = x.reshape(n, x.shape[1] // count, count, *windows.output)
-    whole = np.zeros(
-        (n, parts.shape[1], *(size + b + a for size, b, a in zip(image, windows.before, windows.after))), x.dtype
-    )
+    sizes = [size + b + a for size, b, a in zip(image, windows.before, windows.after, strict=True)]
+    whole = np.zeros((n, parts.shape[1], *sizes), x.dtype)
     for number, place in enumerate(windows.places()):
         windows.at(whole, place)[...] += parts[:, :, number]
-    kept = [slice(b, b + size) for size, b in zip(image, windows.before)]
+    kept = [slice(b, b + size) for size, b in zip(image, windows.before, strict=True)]
     return [whole[(slice(None), slice(None), *kept)]]
 
 

@@ -117,7 +117,9 @@ def _dropout(call: Call) -> list[Value]:
         draws = call.version < 7 and not call.get("is_test", 0) and len(call.outputs) > 1
     if draws:
         raise refuse(call, "it draws what it drops")
-    return [x, np.ones(x.shape, bool if call.version >= 10 else x.dtype)]
+    if call.version < 12 and any(call.outputs[1:]):
+        raise refuse(call, "what the mask is where nothing is dropped is said since version 12")
+    return [x, np.ones(x.shape, bool)]
 
 
 RULES = {

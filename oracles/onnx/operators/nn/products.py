@@ -27,7 +27,7 @@ def _gemm(call: Call) -> list[Value]:
 def _einsum(call: Call) -> list[Value]:
     """numpy's, whose implicit form sorts upper case before lower case as well."""
     equation = call.get("equation", "").replace(" ", "")
-    return [np.asarray(np.einsum(equation, *call.inputs, optimize=len(call.inputs) > 1))]
+    return [np.asarray(np.einsum(equation, *map(np.asarray, call.inputs), optimize=len(call.inputs) > 1))]
 
 
 def _determinant(call: Call) -> list[Value]:

@@ -32,8 +32,8 @@ class Windows:
 
     def padded(self, x: np.ndarray, value: float) -> np.ndarray:
         """The input with a value around it; negative pads remove elements."""
-        for axis, (before, after) in enumerate(zip(self.before, (a + m for a, m in zip(self.after, self.more))), 2):
-            size = x.shape[axis]
+        for axis, (before, after, more) in enumerate(zip(self.before, self.after, self.more, strict=True), 2):
+            size, after = x.shape[axis], after + more
             x = np.take(x, np.arange(max(0, -before), size + min(0, after)), axis)
             pads = [(0, 0)] * x.ndim
             pads[axis] = (max(0, before), max(0, after))

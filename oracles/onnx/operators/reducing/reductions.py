@@ -82,10 +82,8 @@ def _placed(call: Call, greatest: bool) -> list[Value]:
     x = call.input(0)
     axis = positive(call.get("axis", 0), x.ndim)
     find = np.argmax if greatest else np.argmin
-    if call.get("select_last_index", 0):
-        found = x.shape[axis] - 1 - find(np.flip(x, axis), axis)
-    else:
-        found = find(x, axis)
+    last = call.get("select_last_index", 0)
+    found = x.shape[axis] - 1 - find(np.flip(x, axis), axis) if last else find(x, axis)
     found = np.asarray(found, np.int64)
     return [np.expand_dims(found, axis) if call.get("keepdims", 1) else found]
 
