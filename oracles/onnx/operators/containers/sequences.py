@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from oracles.onnx.operators.arguments import integer, integers, positive, refuse
@@ -71,7 +73,7 @@ def _split(call: Call) -> list[Value]:
         step = 1 if split is None else integer(split)
         lengths = [min(step, size - start) for start in range(0, size, step)]
     ends = np.cumsum([0, *lengths])
-    parts = [np.take(x, np.arange(start, end), axis) for start, end in zip(ends, ends[1:])]
+    parts = [np.take(x, np.arange(start, end), axis) for start, end in pairwise(ends)]
     if split is None and not call.get("keepdims", 1):
         parts = [part.squeeze(axis) for part in parts]
     return [parts]

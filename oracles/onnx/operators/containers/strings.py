@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def _ngrams(call: Call) -> dict[tuple, int]:
     pool = call.get("pool_int64s", None) if pool is None else pool
     starts = [*call.get("ngram_counts", ()), len(pool)]
     found: dict[tuple, int] = {}
-    for size, (start, end) in enumerate(zip(starts, starts[1:]), 1):
+    for size, (start, end) in enumerate(pairwise(starts), 1):
         for place in range(start, end, size):
             found[tuple(pool[place : place + size])] = len(found)
     return found

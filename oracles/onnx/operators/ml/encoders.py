@@ -48,7 +48,7 @@ def _label_encoder(call: Call) -> list[Value]:
         array = np.asarray(call.get("values_tensor", ()))
         dtype: Any = array.dtype
         default = call.get("default_tensor", None)
-        unknown = "_Unused" if dtype == object else -1 if dtype.kind in "iu" else -0.0
+        unknown = "_Unused" if dtype.hasobject else -1 if dtype.kind in "iu" else -0.0
         unknown = unknown if default is None else np.asarray(default).ravel().tolist()[0]
     else:
         dtype = {"strings": object, "int64s": np.int64, "floats": np.float64}[kind]

@@ -115,15 +115,6 @@ def _attention(call: Call) -> list[Value]:
     return [joined(found.y) if flat else found.y, k, v, np.broadcast_to(stages[mode], found.raw.shape)]
 
 
-def _flexible(call: Call) -> list[Value]:
-    """FlexAttention, without functions that modify scores or weights."""
-    if call.get("score_mod", None) is not None or call.get("prob_mod", None) is not None:
-        raise refuse(call, "graphs that modify scores or weights")
-    q, k, v = (call.input(place) for place in range(3))
-    scale = call.get("scale", None)
-    return [attend(q, k, v, 0.0, 1 / np.sqrt(q.shape[-1]) if scale is None else scale).y]
-
-
 def rotated(x: np.ndarray, cos: np.ndarray, sin: np.ndarray, interleaved: bool) -> np.ndarray:
     """The first places of (batch, sequence, head, size) rotated in pairs, by (batch, sequence, pairs)."""
     size = 2 * cos.shape[-1]
@@ -151,4 +142,4 @@ def _rotary(call: Call) -> list[Value]:
     return [y.reshape(x.shape) if flat else y.transpose(0, 2, 1, 3)]
 
 
-RULES = {"Attention": _attention, "RotaryEmbedding": _rotary, "ai.onnx.preview:FlexAttention": _flexible}
+RULES = {"Attention": _attention, "RotaryEmbedding": _rotary}

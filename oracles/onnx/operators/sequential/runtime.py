@@ -131,9 +131,7 @@ def _grouped(call: Call) -> list[Value]:
     if call.get("do_rotary", 0):
         where = np.broadcast_to(past + np.arange(queries), (q.shape[0], queries)) if places is None else places
         turned = bool(call.get("rotary_interleaved", 0))
-        q, k = (
-            rotated(x.transpose(0, 2, 1, 3), cos[where], sin[where], turned).transpose(0, 2, 1, 3) for x in (q, k)
-        )
+        q, k = (rotated(x.transpose(0, 2, 1, 3), cos[where], sin[where], turned).transpose(0, 2, 1, 3) for x in (q, k))
     if past_k is not None:
         k, v = np.concatenate([past_k, k], 2), np.concatenate([past_v, v], 2)
     own, keys = (past + np.arange(queries))[:, None], np.arange(k.shape[2])

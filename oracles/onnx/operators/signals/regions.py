@@ -36,7 +36,9 @@ def _roi_align(call: Call) -> list[Value]:
             length = end - start if shifts else max(end - start, 1.0)
             count = ratio if ratio > 0 else int(np.ceil(length / bins))
             step = length / bins
-            places.append(start + np.arange(bins)[:, None] * step + (np.arange(count) + 0.5)[None] * step / max(count, 1))
+            places.append(
+                start + np.arange(bins)[:, None] * step + (np.arange(count) + 0.5)[None] * step / max(count, 1)
+            )
             counts.append(count)
         if min(counts) <= 0:
             continue  # an empty region has nothing to pool
@@ -75,7 +77,7 @@ def _suppressed(call: Call) -> list[Value]:
     chosen = []
     for batch, kind in np.ndindex(*scores.shape[:2]):
         rank = scores[batch, kind]
-        order = [place for place in np.argsort(-rank, kind="stable")]
+        order = list(np.argsort(-rank, kind="stable"))
         if least is not None:
             order = [place for place in order if rank[place] >= float(np.ravel(least)[0])]
         kept: list[int] = []

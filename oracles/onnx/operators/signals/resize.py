@@ -129,7 +129,7 @@ def _resized(call: Call, x: np.ndarray, axes: Sequence[_Axis], way: _Way, beyond
 
 
 def _grown(size: int, scale: float, part: Fraction = Fraction(1)) -> int:
-    """floor(size * part * scale) in float32, as the package's shape inference computes it (onnx/defs/tensor/utils.cc)."""
+    """floor(size * part * scale) in float32, as onnx's shape inference computes it (onnx/defs/tensor/utils.cc)."""
     return floor(np.float32(size) * np.float32(float(part)) * np.float32(scale))
 
 
@@ -186,9 +186,7 @@ def _early(call: Call, x: np.ndarray, scales: list[float]) -> np.ndarray:
     mode = call.get("mode", "nearest")
     if mode not in ("nearest", "linear"):
         raise refuse(call, f"mode {mode!r}")
-    parts = [
-        _Axis(size, _grown(size, scale), Fraction(scale)) for size, scale in zip(x.shape, scales, strict=True)
-    ]
+    parts = [_Axis(size, _grown(size, scale), Fraction(scale)) for size, scale in zip(x.shape, scales, strict=True)]
     shrinks = any(scale < 1 for scale in scales)
     return _resized(call, x, parts, _Way(mode, "asymmetric", "simple", exclude=shrinks and mode == "nearest"), 0.0)
 

@@ -12,7 +12,7 @@ def _loss(call: Call, log: np.ndarray, target: np.ndarray, weight: np.ndarray | 
     """Of (N, C, D...) by (N, D...): the weighted mean, the sum, or each sample's loss."""
     ignored = target == call.get("ignore_index", None) if "ignore_index" in call.attributes else np.zeros(1, bool)
     safe = np.where(ignored, 0, target).astype(np.int64)
-    if safe.size and not (0 <= safe.min() and safe.max() < log.shape[1]):
+    if safe.size and (safe.min() < 0 or safe.max() >= log.shape[1]):
         raise refuse(call, "a class that is not there")
     taken = np.take_along_axis(log, np.expand_dims(safe, 1), 1)[:, 0]
     weights = np.where(ignored, 0.0, 1.0 if weight is None else weight[safe])
