@@ -22,8 +22,9 @@ def _recurrent() -> list[RuntimeNode]:
             found += [
                 node(operator, 14, x, w, r, outputs=outputs, **settings),
                 node(operator, 14, x, w, r, b, lengths, *states, outputs=outputs, **settings),
-                node(operator, 7, x, w, r, b, None, *states, outputs=outputs, clip=0.4, **settings),
             ]
+            if operator != "LSTM":  # whose last activation ONNX Runtime does not clip
+                found.append(node(operator, 7, x, w, r, b, None, *states, outputs=outputs, clip=0.4, **settings))
     x, w, r = drawn("x", 4, 3, 5), drawn("LSTM", 1, 24, 5), drawn("LSTM", 1, 24, 6)
     b, h, c, p = drawn("b", 1, 48), drawn("h", 1, 3, 6), drawn("c", 1, 3, 6), drawn("p", 1, 18)
     names = ["HardSigmoid", "LeakyRelu", "Affine"]
@@ -152,6 +153,7 @@ def _trees() -> list[RuntimeNode]:
         for how in ("SUM", "AVERAGE", "MIN", "MAX")
     ]
     classes = {"class_nodeids": places, "class_treeids": trees, "class_weights": weights, "class_ids": [0, 1, 2, 1, 0]}
+    classes["class_weights"] = [0.5, 1.5, 2.25, 0.75, 0.3]
     for transform in ("NONE", "SOFTMAX", "LOGISTIC"):
         labels = {"classlabels_strings": ["a", "b", "c"], "post_transform": transform}
         found.append(ml("TreeEnsembleClassifier", 1, x, outputs=2, **nodes, **classes, **labels))
@@ -167,7 +169,7 @@ def _models() -> list[RuntimeNode]:
     texts, numbers = np.array(["a", "x", "b"]), np.array([3, 7, 5], L)
     return [
         ml("LinearRegressor", 1, x, coefficients=weights, targets=3, intercepts=[0.5, 1.0, -1.0]),
-        ml("LinearRegressor", 1, x, coefficients=weights[:4], post_transform="LOGISTIC"),
+        ml("LinearRegressor", 1, x, coefficients=weights, targets=3, post_transform="SOFTMAX"),
         *(
             ml(
                 *("LinearClassifier", 1, x),
@@ -206,7 +208,7 @@ def _others() -> list[RuntimeNode]:
         node("STFT", 17, signal, scalar(3, L), None, scalar(8, L), onesided=0),
         *(node(f"{name}Window", 17, scalar(9, L), periodic=flag) for name in ("Hann", "Hamming") for flag in (0, 1)),
         node("MelWeightMatrix", 17, *(scalar(n, L) for n in (6, 64, 8000)), scalar(20.0), scalar(3900.0)),
-        node("StringNormalizer", 10, np.array(["Ab", "cd"]), case_change_action="UPPER", stopwords=["cd"]),
+        node("StringNormalizer", 10, np.array(["Ab", "cd"]), stopwords=["cd"], is_case_sensitive=1),
         node("NegativeLogLikelihoodLoss", 13, drawn("x", 3, 5), np.array([1, 4, 0], L), drawn("w", 5) ** 2),
         node("SoftmaxCrossEntropyLoss", 13, drawn("x", 3, 5, 2), np.array([[1, 2], [4, 9], [0, 3]], L), ignore_index=9),
     ]

@@ -62,7 +62,7 @@ def _grid_sample(call: Call) -> list[Value]:
             place = np.rint(place)
         low, high = (0, size - 1) if corners else (-0.5, size - 0.5)
         beyond = (place < low) | (place > high)
-        if padding == "border":
+        if padding == "border" and mode != "cubic":  # whose elements alone are bounded, as in PyTorch
             place = np.where(beyond, np.clip(place, 0, size - 1), place)
         elif padding == "reflection":
             place = np.where(beyond, _reflected(place, low, high), place)
