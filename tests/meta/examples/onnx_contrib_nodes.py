@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from examples.onnx_runtime_nodes import RuntimeNode, bytes_of, drawn, ms, node, scalar
 
-U, I = np.uint8, np.int8
+U, S = np.uint8, np.int8
 Q = (scalar(0.03141), scalar(117, U))
 R = (scalar(0.04327), scalar(3, U))
 X3, X4, BIAS = drawn("x", 2, 3, 8), drawn("x", 2, 6, 5, 5), drawn("bias", 8)
 GAMMA, BETA = drawn("gamma", 8), drawn("beta", 8)
-A, B = bytes_of("a", 4, 6), bytes_of("b", 6, 5, kind=I)
+A, B = bytes_of("a", 4, 6), bytes_of("b", 6, 5, kind=S)
 COS, SIN = np.cos(drawn("angles", 10, 4)), np.sin(drawn("angles", 10, 4))
 
 
@@ -64,8 +64,8 @@ def _attention() -> list[RuntimeNode]:
             **{"softcap": 0.9, "outputs": 3, **groups},
         ),
         ms(
-            *("QAttention", bytes_of("x", 2, 3, 8), bytes_of("w", 8, 24, kind=I), b, scalar(0.02), scalar(0.01), None),
-            *(scalar(120, U), scalar(3, I)),
+            *("QAttention", bytes_of("x", 2, 3, 8), bytes_of("w", 8, 24, kind=S), b, scalar(0.02), scalar(0.01), None),
+            *(scalar(120, U), scalar(3, S)),
             num_heads=2,
         ),
         ms("RotaryEmbedding", drawn("x", 2, 3, 16), places, COS, SIN),
@@ -73,7 +73,11 @@ def _attention() -> list[RuntimeNode]:
         ms("RotaryEmbedding", drawn("x", 2, 2, 3, 8), places, COS, SIN),
         ms("RotaryEmbedding", drawn("x", 2, 3, 24), places, COS, SIN, num_heads=2, rotary_embedding_dim=8),
         ms(
-            *("EmbedLayerNormalization", np.array([[1, 4, 2], [0, 3, 3]], np.int32), np.array([[0, 1, 1]] * 2, np.int32)),
+            *(
+                "EmbedLayerNormalization",
+                np.array([[1, 4, 2], [0, 3, 3]], np.int32),
+                np.array([[0, 1, 1]] * 2, np.int32),
+            ),
             *(drawn("words", 5, 8), drawn("places", 4, 8), drawn("kinds", 2, 8), GAMMA, BETA),
             np.array([[1, 1, 0], [1, 1, 1]], np.int32),
             outputs=2,
@@ -140,9 +144,9 @@ def _quantised() -> list[RuntimeNode]:
         ms("QLinearSoftmax", image, *Q, scalar(1 / 256), scalar(0, U), axis=-1, opset=13),
         ms("QLinearSoftmax", image, *Q, scalar(1 / 256), scalar(0, U), axis=2, opset=12),
         ms("QLinearWhere", image > 100, image, *Q, other, *R, scalar(0.05), scalar(40, U)),
-        ms("QGemm", A, scalar(0.03), scalar(120, U), B, scalar(0.02), scalar(2, I), None, scalar(0.1), scalar(9, U)),
-        ms("QGemm", A, scalar(0.03), scalar(120, U), B, scalar(0.02), scalar(2, I), np.arange(5, dtype=np.int32)),
-        ms("DynamicQuantizeMatMul", drawn("a", 4, 6), B, scalar(0.02), scalar(2, I), drawn("c", 5)),
+        ms("QGemm", A, scalar(0.03), scalar(120, U), B, scalar(0.02), scalar(2, S), None, scalar(0.1), scalar(9, U)),
+        ms("QGemm", A, scalar(0.03), scalar(120, U), B, scalar(0.02), scalar(2, S), np.arange(5, dtype=np.int32)),
+        ms("DynamicQuantizeMatMul", drawn("a", 4, 6), B, scalar(0.02), scalar(2, S), drawn("c", 5)),
         ms("DynamicQuantizeMatMul", drawn("a", 4, 6), B, column),
         ms("MatMulIntegerToFloat", A, B, scalar(0.03), column, scalar(120, U), None, drawn("c", 5)),
         ms("MatMulNBits", drawn("a", 2, 40), packed, scales, K=40, N=5, bits=4, block_size=16),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from examples.onnx_runtime_nodes import RuntimeNode, bytes_of, drawn, ml, node, scalar
 
@@ -12,7 +14,12 @@ NONE = np.zeros(0, F)
 def _recurrent() -> list[RuntimeNode]:
     found = []
     lengths = np.array([4, 2, 3], np.int32)
-    for operator, gates, flags in (("RNN", 1, {}), ("GRU", 3, {}), ("GRU", 3, {"linear_before_reset": 1}), ("LSTM", 4, {})):
+    for operator, gates, flags in (
+        ("RNN", 1, {}),
+        ("GRU", 3, {}),
+        ("GRU", 3, {"linear_before_reset": 1}),
+        ("LSTM", 4, {}),
+    ):
         for how, count in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
             x, w, r = drawn("x", 4, 3, 5), drawn(operator, count, gates * 6, 5), drawn(operator, count, gates * 6, 6)
             b, start = drawn("b", count, 2 * gates * 6), drawn("h", count, 3, 6)
@@ -34,7 +41,9 @@ def _recurrent() -> list[RuntimeNode]:
         node("LSTM", 14, x, w, r, b, lengths, h, c, p, hidden_size=6, outputs=3, direction="reverse", input_forget=1),
         node(
             *("LSTM", 14, x, w, r, b, None, h, c),
-            **{"hidden_size": 6, "outputs": 3, "activations": names},
+            hidden_size=6,
+            outputs=3,
+            activations=names,
             activation_alpha=[0.3, 0.1, 0.7],
             activation_beta=[0.4, 0.2],
         ),
@@ -53,7 +62,7 @@ def _resized() -> list[RuntimeNode]:
     for how in ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"):
         version = 19 if how == "half_pixel_symmetric" else 13
         for mode in ("nearest", "linear", "cubic"):
-            settings = {"mode": mode, "coordinate_transformation_mode": how}
+            settings: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": how}
             found += [
                 node("Resize", version, x, None, up, **settings),
                 node("Resize", version, x, None, None, sizes, **settings),
@@ -61,10 +70,10 @@ def _resized() -> list[RuntimeNode]:
             if how != "align_corners":
                 found.append(node("Resize", version, x, None, down, **settings))
     for rounding in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
-        settings = {"nearest_mode": rounding, "coordinate_transformation_mode": "asymmetric"}
+        settings: dict[str, Any] = {"nearest_mode": rounding, "coordinate_transformation_mode": "asymmetric"}
         found.append(node("Resize", 11, y, NONE, np.array([1, 1, 1.5, 2], F), **settings))
     roi = np.array([0, 0, 0.2, 0.1, 1, 1, 0.7, 1.2], F)
-    crop = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 7.5}
+    crop: dict[str, Any] = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 7.5}
     return [
         *found,
         node("Resize", 11, x, roi, NONE, sizes, mode="linear", **crop),
@@ -123,7 +132,8 @@ def _quantised() -> list[RuntimeNode]:
         node("QLinearConv", 10, image, *one, w, many, np.zeros(6, np.int8), *two, group=2, pads=[1, 0, 1, 1]),
         node(
             *("QLinearConv", 10, image, *one, w, scalar(0.02), scalar(3, np.int8), *two, np.arange(6, dtype=np.int32)),
-            **{"group": 2, "strides": [2, 1]},
+            group=2,
+            strides=[2, 1],
         ),
         node("QLinearMatMul", 10, bytes_of("a", 3, 4), *one, bytes_of("b", 4, 5), *one, *two),
         node("MatMulInteger", 10, bytes_of("a", 3, 4), bytes_of("b", 4, 5, kind=np.int8), scalar(3, np.uint8)),
@@ -173,13 +183,25 @@ def _models() -> list[RuntimeNode]:
         *(
             ml(
                 *("LinearClassifier", 1, x),
-                **{"coefficients": weights, "intercepts": [0.5, 1.0, -1.0], "classlabels_ints": [4, 5, 9]},
-                **{"outputs": 2, "post_transform": how},
+                coefficients=weights,
+                intercepts=[0.5, 1.0, -1.0],
+                classlabels_ints=[4, 5, 9],
+                outputs=2,
+                post_transform=how,
             )
             for how in ("NONE", "SOFTMAX", "LOGISTIC")
         ),
         *(
-            ml("SVMRegressor", 1, x, n_supports=5, kernel_type=kind, kernel_params=[0.3, 0.2, 2.0], rho=[0.4], **support)
+            ml(
+                "SVMRegressor",
+                1,
+                x,
+                n_supports=5,
+                kernel_type=kind,
+                kernel_params=[0.3, 0.2, 2.0],
+                rho=[0.4],
+                **support,
+            )
             for kind in kernels
         ),
         ml("Scaler", 1, x, offset=[0.5, 1, 2, 3], scale=[2, 3, 4, 0.1]),

@@ -88,7 +88,7 @@ def _early(call: Call, votes: str, count: int) -> np.ndarray:
     true, false = call.get("nodes_truenodeids", ()), call.get("nodes_falsenodeids", ())
     values, features = _stated(call, "nodes_values"), call.get("nodes_featureids", ())
     missing = call.get("nodes_missing_value_tracks_true", None) or [0] * len(ids)
-    nodes = {
+    nodes: dict[Hashable, _Node] = {
         (tree, node): _Node(mode, features[k], values[k], (tree, true[k]), (tree, false[k]), bool(missing[k]))
         for k, (tree, node, mode) in enumerate(zip(trees, ids, call.get("nodes_modes", ()), strict=True))
         if mode != "LEAF"

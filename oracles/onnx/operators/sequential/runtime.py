@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def _scale(call: Call, size: int) -> float:
     return stated if stated else 1 / np.sqrt(size)
 
 
-def _projected(call: Call, parts: Sequence[np.ndarray], mask: np.ndarray | None, past: np.ndarray | None, extra: Value):
+def _projected(call: Call, parts: Sequence[np.ndarray], mask: np.ndarray | None, past: np.ndarray | None, extra: Any):
     """What Attention and QAttention have in common, after the projection."""
     count = call.get("num_heads", 0)
     if call.get("do_rotary", 0) or call.get("past_present_share_buffer", 0):
@@ -89,9 +90,9 @@ def _multi_head(call: Call) -> list[Value]:
     elif k is None or v is None:
         raise refuse(call, "no keys or values")
     else:
-        parts = [0.0, 0.0, 0.0] if bias is None else np.split(bias, [q.shape[-1], 2 * q.shape[-1]])
-        if k.ndim == 4 and bias is not None:
-            parts[1] = parts[2] = 0.0
+        parts = [0.0] * 3 if bias is None else list(np.split(bias, [q.shape[-1], 2 * q.shape[-1]]))
+        if k.ndim == 4:
+            parts = [parts[0], 0.0, 0.0]
         q = heads(q + parts[0], count)
         k, v = (x if x.ndim == 4 else heads(x + part, count) for x, part in zip((k, v), parts[1:], strict=True))
     if past_k is not None:

@@ -17,7 +17,7 @@ def _complex(call: Call, x: np.ndarray) -> np.ndarray:
 
 
 def _pairs(x: np.ndarray) -> np.ndarray:
-    return np.stack([x.real, x.imag], -1)
+    return np.stack([np.real(x), np.imag(x)], -1)
 
 
 def _fitted(x: np.ndarray, length: int, axis: int) -> np.ndarray:
@@ -78,7 +78,8 @@ def _window(*terms: float) -> Rule:
         if size > 0 and not span:
             raise refuse(call, "a symmetric window of one element, 0 / 0 in the text")
         angle = 2 * np.pi * np.arange(size) / span if size else np.zeros(0)
-        return [sum(term * np.cos(number * angle) for number, term in enumerate(terms)).astype(dtype_of(kind))]
+        parts = [term * np.cos(number * angle) for number, term in enumerate(terms)]
+        return [np.sum(parts, 0).astype(dtype_of(kind))]
 
     return rule
 

@@ -31,7 +31,7 @@ def expected(node: RuntimeNode) -> tuple[Any, dict[str, np.ndarray], list[Any]]:
     options.log_severity_level = 4
     given = {f"x{place}": x for place, x in enumerate(node.inputs) if x is not None}
     session = ort.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    return model, given, session.run(None, given)
+    return model, given, list(session.run(None, given))
 
 
 def within(found: Any, right: Any, allowed: float) -> bool:
@@ -43,7 +43,7 @@ def within(found: Any, right: Any, allowed: float) -> bool:
 
 
 def wrong_with(node: RuntimeNode) -> str:
-    """"" where the rule agrees."""
+    """ "" where the rule agrees."""
     model, given, results = expected(node)
     if node.operator not in PLACES:
         return apart(model, given, results)
