@@ -21,6 +21,7 @@ from harness.models.factories import NAME
 from harness.models.inputs import PREPROCESSING, Sets
 from harness.models.layer_errors import LayerErrors, can, layers_of
 from harness.models.measure import Run, once, time
+from harness.models.reference import SOURCES
 from harness.models.results import Results, Row, assemble, row_of
 from harness.models.variants import ModelFile, Variant
 
@@ -216,7 +217,7 @@ def _confined(options: Options, given: ModelFile | None) -> tuple[Confinement | 
     files = files_of(given.path) if given else ()
     memory = min(options.limits.memory, ROOM + TIMES * sum(map(size_of, files))) if given else options.limits.memory
     images = (options.inputs,) if options.inputs else ()
-    return Confinement((*files, *images), (folder,)), replace(options.limits, memory=memory)
+    return Confinement((*files, *images, SOURCES), (folder,)), replace(options.limits, memory=memory)
 
 
 def _sets(pool: Pool, options: Options, own: Sequence, ports: Sequence) -> Sets:

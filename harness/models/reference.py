@@ -6,8 +6,10 @@ reference wrong; how far the two are apart is told."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +17,32 @@ import numpy as np
 from harness.conversions.model_file import Port, why_not
 from harness.execute.pool import Job, Pool
 from harness.models.inputs import Sets
+from oracles import onnx as evaluation
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value
 from oracles.models import noise
 
+SOURCES = Path(evaluation.__file__).absolute().parent
+"""What a confined worker has to be allowed to read, since its programs import `oracles.onnx`. Reproducers do not: they
+run where there is no Dissent."""
+
+_IMPORTS = """import sys
+import types
+
+for package, folders in (("oracles", []), ("oracles.onnx", [{folder!r}])):  # the folders above are not to be read
+    sys.modules[package] = types.ModuleType(package)
+    sys.modules[package].__path__ = folders
+# the sources that it runs: {digest}
+
+"""
 _MONTE_CARLO = """
+
+import onnx
+from oracles.onnx.noise import monte_carlo
+
 
 def load(parameters):
     model = onnx.load(PATH)
-    constants = {tensor.name for tensor in model.graph.initializer}
 
     def run(*inputs):
         return monte_carlo(model, inputs, RUNS, SEED)
@@ -106,11 +125,18 @@ class Reference:
         return self.expected is not None and ANOTHER not in self.doubt
 
 
+@cache
+def preamble() -> str:
+    """The text that makes `from oracles.onnx...` work in a program; it changes when the code that is imported does."""
+    files = sorted(SOURCES.rglob("*.py"))
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return _IMPORTS.format(folder=str(SOURCES), digest=digest)
+
+
 def monte_carlo_program(path: Path, inputs: Sequence[str], seed: int) -> str:
     """The text that evaluates an ONNX file in float64, exactly and with noise."""
-    helpers = (Path(__file__).parent / "helpers" / "onnx_noise.py").read_text(encoding="utf-8")
     settings = f"PATH = {str(path.resolve())!r}\nRUNS = {noise.RUNS}\nSEED = {seed}\n"
-    return f"{helpers}\n\n{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
+    return f"{preamble()}{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
 
 
 def derive(
@@ -144,9 +170,9 @@ def derive(
     if missing is not None:
         return Reference(None, f"no reference: {story} does not evaluate in float64: {why_not(missing)}")
     runs = [one.outputs for one in found if isinstance(one, Value)]
-    if not outputs or any((len(run) - 1) // 2 != len(outputs) for run in runs):
-        return Reference(None, f"no reference: {story} has {(len(runs[0]) - 1) // 2} outputs, the model {len(outputs)}")
-    exact, noisy = [run[0:-1:2] for run in runs], [run[1:-1:2] for run in runs]
+    if not outputs or any(len(run) // 2 != len(outputs) for run in runs):
+        return Reference(None, f"no reference: {story} has {len(runs[0]) // 2} outputs, the model {len(outputs)}")
+    exact, noisy = [run[0::2] for run in runs], [run[1::2] for run in runs]
     dtypes = [
         port.dtype or ("float32" if y.dtype.kind == "f" else str(y.dtype))
         for port, y in zip(outputs, exact[0], strict=True)
@@ -160,10 +186,7 @@ def derive(
             for value, e, n in zip(values, exact, noisy, strict=True)
         )
 
-    less = int(runs[0][-1])
     how = f"float64 evaluation of {story}, node by node; noise of {noise.RUNS} runs"
-    if less:
-        how += f"; {less} nodes are evaluated in less than float64"
     mine = _own(pool, source, names, sets, trust)
     if mine is None:
         doubt = "" if source[1] == "onnx" else f"{story} is taken to be the model: if it is not, others look wrong"

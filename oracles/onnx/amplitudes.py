@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from onnx import TensorProto
 
+from oracles.onnx.graph import Node
 from oracles.onnx.kinds import FLOATS, floating, rounded
-from oracles.onnx.model import Node
 from oracles.onnx.rule import Value
 
 Evaluate = Callable[[Sequence[Value]], Sequence[Value]]

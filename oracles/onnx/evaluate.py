@@ -15,8 +15,9 @@ import onnx
 
 from oracles.onnx.exact import CONTROL_FLOW, sizes_of
 from oracles.onnx.expand import expanded
+from oracles.onnx.graph import Graph, Node
 from oracles.onnx.kinds import FLOATS, floating, rounded, widened
-from oracles.onnx.model import Graph, Node, read
+from oracles.onnx.model import read
 from oracles.onnx.rule import Call, NoRule, Value
 from oracles.onnx.rules import rules
 

@@ -14,10 +14,8 @@ rounds."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from oracles.onnx.model import Graph, Node
+from oracles.onnx.graph import Graph, Node
 
 SIZES: dict[str, tuple[int, ...]] = {
     "AffineGrid": (1,),

@@ -9,7 +9,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from oracles.onnx.model import Graph, Node, read_function
+from oracles.onnx.graph import Graph, Node
+from oracles.onnx.model import read_function
 from oracles.onnx.rule import Value
 from oracles.onnx.types import schema_of
 

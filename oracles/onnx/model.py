@@ -12,54 +12,10 @@ import onnx
 from onnx import AttributeProto, inliner, numpy_helper
 
 from oracles.onnx.exact import exact_values
+from oracles.onnx.graph import DEFAULT_DOMAINS, Graph, Node, used
 from oracles.onnx.kinds import widened
 from oracles.onnx.rule import Value
 from oracles.onnx.types import kind_of_type, kinds_of_outputs, rank_of_type
-
-DEFAULT_DOMAINS = ("", "ai.onnx")
-
-
-@dataclass(frozen=True)
-class Node:
-    """version: of its domain's operator set; inputs, outputs: names, "" where one is absent; kinds, made: element types
-    of inputs and outputs, 0 where unknown; bodies: the graphs inside by attribute; exact: those outputs that are never
-    disturbed; last: names that nothing uses after it."""
-
-    name: str
-    operator: str
-    domain: str
-    version: int
-    attributes: Mapping[str, Any]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    kinds: tuple[int, ...] = ()
-    made: tuple[int, ...] = ()
-    bodies: Mapping[str, Graph] = field(default_factory=dict)
-    exact: frozenset[str] = frozenset()
-    last: tuple[str, ...] = ()
-    source: onnx.NodeProto | None = field(default=None, repr=False, compare=False)
-    opsets: Mapping[str, int] = field(default_factory=dict, repr=False)
-    functions: Mapping[tuple[str, str], onnx.FunctionProto] = field(default_factory=dict, repr=False)
-
-    @property
-    def title(self) -> str:
-        """Its operator and name, as messages give them."""
-        operator = self.operator if self.domain in DEFAULT_DOMAINS else f"{self.domain}:{self.operator}"
-        return f"{operator} {self.name or next(filter(None, self.outputs), '')}".strip()
-
-
-@dataclass(frozen=True)
-class Graph:
-    """inputs, outputs: names; constants: values by name; captured: names of outer values that are used inside; made:
-    element types of the outputs; data: inputs that are floating tensors of rank 2 or more, or of unknown rank."""
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    constants: Mapping[str, Value]
-    nodes: tuple[Node, ...]
-    captured: frozenset[str]
-    made: tuple[int, ...]
-    data: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -213,11 +169,6 @@ def _renamed(attribute: AttributeProto, name: str) -> AttributeProto:
 def _given(operator: str, kinds: tuple[int, ...]) -> tuple[int, ...]:
     """Element types of a body's inputs, from those of its node."""
     return (onnx.TensorProto.INT64, onnx.TensorProto.BOOL, *kinds[2:]) if operator == "Loop" else kinds
-
-
-def used(node: Node) -> set[str]:
-    """Names that a node uses, in the graphs inside as well."""
-    return {name for name in node.inputs if name}.union(*(body.captured for body in node.bodies.values()))
 
 
 def _with_last_uses(nodes: Sequence[Node], kept: set[str]) -> tuple[Node, ...]:

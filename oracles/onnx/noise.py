@@ -12,8 +12,9 @@ import onnx
 
 from oracles.onnx.amplitudes import amplitudes, unit_of
 from oracles.onnx.evaluate import LOST, EvaluationError, Hook, Step, evaluated, has_rule, run, single
+from oracles.onnx.graph import Graph, Node
 from oracles.onnx.kinds import floating
-from oracles.onnx.model import Graph, Node, read
+from oracles.onnx.model import read
 from oracles.onnx.rule import Value
 
 INSIDE = 4
@@ -39,12 +40,12 @@ def disturbing(draws: Mapping[int, np.random.Generator]) -> Hook:
             own = sizes if same and sizes is not None else sizes_of_noise(node, step.arguments[number], ys, {})
             for place, (name, y, size) in enumerate(zip(node.outputs, ys, own, strict=False)):
                 if name not in node.exact and floating(y) and np.any(size):
-                    ys[place] = moved(y, size, draws[number])
+                    ys[place] = disturbed(y, size, draws[number])
 
     return disturb
 
 
-def moved(y: np.ndarray, size: np.ndarray | float, draw: np.random.Generator) -> np.ndarray:
+def disturbed(y: np.ndarray, size: np.ndarray | float, draw: np.random.Generator) -> np.ndarray:
     """The value with noise; infinities and NaN stay what they are."""
     with np.errstate(all="ignore"):
         other = y + size * draw.uniform(-1, 1, y.shape)

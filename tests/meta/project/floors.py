@@ -12,7 +12,7 @@ FLOORS = {
         " | __init__"
     ),
     "generators/training": "networks settings | blocks | runs | d3",
-    "oracles": "judge decompositions | questions derivatives quantised models training | arithmetic",
+    "oracles": "judge decompositions onnx | questions derivatives quantised models training | arithmetic",
     "oracles/judge": "discrepancy outcome reference | compare | verdict",
     "oracles/questions": "forward | *",
     "oracles/decompositions": "composite | expressions | * | derivatives",
@@ -20,6 +20,8 @@ FLOORS = {
         "complex_pairs accumulation | jacobians rounding | node_jacobians | gradient | jvp | hessian"
     ),
     "oracles/arithmetic": "reassociation | *",
+    "oracles/onnx": "rule kinds | graph types | exact operators | model rules | expand amplitudes | evaluate | noise",
+    "oracles/onnx/operators": "arguments | *",
     "oracles/quantised": "integers | model | reference_operators | dense | onnx tflite torch | keras tvm",
     "harness": (
         "execute | dialects | backends | conversions quantisers strategies | questions | findings | search"

@@ -61,9 +61,13 @@ def test_batch_normalization_without_spatial_has_statistics_of_every_place() -> 
 def test_batch_normalization_that_trains_returns_running_statistics() -> None:
     x = np.array([[[0.0], [2.0]], [[4.0], [2.0]]], np.float32)
     one, zero = np.ones(2, np.float32), np.zeros(2, np.float32)
-    for version, attributes, outputs in ((7, {}, 5), (9, {}, 5), (14, {"training_mode": 1}, 3)):
+    cases: tuple[tuple[int, dict[str, Any], int], ...] = ((7, {}, 5), (9, {}, 5), (14, {"training_mode": 1}, 3))
+    for version, attributes, outputs in cases:
         model = one_node(
-            *("BatchNormalization", (x, one, zero, one, one), version, outputs),
+            "BatchNormalization",
+            (x, one, zero, one, one),
+            version,
+            outputs,
             momentum=0.75,
             epsilon=0.0,
             **attributes,
