@@ -85,6 +85,22 @@ def _attention() -> list[RuntimeNode]:
     ]
 
 
+def _states() -> list[RuntimeNode]:
+    q, k, v = drawn("q", 2, 3, 16), drawn("k", 2, 3, 8) / 4, drawn("v", 2, 3, 12)
+    state, decay, beta = drawn("state", 2, 2, 4, 6), -np.abs(drawn("decay", 2, 3, 8)), np.abs(drawn("beta", 2, 3, 2))
+    groups = {"q_num_heads": 4, "kv_num_heads": 2}
+    x, w, past = drawn("x", 2, 4, 5), drawn("w", 4, 1, 3), drawn("past", 2, 4, 2)
+    return [
+        ms("LinearAttention", q, k, v, update_rule="linear", outputs=2, **groups),
+        ms("LinearAttention", q, k, v, state, decay, update_rule="gated", outputs=2, **groups),
+        ms("LinearAttention", q, k, v, state, None, beta, update_rule="delta", outputs=2, scale=0.7, **groups),
+        ms("LinearAttention", q, k, v, state, decay, beta, outputs=2, **groups),
+        ms("LinearAttention", q, k, v, None, decay[..., :2].copy(), beta[..., :1].copy(), outputs=2, **groups),
+        ms("CausalConvWithState", x, w, outputs=2),
+        ms("CausalConvWithState", x, w, drawn("b", 4), past, activation="silu", outputs=2),
+    ]
+
+
 def _layers() -> list[RuntimeNode]:
     skip = drawn("skip", 2, 3, 8)
     return [
@@ -157,4 +173,17 @@ def _quantised() -> list[RuntimeNode]:
     ]
 
 
-NODES = (*_attention(), *_layers(), *_products(), *_quantised())
+def _gathered() -> list[RuntimeNode]:
+    boxes = np.array([[0.1, 0.0, 0.8, 0.7], [-0.2, 0.3, 0.5, 1.3], [0.6, 0.9, 0.2, 0.1]], np.float32)
+    batch, size = np.array([0, 1, 1], np.int32), np.array([3, 4], np.int32)
+    places, scales = np.array([[1, 4], [0, -1]], np.int64), np.abs(drawn("scales", 5, 2))
+    return [
+        ms("CropAndResize", X4, boxes, batch, size, extrapolation_value=2.5),
+        ms("CropAndResize", X4, boxes, batch, np.array([1, 1], np.int32)),
+        ms("GatherBlockQuantized", bytes_of("table", 5, 16), places, scales, block_size=16),
+        ms("GatherBlockQuantized", bytes_of("table", 5, 16), places, scales, bytes_of("z", 5, 1), block_size=16),
+        ms("GatherBlockQuantized", bytes_of("table", 5, 32), places, scales, block_size=16, bits=8),
+    ]
+
+
+NODES = (*_attention(), *_states(), *_layers(), *_products(), *_quantised(), *_gathered())

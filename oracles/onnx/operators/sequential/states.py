@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from oracles.onnx.operators.arguments import refuse
 from oracles.onnx.operators.elementwise.functions import sigmoid
 from oracles.onnx.operators.sequential.attention import heads, joined
-from oracles.onnx.rule import Call, Value
+from oracles.onnx.rule import Call, Rule, Value
 
 
 def _linear_attention(call: Call) -> list[Value]:
@@ -50,4 +52,22 @@ def _causal_conv(call: Call) -> list[Value]:
     return [y if how == "none" else y * sigmoid(y), whole[..., whole.shape[-1] - reach :]]
 
 
-RULES = {"CausalConvWithState": _causal_conv, "LinearAttention": _linear_attention}
+def _of_runtime(rule: Rule) -> Rule:
+    """ONNX Runtime's, in the form that ONNX has taken over."""
+
+    def same(call: Call) -> Sequence[Value]:
+        plain = {"state_window": 0, "channels_last": 0, "dilation": 1, "ndim": 1}
+        for name, value in plain.items():
+            if call.get(name, value) != value:
+                raise refuse(call, f"{name} {call.get(name, value)}")
+        return rule(call)
+
+    return same
+
+
+RULES = {
+    "CausalConvWithState": _causal_conv,
+    "LinearAttention": _linear_attention,
+    "com.microsoft:CausalConvWithState": _of_runtime(_causal_conv),
+    "com.microsoft:LinearAttention": _of_runtime(_linear_attention),
+}

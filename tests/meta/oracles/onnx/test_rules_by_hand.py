@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from examples.onnx_cases import one_node
@@ -94,6 +95,21 @@ def test_whole_numbers_are_added_multiplied_and_averaged() -> None:
     assert np.array_equal(first(ms("ReduceSumInteger", a, axes=[1], keepdims=0)), wide.sum(1))
     mean = first(ms("QLinearReduceMean", a, scalar(0.5), zero, scalar(0.25), zero, axes=[0], keepdims=0))
     assert np.array_equal(mean, np.clip(np.rint((wide - 7).mean(0) * 2) + 7, 0, 255))
+
+
+def test_a_table_of_four_bits_is_the_same_as_a_packed_one() -> None:
+    numbers, places, scales = bytes_of("n", 4, 32, bits=4), np.array([[1, 3]], L), np.abs(drawn("s", 4, 2))
+    packed = numbers[:, 0::2] | numbers[:, 1::2] << 4
+    zeros = np.full((4, 2), 8, ml_dtypes.uint4)
+    right = first(ms("GatherBlockQuantized", packed, places, scales, block_size=16))
+    small = numbers.astype(ml_dtypes.uint4)
+    assert close(first(ms("GatherBlockQuantized", small, places, scales, zeros, block_size=16)), right)
+    plain = first(ms("GatherBlockQuantized", small, places, scales, block_size=16))
+    assert close(plain, right + 8 * np.repeat(scales[places].astype(np.float64), 16, -1))
+    beyond = first(ms("GatherBlockQuantized", small, np.array([4, -5], L), scales, block_size=16))
+    assert not beyond.any()
+    by_column = first(ms("GatherBlockQuantized", small, np.array([0, 31], L), scales, block_size=16, gather_axis=1))
+    assert close(by_column, numbers[:, [0, 31]] * scales.astype(np.float64))
 
 
 def test_numbers_are_finite_or_not() -> None:
