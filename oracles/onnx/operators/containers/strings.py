@@ -55,7 +55,10 @@ def _full_match(call: Call) -> list[Value]:
         raise refuse(call, f"the pattern {pattern!r}, which RE2 and Python may read differently")
     if "$" in pattern and any("\n" in item for item in x.ravel()):
         raise refuse(call, "an end of text before a last line's end, where RE2 has none")
-    compiled = re.compile(pattern, re.ASCII)
+    try:
+        compiled = re.compile(pattern, re.ASCII)
+    except re.error as error:
+        raise refuse(call, f"the pattern {pattern!r}: {error}") from None
     found = [compiled.fullmatch(item) is not None for item in x.ravel()]
     return [np.array(found, bool).reshape(x.shape)]
 

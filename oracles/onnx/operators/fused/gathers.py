@@ -23,7 +23,7 @@ def _crop(call: Call) -> list[Value]:
             places = (low + np.arange(count) * (high - low) / (count - 1) if count > 1 else middle) * (size - 1)
             weights.append(np.maximum(0, 1 - np.abs(places[:, None] - np.arange(size))))
             outside.append((places < 0) | (places > size - 1))
-        values = np.einsum("yh,chw,xw->cyx", weights[0], x[sample], weights[1])
+        values = weights[0] @ x[sample] @ weights[1].T
         beyond = outside[0][:, None] | outside[1]
         found[number] = np.where(beyond, call.get("extrapolation_value", 0.0), values)
     return [found]

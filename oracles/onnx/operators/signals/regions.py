@@ -16,7 +16,7 @@ def _sampled(image: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
         near = np.clip(places, 0, size - 1)
         distance = np.abs(near[:, None] - np.arange(size)[None])
         weights.append(np.where(outside[:, None], 0, np.maximum(0, 1 - distance)))
-    return np.einsum("yh,chw,xw->cyx", weights[0], image, weights[1])
+    return weights[0] @ image @ weights[1].T
 
 
 def _roi_align(call: Call) -> list[Value]:
@@ -77,15 +77,14 @@ def _suppressed(call: Call) -> list[Value]:
     chosen = []
     for batch, kind in np.ndindex(*scores.shape[:2]):
         rank = scores[batch, kind]
-        order = list(np.argsort(-rank, kind="stable"))
+        order = np.argsort(-rank, kind="stable")
         if least is not None:
-            order = [place for place in order if rank[place] >= float(np.ravel(least)[0])]
+            order = order[rank[order] >= float(np.ravel(least)[0])]
         kept: list[int] = []
-        while order and len(kept) < most:
-            best = order.pop(0)
+        while order.size and len(kept) < most:
+            best, order = order[0], order[1:]
             kept.append(int(best))
-            worse = _overlap(corners[batch, best], corners[batch, order]) > overlap
-            order = [place for place, gone in zip(order, worse, strict=True) if not gone]
+            order = order[_overlap(corners[batch, best], corners[batch, order]) <= overlap]
         chosen.extend((batch, kind, place) for place in kept)
     return [np.array(chosen, np.int64).reshape(-1, 3)]
 
