@@ -100,11 +100,40 @@ PLANTED: dict[str, tuple[str, Plant]] = {
     "a function of four digits more than it may lack": ("Erf", giving(lambda y: y * (1 + 1e-5))),
     "a mask that is turned around": ("Where", taking(np.logical_not, 0)),
     "casts that do not saturate": ("Cast", stating(saturate=0)),
+    "a reset gate behind the product": ("GRU", stating(linear_before_reset=1)),
+    "a cell without peepholes": ("LSTM", taking(np.zeros_like, 7)),
+    "recurrent weights the wrong way round": ("RNN", taking(lambda r: r.swapaxes(1, 2), 2)),
+    "ties that go up": ("Resize", stating(nearest_mode="round_prefer_ceil")),
+    "pixels at their corners": ("Resize", stating(coordinate_transformation_mode="asymmetric")),
+    "weights outside that count": ("Resize", ignoring("exclude_outside")),
+    "a filter that is not stretched": ("Resize", ignoring("antialias")),
+    "a grid of other corners": ("GridSample", ignoring("align_corners")),
+    "regions that are not shifted": ("RoiAlign", version(10)),
+    "boxes by their centres": ("NonMaxSuppression", stating(center_point_box=1)),
+    "an overlap that always counts": ("NonMaxSuppression", taking(np.zeros_like, 3)),
+    "a scale that is too great": ("QuantizeLinear", taking(lambda scale: scale * 1.1, 1)),
+    "small floats that do not saturate": ("QuantizeLinear", stating(saturate=0)),
+    "no zero point": ("DequantizeLinear", taking(np.zeros_like, 2)),
+    "a convolution without a zero point": ("QLinearConv", taking(np.zeros_like, 2)),
+    "a transform the wrong way": ("DFT", giving(lambda y: y * [1, -1])),
+    "a window of one more step": ("HannWindow", stating(periodic=1)),
+    "a mean without its weights": ("NegativeLogLikelihoodLoss", taking(np.ones_like, 2)),
+    "a sum of losses": ("SoftmaxCrossEntropyLoss", stating(reduction="sum")),
+    "causal attention from the first key on": ("Attention", taking(lambda past: past[:, :, :0], 4)),
+    "attention without its cap": ("Attention", ignoring("softcap")),
+    "attention that sees what follows": ("Attention", ignoring("is_causal")),
+    "pairs of neighbours": ("RotaryEmbedding", stating(interleaved=1)),
+    "a state that does not decay": ("LinearAttention", taking(np.zeros_like, 4)),
+    "a state that is forgotten": ("CausalConvWithState", taking(np.zeros_like, 3)),
+    "distances of no tokens": ("TfIdfVectorizer", ignoring("max_skip_count")),
+    "the standard momentum": ("ai.onnx.preview.training:Momentum", stating(mode="standard")),
+    "a tree with a transform": ("ai.onnx.ml:TreeEnsemble", stating(post_transform=2)),
 }
 
 
 def cases_of(operator: str) -> list[BackendCase]:
-    return [case for case in backend_cases() if [node.op_type for node in case.model.graph.node] == [operator]]
+    name = operator.rpartition(":")[2]
+    return [case for case in backend_cases() if [node.op_type for node in case.model.graph.node] == [name]]
 
 
 @pytest.mark.parametrize("name", PLANTED)
