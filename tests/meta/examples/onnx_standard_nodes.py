@@ -228,6 +228,7 @@ def _others() -> list[RuntimeNode]:
         node("DFT", 20, drawn("x", 2, 10, 1), scalar(16, L), scalar(1, L)),
         node("STFT", 17, signal, scalar(4, L), drawn("window", 8)),
         node("STFT", 17, signal, scalar(3, L), None, scalar(8, L), onesided=0),
+        node("STFT", 17, drawn("signal", 2, 30), scalar(4, L), drawn("window", 8)),
         *(node(f"{name}Window", 17, scalar(9, L), periodic=flag) for name in ("Hann", "Hamming") for flag in (0, 1)),
         node("MelWeightMatrix", 17, *(scalar(n, L) for n in (6, 64, 8000)), scalar(20.0), scalar(3900.0)),
         node("StringNormalizer", 10, np.array(["Ab", "cd"]), stopwords=["cd"], is_case_sensitive=1),

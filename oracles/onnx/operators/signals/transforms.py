@@ -52,8 +52,11 @@ def _dft(call: Call) -> list[Value]:
 
 
 def _stft(call: Call) -> list[Value]:
-    """The transform of each frame times the window."""
+    """The transform of each frame times the window. Exports have real signals of rank 2, too, without the last
+    dimension of 1 that the text asks for; ONNX Runtime takes them."""
     signal, step, window = call.input(0), integer(call.input(1)), call.input(2)
+    if signal.ndim == 2:
+        signal = signal[..., None]
     length = None if call.input(3) is None else integer(call.input(3))
     if length is None:
         length = signal.shape[1] if window is None else len(window)
