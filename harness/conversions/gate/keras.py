@@ -24,6 +24,7 @@ _CLASS = re.compile(r"[A-Z]\w*", re.ASCII)
 _PRIVATE = re.compile(
     r"keras\.src\.(models\.(functional\.Functional|sequential\.Sequential)"
     r"|optimizers\.\w+\.\w+|backend\.\w+\.optimizers\.\w+\.\w+|losses\.losses\.\w+|metrics\.\w+\.\w+"
+    r"|applications\.\w+\.(LayerScale|StochasticDepth|CustomScaleLayer)"
     r"|trainers\.compile_utils\.(CompileLoss|CompileMetrics|MetricsList))",
     re.ASCII,
 )
