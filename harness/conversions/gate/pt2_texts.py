@@ -249,6 +249,10 @@ def guard(value: Any, spot: str) -> None:
         return False
 
     def known(node: ast.AST) -> bool:
+        if isinstance(node, ast.BinOp | ast.BoolOp | ast.Call) and any(
+            isinstance(one, ast.Constant) and _is_text(one) for one in ast.iter_child_nodes(node)
+        ):
+            return False  # a text is compared, and neither repeated nor joined
         match node:
             case ast.Call():
                 return called(node)

@@ -34,6 +34,19 @@ def _link(folder: Path, marker: Path) -> Path:
     return path
 
 
+def _sparse(folder: Path, marker: Path) -> Path:
+    path = _swapped("f32", "f32")(folder, marker)
+    with path.with_suffix(".bin").open("wb") as file:
+        file.truncate(200 << 30)
+    return path
+
+
+def _alone(folder: Path, marker: Path) -> Path:
+    path = _swapped("f32", "f32")(folder, marker)
+    path.with_suffix(".bin").unlink()
+    return path
+
+
 def _laughs() -> str:
     lines = "".join(f'<!ENTITY l{i + 1} "{f"&l{i};" * 10}">' for i in range(9))
     return f'<?xml version="1.0"?><!DOCTYPE net [<!ENTITY l0 "ha">{lines}]>'
@@ -43,6 +56,12 @@ HOSTILE: dict[str, Build] = {
     "laughs": _swapped('<?xml version="1.0"?>', _laughs()),
     "entity": _swapped('<?xml version="1.0"?>', '<!DOCTYPE net [<!ENTITY e SYSTEM "file://MARKER">]>'),
     "weights-link": _link,
+    "weights-sparse": _sparse,
+    "weights-missing": _alone,
+    "instruction": _swapped("<edges>", '<?include href="MARKER"?><edges>'),
+    "element": _swapped("<edges>", '<include href="MARKER"/><edges>'),
+    "negative": _swapped('offset="0"', 'offset="-8"'),
+    "type": _swapped('type="Const"', 'type="../../evil"'),
     "beyond": _swapped('offset="0"', 'offset="4"'),
     "overflow": _swapped('shape="2"', 'shape="4294967296,4294967296,4"'),
     "size": _swapped('size="8"', 'size="18446744073709551615"'),

@@ -61,7 +61,44 @@ def _tail() -> bytes:
     return data[: len(data) // 2]
 
 
+def _symbolic(power: bytes) -> bytes:
+    """A dimension that is another text, as long as the one that jax wrote."""
+    import jax
+    from jax import export
+
+    (size,) = export.symbolic_shape("abcdefgh")
+    shape = jax.ShapeDtypeStruct((size, 2), np.float32)
+    data = bytes(export.export(jax.jit(lambda x: x + 1), platforms=["cpu"])(shape).serialize())
+    assert len(power) == 8
+    return data.replace(b"abcdefgh", power)
+
+
+def _named() -> bytes:
+    """A node of a type that somebody else registered."""
+    import collections
+
+    data = bytes(_exported(lambda x: collections.OrderedDict(a=x)).serialize())
+    return data.replace(b"collections.OrderedDict", b"collections.UserDict\0\0\0")
+
+
+_TOKEN = "%t = stablehlo.create_token : !stablehlo.token "
+
 HOSTILE: dict[str, Build] = {
+    "infeed": _of(
+        lambda: _module(
+            _TOKEN + '%y, %u = "stablehlo.infeed"(%t) {infeed_config = ""} : (!stablehlo.token) -> '
+            "(tensor<2x2xf32>, !stablehlo.token) func.return %y : tensor<2x2xf32>"
+        )
+    ),
+    "outfeed": _of(
+        lambda: _module(
+            _TOKEN + '%u = "stablehlo.outfeed"(%x, %t) {outfeed_config = ""} : (tensor<2x2xf32>, !stablehlo.token) -> '
+            "!stablehlo.token func.return %x : tensor<2x2xf32>"
+        )
+    ),
+    "dimension": _of(lambda: _symbolic(b"a^999999")),
+    "dimension-code": _of(lambda: _symbolic(b'exit("")')),
+    "custom-type": _of(_named),
     "callback": _call("xla_python_cpu_callback"),
     "ffi-callback": _call("xla_ffi_python_cpu_callback"),
     "partitioned-callback": _call("xla_ffi_partitioned_python_cpu_callback"),
