@@ -118,7 +118,7 @@ def test_where_the_gate_is_open_confinement_holds(made: tuple[Path, Path]) -> No
 
 def _opened_and_run(text: str) -> str:
     """A program that opens the file and calls it with zeros of the shapes that it says."""
-    zeros = "[np.zeros([d or 1 for d in shape or []], dtype or 'float32') for _, dtype, shape in inputs]"
+    zeros = "[np.zeros([d or 2 for d in shape or []], dtype or 'float32') for _, dtype, shape in inputs]"
     called = f"    inputs, _, call = open_model(PATH)\n    call(*{zeros})\n    return lambda: []\n"
     return text.rpartition("def load(")[0] + "def load(parameters):\n" + called
 
