@@ -182,8 +182,34 @@ def _table(folder: Path, marker: Path) -> Path:
     return folder / "model"
 
 
+def _strings(tf: Any, x: Any, _: str, __: str) -> None:
+    words = tf.strings.split(tf.strings.regex_replace(tf.constant(["a b", "c"]), "[a-z]", "x"))
+    tf.strings.reduce_join(words.to_tensor(), axis=1)
+    tf.io.decode_image(tf.io.encode_png(tf.zeros((2, 2, 3), tf.uint8)))
+    tf.io.parse_example(tf.constant([""]), {"a": tf.io.VarLenFeature(tf.int64)})
+
+
+def _lists(tf: Any, x: Any, _: str, __: str) -> None:
+    tf.map_fn(lambda one: one * 2, x)
+    tf.scan(lambda a, b: a + b, x)
+    tf.switch_case(tf.constant(1), [lambda: x, lambda: x + 1])
+    tf.TensorArray(tf.float32, 0, dynamic_size=True).write(0, x).stack()
+
+
+def _numbers(tf: Any, x: Any, _: str, __: str) -> None:
+    square = tf.einsum("i,j->ij", x, x)
+    tf.linalg.svd(square, compute_uv=False)
+    tf.signal.fft(tf.cast(x, tf.complex64))
+    tf.sparse.to_dense(tf.sparse.from_dense(square))
+    tf.math.top_k(x, 1)
+    tf.gradients(x * x, x)
+
+
 HARMLESS: dict[str, Build] = {
     "plain": _plain,
+    "strings": _saved(_strings),
+    "lists": _saved(_lists),
+    "numbers": _saved(_numbers),
     "table": _table,
     "random": _saved(lambda tf, x, _, __: tf.random.stateless_normal((2,), (1, 2))),
     "loop": _saved(lambda tf, x, _, __: tf.while_loop(lambda i: i < 3, lambda i: (i + 1,), [0])),

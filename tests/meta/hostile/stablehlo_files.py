@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -54,6 +55,19 @@ def _svd(x: Any) -> Any:
     import jax.numpy as jnp
 
     return jnp.linalg.svd(x)[1]
+
+
+def _solve(x: Any) -> Any:
+    import jax.numpy as jnp
+
+    return jnp.linalg.solve(x, x) + jnp.linalg.cholesky(x) + jnp.linalg.eigvalsh(x) + jnp.fft.fft(x).real
+
+
+def _loops(x: Any) -> Any:
+    from jax import lax
+
+    x = lax.while_loop(lambda c: c.sum() < 9, lambda c: c + 1, x)
+    return lax.scan(lambda c, row: (c + row, lax.cond(row[0] > 0, lax.sin, lax.cos, row)), x[0], x)
 
 
 def _tail() -> bytes:
@@ -114,5 +128,10 @@ HOSTILE: dict[str, Build] = {
 HARMLESS: dict[str, Build] = {
     "plus": _of(_exported),
     "svd": _of(lambda: _exported(_svd)),
+    "solve": _of(lambda: _exported(_solve)),
+    "loops": _of(lambda: _exported(_loops)),
+    "ordered": _of(lambda: _exported(lambda x: OrderedDict(b=x, a=[x, None]))),
+    "symbolic": _of(lambda: _symbolic(b"b_of_it8")),
+    "gradient": _of(lambda: bytes(_exported().serialize(vjp_order=2))),
     "dict": _of(lambda: _exported(lambda x: {"a": x, "b": (x, x)})),
 }

@@ -131,8 +131,40 @@ def _bytes(folder: Path, data: bytes) -> Path:
     return path
 
 
+def _converted(how: str) -> Build:
+    """A network as TensorFlow's converter writes it."""
+
+    def build(folder: Path, marker: Path) -> Path:
+        import numpy as np
+        import tensorflow as tf
+
+        def serve(x: Any) -> dict[str, Any]:
+            y = tf.nn.relu(tf.nn.conv2d(x, tf.ones((3, 3, 1, 4)), 1, "SAME"))
+            y = tf.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, z * 2), (0, y))[1] if how == "loop" else y
+            return {"y": tf.math.tan(y) if how == "select" else tf.matmul(y, tf.ones((4, 2)))}
+
+        function = tf.function(serve, input_signature=[tf.TensorSpec((1, 6, 6, 1), tf.float32, name="x")])
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()])
+        sets = tf.lite.OpsSet
+        if how == "select":
+            converter.target_spec.supported_ops = [sets.TFLITE_BUILTINS, sets.SELECT_TF_OPS]
+        elif how != "loop":
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        if how == "float16":
+            converter.target_spec.supported_types = [tf.float16]
+        if how == "int8":
+            converter.representative_dataset = lambda: [[np.ones((1, 6, 6, 1), "float32")]]
+            converter.target_spec.supported_ops = [sets.TFLITE_BUILTINS_INT8]
+        path = folder / "model.tflite"
+        path.write_bytes(converter.convert())
+        return path
+
+    return build
+
+
 HARMLESS: dict[str, Build] = {
     "relu": _model(),
+    **{f"converted-{how}": _converted(how) for how in ("dynamic", "float16", "int8", "loop", "select")},
     "flex": _flex("Relu"),
     "detection": _custom("TFLite_Detection_PostProcess"),
     "dynamic": _at(shapeSignature=[-1]),
