@@ -36,7 +36,8 @@ def _tied() -> Any:
 
         def forward(self, x: Any) -> Any:
             self.calls.add_(1)
-            return self.parts["a b-c"](self.parts["größe"](x)) + self.calls + self.once + self.more[0]
+            parts: Any = self.parts
+            return parts["a b-c"](parts["größe"](x)) + self.calls + self.once + self.more[0]
 
     return Tied()
 
