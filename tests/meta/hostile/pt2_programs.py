@@ -35,7 +35,7 @@ def _tied() -> Any:
             self.register_buffer("once", torch.ones(3), persistent=False)
 
         def forward(self, x: Any) -> Any:
-            self.calls.add_(1)
+            self.get_buffer("calls").add_(1)
             parts: Any = self.parts
             return parts["a b-c"](parts["größe"](x)) + self.calls + self.once + self.more[0]
 
