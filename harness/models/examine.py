@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.conversions.admit import admit, files_of, size_of
+from harness.conversions.admit import admit, admit_weights, files_of, size_of
 from harness.conversions.formats import runners_of
 from harness.conversions.model_file import FormatError, Signature, recognise, signature, unavailable
 from harness.execute.isolation.confinement import Confinement
@@ -190,6 +190,8 @@ def _make(pool: Pool, options: Options) -> tuple[ModelFile, Sequence]:
     """The file of a model that a function makes, and the arrays that came with it."""
     stem = _converted(options) / options.path.replace(":", "-")
     shapes = list((options.shapes or {}).values())
+    if options.weights and not options.trust:
+        admit_weights(options.weights)
     made = factories.make(pool, options.path, stem, options.seed, shapes, options.weights)
     return ModelFile(made.path, recognise(made.path).name), made.inputs
 

@@ -33,7 +33,7 @@ FLOORS = {
     "harness/execute/isolation": "confine keeper signals | confinement folders jobs",
     "harness/dialects": "dialect functions | * | __init__",
     "harness/backends": "target | programs | * | __init__ | probe",
-    "harness/conversions": "formats gate | edges model_file | admit route",
+    "harness/conversions": "formats gate | edges external model_file | admit route",
     "harness/conversions/edges": "edge | * | __init__",
     "harness/conversions/gate": "reading | pt2_texts stablehlo | pt2_schema tensorflow_nodes | *",
     "harness/conversions/gate/reading": "refused words protobuf | *",

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import pytest
 from examples.networks_onnx import blocks
+from hostile import onnx_files
 from typer.testing import CliRunner
 
 from harness.commands import app
@@ -74,6 +75,22 @@ def test_what_was_run_is_not_run_again(pool: CachingPool, tmp_path: Path) -> Non
     assert all((a == b).all() for a, b in zip(first.outputs, second.outputs, strict=True))
     pool.refresh = True
     assert counted(pool, job(tmp_path))
+
+
+def test_data_that_an_onnx_file_declares_counts_and_what_lies_beside_it_does_not(
+    pool: CachingPool, tmp_path: Path
+) -> None:
+    """Two hundred gigabytes that are not there would be digested for minutes."""
+    path = onnx_files.HARMLESS["external"](tmp_path, tmp_path / "mark")
+    with path.with_name("model.onnx.data").open("wb") as file:
+        file.truncate(200 << 30)
+    one = replace(job(tmp_path), reads=(path,))
+    assert counted(pool, one)
+    with path.with_name("model.onnx.data").open("r+b") as file:
+        file.write(b"another")
+    assert not counted(pool, one)
+    path.with_name("w.data").write_bytes(b"other values")
+    assert counted(pool, one)
 
 
 def test_what_makes_it_another_program(pool: CachingPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
