@@ -46,10 +46,18 @@ CUSTOM = frozenset(
 )
 """Custom operators that LiteRT, tf.lite and MediaPipe register."""
 _BYTES = {0: 4, 1: 2, 2: 4, 3: 1, 4: 8, 5: 1, 6: 1, 7: 2, 8: 8, 9: 1, 10: 8, 11: 16, 12: 8, 15: 4, 16: 2, 18: 2}
-_CALLS = {92: ("IfOptions", ("ThenSubgraphIndex", "ElseSubgraphIndex")),
-          118: ("IfOptions", ("ThenSubgraphIndex", "ElseSubgraphIndex")),
-          119: ("WhileOptions", ("CondSubgraphIndex", "BodySubgraphIndex")),
-          129: ("CallOnceOptions", ("InitSubgraphIndex",))}  # fmt: skip
+_CALLS = {
+    118: ("BuiltinOptions", "IfOptions", ("ThenSubgraphIndex", "ElseSubgraphIndex")),
+    119: ("BuiltinOptions", "WhileOptions", ("CondSubgraphIndex", "BodySubgraphIndex")),
+    129: ("BuiltinOptions", "CallOnceOptions", ("InitSubgraphIndex",)),
+    174: ("BuiltinOptions2", "StablehloReduceOptions", ("BodySubgraphIndex",)),
+    190: ("BuiltinOptions2", "StablehloScatterOptions", ("UpdateComputationSubgraphIndex",)),
+    198: ("BuiltinOptions2", "StablehloReduceWindowOptions", ("BodySubgraphIndex",)),
+    199: ("BuiltinOptions2", "StablehloSortOptions", ("ComparatorSubgraphIndex",)),
+    200: ("BuiltinOptions2", "StablehloWhileOptions", ("CondSubgraphIndex", "BodySubgraphIndex")),
+    206: ("BuiltinOptions2", "StableHLOCompositeOptions", ("DecompositionSubgraphIndex",)),
+}
+"""Builtin operators that run other subgraphs: which options name them."""
 
 
 def check(path: Path) -> str | None:
@@ -208,10 +216,11 @@ def _called(one: Any, builtin: int, where: str, subgraphs: int) -> set[int]:
     import tflite
 
     found: set[int] = set()
-    if builtin in _CALLS and one.BuiltinOptions() is not None:
-        kind, fields = _CALLS[builtin]
+    place, kind, fields = _CALLS.get(builtin, ("BuiltinOptions", "", ()))
+    table = getattr(one, place)()
+    if fields and table is not None:
         options = getattr(tflite, kind)()
-        options.Init(one.BuiltinOptions().Bytes, one.BuiltinOptions().Pos)
+        options.Init(table.Bytes, table.Pos)
         found = {getattr(options, name)() for name in fields}
     wrong = [i for i in found if not 0 <= i < subgraphs]
     if wrong:

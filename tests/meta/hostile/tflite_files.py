@@ -80,6 +80,15 @@ def _itself(model: Any, schema: Any, _: str) -> None:
     operator.builtinOptions.initSubgraphIndex = 0
 
 
+def _composite(model: Any, schema: Any, _: str) -> None:
+    code, operator = model.operatorCodes[0], model.subgraphs[0].operators[0]
+    code.builtinCode, code.deprecatedBuiltinCode = 206, 127
+    operator.builtinOptionsType, operator.builtinOptions = 0, None
+    operator.builtinOptions2Type = schema.BuiltinOptions2.StableHLOCompositeOptions
+    operator.builtinOptions2 = schema.StableHLOCompositeOptionsT()
+    operator.builtinOptions2.decompositionSubgraphIndex = 0
+
+
 def _outside(model: Any, schema: Any, _: str) -> None:
     """Bytes that begin behind the end of the file."""
     model.buffers[0].offset, model.buffers[0].size = 1 << 40, 8
@@ -121,6 +130,7 @@ HOSTILE: dict[str, Build] = {
     "negative": _at(shape=[-7]),
     "tensor": _model(lambda model, *_: setattr(model.subgraphs[0].operators[0], "inputs", [9])),
     "itself": _model(_itself),
+    "composite-itself": _model(_composite),
     "garbage": lambda folder, marker: _bytes(folder, b"\x20\0\0\0TFL3" + b"\xff" * 500),
 }
 
@@ -140,6 +150,7 @@ def _converted(how: str) -> Build:
 
         def serve(x: Any) -> dict[str, Any]:
             y = tf.nn.relu(tf.nn.conv2d(x, tf.ones((3, 3, 1, 4)), 1, "SAME"))
+            y = tf.square(y) if how == "square" else y  # its number is that of the options of IF
             y = tf.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, z * 2), (0, y))[1] if how == "loop" else y
             return {"y": tf.math.tan(y) if how == "select" else tf.matmul(y, tf.ones((4, 2)))}
 
@@ -164,7 +175,7 @@ def _converted(how: str) -> Build:
 
 HARMLESS: dict[str, Build] = {
     "relu": _model(),
-    **{f"converted-{how}": _converted(how) for how in ("dynamic", "float16", "int8", "loop", "select")},
+    **{f"converted-{how}": _converted(how) for how in ("dynamic", "float16", "int8", "loop", "select", "square")},
     "flex": _flex("Relu"),
     "detection": _custom("TFLite_Detection_PostProcess"),
     "dynamic": _at(shapeSignature=[-1]),
