@@ -54,6 +54,9 @@ def _check(archive: zipfile.ZipFile, what: str, deflated: bool) -> None:
     end = file.read(_END.size)
     if len(end) < _END.size or end[:4] != b"PK\x05\x06" or _END.unpack(end)[-1]:
         raise Refused(f"{what} has data behind its directory")
+    for told in _END.unpack(end)[3:5]:
+        if told not in (len(infos), 0xFFFF):  # all ones: stands in the record of zip64
+            raise Refused(f"{what} says that it has {told} members; its directory has {len(infos)}")
     file.seek(0)
     if file.read(4) != b"PK\x03\x04":
         raise Refused(f"{what} has data before its first member")
