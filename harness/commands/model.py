@@ -30,7 +30,7 @@ from harness.execute.pool import HarnessError
 from harness.findings.known.entry import FOLDER
 from harness.models.convert import DEPTH
 from harness.models.examine import LIMITS, Options, examine
-from harness.models.inputs import shapes_of, span_of
+from harness.models.given.inputs import shapes_of, span_of
 from harness.models.measure import Run
 from harness.models.report import page, store
 from harness.models.results import Results, Row

@@ -14,11 +14,12 @@ from harness.execute.isolation.confinement import Confinement
 from harness.execute.pool import Limits, Pool
 from harness.execute.worker import versions_of
 from harness.findings.known.entry import FOLDER
-from harness.models import factories, inputs, known, reference
+from harness.models import known, reference
 from harness.models.cache import CachingPool
 from harness.models.convert import convert_all, variants_of
-from harness.models.factories import NAME
-from harness.models.inputs import PREPROCESSING, Sets
+from harness.models.given import factories, inputs
+from harness.models.given.factories import NAME
+from harness.models.given.inputs import PREPROCESSING, Sets
 from harness.models.layer_errors import LayerErrors, can, layers_of
 from harness.models.measure import Run, once, time
 from harness.models.results import Results, Row, assemble, row_of

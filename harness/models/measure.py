@@ -16,7 +16,7 @@ import numpy as np
 from harness.conversions.model_file import Signature, program
 from harness.conversions.route import ORDERED
 from harness.execute.pool import Job, Pool
-from harness.models.inputs import Sets
+from harness.models.given.inputs import Sets
 from harness.models.variants import Variant
 from oracles.judge.outcome import Outcome, Rejected, Unsupported, Value
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.conversions.model_file import Port, why_not
 from harness.execute.pool import Job, Pool
-from harness.models.inputs import Sets
+from harness.models.given.inputs import Sets
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Value
 from oracles.models import noise

@@ -19,7 +19,7 @@ from harness.conversions.formats import FORMATS
 from harness.conversions.model_file import Signature, program
 from harness.execute.pool import Job, Pool
 from harness.findings import reproducer
-from harness.models.inputs import Sets
+from harness.models.given.inputs import Sets
 from harness.models.layer_errors import LayerCase, LayerErrors
 from harness.models.measure import Run, job_of
 from harness.models.results import Results, Row

@@ -18,7 +18,7 @@ import numpy as np
 from harness.conversions.admit import files_of
 from harness.execute.isolation.confinement import Confinement
 from harness.execute.pool import Pool
-from harness.models.inputs import Sets, saved
+from harness.models.given.inputs import Sets, saved
 from harness.models.measure import Run
 from harness.models.report import reproducer
 from harness.models.results import Results, Row

@@ -20,8 +20,8 @@ from harness.commands import app
 from harness.conversions.formats import RUNNERS
 from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Pool
-from harness.models import factories
-from harness.models.inputs import (
+from harness.models.given import factories
+from harness.models.given.inputs import (
     OTHER,
     drawn,
     read_arrays,

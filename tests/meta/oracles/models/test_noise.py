@@ -16,8 +16,8 @@ from onnx.reference import ReferenceEvaluator
 from harness.conversions.formats import RUNNERS
 from harness.conversions.model_file import Port, Signature
 from harness.execute.pool import Pool
+from harness.models.given.inputs import drawn
 from harness.models.helpers import onnx_noise
-from harness.models.inputs import drawn
 from harness.models.layer_errors import layers_of
 from harness.models.measure import once
 from harness.models.reference import Reference, derive

@@ -18,7 +18,7 @@ from generators.schema import converted, one_line, parsed_toml
 from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Pool
 from harness.execute.reading import FileError, read_by, read_json, read_text
-from harness.models.images import SUFFIXES, images_of, pixels_of
+from harness.models.given.images import SUFFIXES, images_of, pixels_of
 
 Sets = tuple[tuple[np.ndarray, ...], ...]
 """Sets of inputs, each an array for each input of the model, in its order."""
