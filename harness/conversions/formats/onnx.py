@@ -102,6 +102,7 @@ RUNNERS = (
             swapped(_ORT, ("ORT_DISABLE_ALL", level)),
             inherits=(name,),
             level=list(LEVELS).index(name),
+            owner="ONNX Runtime",
             refuses=(
                 (r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),
                 (r"Numpy_type 1[45] can't be converted to MLDataType", "no complex tensors"),
@@ -117,6 +118,7 @@ RUNNERS = (
         {"onnx": "1.17"},
         _REFERENCE,
         reference=True,
+        owner="ONNX",
         refuses=((r"NotImplementedError: Node type '(\w+)' from domain '([\w.]+)' is unknown", "no {1}.{0}"),),
     ),
 )
