@@ -3,6 +3,7 @@ message."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -110,3 +111,18 @@ def variants_of(files: Sequence[ModelFile], globs: str) -> tuple[list[Variant], 
             else:
                 variants.append(Variant(file, runner))
     return variants, list(refusals.values())
+
+
+def unbuilt(refusals: Sequence[Refusal]) -> tuple[list[Refusal], str]:
+    """All but those whose environment has to be made first, and one line on these (empty: there are none)."""
+    names = {
+        one: match[1] for one in refusals if (match := re.search(r"\(python -m harness env create (\S+)\)$", one.why))
+    }
+    if not names:
+        return list(refusals), ""
+    those = (
+        f"{len(names)} paths need environments that are" if len(names) > 1 else "1 path needs an environment that is"
+    )
+    made = ", ".join(dict.fromkeys(names.values()))
+    line = f"{those} not built: {made} (python -m harness env create NAME)"
+    return [one for one in refusals if one not in names], line

@@ -6,6 +6,7 @@ reference wrong; how far the two are apart is told."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,8 @@ import numpy as np
 from harness.conversions.model_file import Port, why_not
 from harness.execute.pool import Job, Pool
 from harness.models.given.inputs import Sets
-from oracles.judge.compare import Expected
+from harness.models.measure import CONTAINERS
+from oracles.judge.compare import Expected, dtype_of
 from oracles.judge.outcome import Value
 from oracles.models import noise
 
@@ -26,7 +28,12 @@ def load(parameters):
     constants = {tensor.name for tensor in model.graph.initializer}
 
     def run(*inputs):
-        return monte_carlo(model, inputs, RUNS, SEED)
+        found = monte_carlo(model, inputs, RUNS, SEED)
+        told = []
+        for value, exact, noisy in zip(model.graph.output, found[0:-1:2], found[1:-1:2]):
+            told += spread_noisy(value.name, exact, noisy, value.type.HasField("sequence_type"))
+        names = np.frombuffer(json.dumps([name for name, _, _ in told]).encode(), np.uint8)
+        return [names, *(array for _, *pair in told for array in pair), found[-1]]
 
     return run
 """
@@ -94,11 +101,14 @@ ANOTHER = "it is another function"
 @dataclass(frozen=True)
 class Reference:
     """expected: what a correct run returns, for each set of inputs (None: nothing is derived); how: what it is, in one
-    sentence; doubt: what speaks against it (empty: nothing)."""
+    sentence; doubt: what speaks against it (empty: nothing); own: is the value that of the model's own framework?
+    through: the conversions that made the ONNX model, where the value is its."""
 
     expected: tuple[Expected, ...] | None
     how: str
     doubt: str = ""
+    own: bool = False
+    through: tuple[str, ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -108,7 +118,8 @@ class Reference:
 
 def monte_carlo_program(path: Path, inputs: Sequence[str], seed: int) -> str:
     """The text that evaluates an ONNX file in float64, exactly and with noise."""
-    helpers = (Path(__file__).parent / "helpers" / "onnx_noise.py").read_text(encoding="utf-8")
+    noisy = (Path(__file__).parent / "helpers" / "onnx_noise.py").read_text(encoding="utf-8")
+    helpers = f"import json\n\n{noisy}\n\n{CONTAINERS}"
     settings = f"PATH = {str(path.resolve())!r}\nRUNS = {noise.RUNS}\nSEED = {seed}\n"
     return f"{helpers}\n\n{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
 
@@ -143,14 +154,15 @@ def derive(
     missing = next((one for one in found if not isinstance(one, Value)), None)
     if missing is not None:
         return Reference(None, f"no reference: {story} does not evaluate in float64: {why_not(missing)}")
-    runs = [one.outputs for one in found if isinstance(one, Value)]
+    runs = [one.outputs[1:] for one in found if isinstance(one, Value)]
+    names_ = [json.loads(one.outputs[0].tobytes()) for one in found if isinstance(one, Value)]
+    containers = any("(" in (port.dtype or "") for port in outputs)
+    if containers and len({tuple(one) for one in names_}) == 1:
+        outputs = [Port(name, None, None) for name in names_[0]]
     if not outputs or any((len(run) - 1) // 2 != len(outputs) for run in runs):
         return Reference(None, f"no reference: {story} has {(len(runs[0]) - 1) // 2} outputs, the model {len(outputs)}")
     exact, noisy = [run[0:-1:2] for run in runs], [run[1:-1:2] for run in runs]
-    dtypes = [
-        port.dtype or ("float32" if y.dtype.kind == "f" else str(y.dtype))
-        for port, y in zip(outputs, exact[0], strict=True)
-    ]
+    dtypes = [_dtype(port, y) for port, y in zip(outputs, exact[0], strict=True)]
     titles = [port.name for port in outputs]
 
     def expected(values: Sequence[Sequence[np.ndarray]]) -> tuple[Expected, ...]:
@@ -177,7 +189,14 @@ def derive(
     ratio = max(_apart(run, bound) for run, bound in zip(wide, bounds, strict=True))
     how = f"float64 evaluation by the model's own framework; noise of {noise.RUNS} runs of {story}, node by node"
     apart = f"{story}, in float64, is {ratio:.2g} of what is allowed away from it"  # converters round what they fold
-    return Reference(expected(wide), f"{how}; {apart}", f"{apart}: {ANOTHER}" if ratio > 1 else "")
+    return Reference(expected(wide), f"{how}; {apart}", f"{apart}: {ANOTHER}" if ratio > 1 else "", own=True)
+
+
+def _dtype(port: Port, y: np.ndarray) -> str:
+    """Of an output; of one of which the model does not say it, that of its value, which is wide if it is floating."""
+    if port.dtype and y.dtype.kind != "U":
+        return port.dtype
+    return {"f": "float32", "c": "complex64"}.get(y.dtype.kind, dtype_of(y))
 
 
 def _around(value: np.ndarray, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:

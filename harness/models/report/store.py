@@ -21,7 +21,8 @@ from harness.execute.pool import Pool
 from harness.models.given.inputs import Sets, saved
 from harness.models.measure import Run
 from harness.models.report import reproducer
-from harness.models.results import Results, Row
+from harness.models.results import Results
+from harness.models.rows import Row
 from harness.models.variants import Variant
 from oracles.judge.outcome import Value
 from oracles.models.agreement import Agreement, Failure
@@ -137,6 +138,10 @@ def to_json(results: Results) -> dict[str, Any]:
         "sets": results.sets,
         "rounds": results.rounds,
         "headline": results.headline,
+        "exit_status": results.exit_status,
+        "judged": sum(row.judged for row in results.rows),
+        "doubted": asdict(results.doubted) if results.doubted else None,
+        "drawn": results.drawn,
         "unfinished": results.unfinished,
         "reference": {"how": results.how, "doubt": results.doubt},
         "measured": results.measured,

@@ -23,7 +23,7 @@ from harness.conversions.edges import EDGES
 from harness.conversions.formats import RUNNERS
 from harness.findings.known.entry import KnownFileError
 from harness.models import known
-from harness.models.results import Row
+from harness.models.rows import Row
 from harness.models.variants import ModelFile, Variant
 
 RNG = np.random.default_rng(5)
