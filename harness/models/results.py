@@ -15,7 +15,7 @@ from harness.models.given.takes import Drawn, inputs_refused
 from harness.models.layer_errors import LayerErrors
 from harness.models.measure import Run
 from harness.models.reference import Reference
-from harness.models.rows import IN_DOUBT, REFUSED, Row, refused_by_all, row_of, undeclared
+from harness.models.rows import IN_DOUBT, REFUSED, Row, refusal_of, row_of, undeclared
 from harness.models.variants import ModelFile, Refusal, Variant
 from harness.models.verdict import Doubted
 from oracles.judge.compare import Expected, dtype_of
@@ -136,7 +136,7 @@ def assemble(
     regressions, level = _regressions(runs, seed)
     believed = _believed(runs[0], outputs)
     rows = tuple(row_of(run, reference.expected, runs[0], seed, level, believed) for run in runs)
-    refusal = refused_by_all(runs, reference.expected is not None)
+    refusal = refusal_of(runs, reference.expected is not None)
     doubted = None
     if refusal:
         rows = tuple(replace(row, status=REFUSED, symptom="") if row.status == "rejected" else row for row in rows)
@@ -159,8 +159,8 @@ def assemble(
     unsupported = [Refusal(row.variant.name, row.message) for row in rows if row.status == "unsupported"]
     timed = {run.variant.name: run.seconds for run in runs if len(run.seconds) == rounds and rounds > 1}
     decided = None if allowed is None else _decided(whole[REFERENCE], allowed)
-    count = sum(row.status == REFUSED for row in rows)
-    refused = inputs_refused(inputs, why_not(refusal), count, drawn) if refusal else ""
+    share = sum(row.status == REFUSED for row in rows), len(rows)
+    refused = inputs_refused(inputs, why_not(refusal), share, drawn) if refusal else ""
     return Results(
         model, seed, tuple(inputs), tuple(outputs), len(runs[0].outcomes), reference.how, reference.doubt,
         rows, (*refusals, *unsupported), title, decided,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -96,7 +97,7 @@ def _judged(run: Run, expected: Sequence[Expected]) -> Row:
     place = max(range(len(verdicts)), key=lambda one: _severity(verdicts[one]))
     worst = verdicts[place]
     elements = sum(one.elements for one in verdicts)
-    told = worst.discrepancy.message if worst.discrepancy else ""
+    told = shown(worst.discrepancy.message) if worst.discrepancy else ""
     count = sum(one.discrepancy is not None for one in verdicts)
     if told and len(verdicts) > 1:
         told = f"{count} of {len(verdicts)} sets of inputs: {told}"
@@ -105,6 +106,12 @@ def _judged(run: Run, expected: Sequence[Expected]) -> Row:
     symptom = worst.discrepancy.symptom if worst.discrepancy else ""
     ratio = max(ratios, default=None)
     return Row(run.variant, worst.status, told, ratio, share, symptom=symptom, place=place)
+
+
+def shown(message: str) -> str:
+    """Without what a terminal would obey: it may quote the file."""
+    words = re.sub(r"\x1b\[\d*m", "", message)
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in words)
 
 
 def _unjudged(run: Run, declared: Sequence[Port]) -> Row:
@@ -135,15 +142,18 @@ def undeclared(outputs: Sequence[np.ndarray], ports: Sequence[Port]) -> str:
     return ""
 
 
-def refused_by_all(runs: Sequence[Run], derived: bool) -> Rejected | None:
-    """What the first of them says of a set of inputs that every variant with kernels refuses. derived: does the
-    reference take it? Then one owner alone may be wrong."""
+def refusal_of(runs: Sequence[Run], derived: bool) -> Rejected | None:
+    """What is said of inputs that are not what the model takes: the first message on a set that every variant refuses,
+    of two owners at least where the reference takes it (derived); where it does not, every variant of the given file,
+    of two owners at least: some compute something of anything."""
     ran = [run for run in runs if not any(isinstance(outcome, Unsupported) for outcome in run.outcomes)]
-    if not ran or (derived and len({run.variant.owner for run in ran}) < 2):
-        return None
-    for outcomes in zip(*(run.outcomes for run in ran), strict=True):
-        if all(isinstance(outcome, Rejected) for outcome in outcomes):
-            return outcomes[0]
+    given = [run for run in ran if not run.variant.file.edges]
+    for some, several in ((ran, derived), (given, True)):
+        if not some or (several and len({run.variant.owner for run in some}) < 2) or (some is given and derived):
+            continue
+        for outcomes in zip(*(run.outcomes for run in some), strict=True):
+            if all(isinstance(outcome, Rejected) for outcome in outcomes):
+                return outcomes[0]
     return None
 
 

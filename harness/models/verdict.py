@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 
 from harness.models.rows import NOT_JUDGED, Row
 
+LONGEST = 200
+"""Characters of the reason why there is no reference: all of it stands beside."""
 RIGHT, WRONG, OPEN = 0, 1, 3
 """Exit statuses; 2 is for bad input."""
 WORDS = {"crash": "crashed", "timeout": "took too long", "rejected": "refused", NOT_JUDGED: "without a reference"}
@@ -44,8 +47,8 @@ def sentence(rows: Sequence[Row], doubted: Doubted | None, refused: str, without
     if not judged:
         return _nothing(rows, without)
     wrong, silent = ([row for row in rows if pick(row)] for pick in (_wrong, lambda row: row.silent))
-    others = _kinds([row for row in rows if not row.judged and not row.silent])
-    share = f"{len(judged)} of {len(rows)} judged" + (f" ({others})" if others else "")
+    others = [row for row in rows if not row.judged and not row.silent]
+    share = f"{len(judged)} of {len(rows)} judged" + (f" ({_kinds(others, counted=True)})" if others else "")
     partial = len(judged) < len(rows)
     if wrong or silent:
         told = f"{len(wrong)} of {len(rows)} variants deviate" if wrong else _silent(silent, rows)
@@ -63,7 +66,7 @@ def sentence(rows: Sequence[Row], doubted: Doubted | None, refused: str, without
 
 def _nothing(rows: Sequence[Row], without: str) -> str:
     """The verdict where nothing was compared with a bound, and why that is so."""
-    told = f"Nothing judged: {without}."
+    told = f"Nothing judged: {shorten(without, LONGEST).rstrip('.')}."
     if {row.status for row in rows} == {"undetermined"}:
         return "Nothing judged: noise alone decides every element of what the model returns."
     if not without:
@@ -87,10 +90,10 @@ def _silent(silent: Sequence[Row], rows: Sequence[Row]) -> str:
     return f"{len(silent)} of {len(rows)} variants return{'s' * (len(silent) == 1)} nothing ({_kinds(silent)})"
 
 
-def _kinds(rows: Sequence[Row]) -> str:
-    """How many of each kind there are."""
+def _kinds(rows: Sequence[Row], counted: bool = False) -> str:
+    """How many of each kind there are; of one alone what it is, unless it is to be counted."""
     found = Counter(WORDS.get(row.status, row.status) for row in rows)
-    return ", ".join(f"{count} {word}" if len(rows) > 1 else word for word, count in found.items())
+    return ", ".join(f"{count} {word}" if counted or len(rows) > 1 else word for word, count in found.items())
 
 
 def _listed(names: Sequence[str]) -> str:

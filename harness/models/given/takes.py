@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -203,12 +204,13 @@ def _refused(sets: Sets, call: Callable[[Sequence[np.ndarray]], Outcome]) -> boo
     return any(isinstance(call(arrays), Rejected) for arrays in sets)
 
 
-def inputs_refused(ports: Sequence[Port], why: str, count: int, drawn_: Drawn | None) -> str:
-    """One line on inputs that no variant takes, with what to give. why: what the first one says; drawn_: how they were
-    drawn (None: they are given)."""
-    those = "the variant refuses" if count == 1 else f"all {count} variants refuse"
+def inputs_refused(ports: Sequence[Port], why: str, share: tuple[int, int], drawn_: Drawn | None) -> str:
+    """One line on inputs that are not what the model takes, with what to give. why: what the first one says; share: so
+    many of so many variants refuse them; drawn_: how they were drawn (None: they are given)."""
+    those = f"{share[0]} of {share[1]} variants refuse" if share != (1, 1) else "the variant refuses"
+    why = shorten(why, 200)
     if drawn_ is None:
-        return f"Inputs refused: {those} those that are given ({why})."
+        return f"Inputs refused: {those} those that are given. The first says: {why}"
     what = ", ".join(f"{port.name}: {port.dtype}{list(shape_of(port, {}))}" for port in ports if port.shape is not None)
     tried = f"; sizes {', '.join(map(str, drawn_.tried))} were tried" if drawn_.tried else ""
     open_ = next((port for port in ports if port.shape is None or None in port.shape), None)

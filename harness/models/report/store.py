@@ -48,7 +48,7 @@ def write(folder: Path, results: Results, runs: Sequence[Run], sets: Sets, trust
             told.append(f"{run.variant.name}: {reproducer.write(folder, place, results, run, row, sets, trust)}")
     _write(folder / "results.json", to_json(results))
     (folder / "pairs.csv").write_text(csv_of(results), encoding="utf-8")
-    return told + _culprits(folder, results, sets, trust)
+    return told if results.doubted else told + _culprits(folder, results, sets, trust)
 
 
 def write_variant(folder: Path, run: Run, row: Row) -> Path:
