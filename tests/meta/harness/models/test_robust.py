@@ -118,7 +118,7 @@ def several(path: Path) -> Path:
         helper.make_node("SplitToSequence", ["x"], ["rows"], axis=0, keepdims=0),
     ]
     outputs.append(helper.make_tensor_sequence_value_info("rows", TensorProto.FLOAT, [3]))
-    constants = [tensor("none", np.array([0])), tensor("zero", np.float32(0))]
+    constants = [tensor("none", np.array([0])), tensor("zero", np.array(0, np.float32))]
     return save(path, nodes, [x], outputs, constants)
 
 
