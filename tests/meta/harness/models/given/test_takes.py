@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from harness.commands import app
 from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Pool
-from harness.models.given.inputs import OTHER, drawn
+from harness.models.given.inputs import OTHER, _fitted, drawn
 from harness.models.given.takes import SIZES, Takes, draw, shapes_for, takes_of
 from harness.models.variants import ModelFile
 from oracles.judge.outcome import Crash, Outcome, Rejected, Value
@@ -149,6 +149,30 @@ def test_what_is_given_fixed_or_crashes_is_not_tried() -> None:
     ):
         _, found = draw([port], Takes(), 0, 1, shapes, None, lambda arrays, outcome=outcome: outcome)
         assert (found.told, found.tried) == ("", ())
+
+
+def test_smaller_whole_numbers_are_tried() -> None:
+    ports = [Port("ids", "int64", (1, 4)), IMAGE]
+
+    def call(arrays: Sequence[np.ndarray]) -> Outcome:
+        return Value(()) if arrays[0].max() < 2 else Rejected("Fail", "out of bounds")
+
+    ((ids, image),), found = draw(ports, Takes(), 0, 1, {}, None, call)
+    assert (ids.max(), image.shape) == (1, (1, 3, 32, 32))
+    assert found.told == "ids is drawn below 2: greater ones are refused"
+    ((ids, _),), found = draw(ports, Takes(), 0, 1, {}, (5, 9), call)  # what is asked for is not changed
+    assert ids.min() >= 5
+    assert found.told == ""
+
+
+def test_text_is_read() -> None:
+    port = Port("words", "string", (None,))
+    assert list(_fitted(port, np.array(["a", "bcd"]), "x.npz")) == ["a", "bcd"]
+    for array in (np.ones(2), np.array([["a"]])):
+        with pytest.raises(FormatError, match="does not fit input words"):
+            _fitted(port, array, "x.npz")
+    with pytest.raises(FormatError, match="does not fit input x"):
+        _fitted(Port("x", "float32", (2,)), np.array(["1", "2"]), "x.npz")
 
 
 def test_text_is_not_drawn() -> None:
