@@ -39,4 +39,4 @@ def test_noise_goes_with_its_element() -> None:
     assert [name for name, _, _ in spread_noisy("m", one, np.stack([one, one]), False)] == ["m.keys", "m.values"]
     ragged = np.array([{"a": 0.5}, {"b": 0.5}], object)
     with pytest.raises(ValueError, match="noise changes how many elements p has"):
-        spread_noisy("p", rows, ragged.reshape(2, 1)[:, [0, 0]], True)
+        spread_noisy("p", rows, np.stack([ragged, ragged]), True)
