@@ -56,10 +56,10 @@ def load(parameters):
     return run
 """
 _PROGRAMS = {
-    "onnx": ("onnx_inputs", _ONNX, ("onnx",)),
-    "tflite": ("tflite_inputs", _TFLITE, ("ai_edge_litert.interpreter",)),
+    "onnx": ("onnx_inputs", _ONNX, "reference", ("onnx",)),
+    "tflite": ("tflite_inputs", _TFLITE, "litert", ("ai_edge_litert.interpreter",)),
 }
-"""By format: the helper that reads a file of it, its program, and what its worker imports first."""
+"""By format: the helper that reads a file of it, its program, its worker, and what that imports first."""
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,12 @@ def takes_of(pool: Pool, file: ModelFile) -> Takes:
         return Takes(_keras(file.path))
     if file.format not in _PROGRAMS:
         return Takes()
-    helper, text, modules = _PROGRAMS[file.format]
+    helper, text, worker, modules = _PROGRAMS[file.format]
     reader = (Path(__file__).parents[1] / "helpers" / f"{helper}.py").read_text(encoding="utf-8")
     program = (
         f"import numpy as np\n\n{reader}\n\nPATH = {str(file.path.resolve())!r}\nINPUTS, PARAMETERS = [], []\n{text}"
     )
-    (outcome,) = pool.run([Job(f"takes-{file.format}", modules, program, {}, reads=(file.path,))], confirm=False)
-    pool.restart_worker(f"takes-{file.format}")
+    (outcome,) = pool.run([Job(worker, modules, program, {}, reads=(file.path,))], confirm=False)
     if not isinstance(outcome, Value):
         return Takes()
     told = json.loads(np.asarray(outcome.outputs[0]).tobytes().decode())
@@ -108,12 +107,11 @@ def _keras(path: Path) -> dict[str, int]:
     before = ""
     for layer in layers:
         settings = layer.get("config", {})
-        name = settings.get("name", "")
-        if layer.get("class_name") == "Embedding":
+        size = settings.get("input_dim")
+        if layer.get("class_name") == "Embedding" and isinstance(size, int) and size > 0:
             sources = _sources(layer.get("inbound_nodes", [])) or [before]
-            size = int(settings.get("input_dim", 0))
-            rows |= {source: min(size, rows.get(source, size)) for source in sources if size > 0}
-        before = name
+            rows |= {source: min(size, rows.get(source, size)) for source in sources}
+        before = settings.get("name", "")
     return rows
 
 
