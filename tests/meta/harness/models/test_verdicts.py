@@ -90,6 +90,17 @@ def test_the_verdict_says_what_was_judged(name: str, snapshot: SnapshotAssertion
     assert results.headline.split(".")[0] in page.html_of(results)
 
 
+def test_a_wrong_conversion_is_the_references_own_fault() -> None:
+    """What runs the converted file agrees with a reference that is made of it, and speaks for nothing."""
+    given, converted = ModelFile(Path("a.tflite"), "tflite"), ModelFile(Path("a.onnx"), "onnx", ("tf2onnx-tflite",))
+    runners = {"litert": (given, OFF), "tvm-O2-tflite": (given, OFF), "ort-all": (converted, RIGHT)}
+    runs = [Run(Variant(file, RUNNERS[name]), [one]) for name, (file, one) in runners.items()]
+    for through, owners in (("tf2onnx-tflite",), ("LiteRT", "TVM")), (("another",), None):
+        results = assemble(given, [], PORTS, replace(KNOWN, through=through), runs, [], 0, 0, {})
+        assert (results.doubted.owners if results.doubted else None) == owners, results.headline
+        assert results.exit_status == (3 if owners else 1)
+
+
 def test_a_model_that_returns_no_elements_is_not_said_to_be_right_in_them(snapshot: SnapshotAssertion) -> None:
     nothing = np.zeros((0, 4))
     reference = Reference((noise.expect(["y"], ["float32"], [nothing], [np.zeros((noise.RUNS, 0, 4))]),), "made up")
