@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
@@ -64,6 +65,8 @@ def pytest_keyboard_interrupt() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # what runs in the background is started with it ignored, and tests send it to what they start
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):
         signals.end_with(os.getppid())
     else:

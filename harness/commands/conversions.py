@@ -20,6 +20,7 @@ from harness.commands.shared.terminal import (
     fail,
     finite,
     named,
+    print_counts,
     print_wide,
     seconds_of,
     write_json,
@@ -28,7 +29,7 @@ from harness.commands.shared.terminal import (
 from harness.conversions.edges import EDGES, Edge
 from harness.conversions.route import availability, route_of, target_of
 from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError, Limits, Pool
+from harness.execute.pool import HarnessError, Limits, OutOfTime, Pool
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
 from harness.findings.store import Store
@@ -46,7 +47,7 @@ from harness.search.conversions import (
     table_of,
 )
 from harness.search.laboratory import Laboratory
-from harness.search.reduce import Budget
+from harness.search.reduce import within
 
 
 def conversions(
@@ -104,16 +105,20 @@ def conversions(
         f"{len(plan)} conversions over {len(here)} edges, seed {seed}; {len(plan) - len(left)} done", highlight=False
     )
     started, failure, code = time.monotonic(), None, 0
-    with Pool(Limits(seconds=timeout)) as pool, Live(console=console, transient=True, refresh_per_second=1) as live:
+    deadline = started + duration
+    with (
+        Pool(Limits(seconds=timeout), until=deadline) as pool,
+        Live(console=console, transient=True, refresh_per_second=1) as live,
+    ):
         lab = Laboratory(pool, CONVERSION)
         store = Store(findings or Path("findings"), timeout)
         campaign = Campaign(
-            lab, (), store, issues, reduction=lambda: Budget(seconds=reduction), confirmations=confirmations
+            lab, (), store, issues, reduction=lambda: within(deadline, reduction), confirmations=confirmations
         )
         last = None
         try:
             for edge, route, number in left:
-                if time.monotonic() - started >= duration:
+                if time.monotonic() >= deadline:
                     break
                 if last and edge is not last:
                     pool.stop_workers()  # a worker of each edge would be too much memory
@@ -125,6 +130,8 @@ def conversions(
                     culprit = route_of(target_of(one.culprit)) if one.culprit else None
                     if drawn and culprit and culprit.edges:  # judged for itself
                         kept.add(examine(campaign, culprit, number, case, keep=findings is not None))
+                except OutOfTime:  # what is under way is drawn again when this is gone on with
+                    break
                 except Exception as error:  # a bug of ours: it has to be found again
                     error.add_note(f"case {number} of seed {seed} by {route.name}")
                     raise
@@ -139,6 +146,7 @@ def conversions(
     print_wide(table_of(rows))
     excused = ", ".join(f"{name} ({count})" for name, count in campaign.excused.most_common())
     console.print(f"known issues: {excused or 'none'}", highlight=False, markup=False)
+    print_counts("unconfirmed {count} times", (pool.unconfirmed + campaign.unconfirmed).elements())
     _tell(kept.runs, findings)
     write_json(json_file, {"seed": seed, "max_nodes": max_nodes, "edges": as_json(rows)})
     write_text(csv_file, csv_of(kept.runs))

@@ -123,6 +123,9 @@ def hunt(
         console.print(line, style="yellow", markup=False, highlight=False)
     if latest.died:
         raise typer.Exit(2)
+    if not (latest.elements or latest.findings or latest.excused):
+        why = f"none of {latest.cases} cases had a result" if latest.cases else f"no case ended within {budget}"
+        raise fail(f"nothing was compared: {why}")
     if strict and latest.findings:
         raise typer.Exit(1)
 

@@ -37,7 +37,7 @@ from harness.questions.quantisers import QUANTISATION
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
 from harness.search.quantisation import Tally, examine
-from harness.search.reduce import Budget
+from harness.search.reduce import within
 
 
 def quantise(
@@ -71,16 +71,20 @@ def quantise(
     console.print(f"quantising in {len(paths)} ways, seed {seed}", highlight=False)
     tally, failure, code = Tally(), None, 0
     started = time.monotonic()
-    with Pool(Limits(seconds=timeout)) as pool, Live(console=console, transient=True, refresh_per_second=2) as live:
+    deadline = started + duration
+    with (
+        Pool(Limits(seconds=timeout), until=deadline) as pool,
+        Live(console=console, transient=True, refresh_per_second=2) as live,
+    ):
         store = Store(findings, timeout)
         campaign = Campaign(
-            Laboratory(pool, QUANTISATION), paths, store, issues, reduction=lambda: Budget(seconds=reduction)
+            Laboratory(pool, QUANTISATION), paths, store, issues, reduction=lambda: within(deadline, reduction)
         )
         try:
             for latest in examine(campaign, paths, seed, cases, max_nodes):
                 tally = latest
                 live.update(table_of(tally))
-                if time.monotonic() - started >= duration:
+                if time.monotonic() >= deadline:
                     break
         except KeyboardInterrupt as stop:
             code = status_of(stop)
@@ -88,14 +92,16 @@ def quantise(
             failure = str(error)
         except OSError as error:
             failure = f"cannot write {error.filename or findings}: {error.strerror}"
-        excused = dict(campaign.excused)
+        excused, unconfirmed = dict(campaign.excused), pool.unconfirmed + campaign.unconfirmed
     report(tally, excused, time.monotonic() - started)
+    print_counts("unconfirmed {count} times", unconfirmed.elements())
     data = {
         "seed": seed,
         "versions": probe.versions(paths),
         "paths": {name: row.to_json() for name, row in tally.rows.items()},
         "off": off,
         "known_issues": excused,
+        "unconfirmed": dict(unconfirmed),
         "findings": sorted(tally.findings),
     }
     write_json(json_file, data)

@@ -29,12 +29,12 @@ from harness.commands.shared.terminal import (
     write_text,
 )
 from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError
+from harness.execute.pool import HarnessError, OutOfTime
 from harness.execute.ranks import RankLimits, RankPools
 from harness.findings.known.deviations import load
 from harness.findings.known.entry import KnownFileError
 from harness.findings.store import Store
-from harness.search.reduce import Budget
+from harness.search.reduce import within
 from harness.strategies import STRATEGIES, Strategy
 from harness.training.findings import investigate, text_of
 from harness.training.judge import TrainingJudge, available, drawn_for
@@ -124,11 +124,12 @@ def train(
     started, before = time.monotonic(), len(kept.runs)
     failure: str | None = None
     code = 0
-    with RankPools(RankLimits(seconds=timeout)) as pools, Live(console=console, transient=True) as live:
+    deadline = started + duration
+    with RankPools(RankLimits(seconds=timeout), until=deadline) as pools, Live(console=console, transient=True) as live:
         judge = TrainingJudge(pools, known)
         try:
             for number, strategy, world, dtype in _jobs(here, runs, cases, chosen):
-                if time.monotonic() - started >= duration:
+                if time.monotonic() >= deadline:
                     break
                 run = drawn_for(seed, number, blocks, dtype, strategy, world)
                 cell = Cell(strategy.name, world, run.settings.dtype)
@@ -137,11 +138,13 @@ def train(
                 judgement = judge.examine(run, strategy, world)
                 excused.update(judgement.excused)
                 if judgement.discrepancy:
-                    deviation = investigate(judge, findings, run, strategy, world, judgement, Budget())
+                    deviation = investigate(judge, findings, run, strategy, world, judgement, within(deadline, 90))
                     found.setdefault(deviation.fingerprint, text_of(deviation))
                 kept.add(run_of(cell, number, judgement))
                 rows.setdefault(cell, Row()).add(kept.runs[-1])
                 live.update(table_of({cell: row for cell, row in rows.items() if row.outcomes}))
+        except OutOfTime:  # the run under way is drawn again when this is gone on with
+            pass
         except KeyboardInterrupt as stop:
             code = status_of(stop)
         except HarnessError as error:
@@ -153,12 +156,13 @@ def train(
     console.print(
         f"{len({run.number for run in kept.runs})} runs drawn, {sum(row.ran for row in rows.values())} judged, "
         f"{len(kept.runs) - before} of all in {time.monotonic() - started:.0f} s now, {pools.started} groups of ranks "
-        f"started, {judge.unconfirmed} hangs not repeated, {len(found)} findings, {excused.total()} excused by "
-        f"{len(excused)} known deviations",
+        f"started, {judge.unconfirmed.total()} failures not repeated, {len(found)} findings, "
+        f"{excused.total()} excused by {len(excused)} known deviations",
         highlight=False,
     )
     left_out = [run.reason for run in kept.runs if run.outcome == "left_out"]
     print_counts("left out {count} times", left_out)
+    print_counts("not repeated {count} times", judge.unconfirmed.elements())
     for text in found.values():
         console.print(f"\n{text}", markup=False, highlight=False, soft_wrap=True)
     data = {
@@ -168,6 +172,7 @@ def train(
         "findings": sorted(found),
         "excused": dict(excused),
         "left_out": dict(Counter(left_out)),
+        "unconfirmed": dict(judge.unconfirmed),
     }
     write_json(json_file, data)
     write_text(csv_file, csv_of(rows))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.conversions import external
 from harness.conversions.formats import Format
 from harness.conversions.model_file import FormatError, plain, recognise, why_not
 from harness.execute.isolation.confinement import Confinement
@@ -44,10 +45,17 @@ def load(parameters):
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """The files and folders that a model consists of, as its format keeps them: itself, and what stands beside it."""
+    """The files and folders that a model consists of, as its format keeps them, with data that it declares."""
     if path.is_dir():
         return (path,)
-    return (path, path.with_suffix(".bin"), path.with_suffix(".json"), path.with_name(path.name + ".data"))
+    match path.suffix.lower():
+        case ".onnx":
+            return path, *external.declared(path)
+        case ".xml":  # of OpenVINO
+            return path, path.with_suffix(".bin")
+        case ".so":  # of TVM
+            return path, path.with_suffix(".json")
+    return (path,)
 
 
 def size_of(path: Path) -> int:
@@ -62,15 +70,27 @@ def admit(path: Path, trust: bool = False) -> Format:
     found = recognise(path, trust)
     if trust:
         return found
-    reason = _refusal(found, path)
+    reason = _refusal(found.name, path)
     if reason:
         raise FormatError(f"{path} is refused unless it is trusted (--trust): {reason}")
     return found
 
 
-def _refusal(format_: Format, path: Path) -> str | None:
-    """Why the gate of a format does not let a file pass, or None."""
-    text = _PROGRAM.format(folder=str(GATE), path=str(path.absolute()), name=f".{format_.name}")
+def admit_weights(path: Path) -> None:
+    """A file of weights alone, for a model that a function makes. Raises FormatError, with one line."""
+    gates = {".h5": "reading.hdf5", ".hdf5": "reading.hdf5", ".keras": "keras"}  # of others torch takes plain types
+    if not path.is_file():
+        raise FormatError(f"{path} is no file")
+    if path.suffix.lower() == ".json":
+        raise FormatError(f"{path} is refused: it names other files of weights")
+    gate = gates.get(path.suffix.lower())
+    if gate and (reason := _refusal(gate, path)):
+        raise FormatError(f"{path} is refused: {reason}")
+
+
+def _refusal(gate: str, path: Path) -> str | None:
+    """Why a gate does not let a file pass, or None."""
+    text = _PROGRAM.format(folder=str(GATE), path=str(path.absolute()), name=f".{gate}")
     allowed = Confinement((GATE, path.parent))
     with Pool(LIMITS, allowed) as pool:
         outcome = pool.run([Job("gate", (), text, {})], confirm=False)[0]

@@ -21,7 +21,7 @@ import numpy as np
 
 from harness.execute import environments
 from harness.execute.isolation import folders
-from harness.execute.pool import HarnessError, ProgramError, Unavailable, death_message, environment
+from harness.execute.pool import HarnessError, OutOfTime, ProgramError, Unavailable, death_message, environment
 from harness.execute.worker import read_message, write_message
 from oracles.judge.outcome import Crash, Rejected, Timeout
 
@@ -161,6 +161,8 @@ class RankPools:
     """Groups of ranks by framework and world size. Use as a context manager."""
 
     limits: RankLimits = field(default_factory=RankLimits)
+    until: float = float("inf")
+    """Time (`time.monotonic`) after which nothing runs on: `OutOfTime`."""
     started: int = 0
     """Groups that were started so far."""
 
@@ -199,7 +201,8 @@ class RankPools:
     ) -> RankOutcome:
         """Run one program on `world` ranks that have imported the modules. variables: of the ranks' environment;
         environment_name: whose interpreter runs them (`environments.py`; empty: the one that runs Dissent). Ranks that
-        could not meet since a port was taken meet once more, elsewhere. Raises Unavailable and ProgramError."""
+        could not meet since a port was taken meet once more, elsewhere. Raises Unavailable, ProgramError and
+        OutOfTime."""
         key = (environment_name, modules, world, tuple(sorted((variables or {}).items())))
         outcome = self._run(key, program, arrays)
         if isinstance(outcome, Rejected) and any(words in outcome.message for words in PORT_TAKEN):
@@ -247,7 +250,7 @@ class RankPools:
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(f"{name}.sock")
             listener.listen(world)
-            listener.settimeout(self.limits.start)
+            listener.settimeout(max(0.1, min(self.limits.start, self.until - time.monotonic())))
             for rank in range(world):
                 spot = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world)}
                 meeting = {"RENDEZVOUS": f"file://{name}.meet"}
@@ -258,6 +261,8 @@ class RankPools:
                 try:
                     connection, _ = listener.accept()
                 except TimeoutError as error:
+                    if time.monotonic() >= self.until:
+                        raise OutOfTime from error
                     raise HarnessError(f"{modules[0]}: a rank did not start within {self.limits.start:g} s") from error
                 replies, requests = connection.makefile("rb"), connection.makefile("wb")
                 connection.close()
@@ -280,7 +285,9 @@ class RankPools:
             with selectors.DefaultSelector() as selector:
                 for rank in waiting.values():
                     selector.register(rank.replies, selectors.EVENT_READ, rank)
-                events = selector.select(max(0.0, deadline - time.monotonic()))
+                events = selector.select(max(0.0, min(deadline, self.until) - time.monotonic()))
+            if time.monotonic() >= self.until:
+                raise OutOfTime
             if not events:
                 break
             for rank in (event[0].data for event in events):

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from generators.schema import converted
+from harness.conversions.admit import files_of
 from harness.execute import environments
 from harness.execute.pool import Job, Pool
 from harness.execute.worker import read_message, write_message
@@ -80,12 +81,11 @@ class CachingPool(Pool):
         return digest.hexdigest()[:32]
 
     def _digest(self, path: Path) -> str:
-        """Of a file with what formats keep beside it, or of all files of a folder; empty where it is not there."""
+        """Of a file with what its format keeps beside it, or of all files of a folder; empty where it is not there."""
         if path.is_dir():
             files = sorted(one for one in path.rglob("*") if one.is_file())
         else:
-            beside = (path.with_suffix(".bin"), path.with_suffix(".json"), path.with_name(path.name + ".data"))
-            files = [one for one in dict.fromkeys((path, *beside)) if one.is_file()]
+            files = [one for one in files_of(path) if one.is_file()]
         return hashlib.sha256("".join(map(self._bytes, files)).encode()).hexdigest() if files else ""
 
     def _bytes(self, path: Path) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.conversions.admit import admit, files_of, size_of
+from harness.conversions.admit import admit, admit_weights, files_of, size_of
 from harness.conversions.formats import runners_of
 from harness.conversions.model_file import FormatError, Port, Signature, plain, recognise, signature, unavailable
 from harness.execute.isolation.confinement import Confinement
@@ -22,7 +22,7 @@ from harness.models.given.factories import NAME
 from harness.models.given.inputs import PREPROCESSING, Sets
 from harness.models.layer_errors import LayerErrors, can, layers_of
 from harness.models.measure import Run, called, once, time
-from harness.models.reference import Reference
+from harness.models.reference import SOURCES, Reference
 from harness.models.results import Results, assemble
 from harness.models.rows import IN_DOUBT, Row, row_of
 from harness.models.variants import ModelFile, Variant
@@ -231,6 +231,8 @@ def _make(pool: Pool, options: Options) -> tuple[ModelFile, Sequence]:
     """The file of a model that a function makes, and the arrays that came with it."""
     stem = _converted(options) / options.path.replace(":", "-")
     shapes = list((options.shapes or {}).values())
+    if options.weights and not options.trust:
+        admit_weights(options.weights)
     made = factories.make(pool, options.path, stem, options.seed, shapes, options.weights)
     return ModelFile(made.path, recognise(made.path).name), made.inputs
 
@@ -258,7 +260,7 @@ def _confined(options: Options, given: ModelFile | None) -> tuple[Confinement | 
     files = files_of(given.path) if given else ()
     memory = min(options.limits.memory, ROOM + TIMES * sum(map(size_of, files))) if given else options.limits.memory
     images = (options.inputs,) if options.inputs else ()
-    return Confinement((*files, *images), (folder,)), replace(options.limits, memory=memory)
+    return Confinement((*files, *images, SOURCES), (folder,)), replace(options.limits, memory=memory)
 
 
 def _sets(

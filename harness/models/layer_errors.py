@@ -18,6 +18,7 @@ from harness.backends.target.text import swapped
 from harness.conversions.model_file import Signature, plain, why_not
 from harness.conversions.route import ORDERED
 from harness.execute.pool import HarnessError, Job, Pool
+from harness.models.reference import preamble
 from harness.models.variants import Variant
 from oracles.judge.outcome import Value
 
@@ -250,7 +251,7 @@ def layers_of(
         f"NAMED = {variant.file.format == 'onnx'!r}\nOUTPUTS = {outputs!r}\n"
         f"TRUST = False\nINPUTS = {names!r}\nPARAMETERS = []\n"
     )
-    text = f"{helpers('onnx_noise', 'errors_by_name', 'errors_by_value')}\n\n{settings}{ORDERED}\n{observer}\n{_LOAD}"
+    text = f"{preamble()}{helpers('errors_by_name', 'errors_by_value')}\n\n{settings}{ORDERED}\n{observer}\n{_LOAD}"
     job = Job(f"layers-{runner.framework}", ("onnx", *runner.modules), text, dict(zip(names, arrays, strict=True)))
     try:
         (outcome,) = pool.run([job], confirm=False)

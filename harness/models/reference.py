@@ -6,9 +6,11 @@ reference wrong; how far the two are apart is told."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,23 +19,47 @@ from harness.conversions.model_file import Port, why_not
 from harness.execute.pool import Job, Pool
 from harness.models.given.inputs import Sets
 from harness.models.measure import CONTAINERS
+from oracles import onnx as evaluation
 from oracles.judge.compare import Expected, dtype_of
 from oracles.judge.outcome import Value
 from oracles.models import noise
 
+SOURCES = Path(evaluation.__file__).absolute().parent
+"""What a confined worker has to be allowed to read, since its programs import `oracles.onnx`. Reproducers do not: they
+run where there is no Dissent."""
+
+_IMPORTS = """import sys
+import types
+
+for package, folders in (("oracles", []), ("oracles.onnx", [{folder!r}])):  # the folders above are not to be read
+    sys.modules[package] = types.ModuleType(package)
+    sys.modules[package].__path__ = folders
+# the sources that it runs: {digest}
+
+"""
 _MONTE_CARLO = """
 
+import json
+
+import onnx
+from oracles.onnx.evaluate import LOST
+from oracles.onnx.evaluate import run as evaluate
+from oracles.onnx.model import read
+from oracles.onnx.noise import _beside, disturbing
+
+
 def load(parameters):
-    model = onnx.load(PATH)
-    constants = {tensor.name for tensor in model.graph.initializer}
+    graph = read(onnx.load(PATH))
 
     def run(*inputs):
-        found = monte_carlo(model, inputs, RUNS, SEED)
+        draws = {number: np.random.default_rng([SEED, number - 1]) for number in range(1, RUNS + 1)}
+        exact, *noisy = evaluate(graph, inputs, RUNS + 1, disturbing(draws))
         told = []
-        for value, exact, noisy in zip(model.graph.output, found[0:-1:2], found[1:-1:2]):
-            told += spread_noisy(value.name, exact, noisy, value.type.HasField("sequence_type"))
+        for place, name in enumerate(graph.outputs):
+            others = [[] if one[place] is LOST else one[place] for one in noisy]
+            told += spread_noisy(name, exact[place], others, _beside)
         names = np.frombuffer(json.dumps([name for name, _, _ in told]).encode(), np.uint8)
-        return [names, *(array for _, *pair in told for array in pair), found[-1]]
+        return [names, *(array for _, *pair in told for array in pair)]
 
     return run
 """
@@ -116,12 +142,18 @@ class Reference:
         return self.expected is not None and ANOTHER not in self.doubt
 
 
+@cache
+def preamble() -> str:
+    """The text that makes `from oracles.onnx...` work in a program; it changes when the code that is imported does."""
+    files = sorted(SOURCES.rglob("*.py"))
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return _IMPORTS.format(folder=str(SOURCES), digest=digest)
+
+
 def monte_carlo_program(path: Path, inputs: Sequence[str], seed: int) -> str:
     """The text that evaluates an ONNX file in float64, exactly and with noise."""
-    noisy = (Path(__file__).parent / "helpers" / "onnx_noise.py").read_text(encoding="utf-8")
-    helpers = f"import json\n\n{noisy}\n\n{CONTAINERS}"
     settings = f"PATH = {str(path.resolve())!r}\nRUNS = {noise.RUNS}\nSEED = {seed}\n"
-    return f"{helpers}\n\n{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
+    return f"{preamble()}{CONTAINERS}\n\n{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
 
 
 def derive(
@@ -159,9 +191,9 @@ def derive(
     containers = any("(" in (port.dtype or "") for port in outputs)
     if containers and len({tuple(one) for one in names_}) == 1:
         outputs = [Port(name, None, None) for name in names_[0]]
-    if not outputs or any((len(run) - 1) // 2 != len(outputs) for run in runs):
-        return Reference(None, f"no reference: {story} has {(len(runs[0]) - 1) // 2} outputs, the model {len(outputs)}")
-    exact, noisy = [run[0:-1:2] for run in runs], [run[1:-1:2] for run in runs]
+    if not outputs or any(len(run) // 2 != len(outputs) for run in runs):
+        return Reference(None, f"no reference: {story} has {len(runs[0]) // 2} outputs, the model {len(outputs)}")
+    exact, noisy = [run[0::2] for run in runs], [run[1::2] for run in runs]
     dtypes = [_dtype(port, y) for port, y in zip(outputs, exact[0], strict=True)]
     titles = [port.name for port in outputs]
 
@@ -172,10 +204,7 @@ def derive(
             for value, e, n in zip(values, exact, noisy, strict=True)
         )
 
-    less = int(runs[0][-1])
     how = f"float64 evaluation of {story}, node by node; noise of {noise.RUNS} runs"
-    if less:
-        how += f"; {less} nodes are evaluated in less than float64"
     mine = _own(pool, source, names, sets, trust)
     if mine is None:
         doubt = "" if source[1] == "onnx" else f"{story} is taken to be the model: if it is not, others look wrong"

@@ -12,6 +12,7 @@ from generators.ops import check
 from generators.ops.spec import Unsupported
 from harness.backends import TARGETS, Target, probe
 from harness.execute import machine
+from harness.execute.pool import OutOfTime
 from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding, Store, fingerprint
 from harness.questions import QUESTIONS
@@ -177,8 +178,18 @@ class Campaign:
 
     def investigate(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
         """Fold a duplicate into what is stored, or blame, reduce, confirm, ask for votes and store. The case is
-        stored before it is reduced, so that an interruption loses nothing. None where the reduced case turns out
-        to be known: an issue of several nodes together shows only once the others are gone."""
+        stored before it is reduced, so that an interruption loses nothing, and is the finding where time is over
+        before it is small. None where it is `unconfirmed`, or the reduced case turns out to be known: an issue of
+        several nodes together shows only once the others are gone. Raises OutOfTime where it could not be stored."""
+        self.latest = None
+        try:
+            return self._investigated(target, case, discrepancy)
+        except OutOfTime:
+            if self.latest is None:
+                raise
+            return self.latest
+
+    def _investigated(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
         blamed = culprit.blame(self.lab, target, case)
         guilty = [g for g in blamed if g.discrepancy.symptom == discrepancy.symptom and self._meets(g.case)]
         if guilty:

@@ -24,10 +24,11 @@ from harness.search.laboratory import Examination
 from oracles.judge.discrepancy import SILENT, Discrepancy
 from oracles.judge.outcome import Rejected, Timeout, Unsupported
 
-OUTCOMES = ("agree", "undetermined", "refused", "source", "known", "runner", "error", "wrong")
+OUTCOMES = ("agree", "undetermined", "refused", "source", "known", "unconfirmed", "runner", "error", "wrong")
 """The result agrees; or nothing of it is determined. The converter, or who runs its file, refuses what it documents not
-to do. The graph is wrong, or refused, before the last edge. A known issue explains it. Another runner of the same file
-is right. The converter fails with an exception, a crash or a hang, or writes what no runner opens. The result is wrong.
+to do. The graph is wrong, or refused, before the last edge. A known issue explains it. It may be the machine's doing.
+Another runner of the same file is right. The converter fails with an exception, a crash or a hang, or writes what no
+runner opens. The result is wrong.
 """
 
 
@@ -152,7 +153,10 @@ def _blamed(
     right = None if converting or isinstance(outcome, Timeout) else _right_runner(campaign, route, case)
     kind = "runner" if right else "wrong" if found.symptom not in SILENT else "error"
     voters = [target_of(one.name) for one in (route.source, *_other_runners(route))]
+    before = campaign.unconfirmed.copy()
     finding = replace(campaign, targets=(target, *voters)).investigate(target, *rest) if keep else None
+    if doubts := campaign.unconfirmed - before:
+        return replace(result, outcome="unconfirmed", why="; ".join(doubts))
     if keep and finding is None:
         return replace(result, outcome="known", why=why)
     why += f" ({right} is right)" if right else ""

@@ -21,7 +21,7 @@ from harness.questions.forward import FORWARD
 from harness.search import coverage
 from harness.search.campaign import Campaign, operators_for
 from harness.search.laboratory import Laboratory
-from harness.search.reduce import Budget
+from harness.search.reduce import within
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.verdict import STATUSES
 
@@ -144,7 +144,7 @@ def _job(options: Options, number: int, progress: Progress) -> Tally:
             (*targets, *(voter for voter in options.voters if voter not in targets)),
             Store(options.findings, options.limits.seconds),
             options.issues,
-            reduction=lambda: Budget(seconds=min(options.reduction, max(0.0, deadline - time.monotonic()))),
+            reduction=lambda: within(deadline, options.reduction),
         )
 
         def done() -> bool:
@@ -194,17 +194,10 @@ def _pursue(campaign: Campaign, target: Target, case: Case, discrepancy: Discrep
     rest = campaign.unexplained(target, case, discrepancy)
     if rest is None:
         return
-    campaign.latest = None
-    finding, late = None, None
-    try:
-        finding = campaign.investigate(campaign.fewest_left_out(target, *rest) if target.off else target, *rest)
-    except OutOfTime as error:
-        finding, late = campaign.latest, error  # what was found is stored before it is reduced
+    finding = campaign.investigate(campaign.fewest_left_out(target, *rest) if target.off else target, *rest)
     if finding:
         tally.findings[finding.fingerprint] = finding
         tally.counts[finding.fingerprint] += 1
-    if late:
-        raise late
 
 
 def to_json(options: Options, tally: Tally, seconds: float) -> dict:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from generators.graphs import Case, seeded_case
+from harness.execute.pool import OutOfTime
 from harness.findings.store import Finding
 from harness.quantisers import Quantiser
 from harness.questions.quantisers import QUANTISATION, judged
@@ -114,6 +115,8 @@ def examine(
         try:
             path = listed[index % len(listed)]
             _one(campaign, path, draw_case(seed, index, path, max_nodes), tally)
+        except OutOfTime:
+            return
         except Exception as error:  # a bug of ours: it has to be found again
             error.add_note(f"case {index} of seed {seed}")
             raise
@@ -139,8 +142,9 @@ def _one(campaign: Campaign, path: Quantiser, case: Case, tally: Tally) -> None:
         row.undetermined += found.status == "undetermined"
         return
     rest = campaign.unexplained(path, case, found.discrepancy)
+    before = campaign.unconfirmed.total()
     finding = campaign.investigate(path, *rest) if rest else None
     row.wrong += finding is not None
-    row.excused += finding is None
+    row.excused += finding is None and campaign.unconfirmed.total() == before
     if finding:
         tally.findings[finding.fingerprint] = finding

@@ -39,6 +39,11 @@ class Budget:
         return self.runs >= 0 and time.monotonic() < self._deadline
 
 
+def within(deadline: float, seconds: float) -> Budget:
+    """What one finding may cost before a deadline (`time.monotonic`), at most so many seconds."""
+    return Budget(seconds=min(seconds, max(0.0, deadline - time.monotonic())))
+
+
 def reduce(case: Case, fails: Fails, budget: Budget) -> Case:
     """The smallest case found, never larger than the given one. `fails` decides what still counts; candidates
     that are not valid graphs are not tried."""

@@ -13,6 +13,7 @@ import numpy as np
 from generators.training.runs import Arrays, Training, dumps
 from harness.execute.environments import versions_of
 from harness.execute.files import locked, replace_text, whole
+from harness.execute.pool import OutOfTime
 from harness.execute.templates import render
 from harness.findings.deviation import Deviation
 from harness.findings.reproducer import INLINE, PROLOGUE, WRONG, literal, looked_for
@@ -63,7 +64,7 @@ def investigate(
     budget: Budget,
 ) -> Deviation:
     """Reduce, run the float64 twin, and store. The case is stored before it is reduced, so that an interruption loses
-    nothing."""
+    nothing, and is what remains where time is over before it is small."""
     first = _save(judge, folder, training, strategy, world, judgement)
     assert judgement.discrepancy is not None
     symptom = judgement.discrepancy.symptom
@@ -76,8 +77,11 @@ def investigate(
             and bool(found.part) == bool(judgement.part)
         )
 
-    small, ranks = reduce_training(training, world, strategy.worlds, fails, budget)
-    again = judge.examine(small, strategy, ranks)
+    try:
+        small, ranks = reduce_training(training, world, strategy.worlds, fails, budget)
+        again = judge.examine(small, strategy, ranks)
+    except OutOfTime:
+        return first
     if again.discrepancy is None:  # it comes and goes: kept as it is
         return first
     found = _save(judge, folder, small, strategy, ranks, again)

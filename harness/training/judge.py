@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -98,12 +99,12 @@ class Judgement:
 @dataclass
 class TrainingJudge:
     """Pools of ranks, known deviations, what the arrays of a run are, and references that were computed before (of the
-    last runs). unconfirmed: hangs under a strategy that did not come again in fresh ranks, and were not believed."""
+    last runs). unconfirmed: failures that did not come again in fresh ranks, and were not believed, with a count."""
 
     pools: RankPools
     known: Sequence[KnownDeviation] = ()
     arrays: Callable[[Training], Arrays] = arrays_of
-    unconfirmed: int = 0
+    unconfirmed: Counter[str] = field(default_factory=Counter)
     _references: dict[tuple[Training, str, int, float, object], tuple[Expected, Arrays]] = field(default_factory=dict)
 
     def reference(
@@ -158,10 +159,11 @@ class TrainingJudge:
         text, given = program(training, strategy), self.arrays(training)
         call = strategy.modules, strategy.processes(world), text, given, strategy.variables(world), strategy.environment
         outcome = self.pools.run(*call)
-        if not isinstance(outcome, Timeout):
+        if isinstance(outcome, RankOutputs):
             return outcome
         again = self.pools.run(*call)  # in fresh ranks: the old ones were killed
-        self.unconfirmed += not isinstance(again, Timeout)
+        if isinstance(again, RankOutputs):
+            self.unconfirmed[f"{strategy.name}: {_told(outcome)}"] += 1
         return again
 
     def expected(self, training: Training, strategy: Strategy, world: int) -> Expected:
@@ -230,6 +232,18 @@ class TrainingJudge:
         )  # fmt: skip
 
 
+def _told(outcome: Rejected | Crash | Timeout) -> str:
+    """A failure in one line."""
+    match outcome:
+        case Rejected(kind, message):
+            text = f"{kind}: {message}"
+        case Crash(how, detail):
+            text = f"{how}: {detail}"
+        case Timeout(seconds):
+            text = f"no result after {seconds:g} s"
+    return text.partition("\n")[0].removesuffix(": ")
+
+
 def _kind(own: Strategy | None) -> object:
     """What strategies have in common whose references are the same."""
     return own and (own.policy, own.narrow, own.reference)
@@ -239,9 +253,5 @@ def _outputs_of(outcome: RankOutcome) -> RankOutputs:
     match outcome:
         case RankOutputs():
             return outcome
-        case Rejected(kind, message):
-            raise NoResult(f"{kind}: {message}")
-        case Crash(how, detail):
-            raise NoResult(f"{how}: {detail}")
-        case Timeout(seconds):
-            raise NoResult(f"no result after {seconds:g} s")
+        case _:
+            raise NoResult(_told(outcome))

@@ -25,13 +25,13 @@ from harness.commands.shared.terminal import (
 )
 from harness.execute.files import replace_text
 from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError
+from harness.execute.pool import HarnessError, OutOfTime
 from harness.execute.ranks import RankLimits, RankPools
 from harness.execute.worker import versions_of
 from harness.findings.known.deviations import load
 from harness.findings.known.entry import KnownFileError
 from harness.findings.store import Store as Findings
-from harness.search.reduce import Budget
+from harness.search.reduce import within
 from harness.strategies import Strategy
 from harness.studies.distribution.protocol import Study, run_case
 from harness.studies.distribution.report import STATES, csv_of, lines, page, state_of
@@ -89,7 +89,11 @@ def distribution(
     failure, code = None, 0
     deviations: dict[tuple[str, str, str], str] = {}
     started = time.monotonic()
-    with RankPools(RankLimits(seconds=timeout)) as pools, Progress(console=console, transient=True) as progress:
+    deadline = started + duration
+    with (
+        RankPools(RankLimits(seconds=timeout), until=deadline) as pools,
+        Progress(console=console, transient=True) as progress,
+    ):
         judge, task = TrainingJudge(pools, known, study_arrays), progress.add_task(preset, total=len(todo))
 
         def keep(training: Training, strategy: Strategy, world: int, judgement: Judgement) -> None:
@@ -97,15 +101,19 @@ def distribution(
             assert judgement.discrepancy is not None
             key = strategy.name, judgement.discrepancy.symptom, judgement.part.split(".")[0]
             if key not in deviations:
-                found = investigate(judge, folder / "findings", training, strategy, world, judgement, Budget())
+                found = investigate(
+                    judge, folder / "findings", training, strategy, world, judgement, within(deadline, 90)
+                )
                 deviations[key] = text_of(found)
 
         try:
             for case in todo:
-                if time.monotonic() - started >= duration:
+                if time.monotonic() >= deadline:
                     break
                 store.add(run_case(judge, plan, case, keep if minimise else None))
                 progress.advance(task)
+        except OutOfTime:  # the case under way is run again when this is gone on with
+            pass
         except KeyboardInterrupt as stop:
             code = status_of(stop)
         except (HarnessError, StoreError) as error:
@@ -127,7 +135,7 @@ def distribution(
     console.print(
         f"{len(results)} of {total} results, {len(todo)} were to be done, {time.monotonic() - started:.0f} s: "
         + ", ".join(f"{states[name]} {name}" for name, _, _ in STATES if states[name])
-        + f", {judge.unconfirmed} hangs not repeated",
+        + f", {judge.unconfirmed.total()} failures not repeated",
         highlight=False,
     )
     for text in deviations.values():

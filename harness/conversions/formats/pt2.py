@@ -30,6 +30,7 @@ def exported_program(path):
     import pickle
 
     import torch
+    import torch.ao.quantization.fx._decomposed  # registers the operators of quantised programs
 
     # torch.export.load unpickles whatever does not load as plain tensors, unless told so
     os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = str(int(not TRUST))

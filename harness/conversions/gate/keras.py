@@ -5,6 +5,7 @@ that open no file and run no code of others are taken (allowed/keras.txt)."""
 
 from __future__ import annotations
 
+import builtins
 import re
 import zipfile
 from pathlib import Path
@@ -24,6 +25,7 @@ _CLASS = re.compile(r"[A-Z]\w*", re.ASCII)
 _PRIVATE = re.compile(
     r"keras\.src\.(models\.(functional\.Functional|sequential\.Sequential)"
     r"|optimizers\.\w+\.\w+|backend\.\w+\.optimizers\.\w+\.\w+|losses\.losses\.\w+|metrics\.\w+\.\w+"
+    r"|applications\.\w+\.(LayerScale|StochasticDepth|CustomScaleLayer)"
     r"|trainers\.compile_utils\.(CompileLoss|CompileMetrics|MetricsList))",
     re.ASCII,
 )
@@ -103,6 +105,8 @@ def _object(told: dict[str, Any], spot: str) -> None:
     if kind == "function":
         name = told.get("config")
         known = module in _FUNCTIONS and isinstance(name, str) and bool(_FUNCTION.fullmatch(name))
+        if module == "builtins":  # so Keras writes functions of its own, by their name alone
+            known = known and not hasattr(builtins, str(name))
         if module == "keras.ops":
             known = known and f"keras.ops.{name}" in listed("keras.txt")
         if not known:

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
+from struct import iter_unpack
 
 from harness.conversions.gate.reading.folder import inside
 from harness.conversions.gate.reading.protobuf import LARGEST, Reader, Refused, mapped, message, name_of, quoted, signed
+from harness.conversions.gate.reading.words import listed
 
 DEPTH = 20
 """Of graphs in graphs, and of functions that call functions."""
 MOST_NODES = 300_000
 MOST_CALLS = 1_000_000
 """Nodes after all model-local functions are unfolded."""
-DOMAINS = {"", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.training", "com.microsoft",
-           "com.microsoft.nchwc", "com.ms.internal.nhwc"}  # fmt: skip
-"""What ONNX defines and what ONNX Runtime's optimiser writes."""
-REFUSED = {
-    "EPContext": "it loads a library or a compiled binary",
-    "PythonOp": "it calls Python",
-    "PythonOpGrad": "it calls Python",
-    "ATen": "it calls PyTorch",
-    "ATenGrad": "it calls PyTorch",
-    "PyOp": "it calls Python",
-    "Snpe": "it holds a program of another device",
-    "TritonOp": "it holds a program of another device",
-    "OpenVINO": "it names files",
-}
+SHAPED = {"ConstantOfShape": 0, "Expand": 1, "Tile": 1}
+"""Operators with the input that says how large the result is."""
+SMALL = 512
+"""Bytes of a constant that may be such a size."""
+MOST_ELEMENTS = 1 << 30
+"""Of a tensor whose size a constant says: it is made when the model is opened."""
 METADATA = ("ort_config",)
 """Keys that ONNX Runtime takes settings from."""
 BITS = {1: 32, 2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 14: 64, 15: 128, 16: 16,
-        17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4, 24: 8, 25: 2, 26: 2}  # fmt: skip
+        17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4, 24: 8, 25: 2, 26: 2,
+        27: 6, 28: 6}  # fmt: skip
 """By TensorProto.DataType; 8 is text."""
 _DATA = {4: 4, 10: 8}
 """Fields of numbers of a fixed size, with their bytes."""
@@ -41,11 +37,13 @@ class _File:
     folder: Path
     path: Path
     reader: Reader = field(default_factory=Reader)
-    standard: frozenset[str] = frozenset()
     functions: set[tuple[str, str]] = field(default_factory=set)
     nodes: int = 0
     declared: int = 0
-    domains: set[str] = field(default_factory=set)
+    constants: dict[str, int] = field(default_factory=dict)
+    """The product of the numbers of a small constant, by its name; the largest, where subgraphs use a name again."""
+    shaped: list[tuple[str, str]] = field(default_factory=list)
+    """(node, name of the constant that says how large its result is)."""
 
 
 def check(path: Path) -> str | None:
@@ -60,10 +58,7 @@ def check(path: Path) -> str | None:
 
 
 def _model(path: Path) -> None:
-    import onnx.defs
-
-    names = frozenset(one.name for one in onnx.defs.get_all_schemas_with_history())
-    file = _File(path.parent, path, standard=names)
+    file = _File(path.parent, path)
     graphs: list[memoryview] = []
     functions: list[memoryview] = []
     for number, value in file.reader.fields(mapped(path), "model"):
@@ -108,6 +103,9 @@ def _model(path: Path) -> None:
     total = sum(_unfolded(one, calls, sizes, ()) for one in top)
     if total > MOST_CALLS:
         raise Refused(f"functions unfold to {total} nodes, more than {MOST_CALLS}")
+    for where, name in file.shaped:
+        if file.constants.get(name, 0) > MOST_ELEMENTS:
+            raise Refused(f"{where}: a result of {file.constants[name]} elements")
 
 
 def _unfolded(
@@ -126,11 +124,9 @@ def _unfolded(
 
 
 def _opset(file: _File, data: memoryview) -> None:
-    domain = ""
     for number, value in file.reader.fields(data, "opset_import"):
         if number == 1:
-            domain = name_of(message(value, "opset_import"), "opset_import")
-    file.domains.add(domain)
+            name_of(message(value, "opset_import"), "opset_import")
 
 
 def _metadata(file: _File, data: memoryview) -> None:
@@ -166,9 +162,10 @@ def _node(file: _File, data: memoryview, where: str, depth: int) -> list[tuple[s
         raise Refused(f"{where}: more than {MOST_NODES} nodes")
     texts = {3: "", 4: "", 7: ""}
     attributes = []
+    ports: dict[int, list[str]] = {1: [], 2: []}
     for number, value in file.reader.fields(data, where):
-        if number in (1, 2):
-            name_of(message(value, where), where)
+        if number in ports:
+            ports[number].append(name_of(message(value, where), where))
         elif number in texts:
             texts[number] = name_of(message(value, where), where)
         elif number == 5:
@@ -176,27 +173,28 @@ def _node(file: _File, data: memoryview, where: str, depth: int) -> list[tuple[s
     name, operator, domain = texts.values()
     here = f"{where if depth < 3 else '...'}: node {quoted(name or operator)}"
     local = (domain, operator) in file.functions
-    if not local:
-        if domain not in DOMAINS:
-            raise Refused(f"{here}: domain {quoted(domain)} of operator {quoted(operator)} is not known")
-        if operator in REFUSED:
-            raise Refused(f"{here}: operator {quoted(operator)}: {REFUSED[operator]}")
-        if not domain.startswith("com.") and operator not in file.standard:
-            raise Refused(f"{here}: operator {quoted(operator)} is not one of ONNX")
+    if not local and f"{domain or 'ai.onnx'}.{operator}" not in listed("onnx.txt"):
+        raise Refused(f"{here}: operator {quoted(operator)} of domain {quoted(domain)} is not one of ONNX")
     found = [(domain, operator)] if local else []
+    made = ports[2][0] if operator == "Constant" and ports[2] else ""
     for one in attributes:
-        found += _attribute(file, one, here, depth)
+        found += _attribute(file, one, here, depth, made)
+    place = SHAPED.get(operator, len(ports[1]))
+    file.shaped += [(here, name) for name in ports[1][place : place + 1] if operator in SHAPED]
     return found
 
 
-def _attribute(file: _File, data: memoryview, where: str, depth: int) -> list[tuple[str, str]]:
+def _attribute(file: _File, data: memoryview, where: str, depth: int, made: str = "") -> list[tuple[str, str]]:
+    """made: the name of the constant that it is the value of."""
     found: list[tuple[str, str]] = []
     for number, value in file.reader.fields(data, where):
         match number:
             case 1:
                 name_of(message(value, where), where)
             case 5 | 10:
-                _tensor(file, message(value, where), where)
+                _tensor(file, message(value, where), where, made)
+            case 8 if made:
+                _constant(file, made, [signed(one) for one in file.reader.integers(value, where)])
             case 6 | 11:
                 found += _graph(file, message(value, where), where, depth + 1)
             case 22 | 23:
@@ -227,7 +225,13 @@ def _declared(file: _File, dims: list[int], bits: int, where: str) -> int:
     return (size + 7) // 8
 
 
-def _tensor(file: _File, data: memoryview, where: str) -> None:
+def _constant(file: _File, name: str, numbers: list[int]) -> None:
+    if name and numbers and min(numbers) >= 0:
+        file.constants[name] = max(file.constants.get(name, 0), prod(numbers))
+
+
+def _tensor(file: _File, data: memoryview, where: str, made: str = "") -> None:
+    whole: list[int] = []
     dims: list[int] = []
     kind = outside = strings = 0
     numbers = {4: 0, 5: 0, 7: 0, 10: 0, 11: 0}
@@ -242,19 +246,31 @@ def _tensor(file: _File, data: memoryview, where: str) -> None:
             case 2 if isinstance(value, int):
                 kind = value
             case 8:
+                made = made or name_of(message(value, where), where)
                 where = f"{where} {quoted(name_of(message(value, where), where))}"
             case 9:
                 raw = len(message(value, where))
+                if raw <= SMALL:
+                    whole = [one[0] for one in iter_unpack("<q", message(value, where)[: raw // 8 * 8])]
+            case 7:
+                part = 1 if isinstance(value, int) else len(value)
+                numbers[7] += part
+                if numbers[7] <= SMALL:
+                    whole += [signed(one) for one in file.reader.integers(value, where)]
             case 6:
                 strings += 1
             case 13:
-                external.update([_entry(file, message(value, where), where)])
+                key, text = _entry(file, message(value, where), where)
+                if key in external:
+                    raise Refused(f"{where}: external data: {quoted(key)} is there twice")
+                external[key] = text
             case 14 if isinstance(value, int):
                 outside = value
-            case 4 | 5 | 7 | 10 | 11:
+            case 4 | 5 | 10 | 11:
                 numbers[number] += 1 if isinstance(value, int) else len(value)
     if kind != 8 and kind not in BITS:
         raise Refused(f"{where}: data type {kind} is not known")
+    _constant(file, made, whole if kind == 7 else [])
     size = _declared(file, dims, BITS.get(kind, 8), where)
     if outside or external:
         _external(file, external, size, kind, where)
@@ -277,6 +293,8 @@ def _entry(file: _File, data: memoryview, where: str) -> tuple[str, str]:
 
 def _external(file: _File, entries: dict[str, str], size: int, kind: int, where: str) -> None:
     place = entries.get("location", "")
+    if "*" in place:  # ONNX Runtime takes */_ORT_MEM_ADDR_/* for an address in memory
+        raise Refused(f"{where}: external data {quoted(place)}")
     path = inside(file.folder, place, f"{where}: external data")
     if path == file.path or kind == 8:
         raise Refused(f"{where}: external data {quoted(place)} cannot hold it")

@@ -141,9 +141,10 @@ class _Document:
     def data(self, attributes: dict[str, str]) -> None:
         kind, name = self.layers[-1]
         where = f"layer {quoted(name)}"
-        width = BITS.get(attributes.get("element_type", "f32"))
-        if width is None and kind in ("Const", "Parameter"):
-            raise Refused(f"{where}: element type {quoted(attributes['element_type'])} is not known")
+        told = attributes.get("element_type", "f32")
+        width = BITS.get(told)
+        if width is None and (kind == "Const" or (kind == "Parameter" and told != "dynamic")):
+            raise Refused(f"{where}: element type {quoted(told)} is not known")
         if kind != "Const":
             return
         texts = [attributes.get(key, "") for key in ("offset", "size")]

@@ -6,6 +6,7 @@ import ast
 import json
 import keyword
 import re
+import unicodedata
 from typing import Any
 
 from harness.conversions.gate.reading.refused import Refused, parsed, quoted
@@ -14,7 +15,7 @@ from harness.conversions.gate.reading.words import listed, words
 LONGEST = 20_000
 """Characters of an expression."""
 _NAME = re.compile(r"[A-Za-z_]\w{0,2000}", re.ASCII)
-_PATH = re.compile(r"(?!__)[\w@:/-]*(\.(?!__)[\w@:/-]*)*", re.ASCII)
+_PATH = re.compile(r"(?!__)[\w@:/ -]*(\.(?!__)[\w@:/ -]*)*")
 _PLAIN = re.compile(r"[^'\"\\\x00-\x1f\x7f-\x9f\u2028\u2029]*")
 _TARGET = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?", re.ASCII)
 SCALARS = frozenset(
@@ -32,10 +33,11 @@ HIGHER_ORDER = words(
 )
 """Operators that take graphs; those that print, call compiled code, Python functions or assembly are not among them."""
 QUANTISED = re.compile(r"(de)?quantize_per_\w+|choose_qparams\w*|fake_quant_per_channel|mixed_mm|convert_element_type")
+AFFINE = re.compile(r"(choose_qparams|quantize|dequantize)_affine\w*|choose_scale_float8", re.ASCII)
 VISION = words("nms roi_align roi_pool ps_roi_align ps_roi_pool deform_conv2d")
 WRAPPERS = re.compile(
     r"torch\._functorch\.predispatch\.(_add_batch_dim|_remove_batch_dim|_vmap_(in|de)crement_nesting"
-    r"|_jvp_(in|de)crement_nesting|_make_dual|_unpack_dual|_enter_dual_level|_exit_dual_level)"
+    r"|lazy_load_decompositions|_unwrap_for_grad|_jvp_(in|de)crement_nesting|_make_dual|_unpack_dual|_enter_dual_level|_exit_dual_level)"
 )
 FUNCTIONS = words(
     """Symbol Integer Rational Float Add Mul Pow Max Min Abs Eq Ne Lt Le Gt Ge Equality Unequality StrictLessThan
@@ -86,7 +88,9 @@ TREES = words(
     """builtins.tuple builtins.list builtins.dict collections.OrderedDict collections.deque torch.Size
     torch.fx.immutable_collections.immutable_list torch.fx.immutable_collections.immutable_dict"""
 )
-"""Containers whose records name no other type: defaultdict imports its factory."""
+"""Containers whose records name no other type."""
+FACTORIES = words("list dict set tuple int float bool str")
+"""Of defaultdict, which imports and calls what is named: built-in types alone."""
 
 
 def name(value: Any, spot: str) -> None:
@@ -102,7 +106,12 @@ def name_or_none(value: Any, spot: str) -> None:
 
 def path(value: Any, spot: str) -> None:
     """Names of submodules with dots between: set and read by attribute, quoted in generated code."""
-    if not isinstance(value, str) or len(value) > LONGEST or not _PATH.fullmatch(value):
+    if (
+        not isinstance(value, str)
+        or len(value) > LONGEST
+        or not _PATH.fullmatch(value)
+        or not unicodedata.is_normalized("NFKC", value)  # Python reads other letters as these
+    ):
         raise Refused(f"{spot} is no path of names: {quoted(value)}")
 
 
@@ -138,6 +147,7 @@ def operator(value: Any, spot: str) -> None:
         or (space in ("aten", "prims") and function in listed("aten.txt"))
         or (space == "higher_order" and function in HIGHER_ORDER and found is not None and not found[3])
         or (space == "quantized_decomposed" and bool(QUANTISED.fullmatch(function)))
+        or (space == "torchao" and bool(AFFINE.fullmatch(function)))
         or (space == "torchvision" and function in VISION)
     )
     if not known:
@@ -239,6 +249,10 @@ def guard(value: Any, spot: str) -> None:
         return False
 
     def known(node: ast.AST) -> bool:
+        if isinstance(node, ast.BinOp | ast.BoolOp | ast.Call) and any(
+            isinstance(one, ast.Constant) and _is_text(one) for one in ast.iter_child_nodes(node)
+        ):
+            return False  # a text is compared, and neither repeated nor joined
         match node:
             case ast.Call():
                 return called(node)
@@ -278,9 +292,11 @@ def tree(value: Any, spot: str) -> None:
 def _branch(told: Any, spot: str) -> None:
     if not isinstance(told, dict) or set(told) != {"type", "context", "children_spec"}:
         raise Refused(f"{spot} is no tree: {quoted(told)}")
-    if told["type"] is not None and told["type"] not in TREES:
-        raise Refused(f"{spot} names the type {quoted(told['type'])}")
     context = told["context"]
+    if told["type"] == "collections.defaultdict":
+        context = _keys_of_defaultdict(context, spot)
+    elif told["type"] is not None and told["type"] not in TREES:
+        raise Refused(f"{spot} names the type {quoted(told['type'])}")
     if context is not None:
         found = parsed(context, spot) if isinstance(context, str) else context
         for one in found if isinstance(found, list) else [found]:
@@ -292,6 +308,18 @@ def _branch(told: Any, spot: str) -> None:
         raise Refused(f"{spot} is no tree: {quoted(told)}")
     for child in told["children_spec"]:
         _branch(child, spot)
+
+
+def _keys_of_defaultdict(context: Any, spot: str) -> Any:
+    match parsed(context, spot) if isinstance(context, str) else context:
+        case {
+            "default_factory_module": "builtins",
+            "default_factory_name": str(factory),
+            "dict_context": list(keys),
+            **rest,
+        } if factory in FACTORIES and not rest:
+            return keys
+    raise Refused(f"{spot} has a defaultdict made by {quoted(context)}")
 
 
 _METADATA = words("stack_trace nn_module_stack source_fn_stack torch_fn custom from_node")

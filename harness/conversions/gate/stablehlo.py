@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from harness.conversions.gate.reading import refused
 from harness.conversions.gate.reading.protobuf import Refused, mapped, name_of, quoted
 
 LARGEST = 1 << 30
@@ -71,7 +72,12 @@ def _tree(tree: Any, where: str, depth: int, left: list[int]) -> None:
     left[0] -= 1
     if tree is None or depth > DEPTH or left[0] < 0:
         raise Refused(f"{where}: missing, deeper than {DEPTH} or of more than {MOST_LEAVES} leaves")
-    if name := tree.CustomName():
+    name = tree.CustomName()
+    if name == b"collections.OrderedDict":  # jax registers it itself, with its keys as JSON
+        keys = refused.parsed(bytes(tree.CustomAuxdata(i) for i in range(tree.CustomAuxdataLength())), where)
+        for key in keys if isinstance(keys, list) else [None]:
+            name_of(key.encode() if isinstance(key, str) else b"\0", where)
+    elif name:
         raise Refused(f"{where}: a node of the custom type {quoted(name)}")
     for i in range(tree.ChildrenNamesLength()):
         name_of(tree.ChildrenNames(i) or b"", where)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from harness.execute.isolation import signals
 
@@ -45,11 +45,15 @@ class Jobs(Generic[T]):
         context = multiprocessing.get_context("spawn")
         try:
             for number in range(self._count):
-                reader, writer = context.Pipe(duplex=False)
-                job = context.Process(target=_job, args=(self._work, number, writer, os.getpid()))
+                ours, theirs = context.Pipe()
+                job = context.Process(target=_job, args=(number, theirs, os.getpid()))
                 job.start()
-                writer.close()
-                self._running[reader] = number, job
+                theirs.close()
+                self._running[ours] = number, job
+            # sent when all import what they need, and not by start(), which waits for each of them to do so
+            for ours in self._running:
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has died, which is told below
+                    ours.send(self._work)
             for fault in self._messages(progress):
                 raise JobError(fault)
         finally:
@@ -63,7 +67,7 @@ class Jobs(Generic[T]):
                 number, job = self._running[reader]
                 try:
                     told, fault = reader.recv()
-                except EOFError:
+                except (EOFError, ConnectionResetError):
                     del self._running[reader]
                     reader.close()
                     job.join()
@@ -88,26 +92,37 @@ class Jobs(Generic[T]):
             job.join()
 
 
-def _job(work: Work[T], number: int, writer: Connection, parent: int) -> None:
-    """The life of one process."""
+def _job(number: int, pipe: Connection, parent: int) -> None:
+    """The life of one process. It is given its work by way of the pipe, and tells there how far it is."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent decides when to stop
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     sent, latest = 0.0, None
 
-    def report(told: T) -> None:
+    def report(told: Any) -> None:
         nonlocal sent, latest
         latest = told
         if time.monotonic() - sent > OFTEN:
             sent = time.monotonic()
-            writer.send((told, None))
+            tell((told, None))
 
-    with contextlib.suppress(BrokenPipeError):  # nobody reads any more: what matters is in files
+    def tell(message: tuple[Any, str | None]) -> None:
+        """A message, whole: SIGTERM waits for its end."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            pipe.send(message)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    # nobody reads or writes there any more: what matters is in files; or all has been told
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError, EOFError, signals.Terminated):
         try:
             signals.end_with(parent)
-            writer.send((work(number, report), None))
+            work: Work[Any] = pipe.recv()
+            latest = work(number, report)
+            tell((latest, None))
         except signals.Terminated:
             if latest is not None:
-                writer.send((latest, None))
+                tell((latest, None))
         except Exception as error:  # told to the parent, which ends all with it
             told = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
-            writer.send((None, ", ".join(told)))
+            tell((None, ", ".join(told)))

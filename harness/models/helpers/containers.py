@@ -21,17 +21,17 @@ def spread(name, value):
     return [(name, array.astype(str) if array.dtype.kind in "OS" else array)]
 
 
-def spread_noisy(name, exact, noisy, sequence):
-    """The same of a value and of runs with noise along a new first axis: [(name, exact, noisy), ...]. sequence: is it
-    one, whose elements stand along the first axis?"""
-
-    def plain(value):
-        array = np.asarray(value)
-        if array.dtype.kind == "O" and array.ndim == 0:
-            return array.item()
-        return list(array) if sequence else array
-
-    found = [spread(name, plain(one)) for one in (exact, *noisy)]
-    if any([title for title, _ in one] != [title for title, _ in found[0]] for one in found):
-        raise ValueError(f"noise changes how many elements {name} has")
-    return [(title, y, np.stack([one[place][1] for one in found[1:]])) for place, (title, y) in enumerate(found[0])]
+def spread_noisy(name, exact, noisy, beside):
+    """The same of a value and of runs with noise: [(name, exact, noisy along a new first axis), ...]. beside: what
+    stands for the element of a run that has another one, or none."""
+    runs = [dict(spread(name, one)) for one in noisy]
+    found = []
+    for title, y in spread(name, exact):
+        others = [one.get(title) for one in runs]
+        if y.dtype.kind == "U":  # other text than is expected
+            lost = np.char.add(y, "?")
+            others = [lost if one is None or one.shape != y.shape or one.dtype.kind != "U" else one for one in others]
+        else:
+            others = [beside(y, one) for one in others]
+        found.append((title, y, np.stack(others)))
+    return found

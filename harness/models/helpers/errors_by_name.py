@@ -3,9 +3,12 @@
 import numpy as np
 import onnx
 from onnx import shape_inference
-from onnx.reference import ReferenceEvaluator
 
-from harness.models.helpers.onnx_noise import _floating, amplitudes, evaluated, last_uses, units_of, widened
+from oracles.onnx.evaluate import single
+from oracles.onnx.graph import used
+from oracles.onnx.kinds import floating, widened
+from oracles.onnx.model import read
+from oracles.onnx.noise import sizes_of_noise
 
 LAYER = 8.0
 """Standard deviations of a node's own noise that it may err by, given its inputs."""
@@ -34,53 +37,52 @@ def layer_errors(model, inputs, seen):
     the run gave it, by the output's greatest value; excess: the same by what rounding may do there; shown: beside an
     evaluation of everything before it. NaN: not judged, since the run does not show it. seen: the run's
     values by name; constants are the model's own."""
-    units, evaluator = units_of(model), ReferenceEvaluator(widened(model))
-    clean = started(evaluator, inputs)
+    graph = read(model)
+    clean = started(graph, inputs)
     given = dict(clean)
-    last, told, figures, case = last_uses(evaluator), [], [], None
-    for place, node in enumerate(evaluator.rt_nodes_):
-        outputs = evaluated(node, [clean[name] for name in node.input], clean)
-        judged = [name for name in node.output if name in seen]
-        known = all(name in given for name in node.input)
+    told, figures, case = [], [], None
+    for node in graph.nodes:
+        outputs = single(node, [clean[name] for name in node.inputs], clean)
+        judged = [name for name in node.outputs if name in seen]
+        known = all(name in given for name in used(node))
         worst = (np.nan, np.nan, np.nan)
         if judged and known:
-            arguments = [given[name] for name in node.input]
-            right = evaluated(node, arguments, given)
-            sizes = amplitudes(node, arguments, right, given)
+            arguments = [given[name] for name in node.inputs]
+            right = single(node, arguments, given)
+            sizes = sizes_of_noise(node, arguments, right, given)
             found = []
-            for name, y, size, exact in zip(node.output, right, sizes, outputs):
+            for name, y, size, exact in zip(node.outputs, right, sizes, outputs):
                 if name in seen:
-                    allowed = allowed_of(y, size * units.get(name, 2.0**-24) / np.sqrt(3))
+                    allowed = allowed_of(y, size / np.sqrt(3))
                     found.append(errs(seen[name], y, allowed, exact))
-                    if case is None and found[-1][1] > 1 and _floating(y):
-                        shown = {**dict(zip(evaluator.input_names, inputs)), **seen}
-                        case = (name, {n: shown[n] for n in dict.fromkeys(node.input) if n in shown}, y, allowed)
+                    if case is None and found[-1][1] > 1 and floating(y):
+                        shown = {**dict(zip(graph.inputs, inputs)), **seen}
+                        case = (name, {n: shown[n] for n in dict.fromkeys(node.inputs) if n in shown}, y, allowed)
             worst = max(found, key=lambda one: one[1])
-        told.append((node.onnx_node.name, node.op_type, (judged or [*node.output])[0], "", ""))
+        told.append((node.name, node.operator, (judged or [*node.outputs])[0], "", ""))
         figures.append(worst)
-        clean.update(zip(node.output, outputs))
-        for name, y in zip(node.output, outputs):
+        clean.update((name, y) for name, y in zip(node.outputs, outputs) if name)
+        for name, y in zip(node.outputs, outputs):
             if name in seen:
-                given[name] = seen[name].astype(np.float64) if _floating(seen[name]) else seen[name]
-            elif not isinstance(y, np.ndarray) or node.op_type == "Constant":
+                given[name] = widened(seen[name])
+            elif name and (not isinstance(y, np.ndarray) or node.operator == "Constant"):
                 given[name] = y
-        for name in last.get(place, ()):
+        for name in node.last:
             clean.pop(name, None)
             given.pop(name, None)
     return told, np.array(figures, np.float64).reshape(-1, 3), case
 
 
-def started(evaluator, inputs):
+def started(graph, inputs):
     """Inputs and constants by name."""
-    wide = [array.astype(np.float64) if _floating(array) else array for array in inputs]
-    return {"": None, **dict(zip(evaluator.input_names, wide)), **evaluator.rt_inits_}
+    return {"": None, **dict(zip(graph.inputs, map(widened, inputs))), **graph.constants}
 
 
 def errs(got, right, allowed, clean):
     """(added, excess, shown) of one value."""
     if got.shape != right.shape:
         return np.inf, np.inf, np.inf
-    if not _floating(right):
+    if not floating(right):
         return (np.inf, np.inf, np.inf) if (got != right).any() else (0.0, 0.0, 0.0)
     got = got.astype(np.float64)
     with np.errstate(all="ignore"):

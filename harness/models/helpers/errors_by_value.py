@@ -7,10 +7,12 @@ are wrong, the error begins with the first node that leads to nothing right. It 
 converters and compilers make one operator with it, the one that a value of the run resembles."""
 
 import numpy as np
-from onnx.reference import ReferenceEvaluator
 
 from harness.models.helpers.errors_by_name import allowed_of, errs, started
-from harness.models.helpers.onnx_noise import _floating, amplitudes, evaluated, last_uses, units_of, widened
+from oracles.onnx.evaluate import single
+from oracles.onnx.kinds import floating, widened
+from oracles.onnx.model import read
+from oracles.onnx.noise import disturbed, sizes_of_noise
 
 STATES = 4
 """Runs with noise, of what is evaluated because it was not seen."""
@@ -66,40 +68,40 @@ class Walk:
         self.values, self.wanted, self.taken = values, wanted, set(owned)
         self.nodes, self.owned, self.floating, self.right, self.nearest = [], set(), set(), {}, {}
         self.means = [float(np.mean(array)) for _, array in values]
-        units, evaluator = units_of(model), ReferenceEvaluator(widened(model))
-        self.ends = evaluator.output_names
-        given = started(evaluator, inputs)
+        graph = read(model)
+        self.ends = graph.outputs
+        given = started(graph, inputs)
         clean, states = dict(given), [{} for _ in range(STATES)]
-        draw, last = np.random.default_rng(0), last_uses(evaluator)
-        for place, node in enumerate(evaluator.rt_nodes_):
-            outputs = evaluated(node, [clean[name] for name in node.input], clean)
-            arguments = [given[name] for name in node.input]
-            right = evaluated(node, arguments, given)
-            sizes = amplitudes(node, arguments, right, given)
+        draw = np.random.default_rng(0)
+        for node in graph.nodes:
+            outputs = single(node, [clean[name] for name in node.inputs], clean)
+            arguments = [given[name] for name in node.inputs]
+            right = single(node, arguments, given)
+            sizes = sizes_of_noise(node, arguments, right, given)
             others = [right] * STATES
-            if any(name in states[0] for name in node.input):
-                others = [evaluated(node, [s.get(n, given[n]) for n in node.input], given | s) for s in states]
+            if any(name in states[0] for name in node.inputs):
+                others = [single(node, [s.get(n, given[n]) for n in node.inputs], given | s) for s in states]
             worst = (np.nan, np.nan, np.nan)
-            for index, (name, y, size, exact) in enumerate(zip(node.output, right, sizes, outputs)):
-                given[name] = y
-                if not _floating(y) or y.size < 2 or not arguments:
+            for index, (name, y, size, exact) in enumerate(zip(node.outputs, right, sizes, outputs)):
+                if name:
+                    given[name] = y
+                if not name or not floating(y) or y.size < 2 or not arguments:
                     continue
                 self.floating.add(name)
-                own = size * units.get(name, 2.0**-24)
-                moved = np.mean([(other[index] - y) ** 2 for other in others], axis=0)
-                allowed = allowed_of(y, np.sqrt(own**2 / 3 + (moved + np.mean(moved)) / 2))
+                shifted = np.mean([(other[index] - y) ** 2 for other in others], axis=0)
+                allowed = allowed_of(y, np.sqrt(size**2 / 3 + (shifted + np.mean(shifted)) / 2))
                 self.look(name, y)
                 value = forced.get(name)
                 value = self.found(y, allowed) if value is None else value
                 if value is None or value.shape != y.shape:
                     for state, other in zip(states, others):
-                        state[name] = other[index] + own * draw.uniform(-1, 1, y.shape)
+                        state[name] = disturbed(other[index], size, draw)
                     continue
                 worst = errs(value, y, allowed, exact)
                 self.right[name], given[name] = worst[1] <= 1, value
             self.nodes.append((node, worst))
-            clean.update(zip(node.output, outputs))
-            for name in last.get(place, ()):
+            clean.update((name, y) for name, y in zip(node.outputs, outputs) if name)
+            for name in node.last:
                 for state in (clean, given, *states):
                     state.pop(name, None)
 
@@ -132,41 +134,43 @@ class Walk:
             return None
         good = {name for name, right in self.right.items() if right} | set(explained)
         for node, _ in reversed(self.nodes):
-            if good.intersection(node.output):
-                good.update(node.input)
-        nodes = [node for node, _ in self.nodes if node.output[0] in self.floating]
-        return next((node for node in nodes if not good.intersection(node.output)), None)
+            if good.intersection(node.outputs):
+                good.update(node.inputs)
+        nodes = [node for node, _ in self.nodes if node.outputs[0] in self.floating]
+        return next((node for node in nodes if not good.intersection(node.outputs)), None)
 
     def moved(self, name):
         """The value that this one only has another shape of."""
         while True:
-            node = next((node for node, _ in self.nodes if name in node.output), None)
-            if node is None or node.op_type not in ("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"):
+            node = next((node for node, _ in self.nodes if name in node.outputs), None)
+            if node is None or node.operator not in ("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"):
                 return name
-            name = node.input[0]
+            name = node.inputs[0]
 
     def fused(self, name):
         """This value's name and those of the next nodes that may be one operator with its own."""
         names = [name]
         while True:
-            users = [node for node, _ in self.nodes if names[-1] in node.input]
-            if len(users) != 1 or users[0].op_type not in FUSED or names[-1] in self.right:
+            users = [node for node, _ in self.nodes if names[-1] in node.inputs]
+            if len(users) != 1 or users[0].operator not in FUSED or names[-1] in self.right:
                 return names
-            names.append(users[0].output[0])
+            names.append(users[0].outputs[0])
 
 
 def aligned_errors(model, inputs, values, ends):
     """As `layer_errors`. values: (title, array) in the order in which the run computed them; ends: the run's outputs in
     the order of the model's. Told beside a layer's name, operator and output: where an error begins that it shows
     (empty: in itself), and the title of the value that it was taken from."""
-    values = [(title, array.astype(np.float64)) for title, array in values if _floating(array) and array.size > 1]
-    forced = {item.name: y.astype(np.float64) for item, y in zip(model.graph.output, ends) if _floating(y)}
+    values = [
+        (title, y) for title, y in ((title, widened(array)) for title, array in values) if floating(y) and y.size > 1
+    ]
+    forced = {item.name: y for item, y in zip(model.graph.output, map(widened, ends)) if floating(y)}
     firsts, titles, lost = {}, {}, None
     walked = Walk(model, inputs, values, forced)
     while len(firsts) < WRONG and (begin := walked.suspect(firsts)):
         chain, before = (
-            walked.fused(begin.output[0]),
-            [n for n in begin.input if walked.right.get(n) and n not in firsts],
+            walked.fused(begin.outputs[0]),
+            [n for n in begin.inputs if walked.right.get(n) and n not in firsts],
         )
         found = Walk(model, inputs, values, forced, [*before, *chain], walked.owned).nearest
         inserted = [name for name in before if name in found and found[name][0] < CLOSE]
@@ -180,15 +184,13 @@ def aligned_errors(model, inputs, values, ends):
         _, place, forced[name] = found[name]
         firsts[name], titles[name] = walked.moved(name) if inserted else chain[0], values[place][0]
         walked = Walk(model, inputs, values, forced)
-    names = {output: node.onnx_node.name or output for node, _ in walked.nodes for output in node.output}
+    names = {output: node.name or output for node, _ in walked.nodes for output in node.outputs}
     told, figures = [], []
     for node, worst in walked.nodes:
-        name = next((name for name in node.output if name in firsts), node.output[0])
+        name = next((name for name in node.outputs if name in firsts), node.outputs[0])
         first = firsts.get(name, name)
         if name == lost and not worst[1] > 1:
             worst = (np.inf, np.inf, np.inf)
-        told.append(
-            (node.onnx_node.name, node.op_type, name, names[first] if first != name else "", titles.get(name, ""))
-        )
+        told.append((node.name, node.operator, name, names[first] if first != name else "", titles.get(name, "")))
         figures.append(worst)
     return told, np.array(figures, np.float64).reshape(-1, 3), None

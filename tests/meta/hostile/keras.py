@@ -87,6 +87,30 @@ def _bomb(folder: Path, marker: Path) -> Path:
     return joined(folder / "model.keras", members, zipfile.ZIP_DEFLATED)
 
 
+def _cycle(file: Any, marker: Path) -> None:
+    file["layers/again"] = file["layers"]
+
+
+def _references(file: Any, marker: Path) -> None:
+    import h5py
+
+    file.create_dataset("references", data=[file["layers"].ref], dtype=h5py.ref_dtype)
+
+
+def _named_type(file: Any, marker: Path) -> None:
+    import numpy as np
+
+    file["type"] = np.dtype("f4")
+
+
+def _compiled(**config: Any) -> Build:
+    def build(folder: Path, marker: Path) -> Path:
+        told = json.loads(good()["config.json"]) | {"compile_config": config}
+        return joined(folder / "model.keras", dict(good()) | {"config.json": json.dumps(told).encode()})
+
+    return build
+
+
 _CODE = {"class_name": "__lambda__", "config": {"value": "4wE="}}
 HOSTILE: dict[str, Build] = {
     **{name: _of(name) for name in ("Lambda", "TFSMLayer", "TorchModuleWrapper", "JaxLayer", "FlaxLayer")},
@@ -111,5 +135,14 @@ HOSTILE: dict[str, Build] = {
     "outside": partial(_member, "../outside.txt"),
     "pickle": partial(_member, "model.pkl"),
     "bomb": _bomb,
+    "cycle": partial(_stored, _cycle),
+    "references": partial(_stored, _references),
+    "named_type": partial(_stored, _named_type),
+    "compiled_loss": _compiled(loss={"module": "os", "class_name": "function", "config": "system"}),
+    "compiled_class": _compiled(optimizer={"module": "subprocess", "class_name": "Popen", "config": {"args": "true"}}),
+    "built_in": _of("Dense", activation={"module": "builtins", "class_name": "function", "config": "eval"}),
+    "private": _of("Sequential", "keras.src.saving.saving_lib"),
+    "graph": _of("Functional", "keras.src.legacy.saving.legacy_h5_format"),
+    "numpy_weights": partial(_member, "model.weights.npz"),
 }
 HARMLESS: dict[str, Build] = {"good": lambda folder, marker: joined(folder / "model.keras", good())}

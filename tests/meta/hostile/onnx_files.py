@@ -130,7 +130,74 @@ def _metadata() -> Any:
     return proto
 
 
+def _address(folder: Path, marker: Path) -> Any:
+    """What ONNX Runtime takes for an address in its memory, beside a file of that name."""
+    (folder / "*" / "_ORT_MEM_ADDR_").mkdir(parents=True)
+    (folder / "*" / "_ORT_MEM_ADDR_" / "*").write_bytes(bytes(8))
+    return _external("*/_ORT_MEM_ADDR_/*", offset="0", length="8")
+
+
+def _two_places(folder: Path, marker: Path) -> Any:
+    tensor = _kept(folder, marker)
+    tensor.external_data.add(key="location", value=str(marker.with_name("secret.txt")))
+    return tensor
+
+
+def _made(operator: str, numbers: list[int], constant: bool = False) -> Build:
+    """An operator whose result a constant makes huge."""
+
+    def build(folder: Path, marker: Path) -> Path:
+        from onnx import TensorProto, helper
+
+        given = {"ConstantOfShape": ["w"]}.get(operator, ["x", "w"])
+        shape = helper.make_tensor("w", TensorProto.INT64, [len(numbers)], numbers)
+        before = [helper.make_node("Constant", [], ["w"], value=shape)] if constant else []
+        nodes = [*before, helper.make_node(operator, given, ["y"])]
+        return saved(model(nodes, [] if constant else [shape]), folder)
+
+    return build
+
+
+def _in_function() -> Any:
+    from onnx import helper
+
+    inner = helper.make_node("EPContext", ["x"], ["y"], domain="com.microsoft")
+    function = helper.make_function("d", "f", ["x"], ["y"], [inner], [helper.make_opsetid("com.microsoft", 1)])
+    return model([helper.make_node("f", ["x"], ["y"], domain="d")], functions=[function], domains=["d"])
+
+
+def _in_branch(folder: Path, marker: Path) -> Path:
+    """Data outside, of a constant of a branch."""
+    from onnx import TensorProto, helper
+
+    constant = helper.make_node("Constant", [], ["y"], value=_external(str(marker.with_name("secret.txt"))))
+    port = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
+    graph = helper.make_graph([constant], "g", [], [port])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=graph, else_branch=graph)
+    return saved(model([node], [helper.make_tensor("c", TensorProto.BOOL, [], [True])]), folder)
+
+
+def _sparse() -> Any:
+    from onnx import helper
+
+    proto = model([_relu()])
+    values = helper.make_tensor("w", 1, [1], [1.0])
+    indices = helper.make_tensor("i", 7, [1], [0])
+    proto.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [1 << 40]))
+    return proto
+
+
 HOSTILE: dict[str, Build] = {
+    "data-address": _with(_address),
+    "data-two-places": _with(_two_places),
+    "data-in-branch": _in_branch,
+    "data-long": _with(lambda folder, marker: (_kept(folder, marker), _external("w.data", length=str(2**63)))[1]),
+    "data-offset": _with(lambda folder, marker: (_kept(folder, marker), _external("w.data", offset=str(2**64 - 8)))[1]),
+    "huge-sparse": _of(_sparse),
+    "huge-constant": _made("ConstantOfShape", [1 << 20, 1 << 20]),
+    "huge-expanded": _made("Expand", [1 << 20, 1 << 20, 2], constant=True),
+    "huge-tiles": _made("Tile", [1 << 40]),
+    "ep-context-in-function": _of(_in_function),
     "data-absolute": _with(lambda folder, marker: _external(str(marker.with_name("secret.txt")))),
     "data-above": _with(lambda folder, marker: _external(os.path.relpath(marker.with_name("secret.txt"), folder))),
     "data-link": _with(_link),

@@ -34,6 +34,19 @@ def _link(folder: Path, marker: Path) -> Path:
     return path
 
 
+def _sparse(folder: Path, marker: Path) -> Path:
+    path = _swapped("f32", "f32")(folder, marker)
+    with path.with_suffix(".bin").open("wb") as file:
+        file.truncate(200 << 30)
+    return path
+
+
+def _alone(folder: Path, marker: Path) -> Path:
+    path = _swapped("f32", "f32")(folder, marker)
+    path.with_suffix(".bin").unlink()
+    return path
+
+
 def _laughs() -> str:
     lines = "".join(f'<!ENTITY l{i + 1} "{f"&l{i};" * 10}">' for i in range(9))
     return f'<?xml version="1.0"?><!DOCTYPE net [<!ENTITY l0 "ha">{lines}]>'
@@ -43,6 +56,12 @@ HOSTILE: dict[str, Build] = {
     "laughs": _swapped('<?xml version="1.0"?>', _laughs()),
     "entity": _swapped('<?xml version="1.0"?>', '<!DOCTYPE net [<!ENTITY e SYSTEM "file://MARKER">]>'),
     "weights-link": _link,
+    "weights-sparse": _sparse,
+    "weights-missing": _alone,
+    "instruction": _swapped("<edges>", '<?include href="MARKER"?><edges>'),
+    "element": _swapped("<edges>", '<include href="MARKER"/><edges>'),
+    "negative": _swapped('offset="0"', 'offset="-8"'),
+    "type": _swapped('type="Const"', 'type="../../evil"'),
     "beyond": _swapped('offset="0"', 'offset="4"'),
     "overflow": _swapped('shape="2"', 'shape="4294967296,4294967296,4"'),
     "size": _swapped('size="8"', 'size="18446744073709551615"'),
@@ -52,7 +71,31 @@ HOSTILE: dict[str, Build] = {
     "dimension": _swapped("<dim>2</dim>", "<dim>99999999999999</dim>"),
     "terminal": _swapped('name="w"', 'name="&#x9b;31m"'),
 }
+
+
+def _converted(folder: Path, marker: Path) -> Path:
+    """A network with a branch and a loop as OpenVINO writes it."""
+    import openvino
+    from onnx import parser
+
+    model = parser.parse_model("""<ir_version: 9, opset_import: ["" : 17]>
+    g (float[N, 2] x, bool c) => (float[N, 2] y) {
+        w = Constant <value = float[2, 2] {1.0, 2.0, 3.0, 4.0}> ()
+        a = MatMul (x, w)
+        n = Constant <value = int64 {3}> ()
+        b = If (c) <then_branch = t () => (float[N, 2] p) { p = Relu (a) },
+                    else_branch = e () => (float[N, 2] q) { q = Neg (a) }>
+        y = Loop (n, c, b) <body = l (int64 i, bool d, float[N, 2] s) => (bool o, float[N, 2] r)
+            { o = Identity (d) r = Exp (s) }>
+    }""")
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    path = folder / "model.xml"
+    openvino.save_model(openvino.convert_model(folder / "model.onnx"), path, compress_to_fp16=True)
+    return path
+
+
 HARMLESS: dict[str, Build] = {
+    "converted": _converted,
     "plain": _swapped("f32", "f32"),
     "name": _swapped('name="w"', 'name="Gewicht-α"'),
     "information": _swapped("<rt_info/>", '<rt_info><Runtime_version value="2025"/></rt_info>'),

@@ -1,4 +1,4 @@
-"""Archives of torch.export. What `executes` names was seen to create the marker when torch 2.13 loads or runs it."""
+"""Archives of torch.export. What EXECUTES names creates the marker when torch 2.13 loads or runs it."""
 
 from __future__ import annotations
 
@@ -78,12 +78,9 @@ def _symbol(told: dict, code: str) -> None:
 
 
 def _input(told: dict, code: str) -> None:
-    bad = f"x={code}"
-    graph, signature = _graph(told), told["graph_module"]["signature"]
-    place = next(i for i, one in enumerate(graph["inputs"]) if one == {"as_tensor": {"name": "x"}})
-    graph["inputs"][place] = {"as_tensor": {"name": bad}}
-    graph["tensor_values"][bad] = graph["tensor_values"]["x"]
-    signature["input_specs"][place] = {"user_input": {"arg": {"as_tensor": {"name": bad}}}}
+    """The name is that of a parameter of generated code, which has a default with it."""
+    text = json.dumps(told["graph_module"]).replace('"more_k"', json.dumps(f"more_k={code}"))
+    told["graph_module"] = json.loads(text)
 
 
 def _node(told: dict, code: str) -> None:
@@ -135,6 +132,17 @@ def _key(branch: dict, code: str) -> None:
 def _factory(branch: dict, code: str) -> None:
     inner = {"default_factory_module": "os", "default_factory_name": "system", "dict_context": ["k"]}
     branch |= {"type": "collections.defaultdict", "context": inner}
+
+
+def _built_in(branch: dict, code: str) -> None:
+    inner = {"default_factory_module": "builtins", "default_factory_name": "breakpoint", "dict_context": ["k"]}
+    branch |= {"type": "collections.defaultdict", "context": inner}
+
+
+def _letters(told: dict, code: str) -> None:
+    """Python reads these as __class__."""
+    name = "\uff3f\uff3fclass\uff3f\uff3f"
+    told["graph_module"]["signature"]["input_specs"][0]["parameter"]["parameter_name"] = name
 
 
 def _enum(branch: dict, code: str) -> None:
@@ -224,6 +232,10 @@ _EDITS: dict[str, Callable[[dict, str], None]] = {
     "expression_attribute": _expression_attribute,
     "large_power": _large_power,
     "symbol": _symbol,
+    "guard_lambda": lambda told, code: told.update(guards_code=[f"(lambda: {code})() is None"]),
+    "guard_format": lambda told, code: told.update(guards_code=["f'{" + code + "}' == ''"]),
+    "guard_class": lambda told, code: told.update(guards_code=["L['x'].__class__ == 1"]),
+    "guard_repeated": lambda told, code: told.update(guards_code=["'a' * 10**10 == ''"]),
     "input_name": _input,
     "node_name": _node,
     "keyword_name": _keyword,
@@ -234,6 +246,8 @@ _EDITS: dict[str, Callable[[dict, str], None]] = {
     "argument_name": _argument,
     "dictionary_key": partial(_tree, _key),
     "default_factory": partial(_tree, _factory),
+    "called_factory": partial(_tree, _built_in),
+    "letters": _letters,
     "enumeration": partial(_tree, _enum),
     "tree_type": partial(_tree, _type),
     "input_text": _text,
@@ -253,6 +267,11 @@ _EDITS: dict[str, Callable[[dict, str], None]] = {
             "math.__loader__.load_module",
             "torch.ops.higher_order.inline_asm_elementwise",
             "#stranger:x",
+            "torch.ops.higher_order.triton_kernel_wrapper_functional",
+            "torch.ops.higher_order.call_torchbind",
+            "torch.ops.aten.__class__.default",
+            "torch.ops.c10d.broadcast_.default",
+            "torch._functorch.predispatch.torch.load",
         )
     },
 }
@@ -264,6 +283,7 @@ HOSTILE: dict[str, Build] = {
     "sample_pickle": partial(_with, "data/sample_inputs/model.pt", _torch_pickle),
     "sample_plain_pickle": partial(_with, "data/sample_inputs/model.pt", lambda marker: pickle.dumps(_Call(marker))),
     "old_weights": partial(_with, "data/weights/model.pt", _torch_pickle),
+    "script_object": partial(_with, "data/constants/custom_obj_0", lambda marker: pickle.dumps(_Call(marker))),
     "opaque_object": partial(_with, "data/constants/opaque_obj_0", lambda marker: pickle.dumps(_Call(marker))),
     "compiled": partial(_with, "data/aotinductor/model/x.so", lambda marker: b"\x7fELF"),
     "outside": partial(_with, "../../outside.txt", lambda marker: b"x"),
@@ -275,8 +295,8 @@ HOSTILE: dict[str, Build] = {
     "before": partial(_around, b"#!/bin/sh\n", b""),
     "after": partial(_around, b"", b"more"),
 }
-EXECUTES = ("expression",)
-"""Those that create the marker without the gate when they are opened as the product opens them."""
+EXECUTES = ("expression", "expression_attribute", "keyword_name", "input_name", "guard", "guard_import", "guard_lambda")
+"""Those that create the marker without the gate when they are opened, or called, as the product does."""
 
 
 def _exported(name: str, folder: Path, marker: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,35 @@ def _branch(tf: Any, x: Any, marker: str, _: str) -> None:
     tf.cond(tf.reduce_sum(x) > -1, lambda: tf.io.write_file(marker, "x"), tf.no_op)
 
 
+def _unused(graph: Any, marker: str) -> None:
+    """An optimiser may put a function in the place of another one."""
+    function = graph.graph_def.library.function.add()
+    function.signature.name = "unused"
+    function.node_def.add(name="n", op="EagerPyFunc").attr["token"].s = b"pyfunc_0"
+
+
+def _twice(graph: Any, marker: str) -> None:
+    graph.graph_def.library.function.add().CopyFrom(graph.graph_def.library.function[0])
+
+
+def _gradient(graph: Any, marker: str) -> None:
+    """The gradient of a function that is called, which writes."""
+    _unused(graph, marker)
+    graph.graph_def.library.function[-1].node_def[0].op = "WriteFile"
+    name = graph.graph_def.library.function[0].signature.name
+    graph.graph_def.library.gradient.add(function_name=name, gradient_func="unused")
+
+
+def _module(graph: Any, marker: str) -> None:
+    node = graph.graph_def.node.add(name="evil", op="XlaCallModule")
+    node.attr["module"].s = b"ML\xefRStableHLO_v1.0.0\x00garbage"
+
+
+def _sparse(path: Path, marker: Path) -> None:
+    with (path / "variables" / "variables.data-00001-of-00002").open("wb") as file:
+        file.truncate(200 << 30)
+
+
 _plain = _saved(lambda tf, x, marker, secret: None)
 
 HOSTILE: dict[str, Build] = {
@@ -114,6 +144,18 @@ HOSTILE: dict[str, Build] = {
     "huge": _graph(_huge),
     "saver": _graph(_exported_saver),
     "asset": _graph(lambda graph, marker: graph.asset_file_def.add(filename="../../secret.txt")),
+    "unused": _graph(_unused),
+    "twice": _graph(_twice),
+    "gradient": _graph(_gradient),
+    "module": _graph(_module),
+    "table": _saved(lambda tf, x, _, secret: tf.raw_ops.InitializeTableFromTextFileV2(
+        table_handle=tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64), filename=secret,
+        key_index=-2, value_index=-1)),
+    "vocabulary": _saved(lambda tf, x, _, secret: tf.raw_ops.FixedUnigramCandidateSampler(
+        true_classes=[[1]], num_true=1, num_sampled=1, unique=False, range_max=9, vocab_file=secret)),
+    "pipe": _changed(lambda path, _: os.mkfifo(path / "assets" / "pipe")),
+    "sparse": _changed(_sparse),
+    "as-text": _changed(lambda path, _: (path / "saved_model.pbtxt").write_bytes(b"x")),
     "link": _changed(_link),
     "chunked": _changed(lambda path, _: (path / "saved_model.cpb").write_bytes(b"x")),
     "garbage": _changed(lambda path, _: (path / "saved_model.pb").write_bytes(b"\xff" * 1000)),
@@ -140,8 +182,34 @@ def _table(folder: Path, marker: Path) -> Path:
     return folder / "model"
 
 
+def _strings(tf: Any, x: Any, _: str, __: str) -> None:
+    words = tf.strings.split(tf.strings.regex_replace(tf.constant(["a b", "c"]), "[a-z]", "x"))
+    tf.strings.reduce_join(words.to_tensor(), axis=1)
+    tf.io.decode_image(tf.io.encode_png(tf.zeros((2, 2, 3), tf.uint8)))
+    tf.io.parse_example(tf.constant([""]), {"a": tf.io.VarLenFeature(tf.int64)})
+
+
+def _lists(tf: Any, x: Any, _: str, __: str) -> None:
+    tf.map_fn(lambda one: one * 2, x)
+    tf.scan(lambda a, b: a + b, x)
+    tf.switch_case(tf.constant(1), [lambda: x, lambda: x + 1])
+    tf.TensorArray(tf.float32, 0, dynamic_size=True).write(0, x).stack()
+
+
+def _numbers(tf: Any, x: Any, _: str, __: str) -> None:
+    square = tf.einsum("i,j->ij", x, x)
+    tf.linalg.svd(square, compute_uv=False)
+    tf.signal.fft(tf.cast(x, tf.complex64))
+    tf.sparse.to_dense(tf.sparse.from_dense(square))
+    tf.math.top_k(x, 1)
+    tf.gradients(x * x, x)
+
+
 HARMLESS: dict[str, Build] = {
     "plain": _plain,
+    "strings": _saved(_strings),
+    "lists": _saved(_lists),
+    "numbers": _saved(_numbers),
     "table": _table,
     "random": _saved(lambda tf, x, _, __: tf.random.stateless_normal((2,), (1, 2))),
     "loop": _saved(lambda tf, x, _, __: tf.while_loop(lambda i: i < 3, lambda i: (i + 1,), [0])),

@@ -12,7 +12,7 @@ FLOORS = {
         " | __init__"
     ),
     "generators/training": "networks settings | blocks | runs | d3",
-    "oracles": "judge decompositions | questions derivatives quantised models training | arithmetic",
+    "oracles": "judge decompositions onnx | questions derivatives quantised models training | arithmetic",
     "oracles/judge": "discrepancy outcome reference | compare | verdict",
     "oracles/questions": "forward | *",
     "oracles/decompositions": "composite | expressions | * | derivatives",
@@ -20,6 +20,8 @@ FLOORS = {
         "complex_pairs accumulation | jacobians rounding | node_jacobians | gradient | jvp | hessian"
     ),
     "oracles/arithmetic": "reassociation | *",
+    "oracles/onnx": "rule kinds | graph types | exact operators | model rules | expand amplitudes | evaluate | noise",
+    "oracles/onnx/operators": "arguments | *",
     "oracles/quantised": "integers | model | reference_operators | dense | onnx tflite torch | keras tvm",
     "harness": (
         "execute | dialects | backends | conversions quantisers strategies | questions | findings | search"
@@ -31,7 +33,7 @@ FLOORS = {
     "harness/execute/isolation": "confine keeper signals | confinement folders jobs",
     "harness/dialects": "dialect functions | * | __init__",
     "harness/backends": "target | programs | * | __init__ | probe",
-    "harness/conversions": "formats gate | edges model_file | admit route",
+    "harness/conversions": "formats gate | edges external model_file | admit route",
     "harness/conversions/edges": "edge | * | __init__",
     "harness/conversions/gate": "reading | pt2_texts stablehlo | pt2_schema tensorflow_nodes | *",
     "harness/conversions/gate/reading": "refused words protobuf | *",

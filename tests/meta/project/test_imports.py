@@ -39,6 +39,8 @@ ALLOWED = {
     "oracles": {"numpy", "scipy", "ml_dtypes", "generators", "oracles"},
 }
 """What a room may import beside the standard library; `harness` may import anything but the rest of this page."""
+FORMATS = {"oracles/onnx/*": {"onnx"}}
+"""What evaluates models of a format reads them with its library."""
 STANDALONE = tuple(
     f"harness/execute/{name}.py" for name in ("worker", "zygote", "isolation/confine", "isolation/keeper")
 )
@@ -66,7 +68,8 @@ def forbidden(path: Path, source: str) -> set[str]:
     if path.as_posix() in STANDALONE:
         return names - {"numpy", "worker"}
     if room in ALLOWED:
-        return names - ALLOWED[room]
+        own = [modules for glob, modules in FORMATS.items() if fnmatchcase(path.as_posix(), glob)]
+        return names - ALLOWED[room].union(*own)
     if room == "harness":
         printed = any(fnmatchcase(path.as_posix(), glob) for glob in (*PRINTED, *GATES))
         return names & ({"tests", "conftest", "relative"} | (set() if printed else FRAMEWORKS))

@@ -14,10 +14,11 @@ LARGEST = 16 << 20
 """Bytes of a pickle; tensors stand beside it."""
 GLOBALS = re.compile(
     r"collections (OrderedDict)"
-    r"|torch (\w+Storage|Size|device|(u?int|float|complex|bits|qu?int)\d\w*|bool|bfloat16|per_\w+)"
+    r"|torch (\w+Storage|Size|Tensor|device|(u?int|float|complex|bits|qu?int)\d\w*|bool|bfloat16|per_\w+)"
     r"|torch\.storage (Untyped|Typed)Storage"
     r"|torch\.nn\.parameter Parameter"
     r"|torch\.serialization _get_layout"
+    r"|torch\._tensor _rebuild_from_type_v2"  # a tensor with attributes, as one of a dynamic size
     r"|torch\._utils _rebuild_(parameter|tensor|tensor_v2|tensor_v3|qtensor|sparse_tensor|meta_tensor_no_storage)"
     r"|(builtins|__builtin__) (set|complex)"
     r"|_codecs encode"

@@ -6,13 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from generators.ops import OPS
+from harness.commands import app
 from harness.commands.shared.terminal import spelled_out
 from harness.conversions.edges import EDGES
+from harness.search import hunt
+from harness.search.hunt import Tally
 
 
 @pytest.mark.parametrize(
@@ -61,3 +66,22 @@ def test_a_terminal_without_utf_8_is_no_error() -> None:
     shown = run("ops", PYTHONIOENCODING="ascii")
     assert shown.stdout.isascii()
     assert f"{len(OPS)} operators" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("tally", "status", "message"),
+    [
+        (Tally(), 2, "dissent: nothing was compared: no case ended within 1s"),
+        (Tally(cases=3), 2, "dissent: nothing was compared: none of 3 cases had a result"),
+        (Tally(cases=3, elements=1), 0, ""),
+        (Tally(cases=3, excused=Counter({"known": 1})), 0, ""),
+    ],
+)
+def test_a_hunt_that_compared_nothing_says_so(
+    tally: Tally, status: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hunt, "run", lambda *_: tally)
+    few = ["hunt", "--budget", "1s", "--targets", "ort-all", "--findings", str(tmp_path)]
+    result = CliRunner().invoke(app.app, few, catch_exceptions=False)
+    assert result.exit_code == status
+    assert result.stderr.strip() == message

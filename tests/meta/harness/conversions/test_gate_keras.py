@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hostile.keras import HARMLESS, HOSTILE
+from hostile import keras, keras_models
 
 from harness.conversions.gate.keras import check
+
+HOSTILE, HARMLESS = keras.HOSTILE | keras_models.HOSTILE, keras.HARMLESS | keras_models.HARMLESS
+pytestmark = pytest.mark.filterwarnings("ignore")
+"""Keras warns while it saves."""
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 from hostile.onnx_files import HARMLESS, HOSTILE
+from hostile.onnx_registry import allowed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx.backend.test.case.node import collect_testcases
 
 from harness.conversions.gate import onnx as gate
+from harness.conversions.gate.reading.words import listed
 
 
 def place(folder: Path) -> tuple[Path, Path]:
@@ -39,6 +42,24 @@ def test_hostile(name: str, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_harmless(name: str, tmp_path: Path) -> None:
     assert gate.check(HARMLESS[name](*place(tmp_path))) is None
+
+
+def test_operators_of_onnx_are_those_of_the_rule() -> None:
+    """The list is what the rule makes of the registries of the installed versions."""
+    assert sorted(listed("onnx.txt")) == allowed()
+
+
+@pytest.mark.filterwarnings("ignore")  # numpy warns while ONNX casts
+def test_all_operators_of_onnx_pass(tmp_path: Path) -> None:
+    """What ONNX tests back ends with: a model for each operator and way to call it."""
+    path = tmp_path / "model.onnx"
+    models = {case.name: case.model for case in collect_testcases(None) if case.model is not None}
+    refused = {}
+    for name, proto in models.items():
+        path.write_bytes(proto.SerializeToString())
+        refused[name] = gate.check(path)
+    assert len(models) > 1500
+    assert {name: why for name, why in refused.items() if why} == {}
 
 
 @pytest.fixture(scope="module")

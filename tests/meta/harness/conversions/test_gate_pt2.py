@@ -10,12 +10,15 @@ import time
 from pathlib import Path
 
 import pytest
+from hostile import pt2_programs
 from hostile.pt2 import EXECUTES, HARMLESS, HOSTILE, good, written
+from hostile.torch_registry import allowed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.conversions.formats import runners_of
 from harness.conversions.gate.pt2 import check
+from harness.conversions.gate.reading.words import listed
 from harness.conversions.model_file import program
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -37,23 +40,30 @@ def test_a_hostile_file_is_refused(name: str, tmp_path: Path) -> None:
     assert not marker.exists()
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+REAL = HARMLESS | pt2_programs.HARMLESS
+
+
+@pytest.mark.parametrize("name", REAL)
 def test_a_real_program_passes(name: str, tmp_path: Path) -> None:
-    assert check(HARMLESS[name](tmp_path, tmp_path / "marker")) is None
+    assert check(REAL[name](tmp_path, tmp_path / "marker")) is None
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", EXECUTES)
 def test_the_attack_is_real(name: str, tmp_path: Path) -> None:
-    """Without the gate the file creates the marker, when it is opened as the product opens it."""
+    """Without the gate the file creates the marker, when it is opened and called as the product does."""
     folder, marker = tmp_path / "in", tmp_path / "marker"
     folder.mkdir()
     path = HOSTILE[name](folder, marker)
     text = program(runners_of("pt2")[0], path, [])
-    subprocess.run(
-        [sys.executable, "-c", text + "\nopen_model(PATH)"], capture_output=True, timeout=120, env=os.environ
-    )
+    called = "\nopen_model(PATH)[2](np.ones((4, 4), 'float32'), np.ones(3, 'float32'))"
+    subprocess.run([sys.executable, "-c", text + called], capture_output=True, timeout=120, env=os.environ)
     assert marker.exists()
+
+
+def test_operators_of_pytorch_are_those_of_the_rule() -> None:
+    """The list is what the rule makes of the dispatcher of the installed version."""
+    assert sorted(listed("aten.txt")) == allowed()
 
 
 @given(st.data())

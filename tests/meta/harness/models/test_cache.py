@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import pytest
 from examples.networks_onnx import blocks
+from hostile import onnx_files
 from typer.testing import CliRunner
 
 from harness.commands import app
@@ -76,6 +77,22 @@ def test_what_was_run_is_not_run_again(pool: CachingPool, tmp_path: Path) -> Non
     assert counted(pool, job(tmp_path))
 
 
+def test_data_that_an_onnx_file_declares_counts_and_what_lies_beside_it_does_not(
+    pool: CachingPool, tmp_path: Path
+) -> None:
+    """Two hundred gigabytes that are not there would be digested for minutes."""
+    path = onnx_files.HARMLESS["external"](tmp_path, tmp_path / "mark")
+    with path.with_name("model.onnx.data").open("wb") as file:
+        file.truncate(200 << 30)
+    one = replace(job(tmp_path), reads=(path,))
+    assert counted(pool, one)
+    with path.with_name("model.onnx.data").open("r+b") as file:
+        file.write(b"another")
+    assert not counted(pool, one)
+    path.with_name("w.data").write_bytes(b"other values")
+    assert counted(pool, one)
+
+
 def test_what_makes_it_another_program(pool: CachingPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pool.run([job(tmp_path)])
     assert counted(pool, job(tmp_path, number=2))
@@ -110,11 +127,6 @@ def test_other_outcomes_are_kept_and_a_deadline_as_long_as_it_is_no_longer(pool:
 
 
 REFUSES = "def load(parameters):\n    return lambda: json.loads('{')\n"
-HEEDS = """
-import runpy, signal
-signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background are started with it ignored
-runpy.run_module("harness", run_name="__main__")
-"""
 SLEEPS = "def load(parameters):\n    time.sleep(4)\n    return lambda: []\n"
 
 
@@ -125,7 +137,7 @@ def test_a_command_that_is_ended_tells_what_it_has_and_is_gone_on_with(
     onnx.save(blocks(2), tmp_path / "net.onnx")
     out = tmp_path / "out"
     few = ["--targets", "ort-*", "--no-conversions", "--out", str(out), "--iterations", "1", "--runs"]
-    command = [sys.executable, "-c", HEEDS, "model", str(tmp_path / "net.onnx"), *few]
+    command = [sys.executable, "-m", "harness", "model", str(tmp_path / "net.onnx"), *few]
     wide = {**os.environ, "COLUMNS": "200"}
 
     many = [*command, "100000"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from harness.models.helpers.containers import spread, spread_noisy
 
@@ -25,18 +24,26 @@ def test_sequences_and_maps_are_named_element_by_element() -> None:
     assert spread("o", None)[0][1].size == 0
 
 
+def beside(exact: np.ndarray, noisy: np.ndarray | None) -> np.ndarray:
+    """What stands for a lost value."""
+    return noisy if noisy is not None and noisy.shape == exact.shape else np.full_like(exact, np.nan)
+
+
 def test_noise_goes_with_its_element() -> None:
     exact = np.arange(6.0).reshape(2, 3)
-    noisy = np.stack([exact + k for k in range(4)])
-    ((_, y, moved),) = spread_noisy("y", exact, noisy, False)
+    noisy = [exact + k for k in range(4)]
+    ((_, y, moved),) = spread_noisy("y", exact, noisy, beside)
     assert (y.shape, moved.shape) == ((2, 3), (4, 2, 3))
-    first, second = spread_noisy("s", exact, noisy, True)
+    first, second = spread_noisy("s", list(exact), [list(one) for one in noisy], beside)
     assert (first[0], second[0], second[1].tolist(), second[2][3].tolist()) == ("s[0]", "s[1]", [3, 4, 5], [6, 7, 8])
-    rows = np.array([{"a": 0.5, "b": 0.5}], object)
-    keys, values = spread_noisy("p", rows, np.stack([rows, rows]), True)
+    rows = [{"a": 0.5, "b": 0.5}]
+    keys, values = spread_noisy("p", rows, [rows, rows], beside)
     assert (keys[1].tolist(), values[1].tolist(), values[2].shape) == (["a", "b"], [[0.5, 0.5]], (2, 1, 2))
-    one = np.array({"a": 0.5}, object)
-    assert [name for name, _, _ in spread_noisy("m", one, np.stack([one, one]), False)] == ["m.keys", "m.values"]
-    ragged = np.array([{"a": 0.5}, {"b": 0.5}], object)
-    with pytest.raises(ValueError, match="noise changes how many elements p has"):
-        spread_noisy("p", rows, np.stack([ragged, ragged]), True)
+
+
+def test_what_a_run_with_noise_has_lost_is_another_value() -> None:
+    ((_, _, moved),) = spread_noisy("s", [np.ones(2)], [[np.ones(2)], [], [np.ones(3)]], beside)
+    assert moved[0].tolist() == [1, 1]
+    assert np.isnan(moved[1:]).all()
+    ((_, words, moved),) = spread_noisy("w", np.array(["a", "b"]), [np.array(["a", "c"]), []], beside)
+    assert [(words == one).tolist() for one in moved] == [[True, False], [False, False]]

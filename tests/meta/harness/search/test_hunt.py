@@ -148,17 +148,19 @@ def test_a_bug_of_ours_names_the_case(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_interrupt_ends_everything_and_keeps_findings(tmp_path: Path, scratch: Path) -> None:
     report = tmp_path / "report.json"
     arguments = ("hunt", "--budget", "10m", "--targets", "ort-*,torch-eager", "--findings", str(tmp_path / "f"))
-    process = subprocess.Popen(
-        command(*arguments, "--json", str(report)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    parent = psutil.Process(process.pid)
-    deadline = time.monotonic() + 60
-    while len(parent.children(recursive=True)) < 2 and time.monotonic() < deadline:
-        time.sleep(0.2)
-    time.sleep(3)
-    children = parent.children(recursive=True)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=120)
+    whole = command(*arguments, "--json", str(report))
+    with subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        parent = psutil.Process(process.pid)
+        deadline = time.monotonic() + 60
+        while len(parent.children(recursive=True)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.2)
+        time.sleep(3)
+        children = parent.children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        try:
+            output, _ = process.communicate(timeout=120)
+        finally:
+            process.kill()
     assert process.returncode == 130, output
     assert "interrupted; everything found so far is kept" in output
     assert "Traceback" not in output

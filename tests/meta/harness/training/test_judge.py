@@ -1,4 +1,4 @@
-"""The judge of training runs: a hang is believed when it comes again, and counted where it does not."""
+"""The judge of training runs: a failure is believed when it comes again, and counted where it does not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from generators.training.runs import seeded_training
 from harness.execute.ranks import RankOutcome, RankOutputs, RankPools
 from harness.strategies import STRATEGIES
 from harness.training.judge import NoResult, TrainingJudge
-from oracles.judge.outcome import Timeout
+from oracles.judge.outcome import Crash, Rejected, Timeout
 
 HANG = Timeout(60.0, missing="rank 0")
 OUTPUTS = RankOutputs(({"loss": np.zeros(1)},), 0.1)
@@ -31,8 +31,18 @@ def judge_of(answers: Answers) -> TrainingJudge:
     return TrainingJudge(cast(RankPools, answers))
 
 
-@pytest.mark.parametrize(("outcomes", "unconfirmed"), [((OUTPUTS,), 0), ((HANG, OUTPUTS), 1)])
-def test_a_hang_that_does_not_come_again_is_counted(outcomes: tuple[RankOutcome, ...], unconfirmed: int) -> None:
+@pytest.mark.parametrize(
+    ("outcomes", "unconfirmed"),
+    [
+        ((OUTPUTS,), {}),
+        ((HANG, OUTPUTS), {"torch-ddp: no result after 60 s": 1}),
+        ((Crash("signal SIGABRT", "rank 1: what\n it said"), OUTPUTS), {"torch-ddp: signal SIGABRT: rank 1: what": 1}),
+        ((Rejected("RuntimeError", "rank 0: busy"), OUTPUTS), {"torch-ddp: RuntimeError: rank 0: busy": 1}),
+    ],
+)
+def test_a_failure_that_does_not_come_again_is_counted(
+    outcomes: tuple[RankOutcome, ...], unconfirmed: dict[str, int]
+) -> None:
     answers = Answers(*outcomes)
     judge = judge_of(answers)
     assert judge.returned(seeded_training(1, 0), STRATEGIES["torch-ddp"], 1) is OUTPUTS.ranks[0]
@@ -40,8 +50,16 @@ def test_a_hang_that_does_not_come_again_is_counted(outcomes: tuple[RankOutcome,
     assert answers.left == []
 
 
-def test_a_hang_that_comes_again_is_one() -> None:
-    judge = judge_of(Answers(HANG, HANG))
-    with pytest.raises(NoResult, match="no result after 60 s"):
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (HANG, "no result after 60 s"),
+        (Crash("signal SIGSEGV"), "signal SIGSEGV$"),
+        (Rejected("ValueError", "rank 0: no"), "ValueError: rank 0: no"),
+    ],
+)
+def test_a_failure_that_comes_again_is_one(failure: RankOutcome, message: str) -> None:
+    judge = judge_of(Answers(failure, failure))
+    with pytest.raises(NoResult, match=message):
         judge.returned(seeded_training(1, 0), STRATEGIES["torch-ddp"], 1)
-    assert judge.unconfirmed == 0
+    assert judge.unconfirmed == {}

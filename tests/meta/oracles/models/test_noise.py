@@ -11,21 +11,23 @@ import onnx
 import pytest
 from examples.networks_onnx import FAULTS, NETWORKS
 from onnx import TensorProto, helper
-from onnx.reference import ReferenceEvaluator
 
 from harness.conversions.formats import RUNNERS
 from harness.conversions.model_file import Port, Signature
-from harness.execute.pool import Pool
+from harness.execute.isolation import confinement
+from harness.execute.isolation.confinement import Confinement
+from harness.execute.pool import Job, Pool, ProgramError
 from harness.models.given.inputs import drawn
-from harness.models.helpers import onnx_noise
 from harness.models.layer_errors import layers_of
 from harness.models.measure import once
-from harness.models.reference import Reference, derive
+from harness.models.reference import SOURCES, Reference, derive, monte_carlo_program
 from harness.models.results import assemble
 from harness.models.variants import ModelFile, Variant
 from oracles.judge.compare import compare_all
+from oracles.judge.outcome import Value
 from oracles.judge.verdict import Verdict, judge
 from oracles.models import noise
+from oracles.onnx.noise import monte_carlo
 
 RNG = np.random.default_rng(3)
 
@@ -115,6 +117,31 @@ def test_a_network_that_cannot_be_had_as_onnx_has_no_reference(workers: Pool, tm
     assert told.how.startswith("no reference: the model does not evaluate in float64")
 
 
+@pytest.mark.skipif(confinement.missing() is not None, reason=str(confinement.missing()))
+def test_a_confined_worker_imports_the_evaluator(tmp_path: Path) -> None:
+    """Of this repository it may read that folder alone."""
+    x = np.ones((2, 2), np.float32)
+    onnx.save(single("Exp", x), tmp_path / "m.onnx")
+    text = monte_carlo_program(tmp_path / "m.onnx", ["x0"], 0)
+    job = Job("reference", ("onnx",), text, {"x0": x})
+    with Pool(confined=Confinement((tmp_path / "m.onnx", SOURCES))) as pool:
+        (outcome,) = pool.run([job], confirm=False)
+    assert isinstance(outcome, Value), outcome
+    less = Confinement((tmp_path / "m.onnx",))
+    with Pool(confined=less) as pool, pytest.raises(ProgramError, match=r"oracles\.onnx"):
+        pool.run([job], confirm=False)
+
+
+def test_a_node_without_a_rule_is_named(workers: Pool, tmp_path: Path) -> None:
+    model = single("Exp", np.ones((1, 2), np.float32))
+    model.graph.node[0].op_type = "Unheard"
+    model.graph.node[0].name = "here"
+    onnx.save(model, tmp_path / "m.onnx")
+    sets = ((np.ones((1, 2), np.float32),),)
+    told = derive(workers, (tmp_path / "m.onnx", "onnx"), (tmp_path / "m.onnx", "the model"), [], sets, 0)
+    assert "Unheard here: no rule" in told.how
+
+
 # ---- the noise itself ---------------------------------------------------------------------------------------
 
 
@@ -136,7 +163,7 @@ def test_the_noise_of_a_sum_is_that_of_adding_in_float32(positive: bool) -> None
     x, w = RNG.normal(size=(64, 500)).astype(np.float32), RNG.normal(size=(500, 1)).astype(np.float32)
     if positive:
         x, w = np.abs(x), np.abs(w)
-    exact, runs, _ = onnx_noise.monte_carlo(single("MatMul", x, w), (x, w), 8, 0)
+    exact, runs = monte_carlo(single("MatMul", x, w), (x, w), 8, 0)
     spread = np.sqrt(np.mean((runs - exact) ** 2))
     added = np.cumsum(x * w.T, axis=1, dtype=np.float32)[:, -1:]  # one after the other
     error = np.sqrt(np.mean((added - exact) ** 2))
@@ -148,43 +175,16 @@ def test_the_noise_of_a_sum_is_that_of_adding_in_float32(positive: bool) -> None
 def test_what_only_moves_elements_has_no_noise() -> None:
     x = RNG.normal(size=(3, 4)).astype(np.float32)
     for kind, attributes in (("Relu", {}), ("Transpose", {"perm": [1, 0]}), ("Flatten", {}), ("Neg", {})):
-        exact, runs, _ = onnx_noise.monte_carlo(single(kind, x, **attributes), (x,), 2, 0)
+        exact, runs = monte_carlo(single(kind, x, **attributes), (x,), 2, 0)
         assert (runs == exact).all(), kind
 
 
 def test_the_same_seed_gives_the_same_noise() -> None:
     x = RNG.normal(size=(3, 4)).astype(np.float32)
-    first, second, other = (onnx_noise.monte_carlo(single("Exp", x), (x,), 2, seed)[1] for seed in (1, 1, 2))
+    first, second, other = (monte_carlo(single("Exp", x), (x,), 2, seed)[1] for seed in (1, 1, 2))
     assert (first == second).all()
     assert (first != other).any()
     assert (first[0] != first[1]).any()
-
-
-IMAGE = RNG.normal(size=(1, 4, 9, 8)).astype(np.float32)
-KERNEL = RNG.normal(size=(6, 4, 3, 2)).astype(np.float32)
-
-
-@pytest.mark.parametrize(
-    ("kind", "inputs", "attributes"),
-    [
-        ("Conv", (IMAGE, KERNEL), {"pads": [1, 0, 2, 1], "strides": [2, 1]}),
-        ("Conv", (IMAGE, KERNEL, np.ones(6, np.float32)), {"dilations": [2, 2]}),
-        ("Conv", (IMAGE, KERNEL[:4, :1]), {"group": 4, "auto_pad": "SAME_UPPER"}),
-        ("Conv", (IMAGE, KERNEL), {"auto_pad": "SAME_LOWER", "strides": [2, 2]}),
-        ("Conv", (IMAGE[..., 0], KERNEL[..., 0]), {"auto_pad": "VALID"}),
-        ("MaxPool", (IMAGE,), {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "strides": [2, 1]}),
-        ("AveragePool", (IMAGE,), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
-        ("AveragePool", (IMAGE,), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "count_include_pad": 1}),
-        ("AveragePool", (IMAGE,), {"kernel_shape": [2, 2], "strides": [2, 2]}),
-    ],
-)
-def test_the_fast_evaluation_is_that_of_onnx(kind: str, inputs: tuple[np.ndarray, ...], attributes: dict) -> None:
-    model = onnx_noise.widened(single(kind, *inputs, **attributes))
-    wide = [array.astype(np.float64) for array in inputs]
-    (node,) = ReferenceEvaluator(model).rt_nodes_
-    found = onnx_noise.FAST[kind](onnx_noise.attributes_of(node), wide)
-    assert found is not None
-    assert np.allclose(found, np.asarray(node.run(*wide)[0]), rtol=1e-12, atol=1e-14)
 
 
 def test_everything_is_evaluated_in_float64() -> None:
@@ -192,12 +192,13 @@ def test_everything_is_evaluated_in_float64() -> None:
     for network in NETWORKS.values():
         model = network()
         x = RNG.normal(size=[d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]).astype(np.float32)
-        *_, narrow = onnx_noise.monte_carlo(model, (x,), 1, 0)
-        assert narrow == 0
+        exact, _ = monte_carlo(model, (x,), 1, 0)
+        assert exact.dtype == np.float64
+        assert (exact != exact.astype(np.float32)).any()
     cast = single("Cast", np.ones(3, np.float32), to=TensorProto.FLOAT)
     value = np.array([1 + 2**-23, 3, 0.1], np.float32)
-    exact, _, narrow = onnx_noise.monte_carlo(cast, (value,), 1, 0)
-    assert (narrow, exact.dtype) == (0, np.float64)
+    exact, _ = monte_carlo(cast, (value,), 1, 0)
+    assert exact.dtype == np.float64
 
 
 # ---- what is allowed ----------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""Rules of operators, a file a kind; `rules.py` gathers them."""

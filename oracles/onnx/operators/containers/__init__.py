@@ -1,0 +1,1 @@
+"""Operators on sequences, optional values and strings."""

@@ -1,0 +1,1 @@
+"""What is computed element by element."""

@@ -1,0 +1,1 @@
+"""Operators that ONNX Runtime makes of several."""

@@ -1,0 +1,1 @@
+"""What makes, moves, selects or joins elements."""

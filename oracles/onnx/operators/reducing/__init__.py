@@ -1,0 +1,1 @@
+"""What sums, compares or orders along axes."""

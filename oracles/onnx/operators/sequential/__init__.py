@@ -1,0 +1,1 @@
+"""Operators on sequences of tokens: recurrent layers, attention."""

@@ -1,0 +1,1 @@
+"""Operators on sampled signals: transforms, resizing, regions of images."""
