@@ -3,6 +3,11 @@
 import numpy as np
 
 
+def numbers(values):
+    """Values of a map as an array. ONNX Runtime gives those of float32, which alone ONNX' maps have, as Python's."""
+    return np.array(values, np.float32 if any(type(value) is float for value in values) else None)
+
+
 def spread(name, value):
     """[(name, array), ...] of one output: of a sequence each element, of a map its keys in order and their values; a
     sequence of maps with the same keys is one map with a row each."""
@@ -10,11 +15,11 @@ def spread(name, value):
         return [(f"{name} (nothing)", np.zeros(0))]
     if isinstance(value, dict):
         keys = sorted(value)
-        return [(f"{name}.keys", np.array(keys)), (f"{name}.values", np.array([value[key] for key in keys]))]
+        return [(f"{name}.keys", np.array(keys)), (f"{name}.values", numbers([value[key] for key in keys]))]
     if isinstance(value, (list, tuple)):
         if value and all(isinstance(one, dict) and one.keys() == value[0].keys() for one in value):
             keys = sorted(value[0])
-            rows = np.array([[one[key] for key in keys] for one in value])
+            rows = numbers([one[key] for one in value for key in keys]).reshape(len(value), len(keys))
             return [(f"{name}.keys", np.array(keys)), (f"{name}.values", rows)]
         return [pair for place, one in enumerate(value) for pair in spread(f"{name}[{place}]", one)]
     array = np.asarray(value)

@@ -18,6 +18,7 @@ def test_sequences_and_maps_are_named_element_by_element() -> None:
     rows = [{1: 0.25, 0: 0.75}, {0: 0.5, 1: 0.5}]
     assert plain(spread("p", rows)) == [("p.keys", [0, 1]), ("p.values", [[0.75, 0.25], [0.5, 0.5]])]
     assert plain(spread("p", [{0: 1.0}, {1: 1.0}]))[0] == ("p[0].keys", [0])
+    assert [spread("m", {0: one})[1][1].dtype for one in (0.1, np.float64(0.1))] == ["float32", "float64"]
     words = spread("w", np.array(["a", "bc"], object))
     assert (words[0][1].dtype.kind, plain(words)) == ("U", [("w", ["a", "bc"])])
     assert spread("s", []) == []
