@@ -27,7 +27,7 @@ from harness.findings.known.entry import FOLDER
 from harness.findings.store import Store
 from harness.models.convert import DEPTH
 from harness.models.examine import Options, examine
-from harness.models.factories import DIGITS, NAME
+from harness.models.given.factories import DIGITS, NAME
 from harness.models.results import Results
 from harness.search import coverage, hypothesis_profiles
 from harness.search.campaign import Campaign

@@ -12,6 +12,8 @@ pytestmark = pytest.mark.xdist_group("model")  # one process examines the model,
 def test_the_reference_is_beyond_doubt(examined: Results) -> None:
     assert not examined.how.startswith("no reference"), examined.how
     assert not examined.doubt
+    assert not examined.doubted, examined.headline
+    assert not examined.refused, examined.refused
 
 
 def test_runner(examined: Results, runner: str) -> None:
@@ -22,4 +24,6 @@ def test_runner(examined: Results, runner: str) -> None:
         pytest.skip(
             f"{runner}: " + (why or f"it was not asked, or has no file to run that was made of {examined.model.format}")
         )
+    if not any(row.judged or row.deviates for row in rows):
+        pytest.skip(f"nothing judged: {rows[0].status}: {rows[0].message or examined.headline}")
     assert not [f"{row.variant.name} {row.status}: {row.message}" for row in rows if row.deviates and not row.known]

@@ -28,12 +28,13 @@ from harness.execute.isolation import confinement
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError
 from harness.findings.known.entry import FOLDER
-from harness.models.convert import DEPTH
+from harness.models.convert import DEPTH, unbuilt
 from harness.models.examine import LIMITS, Options, examine
-from harness.models.inputs import shapes_of, span_of
+from harness.models.given.inputs import shapes_of, span_of
 from harness.models.measure import Run
 from harness.models.report import page, store
-from harness.models.results import Results, Row
+from harness.models.results import Results
+from harness.models.rows import Row
 
 
 def model(
@@ -111,7 +112,8 @@ def model(
 
             def finished(run: Run, row: Row) -> None:
                 store.write_variant(folder, run, row)
-                told = " ".join(["  ", page.status_of(row), page.short(row.ratio), row.variant.name])
+                word = "is off" if row.status == "mismatch" else page.status_of(row)  # the verdict comes at the end
+                told = " ".join(["  ", word, page.short(row.ratio), row.variant.name])
                 progress.console.print(told, markup=False, highlight=False, soft_wrap=True)
 
             found = examine(options, tell, finished)
@@ -143,8 +145,8 @@ def model(
         told = f"interrupted; all that was done is kept in {folder}: the same command goes on"
         console.print(told, style="yellow", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(status_of(found.stop))
-    if results.unexplained:
-        raise typer.Exit(1)
+    if results.exit_status:
+        raise typer.Exit(results.exit_status)
 
 
 def show(results: Results) -> None:
@@ -154,21 +156,26 @@ def show(results: Results) -> None:
     for row in results.rows:
         table.add_row(*page.cells(results, row))
     print_wide(table)
-    for row in results.unexplained:
+    for row in [] if results.refused else results.unexplained:
         console.print(f"{row.variant.name}: {row.status}: {row.message}", markup=False, highlight=False, soft_wrap=True)
     print_counts("known: {count}", (f"{row.variant.name}: {row.known}" for row in results.rows if row.known))
     for one in results.layers:
-        console.print(f"{one.variant}: {page.blamed(one)}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"{one.variant}: {page.blamed(one, results)}", markup=False, highlight=False, soft_wrap=True)
     for regression in results.regressions:
         console.print(f"slower by {regression.kind}: {regression}", style="yellow", markup=False, highlight=False)
-    print_counts("refused: {count}", (f"{one.what}: {one.why}" for one in results.refusals))
+    refusals, elsewhere = unbuilt(results.refusals)
+    print_counts("refused: {count}", (f"{one.what}: {one.why}" for one in refusals))
+    if elsewhere:
+        console.print(elsewhere, style="dim", markup=False, highlight=False, soft_wrap=True)
+    if results.drawn:
+        console.print(f"inputs: {results.drawn}", style="dim", markup=False, highlight=False, soft_wrap=True)
     if results.decided is not None and results.decided < 1:
         share = f"{100 * (1 - results.decided):.3g} %"
         console.print(f"noise alone decides the first class of {share} of the samples", style="yellow", highlight=False)
     console.print(f"reference: {results.how}", style="dim", markup=False, highlight=False)
     if results.doubt:
         console.print(f"doubt: {results.doubt}", style="yellow", markup=False, highlight=False)
-    console.print(results.headline, style="bold", markup=False, highlight=False)
+    console.print(results.headline, style="bold", markup=False, highlight=False, soft_wrap=True)
 
 
 COMMANDS = (model,)

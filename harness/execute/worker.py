@@ -81,7 +81,7 @@ def execute(path: str, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, n
         outputs = run(*[arrays[name] for name in namespace["INPUTS"]])
         results = {str(i): np.asarray(output) for i, output in enumerate(outputs)}
         for result in results.values():
-            if result.dtype.kind not in "biufc" and str(result.dtype) != "bfloat16":
+            if result.dtype.kind not in "biufcU" and str(result.dtype) != "bfloat16":
                 raise TypeError(f"an output is not a plain array but {result.dtype}")
     except MemoryError as error:
         return {"outcome": "memory", "message": str(error)[:MESSAGE_LIMIT], "cpu": cpu_seconds() - started}, {}

@@ -3,15 +3,16 @@ message."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.conversions.edges import EDGES, Edge
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
-from harness.conversions.model_file import unavailable, why_not
+from harness.conversions.model_file import plain, unavailable, why_not
 from harness.conversions.route import availability
 from harness.execute.globs import matching
-from harness.execute.pool import Job, Pool
+from harness.execute.pool import HarnessError, Job, Pool
 from harness.models.variants import ModelFile, Refusal, Variant
 from oracles.judge.outcome import Value
 
@@ -42,7 +43,10 @@ def convert(pool: Pool, edge: Edge, source: Path, target: Path, trust: bool = Fa
         return reason
     text = program(edge, source, target, trust)
     job = Job(edge.name, edge.modules, text, {}, edge.environment, reads=(source,), writes=(target,))
-    (outcome,) = pool.run([job])
+    try:
+        (outcome,) = pool.run([job])
+    except HarnessError as error:
+        return f"a fault of Dissent: {plain(str(error).splitlines()[0])}"
     pool.restart_worker(edge.name, edge.environment)  # each has frameworks in memory that no other needs
     if isinstance(outcome, Value):
         return None if target.exists() else "it wrote nothing"
@@ -110,3 +114,18 @@ def variants_of(files: Sequence[ModelFile], globs: str) -> tuple[list[Variant], 
             else:
                 variants.append(Variant(file, runner))
     return variants, list(refusals.values())
+
+
+def unbuilt(refusals: Sequence[Refusal]) -> tuple[list[Refusal], str]:
+    """All but those whose environment has to be made first, and one line on these (empty: there are none)."""
+    names = {
+        one: match[1] for one in refusals if (match := re.search(r"\(python -m harness env create (\S+)\)$", one.why))
+    }
+    if not names:
+        return list(refusals), ""
+    those = (
+        f"{len(names)} paths need environments that are" if len(names) > 1 else "1 path needs an environment that is"
+    )
+    made = ", ".join(dict.fromkeys(names.values()))
+    line = f"{those} not built: {made} (python -m harness env create NAME)"
+    return [one for one in refusals if one not in names], line

@@ -9,20 +9,22 @@ from pathlib import Path
 
 from harness.conversions.admit import admit, admit_weights, files_of, size_of
 from harness.conversions.formats import runners_of
-from harness.conversions.model_file import FormatError, Signature, recognise, signature, unavailable
+from harness.conversions.model_file import FormatError, Port, Signature, plain, recognise, signature, unavailable
 from harness.execute.isolation.confinement import Confinement
-from harness.execute.pool import Limits, Pool
+from harness.execute.pool import HarnessError, Limits, Pool
 from harness.execute.worker import versions_of
 from harness.findings.known.entry import FOLDER
-from harness.models import factories, inputs, known, reference
+from harness.models import known, reference
 from harness.models.cache import CachingPool
 from harness.models.convert import convert_all, variants_of
-from harness.models.factories import NAME
-from harness.models.inputs import PREPROCESSING, Sets
+from harness.models.given import factories, inputs, takes
+from harness.models.given.factories import NAME
+from harness.models.given.inputs import PREPROCESSING, Sets
 from harness.models.layer_errors import LayerErrors, can, layers_of
-from harness.models.measure import Run, once, time
-from harness.models.reference import SOURCES
-from harness.models.results import Results, Row, assemble, row_of
+from harness.models.measure import Run, called, once, time
+from harness.models.reference import SOURCES, Reference
+from harness.models.results import Results, assemble
+from harness.models.rows import IN_DOUBT, Row, row_of
 from harness.models.variants import ModelFile, Variant
 
 LIMITS = Limits(seconds=300.0, memory=24 << 30, recycle=6 << 30)
@@ -103,13 +105,10 @@ def examine(
     progress(f"opening {options.path}")
     found = None if _made(options) else _found(options)
     allowed, limits = _confined(options, found)
-    with CachingPool(limits, allowed, folder=options.out / "kept", refresh=options.again) as pool:
+    with CachingPool(limits, allowed, tolerant=True, folder=options.out / "kept", refresh=options.again) as pool:
         given, own = (found, ()) if found else _make(pool, options)
-        runner = next((r for r in runners_of(given.format) if not unavailable(r)), None)
-        if runner is None:
-            raise FormatError(f"{given.path}: {unavailable(runners_of(given.format)[0])}")
-        told = signature(pool, runner, given.path, options.trust)
-        sets = _sets(pool, options, own, told.inputs)
+        usual, told = _opened(pool, given, options)
+        sets, drawn = _sets(pool, options, own, told, usual)
         truth = inputs.classes_of(options.inputs, labels) if options.inputs else None
         files, refusals = [given], []
         if options.depth:
@@ -121,10 +120,7 @@ def examine(
         progress("float64 reference")
         source = given.path, given.format
         candidates = _onnx(files) or [None]
-        found = (
-            (one, reference.derive(pool, source, one, told.outputs, sets, options.seed, options.trust))
-            for one in candidates
-        )
+        found = ((one, _derived(pool, source, one, told.outputs, sets, options)) for one in candidates)
         right, derived = next(found)
         if right and not derived.sound:  # another converter may make another function of it
             right, derived = next((pair for pair in found if pair[1].sound), (right, derived))
@@ -142,10 +138,12 @@ def examine(
             course.stop = stop
         results = assemble(
             given, told.inputs, told.outputs, derived, course.runs, [*refusals, *absent], options.seed, course.rounds,
-            versions(variants), truth,
+            versions(variants), truth, drawn,
         )  # fmt: skip
         try:
             layers = () if course.stop else _layers(pool, options, results, right, sets, progress)
+            if results.doubted:
+                results = replace(results, doubted=replace(results.doubted, where=_parting(layers)))
         except KeyboardInterrupt as stop:
             layers, course.stop = (), stop
         results = replace(results, layers=layers, labels=labels, unfinished=course.told(options, variants))
@@ -156,14 +154,19 @@ def _layers(
     pool: Pool,
     options: Options,
     results: Results,
-    right: tuple[Path, str] | None,
+    right: ModelFile | None,
     sets: Sets,
     progress: Callable[[str], None],
 ) -> tuple[LayerErrors, ...]:
     """Errors by layer of the variants that deviate and that can be looked at, on the inputs on which they deviate most;
-    where `options.layers` says so and none does, of the first one."""
+    where the reference is in doubt of one that agrees with others, by names of values if it can be; where
+    `options.layers` says so and none does, of the first one."""
     rows = [row for row in results.rows if can(row.variant)]
-    chosen = [row for row in rows if row.status == "mismatch"]
+    chosen = [row for row in rows if row.status == "mismatch" and row.judged]
+    if results.doubted:
+        rows = [row for row in rows if row.status == IN_DOUBT]
+        ours = [row for row in rows if row.variant.name in results.doubted.names] or rows
+        chosen = sorted(ours, key=lambda row: right is None or row.variant.file.path != right.path)[:1]
     if options.layers and not chosen:
         chosen = [row for row in rows if row.status == "agree"][:1]
     if right is None:
@@ -177,8 +180,46 @@ def _layers(
             continue
         progress(f"layers of {variant.name}")
         ports = Signature(results.inputs, results.outputs)
-        found.append(layers_of(pool, right[0], variant, sets[row.place], ports))
+        found.append(layers_of(pool, right.path, variant, sets[row.place], ports))
     return tuple(found)
+
+
+def _parting(layers: Sequence[LayerErrors]) -> str:
+    """Where the reference, if it is in doubt, and those who agree with each other part."""
+    where = next((one.where for one in layers if one.where), "")
+    if where:
+        return f"they part at {where}"
+    why = next((one.why for one in layers), "") or "no node of the ONNX model adds the difference by itself"
+    return f"where they part is not known: {why}" if layers else "where they part is not known: nobody shows values"
+
+
+def _opened(pool: Pool, given: ModelFile, options: Options) -> tuple[Variant, Signature]:
+    """The first runner that opens the given file, and what it says of inputs and outputs. Raises FormatError, by the
+    usual one, where none does."""
+    runners = runners_of(given.format)
+    here = [runner for runner in runners if not unavailable(runner)]
+    if not here:
+        raise FormatError(f"{given.path}: {unavailable(runners[0])}")
+    first: FormatError | None = None
+    for runner in here:
+        try:
+            return Variant(given, runner), signature(pool, runner, given.path, options.trust)
+        except FormatError as error:
+            first = first or error
+    assert first
+    raise first
+
+
+def _derived(
+    pool: Pool, source: tuple[Path, str], file: ModelFile | None, outputs: Sequence[Port], sets: Sets, options: Options
+) -> Reference:
+    """The reference by one ONNX file."""
+    onnx = (file.path, file.told) if file else None
+    try:
+        found = reference.derive(pool, source, onnx, outputs, sets, options.seed, options.trust)
+    except HarnessError as error:  # what the variants return can still be shown
+        return Reference(None, f"no reference: a fault of Dissent: {plain(str(error).splitlines()[0])}")
+    return found if found.own or file is None else replace(found, through=file.edges)
 
 
 def _made(options: Options) -> bool:
@@ -222,30 +263,35 @@ def _confined(options: Options, given: ModelFile | None) -> tuple[Confinement | 
     return Confinement((*files, *images, SOURCES), (folder,)), replace(options.limits, memory=memory)
 
 
-def _sets(pool: Pool, options: Options, own: Sequence, ports: Sequence) -> Sets:
-    """What it is run on."""
-    where = options.inputs
+def _sets(
+    pool: Pool, options: Options, own: Sequence, told: Signature, usual: Variant
+) -> tuple[Sets, takes.Drawn | None]:
+    """What it is run on, and how that was drawn (None: it was given)."""
+    where, ports = options.inputs, told.inputs
     if where is None:
         shapes = {ports[0].name if name == "" else name: shape for name, shape in (options.shapes or {}).items()}
         if own:
-            return inputs.arranged(own, ports)
-        return inputs.drawn(ports, options.seed, options.iterations, shapes, options.span)
+            return inputs.arranged(own, ports), None
+        what = takes.takes_of(pool, usual.file)
+        return takes.draw(
+            ports, what, options.seed, options.iterations, shapes, options.span,
+            lambda arrays: called(pool, usual, told, arrays, options.trust),
+        )  # fmt: skip
     if not where.exists():
         raise FormatError(f"{where} does not exist")
     if not where.is_dir():
-        return inputs.read_arrays(where, ports)
+        return inputs.read_arrays(where, ports), None
     how = inputs.read_preprocessing(options.preprocess or where / PREPROCESSING)
-    return inputs.read_images(pool, where, how, ports)
+    return inputs.read_images(pool, where, how, ports), None
 
 
 TRIED = 3
 """So many ONNX files are tried as the model that noise is measured on."""
 
 
-def _onnx(files: Sequence[ModelFile]) -> list[tuple[Path, str]]:
-    """The ONNX files that the fewest conversions made, and how."""
-    found = sorted((file for file in files if file.format == "onnx"), key=lambda file: len(file.edges))
-    return [(file.path, file.told) for file in found[:TRIED]]
+def _onnx(files: Sequence[ModelFile]) -> list[ModelFile]:
+    """The ONNX files that the fewest conversions made."""
+    return sorted((file for file in files if file.format == "onnx"), key=lambda file: len(file.edges))[:TRIED]
 
 
 def versions(variants: Sequence[Variant]) -> dict[str, str]:

@@ -17,7 +17,8 @@ from harness.conversions.edges import EDGES
 from harness.conversions.formats import RUNNERS
 from harness.findings.known import entry
 from harness.models.layer_errors import LayerErrors
-from harness.models.results import Results, Row
+from harness.models.results import Results
+from harness.models.rows import Row
 from harness.models.variants import ModelFile
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from harness.backends.target.text import swapped
-from harness.conversions.model_file import Signature, why_not
+from harness.conversions.model_file import Signature, plain, why_not
 from harness.conversions.route import ORDERED
-from harness.execute.pool import Job, Pool
+from harness.execute.pool import HarnessError, Job, Pool
 from harness.models.reference import preamble
 from harness.models.variants import Variant
 from oracles.judge.outcome import Value
@@ -185,6 +185,20 @@ class LayerErrors:
         return next((layer for layer in self.errors if layer.wrong), None)
 
     @property
+    def judged(self) -> int:
+        """So many layers were looked at."""
+        return sum(layer.judged for layer in self.errors)
+
+    @property
+    def where(self) -> str:
+        """The place of the culprit; empty where there is none."""
+        culprit = self.culprit
+        if culprit is None:
+            return ""
+        where = f"{culprit.name or culprit.output} ({culprit.op}, {culprit.index + 1} of {len(self.errors)})"
+        return f"{culprit.first} or by {where}, which are one operator there" if culprit.first else where
+
+    @property
     def blamed(self) -> tuple[Layer, ...]:
         """The culprit, with the layers before it that the variant makes one operator with it."""
         last = self.culprit
@@ -239,7 +253,10 @@ def layers_of(
     )
     text = f"{preamble()}{helpers('errors_by_name', 'errors_by_value')}\n\n{settings}{ORDERED}\n{observer}\n{_LOAD}"
     job = Job(f"layers-{runner.framework}", ("onnx", *runner.modules), text, dict(zip(names, arrays, strict=True)))
-    (outcome,) = pool.run([job], confirm=False)
+    try:
+        (outcome,) = pool.run([job], confirm=False)
+    except HarnessError as error:
+        return LayerErrors(variant.name, why=plain(str(error).splitlines()[0]))
     if not isinstance(outcome, Value):
         return LayerErrors(variant.name, why=why_not(outcome))
     header, figures, *more = outcome.outputs

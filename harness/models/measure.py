@@ -10,16 +10,18 @@ import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from harness.conversions.model_file import Signature, program
+from harness.conversions.model_file import Signature, plain, program
 from harness.conversions.route import ORDERED
-from harness.execute.pool import Job, Pool
-from harness.models.inputs import Sets
+from harness.execute.pool import HarnessError, Job, Pool
+from harness.models.given.inputs import Sets
 from harness.models.variants import Variant
-from oracles.judge.outcome import Outcome, Rejected, Unsupported, Value
+from oracles.judge.outcome import Crash, Outcome, Rejected, Unsupported, Value
 
+CONTAINERS = (Path(__file__).parent / "helpers" / "containers.py").read_text(encoding="utf-8")
 _LOAD = """
 def load(parameters):
     import sys
@@ -41,7 +43,9 @@ def load(parameters):
         started = time.perf_counter()
         results = call(*arrays)
         seconds = np.array(time.perf_counter() - started)
-        return [seconds, *([results[given.index(name)] for name in RETURNED] if given else results)]
+        if given and len(results) == len(outputs):  # else it is told as such, too
+            results = [results[given.index(name)] for name in RETURNED]
+        return [seconds, *(array for result in results for _, array in spread("", result))]
 
     return run
 """
@@ -74,7 +78,7 @@ def job_of(
     names, outputs = ([port.name for port in side] for side in (ports.inputs, ports.outputs))
     opened = program(runner, path, names, trust).rpartition("\ndef load(")[0]
     settings = f"RETURNED = {outputs!r}\nKEY = {runner.name + ' ' + str(path)!r}\nWARM_UP = {warm_up}\n"
-    text = f"{opened}{settings}TURN = {turn!r}\n{ORDERED}\n{_LOAD}"
+    text = f"{opened}{settings}TURN = {turn!r}\n{ORDERED}\n{CONTAINERS}\n{_LOAD}"
     return Job(runner.framework, runner.modules, text, dict(zip(names, arrays, strict=True)), reads=(path,))
 
 
@@ -90,6 +94,18 @@ def _told(variant: Variant, outcome: Outcome) -> Outcome:
     return outcome
 
 
+def called(
+    pool: Pool, variant: Variant, ports: Signature, arrays: Sequence[np.ndarray], trust: bool = False
+) -> Outcome:
+    """What comes of one set of inputs. Where Dissent's own text is wrong, or what is installed is not to be had after
+    all, that is no result of the variant, and no end of the others."""
+    try:
+        (outcome,) = pool.run([job_of(variant, ports, arrays, 0, trust)])
+    except HarnessError as error:
+        return Unsupported(f"a fault of Dissent: {plain(str(error).splitlines()[0])}")
+    return _told(variant, outcome)
+
+
 def once(
     pool: Pool,
     variants: Sequence[Variant],
@@ -103,8 +119,7 @@ def once(
         progress(f"{number + 1} of {len(variants)} variants: {variant.name}")
         run = Run(variant)
         for arrays in sets:
-            (outcome,) = pool.run([job_of(variant, ports, arrays, 0, trust)])
-            run.outcomes.append(_told(variant, outcome))
+            run.outcomes.append(called(pool, variant, ports, arrays, trust))
         yield run
 
 
@@ -129,7 +144,10 @@ def time(
         progress(f"round {number + 1} of {rounds}: {len(order)} variants")
         for run in order:
             turn = f"round {number} of {seed} of {among}"  # timed beside others a variant is another one
-            found += pool.run([job_of(run.variant, ports, sets[0], warm_up, trust, turn)])
+            try:
+                found += pool.run([job_of(run.variant, ports, sets[0], warm_up, trust, turn)])
+            except HarnessError as error:
+                found.append(Crash("a fault of Dissent", plain(str(error).splitlines()[0])))
         for run, outcome in zip(order, found, strict=True):
             if isinstance(outcome, Value):
                 run.seconds.append(float(outcome.outputs[0]))

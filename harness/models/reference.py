@@ -7,6 +7,7 @@ reference wrong; how far the two are apart is told."""
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,9 +17,10 @@ import numpy as np
 
 from harness.conversions.model_file import Port, why_not
 from harness.execute.pool import Job, Pool
-from harness.models.inputs import Sets
+from harness.models.given.inputs import Sets
+from harness.models.measure import CONTAINERS
 from oracles import onnx as evaluation
-from oracles.judge.compare import Expected
+from oracles.judge.compare import Expected, dtype_of
 from oracles.judge.outcome import Value
 from oracles.models import noise
 
@@ -37,15 +39,27 @@ for package, folders in (("oracles", []), ("oracles.onnx", [{folder!r}])):  # th
 """
 _MONTE_CARLO = """
 
+import json
+
 import onnx
-from oracles.onnx.noise import monte_carlo
+from oracles.onnx.evaluate import LOST
+from oracles.onnx.evaluate import run as evaluate
+from oracles.onnx.model import read
+from oracles.onnx.noise import _beside, disturbing
 
 
 def load(parameters):
-    model = onnx.load(PATH)
+    graph = read(onnx.load(PATH))
 
     def run(*inputs):
-        return monte_carlo(model, inputs, RUNS, SEED)
+        draws = {number: np.random.default_rng([SEED, number - 1]) for number in range(1, RUNS + 1)}
+        exact, *noisy = evaluate(graph, inputs, RUNS + 1, disturbing(draws))
+        told = []
+        for place, name in enumerate(graph.outputs):
+            others = [[] if one[place] is LOST else one[place] for one in noisy]
+            told += spread_noisy(name, exact[place], others, _beside)
+        names = np.frombuffer(json.dumps([name for name, _, _ in told]).encode(), np.uint8)
+        return [names, *(array for _, *pair in told for array in pair)]
 
     return run
 """
@@ -113,11 +127,14 @@ ANOTHER = "it is another function"
 @dataclass(frozen=True)
 class Reference:
     """expected: what a correct run returns, for each set of inputs (None: nothing is derived); how: what it is, in one
-    sentence; doubt: what speaks against it (empty: nothing)."""
+    sentence; doubt: what speaks against it (empty: nothing); own: is the value that of the model's own framework?
+    through: the conversions that made the ONNX model, where the value is its."""
 
     expected: tuple[Expected, ...] | None
     how: str
     doubt: str = ""
+    own: bool = False
+    through: tuple[str, ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -136,7 +153,7 @@ def preamble() -> str:
 def monte_carlo_program(path: Path, inputs: Sequence[str], seed: int) -> str:
     """The text that evaluates an ONNX file in float64, exactly and with noise."""
     settings = f"PATH = {str(path.resolve())!r}\nRUNS = {noise.RUNS}\nSEED = {seed}\n"
-    return f"{preamble()}{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
+    return f"{preamble()}{CONTAINERS}\n\n{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
 
 
 def derive(
@@ -169,14 +186,15 @@ def derive(
     missing = next((one for one in found if not isinstance(one, Value)), None)
     if missing is not None:
         return Reference(None, f"no reference: {story} does not evaluate in float64: {why_not(missing)}")
-    runs = [one.outputs for one in found if isinstance(one, Value)]
+    runs = [one.outputs[1:] for one in found if isinstance(one, Value)]
+    names_ = [json.loads(one.outputs[0].tobytes()) for one in found if isinstance(one, Value)]
+    containers = any("(" in (port.dtype or "") for port in outputs)
+    if containers and len({tuple(one) for one in names_}) == 1:
+        outputs = [Port(name, None, None) for name in names_[0]]
     if not outputs or any(len(run) // 2 != len(outputs) for run in runs):
         return Reference(None, f"no reference: {story} has {len(runs[0]) // 2} outputs, the model {len(outputs)}")
     exact, noisy = [run[0::2] for run in runs], [run[1::2] for run in runs]
-    dtypes = [
-        port.dtype or ("float32" if y.dtype.kind == "f" else str(y.dtype))
-        for port, y in zip(outputs, exact[0], strict=True)
-    ]
+    dtypes = [_dtype(port, y) for port, y in zip(outputs, exact[0], strict=True)]
     titles = [port.name for port in outputs]
 
     def expected(values: Sequence[Sequence[np.ndarray]]) -> tuple[Expected, ...]:
@@ -200,7 +218,14 @@ def derive(
     ratio = max(_apart(run, bound) for run, bound in zip(wide, bounds, strict=True))
     how = f"float64 evaluation by the model's own framework; noise of {noise.RUNS} runs of {story}, node by node"
     apart = f"{story}, in float64, is {ratio:.2g} of what is allowed away from it"  # converters round what they fold
-    return Reference(expected(wide), f"{how}; {apart}", f"{apart}: {ANOTHER}" if ratio > 1 else "")
+    return Reference(expected(wide), f"{how}; {apart}", f"{apart}: {ANOTHER}" if ratio > 1 else "", own=True)
+
+
+def _dtype(port: Port, y: np.ndarray) -> str:
+    """Of an output; of one of which the model does not say it, that of its value, which is wide if it is floating."""
+    if port.dtype and y.dtype.kind != "U":
+        return port.dtype
+    return {"f": "float32", "c": "complex64"}.get(y.dtype.kind, dtype_of(y))
 
 
 def _around(value: np.ndarray, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:

@@ -10,49 +10,24 @@ from itertools import combinations
 import numpy as np
 
 from harness.conversions.model_file import Port, why_not
+from harness.models import verdict
+from harness.models.given.takes import Drawn, inputs_refused
 from harness.models.layer_errors import LayerErrors
 from harness.models.measure import Run
 from harness.models.reference import Reference
+from harness.models.rows import IN_DOUBT, REFUSED, Row, refusal_of, row_of, undeclared
 from harness.models.variants import ModelFile, Refusal, Variant
-from oracles.judge import verdict
-from oracles.judge.compare import Expected
-from oracles.judge.outcome import Unsupported, Value
-from oracles.judge.verdict import Verdict
-from oracles.models import agreement, timing
+from harness.models.verdict import Doubted
+from oracles.judge.compare import Expected, dtype_of
+from oracles.judge.outcome import Value
+from oracles.models import agreement, doubt, timing
 from oracles.models.agreement import Agreement, Failure
+from oracles.models.doubt import Opinion
 from oracles.models.timing import Difference, Ratio
-from oracles.training.sharding import excess
 
 REFERENCE = "float64 reference"
 AXES = ("device", "library", "optimisation", "conversion")
 """Properties of a variant by which agreement is summed up."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One variant. status: a verdict's, or "not judged" where there is no reference; message: what is wrong; ratio: the
-    greatest error as a part of what is allowed; undetermined: share of elements; seconds: median of the rounds;
-    slowdown: beside the first variant; spread: the greatest difference of repeated runs (None: not repeated); symptom,
-    place: of the worst set of inputs, a key of SYMPTOMS and its number; known: the id of a known issue that explains
-    it; accuracy: top-1 and top-5, where the true classes are known."""
-
-    variant: Variant
-    status: str
-    message: str = ""
-    ratio: float | None = None
-    undetermined: float | None = None
-    seconds: float | None = None
-    slowdown: Ratio | None = None
-    spread: float | None = None
-    symptom: str = ""
-    place: int = 0
-    known: str = ""
-    accuracy: tuple[float, float] | None = None
-
-    @property
-    def deviates(self) -> bool:
-        """Is something wrong? A result that is missing is."""
-        return self.status not in ("agree", "undetermined", "not judged", "unsupported")
 
 
 @dataclass(frozen=True)
@@ -80,7 +55,8 @@ class Results:
     nothing is derived); unfinished: what was not done, where the command was ended early; labels: names of classes
     (none: not given); firsts: the class with the greatest score of each sample, by variant, of those that have scores;
     truth: the right ones (None: not given); difference: the test of all times (None: fewer than two variants were
-    timed)."""
+    timed); doubted: those who agree with each other and not with the reference (None: nobody does); refused: no variant
+    takes the inputs, and what to give (empty: one does); drawn: what was found out of the inputs that were drawn."""
 
     model: ModelFile
     seed: int
@@ -100,6 +76,9 @@ class Results:
     labels: tuple[str, ...] = field(default=(), kw_only=True)
     firsts: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
     truth: np.ndarray | None = field(default=None, kw_only=True)
+    doubted: Doubted | None = field(default=None, kw_only=True)
+    refused: str = field(default="", kw_only=True)
+    drawn: str = field(default="", kw_only=True)
     regressions: tuple[Regression, ...]
     difference: Difference | None
     rounds: int
@@ -117,23 +96,15 @@ class Results:
     @property
     def headline(self) -> str:
         """The verdict in one sentence, and what it leaves out."""
-        return f"{self._verdict} {self.unfinished}".rstrip()
+        without = "" if self.expected else self.how
+        empty = self.expected is not None and not any(y.value.size for one in self.expected for y in one.values)
+        told = verdict.sentence(self.rows, self.doubted, self.refused, without, empty)
+        return f"{told} {self.unfinished}".rstrip()
 
     @property
-    def _verdict(self) -> str:
-        judged = [row for row in self.rows if row.status != "not judged"]
-        if not judged:
-            return f"No verdict: nothing is derived for this model, only agreement of {len(self.rows)} variants shown."
-        wrong = self.deviating
-        if wrong:
-            known = len(wrong) - len(self.unexplained)
-            told = f", {known} of them as known issues say" if known else ""
-            return f"{len(wrong)} of {len(self.rows)} variants deviate{told}."
-        missing = sum(row.status == "unsupported" for row in self.rows)
-        those = (
-            f"All {len(self.rows) - missing} variants return" if len(self.rows) - missing > 1 else "The variant returns"
-        )
-        return f"{those} what a correct evaluation may return."
+    def exit_status(self) -> int:
+        """Of the command."""
+        return verdict.exit_status(self.rows, self.doubted, self.refused)
 
 
 def assemble(
@@ -147,24 +118,37 @@ def assemble(
     rounds: int,
     versions: Mapping[str, str],
     truth: np.ndarray | None = None,
+    drawn: Drawn | None = None,
 ) -> Results:
-    """Judge, compare and time. truth: the right class of each sample, if known. Raises ValueError where nothing ran:
-    zero comparisons are no agreement, or where there are other numbers of samples than of classes."""
+    """Judge, compare and time. truth: the right class of each sample, if known; drawn: how the inputs were drawn (None:
+    they are given). Raises ValueError where nothing ran: zero comparisons are no agreement, or where there are other
+    numbers of samples than of classes."""
     if not runs:
         raise ValueError("nothing to compare")
     place, title = _measured(runs, reference.expected, outputs)
     whole = {run.variant.name: _joined(run, place) for run in runs}
     allowed = None
     if reference.expected:
-        whole = {REFERENCE: np.concatenate([np.atleast_1d(e.values[place].value) for e in reference.expected]), **whole}
-        allowed = np.concatenate([np.atleast_1d(e.values[place].error) for e in reference.expected])
+        right = _stacked([e.values[place].value for e in reference.expected])
+        if right is not None:
+            whole = {REFERENCE: right, **whole}
+            allowed = _stacked([e.values[place].error for e in reference.expected])
     regressions, level = _regressions(runs, seed)
-    rows = tuple(row_of(run, reference.expected, runs[0], seed, level) for run in runs)
-    scores = {name: y for name, y in whole.items() if y is not None and y.ndim == 2 and y.shape[1] > 1}
+    believed = _believed(runs[0], outputs)
+    rows = tuple(row_of(run, reference.expected, runs[0], seed, level, believed) for run in runs)
+    refusal = refusal_of(runs, reference.expected is not None)
+    doubted = None
+    if refusal:
+        rows = tuple(replace(row, status=REFUSED, symptom="") if row.status == "rejected" else row for row in rows)
+    elif reference.expected:
+        doubted = _doubted(runs, rows, reference)
+    if doubted:
+        rows = tuple(replace(row, status=IN_DOUBT, symptom="") if row.judged else row for row in rows)
+    scores = {name: y for name, y in whole.items() if y is not None and agreement.scored(y)}
     if truth is not None:
-        several = {len(y) for y in scores.values()} - {len(truth)}
-        if several or not scores:
-            told = f"{several.pop()} samples" if several else "outputs that are no scores"
+        scores, others = {k: y for k, y in scores.items() if len(y) == len(truth)}, scores
+        if not scores:
+            told = f"{len(next(iter(others.values())))} samples" if others else "outputs that are no scores"
             raise ValueError(f"{len(truth)} true classes are given for {told}")
         rows = tuple(
             replace(row, accuracy=agreement.accuracy(scores[row.variant.name], truth))
@@ -175,6 +159,8 @@ def assemble(
     unsupported = [Refusal(row.variant.name, row.message) for row in rows if row.status == "unsupported"]
     timed = {run.variant.name: run.seconds for run in runs if len(run.seconds) == rounds and rounds > 1}
     decided = None if allowed is None else _decided(whole[REFERENCE], allowed)
+    share = sum(row.status == REFUSED for row in rows), len(rows)
+    refused = inputs_refused(inputs, why_not(refusal), share, drawn) if refusal else ""
     return Results(
         model, seed, tuple(inputs), tuple(outputs), len(runs[0].outcomes), reference.how, reference.doubt,
         rows, (*refusals, *unsupported), title, decided,
@@ -182,23 +168,50 @@ def assemble(
         timing.difference(timed) if len(timed) > 1 else None, rounds, versions,
         expected=reference.expected, truth=truth,
         firsts={name: agreement.ranks(y).argmin(axis=1) for name, y in scores.items()},
+        doubted=doubted, refused=refused, drawn=drawn.told if drawn else "",
     )  # fmt: skip
 
 
+def _believed(usual: Run, outputs: Sequence[Port]) -> Sequence[Port]:
+    """What a model declares of its outputs, where what usually runs it returns that: files say many things."""
+    first = usual.outcomes[0]
+    return outputs if isinstance(first, Value) and not undeclared(first.outputs, outputs) else ()
+
+
+def _doubted(runs: Sequence[Run], rows: Sequence[Row], reference: Reference) -> Doubted | None:
+    """Who agrees with each other and not with the reference; None where nobody does."""
+    opinions = [
+        Opinion(
+            row.variant.name,
+            row.variant.owner,
+            frozenset(row.variant.file.edges),
+            [outcome.outputs for outcome in run.outcomes if isinstance(outcome, Value)],
+            row.status == "agree",
+        )
+        for run, row in zip(runs, rows, strict=True)
+        if row.judged and run.complete
+    ]
+    akin = () if reference.own else ("ONNX",)
+    found = doubt.against(reference.expected or (), opinions, reference.through, akin)
+    return Doubted(tuple(one.owner for one in found), tuple(one.name for one in found)) if found else None
+
+
 def _measured(runs: Sequence[Run], expected: tuple[Expected, ...] | None, outputs: Sequence[Port]) -> tuple[int, str]:
-    """Place and name of the output that agreement is about: the first with rows of scores, else the first."""
+    """Place and name of the output that agreement is about: the first with rows of scores, else the first that has
+    elements."""
     if expected:
-        arrays = [bound.value for bound in expected[0].values]
+        arrays, names = [bound.value for bound in expected[0].values], expected[0].names
     else:
         arrays = next((list(o.outputs) for run in runs for o in run.outcomes if isinstance(o, Value)), [])
-    scores = [i for i, a in enumerate(arrays) if a.ndim == 2 and a.shape[1] > 1 and a.dtype.kind == "f"]
-    place = scores[0] if scores else 0
-    return place, outputs[place].name if place < len(outputs) else f"output {place}"
+        names = [port.name for port in outputs] if len(outputs) == len(arrays) else ()
+    scores = [i for i, a in enumerate(arrays) if agreement.scored(a) and a.dtype.kind == "f"]
+    place = next(iter([*scores, *(i for i, a in enumerate(arrays) if a.size)]), 0)
+    return place, names[place] if place < len(names) else f"output {place}"
 
 
 def _decided(value: np.ndarray | None, allowed: np.ndarray) -> float | None:
     """Share of rows whose greatest score is farther from the second than both may err; None for what is no scores."""
-    if value is None or value.ndim != 2 or value.shape[1] < 2 or value.dtype.kind != "f":
+    if value is None or not agreement.scored(value) or value.dtype.kind != "f":
         return None
     order = np.argsort(-value, axis=1, kind="stable")[:, :2]
     scores, errors = np.take_along_axis(value, order, axis=1), np.take_along_axis(allowed, order, axis=1)
@@ -209,68 +222,15 @@ def _decided(value: np.ndarray | None, allowed: np.ndarray) -> float | None:
 def _joined(run: Run, place: int) -> np.ndarray | None:
     """One output over all sets of inputs; None where a set has no result."""
     found = [o.outputs[place] for o in run.outcomes if isinstance(o, Value) and len(o.outputs) > place]
-    if len(found) < len(run.outcomes) or len({array.shape[1:] for array in found}) > 1:
+    return _stacked(found) if len(found) == len(run.outcomes) else None
+
+
+def _stacked(arrays: Sequence[np.ndarray]) -> np.ndarray | None:
+    """All rows; None where they have several shapes or kinds."""
+    rows = [np.atleast_1d(array) for array in arrays]
+    if len({(row.shape[1:], dtype_of(row)) for row in rows}) > 1:
         return None
-    return np.concatenate([np.atleast_1d(array) for array in found])
-
-
-def row_of(
-    run: Run,
-    expected: tuple[Expected, ...] | None,
-    base: Run | None = None,
-    seed: int = 0,
-    level: float = timing.LEVEL,
-) -> Row:
-    """What came of a variant. base: that its time is a ratio to (None: itself)."""
-    base = base or run
-    row = Row(run.variant, "not judged")
-    if expected:
-        verdicts = [verdict.judge(e, o) for e, o in zip(expected, run.outcomes, strict=True)]
-        place = max(range(len(verdicts)), key=lambda one: _severity(verdicts[one]))
-        worst = verdicts[place]
-        elements = sum(one.elements for one in verdicts)
-        told = worst.discrepancy.message if worst.discrepancy else ""
-        count = sum(one.discrepancy is not None for one in verdicts)
-        if told and len(verdicts) > 1:
-            told = f"{count} of {len(verdicts)} sets of inputs: {told}"
-        share = sum(one.undetermined for one in verdicts) / elements if elements else None
-        ratios = [_ratio(e, o.outputs) for e, o in zip(expected, run.outcomes, strict=True) if isinstance(o, Value)]
-        row = replace(row, status=worst.status, message=told, undetermined=share, ratio=max(ratios, default=None))
-        row = replace(row, symptom=worst.discrepancy.symptom if worst.discrepancy else "", place=place)
-    elif not run.complete:
-        first = next(o for o in run.outcomes if not isinstance(o, Value))
-        place, word = run.outcomes.index(first), type(first).__name__.lower()
-        row = replace(row, status=word, message=why_not(first), symptom=word, place=place)
-    refused = [outcome.why for outcome in run.outcomes if isinstance(outcome, Unsupported)]
-    if refused and not (row.deviates and expected):
-        row = replace(row, status="unsupported", message=refused[0])
-    if run.stopped is not None:
-        told = f"in a repeated run: {why_not(run.stopped)}"
-        word = type(run.stopped).__name__.lower()
-        row = replace(row, status=word, message=told, symptom=word, place=0)
-    if run.seconds:
-        row = replace(row, seconds=float(np.median(run.seconds)))
-    if len(run.seconds) == len(base.seconds) >= timing.LEAST:
-        row = replace(row, slowdown=timing.ratio(run.seconds, base.seconds, seed, level))
-    first = run.outcomes[0]
-    if run.repeats and isinstance(first, Value):
-        several = [agreement.spread_of(each) for each in zip(first.outputs, *run.repeats, strict=True) if each[0].size]
-        row = replace(row, spread=max(several, default=0.0))
-    return row
-
-
-def _severity(one: Verdict) -> tuple[bool, float]:
-    worst = one.discrepancy.worst if one.discrepancy else None
-    return one.discrepancy is not None, math.inf if worst is None else worst
-
-
-def _ratio(expected: Expected, outputs: Sequence[np.ndarray]) -> float:
-    """Infinite where an output is missing or has another shape."""
-    if [y.shape for y in outputs] != [type_.shape for type_ in expected.types]:
-        return math.inf
-    floating = [(bound, y) for bound, y in zip(expected.values, outputs, strict=True) if bound.floating]
-    ratios = [excess(bound, y) for bound, y in floating]
-    return max((math.inf if math.isnan(ratio) else ratio for ratio in ratios), default=0.0)
+    return np.concatenate(rows)
 
 
 def _regressions(runs: Sequence[Run], seed: int) -> tuple[list[Regression], float]:

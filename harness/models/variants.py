@@ -59,6 +59,11 @@ class Variant:
         return self.runner.name.split("-")[0]
 
     @property
+    def owner(self) -> str:
+        """Whose kernels it runs on."""
+        return self.runner.owner or self.runner.framework
+
+    @property
     def optimisation(self) -> str:
         """What its runner adds to that word and the format's name, where there are several of them for the format."""
         others = [r for r in RUNNERS.values() if r.format == self.file.format and r.name != self.runner.name]

@@ -52,10 +52,16 @@ def compare_all(outputs: Sequence[np.ndarray], expected: Expected) -> Comparison
     return Comparison(elements, undetermined, first)
 
 
+def dtype_of(array: np.ndarray) -> str:
+    """The name of its dtype; of text, whatever its length, `string`."""
+    return "string" if array.dtype.kind == "U" else str(array.dtype)
+
+
 def compare(output: np.ndarray, type_: TensorType, reference: Bounded, index: int = 0) -> Discrepancy | None:
     """One output against its reference: type, then special values, then finite values."""
-    if str(output.dtype) != type_.dtype or output.shape != type_.shape:
-        got = TensorType(str(output.dtype), output.shape)
+    dtype = dtype_of(output)
+    if dtype != type_.dtype or output.shape != type_.shape:
+        got = TensorType(dtype, output.shape)
         return Discrepancy("type", f"{got} instead of {type_}", index)
     determined = ~reference.undetermined
     if not reference.floating:

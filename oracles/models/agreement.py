@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from oracles.judge.compare import dtype_of
+
 P = 0.9
 """Persistence of rank-biased overlap: the first ten ranks have 86 % of the weight (W. Webber, A. Moffat, J. Zobel, A
 similarity measure for indefinite rankings, ACM TOIS 28(4), 2010, section 4.3)."""
@@ -19,6 +21,8 @@ SHIFTS = (-2, -1, 0, 1, 2)
 """Offsets of class ids that are tried; TensorFlow's background class makes one of 1."""
 CLEAR = 10.0
 """An offset is believed where the residual of any other one is so many times larger, and its own at most 1 / CLEAR."""
+TEXT, REAL = "US", "biufV"
+"""Kinds of dtypes; bfloat16 is one of V."""
 PLAIN, SOFTMAXED, MIXED = "already normalised", "softmaxed", "one softmaxed, one already normalised"
 
 
@@ -57,10 +61,14 @@ class Failure:
 
 def agreement(first: np.ndarray, second: np.ndarray, allowed: np.ndarray | None = None) -> Agreement | Failure:
     """All measures of two outputs. allowed: how far the elements may be apart, in the shape of the first; infinite
-    where nothing is determined. Raises ValueError for outputs without elements: zero comparisons are no agreement."""
+    where nothing is determined. Outputs without elements have none: zero comparisons are no agreement. Text and whole
+    numbers beyond what float64 has are the same or infinitely apart."""
     if first.size == 0 or second.size == 0:
-        raise ValueError("nothing to compare")
-    classes = first.ndim == second.ndim == 2 and len(first) == len(second) and min(first.shape[1], second.shape[1]) > 1
+        alike = first.shape == second.shape
+        return Failure(f"no elements in {first.shape}" if alike else f"shapes {first.shape} and {second.shape}")
+    if (first.dtype.kind in TEXT) != (second.dtype.kind in TEXT):
+        return Failure(f"{first.dtype} and {second.dtype}")
+    classes = scored(first) and scored(second) and len(first) == len(second)
     offset = offset_of(first, second) if classes else 0
     if first.shape != second.shape and (not classes or offset is None):
         return Failure(f"shapes {first.shape} and {second.shape}")
@@ -94,18 +102,32 @@ def agreement(first: np.ndarray, second: np.ndarray, allowed: np.ndarray | None 
 _ERRORS = ("rows", "largest", "mean", "largest_relative", "mean_relative", "special", "excess")
 
 
+def scored(output: np.ndarray) -> bool:
+    """May it be scores of classes, a row a sample?"""
+    return output.ndim == 2 and output.shape[1] > 1 and output.size > 0 and output.dtype.kind in REAL
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
 def _special(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Where only one is NaN, or infinite, or they are infinite with different signs."""
-    a, b = first.astype(np.float64), second.astype(np.float64)
+    a, b = _wide(first), _wide(second)
     nan = np.isnan(a) != np.isnan(b)
     return nan | ((np.isinf(a) | np.isinf(b)) & ~np.isnan(a) & ~np.isnan(b) & (a != b))
 
 
 def _errors(first: np.ndarray, second: np.ndarray, allowed: np.ndarray | None) -> Agreement:
-    a, b = first.astype(np.float64), second.astype(np.float64)
+    if first.dtype.kind in TEXT:
+        first, second = np.zeros(first.shape), np.where(first == second, 0.0, np.inf)
+    a, b = _wide(first), _wide(second)
     special = _special(a, b)
     with np.errstate(all="ignore"):
         same = (a == b) | (np.isnan(a) & np.isnan(b))
+        if first.dtype.kind in "biu" and second.dtype.kind in "biu":
+            special |= same & (first != second)
+            same &= first == second
         apart = np.where(same, 0.0, np.where(special, np.inf, np.abs(a - b)))
         relative = np.where(apart == 0, 0.0, apart / np.abs(a))
         relative = np.where(np.isnan(relative), np.inf, relative)
@@ -243,6 +265,8 @@ def spread_of(repeats: Sequence[np.ndarray]) -> float:
     where there are fewer than two."""
     if len(repeats) < 2:
         raise ValueError("nothing to compare")
-    if any(again.shape != repeats[0].shape for again in repeats[1:]):
+    if any(again.shape != repeats[0].shape or dtype_of(again) != dtype_of(repeats[0]) for again in repeats[1:]):
         return float("inf")
+    if repeats[0].size == 0:
+        return 0.0
     return max(_errors(repeats[0], again, None).largest for again in repeats[1:])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded
-from generators.graph import TensorType
+from generators.graph import COMPONENT, TensorType
 from oracles.judge.compare import Expected
 
 RUNS = 8
@@ -38,11 +38,13 @@ def expect(
 def _bounded(dtype: str, exact: np.ndarray, noisy: np.ndarray) -> Bounded:
     if dtype not in PRECISION:
         moved = (noisy != exact).any(axis=0)
-        return Bounded(exact.astype(dtype), np.where(moved, np.inf, 0.0), dtype)
-    value, p = exact.astype(np.float64), PRECISION[dtype]
+        value = exact.astype(str if dtype == "string" else dtype)
+        return Bounded(value, np.where(moved, np.inf, 0.0), dtype)
+    wide = np.complex128 if dtype in COMPONENT else np.float64
+    value, noisy, p = exact.astype(wide), noisy.astype(wide), PRECISION[dtype]
     axes = tuple(range(1, value.ndim)) if value.ndim > 1 else None
     with np.errstate(all="ignore"):
-        squares = np.mean((noisy.astype(np.float64) - value) ** 2, axis=0)
+        squares = np.mean(np.abs(noisy - value) ** 2, axis=0)
         typical = np.mean(squares, axis=axes, keepdims=True, where=np.isfinite(squares))
         noise = np.sqrt((squares + np.nan_to_num(typical)) / 2)
         allowed = FACTOR * noise + OWN * p.unit * np.abs(value) + p.tiny

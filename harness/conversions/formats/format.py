@@ -63,7 +63,8 @@ class Runner:
                 is slower than one of a lower level is a finding
     slow:       it compiles for seconds or minutes when it opens a file: it runs models that are given (of several files
                 of its format the one that the fewest conversions made), and no drawn graphs
-    refuses:    (regular expression of "class: message", why): what it says of what it has no kernel for"""
+    refuses:    (regular expression of "class: message", why): what it says of what it has no kernel for
+    owner:      whose kernels compute: runners of one owner are no two opinions (empty: that of the framework)"""
 
     name: str
     format: str
@@ -77,6 +78,7 @@ class Runner:
     level: int = 0
     slow: bool = False
     refuses: tuple[tuple[str, str], ...] = ()
+    owner: str = ""
 
 
 def begins(magic: bytes, at: int = 0) -> Callable[[Path], str | None]:

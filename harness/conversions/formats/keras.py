@@ -82,8 +82,11 @@ def _backend(name: str) -> str:
     )
 
 
+_OWNER = "TensorFlow and Keras"
+"""On other back ends, too: what a layer is made of is Keras' own."""
+
 RUNNERS = (
-    Runner("keras", "keras", "tensorflow", ("tensorflow", "keras"), _TENSORFLOW, _OPEN),
+    Runner("keras", "keras", "tensorflow", ("tensorflow", "keras"), _TENSORFLOW, _OPEN, owner=_OWNER),
     *(
         Runner(
             f"keras-{name}",
@@ -94,6 +97,7 @@ RUNNERS = (
             _function(options),
             level=level,
             slow=True,
+            owner=_OWNER,
         )
         for level, name, options in (
             (1, "function", "autograph=False"),
@@ -103,7 +107,14 @@ RUNNERS = (
     *(
         # a worker of its own, and no import of Keras before the back end is named
         Runner(
-            f"{name}-keras", "keras", f"keras-{name}", (name,), {"keras": "3.0", name: least}, _backend(name), slow=True
+            f"{name}-keras",
+            "keras",
+            f"keras-{name}",
+            (name,),
+            {"keras": "3.0", name: least},
+            _backend(name),
+            slow=True,
+            owner=_OWNER,
         )
         for name, least in (("jax", "0.5"), ("torch", "2.9"))
     ),

@@ -33,7 +33,7 @@ def open_model(path):
             (
                 value.name,
                 numpy_names.get(value.type, value.type.removeprefix("tensor(").removesuffix(")")),
-                [dim if isinstance(dim, int) else None for dim in value.shape],
+                [dim if isinstance(dim, int) else None for dim in value.shape] if value.type[:6] == "tensor" else None,
             )
             for value in values
         ]
@@ -62,11 +62,19 @@ def open_model(path):
         return [
             (
                 value.name,
-                str(onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)),
-                [d.dim_value if d.HasField("dim_value") else None for d in value.type.tensor_type.shape.dim],
+                dtype(value.type),
+                [d.dim_value if d.HasField("dim_value") else None for d in value.type.tensor_type.shape.dim]
+                if value.type.HasField("tensor_type")
+                else None,
             )
             for value in values
         ]
+
+    def dtype(type_):
+        if not type_.HasField("tensor_type"):
+            return f"({type_.WhichOneof('value')})"
+        text = type_.tensor_type.elem_type == onnx.TensorProto.STRING
+        return "string" if text else str(onnx.helper.tensor_dtype_to_np_dtype(type_.tensor_type.elem_type))
 
     constants = {tensor.name for tensor in proto.graph.initializer}
     inputs = ports(value for value in proto.graph.input if value.name not in constants)
@@ -102,6 +110,7 @@ RUNNERS = (
             swapped(_ORT, ("ORT_DISABLE_ALL", level)),
             inherits=(name,),
             level=list(LEVELS).index(name),
+            owner="ONNX Runtime",
             refuses=(
                 (r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),
                 (r"Numpy_type 1[45] can't be converted to MLDataType", "no complex tensors"),
@@ -117,6 +126,7 @@ RUNNERS = (
         {"onnx": "1.17"},
         _REFERENCE,
         reference=True,
+        owner="ONNX",
         refuses=((r"NotImplementedError: Node type '(\w+)' from domain '([\w.]+)' is unknown", "no {1}.{0}"),),
     ),
 )

@@ -63,5 +63,6 @@ RUNNERS = (
         _OPEN,
         narrows=NARROWS,
         inherits=("openvino",),
+        owner="OpenVINO",
     ),
 )

@@ -36,4 +36,15 @@ FORMATS = (
     ),
 )
 
-RUNNERS = (Runner("torch-pickled", "pickled", "torch", ("torch",), {"torch": "2.9"}, _OPEN, inherits=("torch-eager",)),)
+RUNNERS = (
+    Runner(
+        "torch-pickled",
+        "pickled",
+        "torch",
+        ("torch",),
+        {"torch": "2.9"},
+        _OPEN,
+        inherits=("torch-eager",),
+        owner="PyTorch",
+    ),
+)

@@ -90,7 +90,7 @@ FORMATS = (
 )
 
 RUNNERS = (
-    Runner("torch-exported", "pt2", "torch", ("torch",), _PACKAGES, _OPEN),
+    Runner("torch-exported", "pt2", "torch", ("torch",), _PACKAGES, _OPEN, owner="PyTorch"),
     *(
         Runner(
             f"torch-{backend.replace('_', '-')}",
@@ -104,6 +104,7 @@ RUNNERS = (
             ),
             level=level,
             slow=True,
+            owner="PyTorch",
         )
         for level, backend in ((1, "aot_eager"), (2, "inductor"))
     ),

@@ -34,4 +34,8 @@ def check(path: Path) -> str | None:
 
 FORMATS = (Format("relax", ".so", (".so",), check, executes="a shared library is machine code"),)
 
-RUNNERS = (Runner("tvm", "relax", "tvm", ("tvm", "tvm.relax"), {"apache-tvm": "0.25"}, _OPEN, inherits=("tvm-O2",)),)
+RUNNERS = (
+    Runner(
+        "tvm", "relax", "tvm", ("tvm", "tvm.relax"), {"apache-tvm": "0.25"}, _OPEN, inherits=("tvm-O2",), owner="TVM"
+    ),
+)

@@ -78,9 +78,30 @@ _XLA = swapped(
     ("returned = function(", "returned = compiled("),
 )
 
+_OWNER = "TensorFlow and Keras"
+
 RUNNERS = (
-    Runner("tf-savedmodel", "savedmodel", "tensorflow", ("tensorflow",), _PACKAGES, _OPEN, level=1),
+    Runner("tf-savedmodel", "savedmodel", "tensorflow", ("tensorflow",), _PACKAGES, _OPEN, level=1, owner=_OWNER),
     # without Grappler, which is set for a whole process
-    Runner("tf-plain-savedmodel", "savedmodel", "tensorflow-plain", ("tensorflow",), _PACKAGES, _PLAIN, slow=True),
-    Runner("tf-xla-savedmodel", "savedmodel", "tensorflow", ("tensorflow",), _PACKAGES, _XLA, level=2, slow=True),
+    Runner(
+        "tf-plain-savedmodel",
+        "savedmodel",
+        "tensorflow-plain",
+        ("tensorflow",),
+        _PACKAGES,
+        _PLAIN,
+        slow=True,
+        owner=_OWNER,
+    ),
+    Runner(
+        "tf-xla-savedmodel",
+        "savedmodel",
+        "tensorflow",
+        ("tensorflow",),
+        _PACKAGES,
+        _XLA,
+        level=2,
+        slow=True,
+        owner="XLA",
+    ),
 )

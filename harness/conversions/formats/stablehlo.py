@@ -60,4 +60,6 @@ FORMATS = (
     ),
 )
 
-RUNNERS = (Runner("jax-exported", "stablehlo", "jax", ("jax",), {"jax": "0.5"}, _OPEN, inherits=("jax-jit",)),)
+RUNNERS = (
+    Runner("jax-exported", "stablehlo", "jax", ("jax",), {"jax": "0.5"}, _OPEN, inherits=("jax-jit",), owner="XLA"),
+)

@@ -93,6 +93,7 @@ RUNNERS = tuple(
         reference=kernels == "BUILTIN_REF",
         inherits=(_INHERITS[kernels],),
         level=list(_INHERITS)[::-1].index(kernels),
+        owner="LiteRT",
         refuses=(
             ("Select TensorFlow op.s., included in the given model", "it needs TensorFlow's kernels (TF Select)"),
             (r"Didn't find op for builtin opcode '(\w+)'", "no kernel for {}"),

@@ -139,6 +139,7 @@ RUNNERS = tuple(
         refuses=importer.refuses,
         level=level,
         slow=True,
+        owner="TVM",
     )
     for importer in IMPORTERS
     for level in BEFORE

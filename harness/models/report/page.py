@@ -11,8 +11,10 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from harness.execute.templates import render
+from harness.models.convert import unbuilt
 from harness.models.layer_errors import LayerErrors
-from harness.models.results import AXES, HIGHER, REFERENCE, Results, Row, groups, incomplete, worst
+from harness.models.results import AXES, HIGHER, REFERENCE, Results, groups, incomplete, worst
+from harness.models.rows import Row
 from oracles.models.agreement import Failure
 
 MEASURES = {
@@ -29,6 +31,8 @@ MEASURES = {
     "special": "NaN or infinity in one only",
     "offset": "offset of class ids",
 }
+SMALL = 1e-6
+"""An error, by the greatest value, that shows in no float32 output."""
 MISSING = 1.25
 SCALE = ((0.0, "#f3f7fb"), (0.28, "#fdd49e"), (0.56, "#e34a33"), (0.8, "#7f0000"), (0.801, "#3d3d3d"), (1.0, "#3d3d3d"))
 """Of how far two are from agreeing, 0 to 1, by MISSING, which is what a missing result is drawn as."""
@@ -53,7 +57,7 @@ def status_of(row: Row) -> str:
     """The word for it."""
     if row.known:
         return f"known: {row.known}"
-    return {"agree": "agrees", "mismatch": "deviates", "undetermined": "undetermined"}.get(row.status, row.status)
+    return {"agree": "agrees", "mismatch": "deviates"}.get(row.status, row.status)
 
 
 def cells(results: Results, row: Row) -> list[str]:
@@ -247,21 +251,32 @@ def times(results: Results) -> str:
     )
 
 
-def blamed(layers: LayerErrors) -> str:
+def blamed(layers: LayerErrors, results: Results) -> str:
     """What the layers of a variant tell, in one sentence."""
     if layers.why:
         return f"its layers could not be compared: {layers.why}"
     culprit = layers.culprit
-    judged = sum(layer.judged for layer in layers.errors)
     if culprit is None:
-        return f"none of {judged} layers adds more error than a correct one may, given its inputs"
-    where = f"{culprit.name or culprit.output} ({culprit.op}, {culprit.index + 1} of {len(layers.errors)})"
-    if culprit.first:
-        where = f"{culprit.first} or by {where}, which are one operator there"
-    seen = f", which it calls {culprit.seen}" if culprit.seen else ""
+        return _at_none(layers, next((row for row in results.rows if row.variant.name == layers.variant), None))
+    begins = "it parts from the reference" if results.doubted else "the error begins"
     if math.isinf(culprit.excess):
-        return f"the error begins at {where}: no value there resembles the right one"
-    return f"the error begins at {where}{seen}: {short(culprit.excess)} times what it may add, given its inputs"
+        return f"{begins} at {layers.where}: no value there resembles the right one"
+    seen = f", which it calls {culprit.seen}" if culprit.seen else ""
+    return f"{begins} at {layers.where}{seen}: {short(culprit.excess)} times what it may add, given its inputs"
+
+
+def _at_none(layers: LayerErrors, row: Row | None) -> str:
+    """What it means that no layer adds too much: of a variant that is right nothing, of one that is wrong that the
+    error is somewhere else."""
+    count, whole = layers.judged, len(layers.errors)
+    right = f"none of {count} layers adds more error than a correct one may, given its inputs"
+    if row is None or row.status == "agree":
+        return right
+    if count < whole:
+        return f"where the error begins is not known: it is at none of the {count} of {whole} layers that were matched"
+    if layers.errors[-1].shown <= SMALL:
+        return "the error does not show where all values are outputs: it comes with what makes one layer of several"
+    return "the error is at no layer of the ONNX model: what was made of it is another function, or ends differently"
 
 
 def errors_by_layer(results: Results) -> list[tuple[list[str], str, str]]:
@@ -269,7 +284,7 @@ def errors_by_layer(results: Results) -> list[tuple[list[str], str, str]]:
     what each layer of the first one adds and shows."""
     groups: dict[str, list[LayerErrors]] = {}
     for layers in results.layers:
-        same = f"{layers.culprit.output if layers.culprit else ''}" or blamed(layers)
+        same = f"{layers.culprit.output if layers.culprit else ''}" or blamed(layers, results)
         groups.setdefault(same, []).append(layers)
     found = []
     for number, members in enumerate(groups.values()):
@@ -304,12 +319,13 @@ def errors_by_layer(results: Results) -> list[tuple[list[str], str, str]]:
         config = _CONFIG | {"responsive": True}
         name = f"layers-{number}"
         shown = figure.to_html(full_html=False, include_plotlyjs=False, config=config, div_id=name) if judged else ""
-        found.append(([one.variant for one in members], blamed(layers), shown))
+        found.append(([one.variant for one in members], blamed(layers, results), shown))
     return found
 
 
 def html_of(results: Results) -> str:
     """The whole page."""
+    refusals, elsewhere = unbuilt(results.refusals)
     return render(
         "models/report/page.html.j2",
         results=results,
@@ -326,6 +342,8 @@ def html_of(results: Results) -> str:
         accuracy=accuracy,
         samples=samples(results),
         plotly=get_plotlyjs(),
+        refusals=refusals,
+        elsewhere=elsewhere,
     )
 
 

@@ -19,10 +19,11 @@ from harness.conversions.formats import FORMATS
 from harness.conversions.model_file import Signature, program
 from harness.execute.pool import Job, Pool
 from harness.findings import reproducer
-from harness.models.inputs import Sets
+from harness.models.given.inputs import Sets
 from harness.models.layer_errors import LayerCase, LayerErrors
 from harness.models.measure import Run, job_of
-from harness.models.results import Results, Row
+from harness.models.results import Results
+from harness.models.rows import Row
 from harness.models.variants import ModelFile, Variant
 from harness.questions.question import Reproduction
 from oracles.judge.compare import Expected

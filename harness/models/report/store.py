@@ -18,10 +18,11 @@ import numpy as np
 from harness.conversions.admit import files_of
 from harness.execute.isolation.confinement import Confinement
 from harness.execute.pool import Pool
-from harness.models.inputs import Sets, saved
+from harness.models.given.inputs import Sets, saved
 from harness.models.measure import Run
 from harness.models.report import reproducer
-from harness.models.results import Results, Row
+from harness.models.results import Results
+from harness.models.rows import Row
 from harness.models.variants import Variant
 from oracles.judge.outcome import Value
 from oracles.models.agreement import Agreement, Failure
@@ -47,7 +48,7 @@ def write(folder: Path, results: Results, runs: Sequence[Run], sets: Sets, trust
             told.append(f"{run.variant.name}: {reproducer.write(folder, place, results, run, row, sets, trust)}")
     _write(folder / "results.json", to_json(results))
     (folder / "pairs.csv").write_text(csv_of(results), encoding="utf-8")
-    return told + _culprits(folder, results, sets, trust)
+    return told if results.doubted else told + _culprits(folder, results, sets, trust)
 
 
 def write_variant(folder: Path, run: Run, row: Row) -> Path:
@@ -137,6 +138,10 @@ def to_json(results: Results) -> dict[str, Any]:
         "sets": results.sets,
         "rounds": results.rounds,
         "headline": results.headline,
+        "exit_status": results.exit_status,
+        "judged": sum(row.judged for row in results.rows),
+        "doubted": asdict(results.doubted) if results.doubted else None,
+        "drawn": results.drawn,
         "unfinished": results.unfinished,
         "reference": {"how": results.how, "doubt": results.doubt},
         "measured": results.measured,

@@ -44,7 +44,8 @@ FLOORS = {
     "harness/findings": "deviation reproducer | known store",
     "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | *",
     "harness/training": "* | findings table | known_runs",
-    "harness/models": "* | results | known report | examine",
+    "harness/models": "variants | given | * | results | known report | examine",
+    "harness/models/given": "images | *",
     "harness/studies/distribution": "settings store | protocol | report",
     "harness/commands": "shared | * | app",
 }

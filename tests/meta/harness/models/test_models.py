@@ -20,8 +20,8 @@ from harness.commands import app
 from harness.conversions.formats import RUNNERS
 from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Pool
-from harness.models import factories
-from harness.models.inputs import (
+from harness.models.given import factories
+from harness.models.given.inputs import (
     OTHER,
     drawn,
     read_arrays,
@@ -281,9 +281,10 @@ def test_the_layer_at_fault_is_named() -> None:
     layers = (Layer(0, "a", "Relu", "v0", 0.0, 0.0, 0.0), Layer(1, "b", "Conv", "v1", 1e-3, 62.0, 2e-3))
     unseen = Layer(2, "c", "Add", "v2", math.nan, math.nan, math.nan)
     told = "the error begins at b (Conv, 2 of 3): 62 times what it may add, given its inputs"
-    assert page.blamed(LayerErrors("ort-all", (*layers, unseen))) == told
-    assert page.blamed(LayerErrors("ort-all", layers[:1])).startswith("none of 1 layers adds more error")
-    assert page.blamed(LayerErrors("ort-all", why="no names")) == "its layers could not be compared: no names"
+    right = results_of()
+    assert page.blamed(LayerErrors("ort-all", (*layers, unseen)), right) == told
+    assert page.blamed(LayerErrors("ort-all", layers[:1]), right).startswith("none of 1 layers adds more error")
+    assert page.blamed(LayerErrors("ort-all", why="no names"), right) == "its layers could not be compared: no names"
     text = page.html_of(
         replace(results_of(), layers=(LayerErrors("ort-all", (*layers, unseen)), LayerErrors("x", why="no names")))
     )

@@ -34,7 +34,8 @@ from harness.commands.study import distribution
 from harness.conversions.model_file import Port
 from harness.execute import environments
 from harness.findings.known import entry
-from harness.models import examine, inputs
+from harness.models import examine
+from harness.models.given import inputs
 from harness.search import hypothesis_profiles
 from harness.studies.distribution.store import Result, Store
 from harness.training import known_runs

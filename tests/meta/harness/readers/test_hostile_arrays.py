@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness.conversions.model_file import FormatError, Port
-from harness.models import inputs
+from harness.models.given import inputs
 
 PORTS = [Port("x", "float32", (None, 3))]
 

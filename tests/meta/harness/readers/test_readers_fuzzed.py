@@ -31,7 +31,8 @@ from harness.execute.reading import FileError, read_by, read_json
 from harness.findings.deviation import Deviation
 from harness.findings.known import deviations, entry, issues
 from harness.findings.store import Finding
-from harness.models import inputs, known
+from harness.models import known
+from harness.models.given import inputs
 from harness.search import coverage, hypothesis_profiles
 from harness.training.table import Run
 

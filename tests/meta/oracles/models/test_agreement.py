@@ -168,8 +168,20 @@ def test_missing_results_are_failures() -> None:
     assert agreement(LOGITS[:2], LOGITS[:3]) == Failure("shapes (2, 40) and (3, 40)")
     with pytest.raises(ValueError, match="nothing to compare"):
         table({})
-    with pytest.raises(ValueError, match="nothing to compare"):
-        agreement(LOGITS[:0], LOGITS[:0])
+    assert agreement(LOGITS[:0], LOGITS[:0]) == Failure("no elements in (0, 40)")
+    assert agreement(LOGITS[:0], LOGITS[:1]) == Failure("shapes (0, 40) and (1, 40)")
+
+
+def test_text_whole_and_complex_numbers() -> None:
+    words = np.array(["a", "b"])
+    assert measured(words, np.array(["a", "b"], "U9")).largest == 0
+    assert measured(words, np.array(["a", "longer"])).largest == math.inf
+    assert agreement(words, np.ones(2)) == Failure("<U1 and float64")
+    assert measured(np.array([2**60]), np.array([2**60 + 1])).largest == math.inf  # one and the same in float64
+    assert measured(np.array([1 + 2j]), np.array([1 + 3j])).largest == 1
+    assert measured(np.array(True), np.array(False)).largest == 1
+    assert measures.spread_of([words, np.array(["a", "b"], "U9")]) == 0
+    assert measures.spread_of([words, np.ones(2)]) == math.inf
 
 
 def test_two_that_may_each_be_off_may_be_twice_as_far_apart() -> None:

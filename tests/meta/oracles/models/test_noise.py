@@ -17,7 +17,7 @@ from harness.conversions.model_file import Port, Signature
 from harness.execute.isolation import confinement
 from harness.execute.isolation.confinement import Confinement
 from harness.execute.pool import Job, Pool, ProgramError
-from harness.models.inputs import drawn
+from harness.models.given.inputs import drawn
 from harness.models.layer_errors import layers_of
 from harness.models.measure import once
 from harness.models.reference import SOURCES, Reference, derive, monte_carlo_program

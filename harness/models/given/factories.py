@@ -152,7 +152,7 @@ def program(name: str, stem: Path, seed: int, shapes: Sequence[Sequence[int]] = 
         "PARAMETERS": [],
     }
     given = "\n".join(f"{key} = {value!r}" for key, value in settings.items())
-    digits = (Path(__file__).parent / "helpers" / "digits.py").read_text(encoding="utf-8")
+    digits = (Path(__file__).parents[1] / "helpers" / "digits.py").read_text(encoding="utf-8")
     how = f"{digits}\n\ndef FUNCTION():\n    return digits\n" if name == DIGITS else _IMPORTED
     imports = "import importlib\nimport inspect\nimport json\nimport os\nimport sys\n\nimport numpy as np\n"
     return f"{imports}\n{given}\n\n{how}\n{_MAKE}"

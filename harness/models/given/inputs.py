@@ -18,7 +18,8 @@ from generators.schema import converted, one_line, parsed_toml
 from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Pool
 from harness.execute.reading import FileError, read_by, read_json, read_text
-from harness.models.images import SUFFIXES, images_of, pixels_of
+from harness.models.given.images import SUFFIXES, images_of, pixels_of
+from oracles.judge.compare import dtype_of
 
 Sets = tuple[tuple[np.ndarray, ...], ...]
 """Sets of inputs, each an array for each input of the model, in its order."""
@@ -44,9 +45,11 @@ def drawn(
     sets: int,
     shapes: Mapping[str, Sequence[int]],
     span: tuple[float, float] | None = None,
+    tops: Mapping[str, int] | None = None,
 ) -> Sets:
     """By seed and number: floats from the standard normal distribution, or uniform in `span`; integers uniform in
-    INTEGERS or in span; booleans. shapes: of inputs by name, where the signature leaves dimensions open.
+    INTEGERS or in span; booleans. shapes: of inputs by name, where the signature leaves dimensions open; tops: inputs
+    that are whole numbers from 0 to below these.
     Raises FormatError."""
     unknown = set(shapes) - {port.name for port in ports}
     if unknown:
@@ -55,7 +58,8 @@ def drawn(
         )
     return tuple(
         tuple(
-            _drawn(port, np.random.default_rng([seed, number, place]), shapes, span) for place, port in enumerate(ports)
+            _drawn(port, np.random.default_rng([seed, number, place]), shapes, span, (tops or {}).get(port.name))
+            for place, port in enumerate(ports)
         )
         for number in range(sets)
     )
@@ -76,8 +80,15 @@ def shape_of(port: Port, shapes: Mapping[str, Sequence[int]]) -> tuple[int, ...]
     return tuple((1 if place == 0 else OTHER) if d is None else d for place, d in enumerate(port.shape))
 
 
-def _drawn(port: Port, rng: np.random.Generator, shapes: Mapping, span: tuple[float, float] | None) -> np.ndarray:
-    shape, dtype = shape_of(port, shapes), np.dtype(port.dtype or "float32")
+def _drawn(
+    port: Port, rng: np.random.Generator, shapes: Mapping, span: tuple[float, float] | None, top: int | None
+) -> np.ndarray:
+    try:
+        shape, dtype = shape_of(port, shapes), np.dtype(port.dtype or "float32")
+    except TypeError as error:
+        raise FormatError(f"inputs of {port.dtype} are not drawn: give {port.name} with --inputs") from error
+    if top is not None and span is None and dtype.kind in "iuf":
+        return rng.integers(0, top, shape).astype(dtype)
     if dtype.kind == "f":
         return (rng.standard_normal(shape) if span is None else rng.uniform(*span, shape)).astype(dtype)
     if dtype.kind in "iu":
@@ -203,8 +214,12 @@ def _fitted(port: Port, array: np.ndarray, path: Path | str) -> np.ndarray:
         )
         if not fits:
             raise FormatError(f"{path}: {array.dtype}{list(array.shape)} does not fit input {port}")
-    if port.dtype and str(array.dtype) != port.dtype:
-        if not np.can_cast(array.dtype, port.dtype, "same_kind"):
+    if port.dtype and dtype_of(array) != port.dtype:
+        try:
+            fits = np.can_cast(array.dtype, port.dtype, "same_kind") and array.dtype.kind != "U"
+        except TypeError:  # text, a sequence, or a dtype that numpy does not have
+            fits = False
+        if not fits:
             raise FormatError(f"{path}: {array.dtype} does not fit input {port}")
         array = array.astype(port.dtype)
     return np.ascontiguousarray(array)

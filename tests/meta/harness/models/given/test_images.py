@@ -11,8 +11,8 @@ from PIL import Image
 
 from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Limits, Pool
-from harness.models.images import pixels_of
-from harness.models.inputs import Preprocessing, prepared, read_images, read_preprocessing
+from harness.models.given.images import pixels_of
+from harness.models.given.inputs import Preprocessing, prepared, read_images, read_preprocessing
 
 RNG = np.random.default_rng(11)
 IMAGES = Port("x", "float32", (None, 3, 4, 5))
