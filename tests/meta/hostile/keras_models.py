@@ -158,3 +158,8 @@ HARMLESS: dict[str, Build] = {
     "network": _saved(lambda keras, layers: keras.applications.MobileNetV2((32, 32, 3), weights=None, classes=10)),
     "scale": _saved(_scaled),
 }
+HOSTILE: dict[str, Build] = {
+    "lambda": _layers((4,), lambda layers: [layers.Lambda(lambda x: x * 2)]),
+    "own": _own(False),
+    "own_registered": _own(True),
+}
