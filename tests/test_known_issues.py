@@ -19,7 +19,7 @@ from harness.search import known_cases
 from harness.search.campaign import Campaign
 
 ISSUES = known_issues.load()
-CHOSEN = ISSUES[:: max(1, len(ISSUES) // settings().max_examples)]
+CHOSEN = ISSUES[:: max(1, 2 * len(ISSUES) // settings().max_examples)]
 """Whose reproducers run. All in the nightly profile: each costs the import of a framework."""
 
 

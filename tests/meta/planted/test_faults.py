@@ -11,6 +11,7 @@ from planted.faults.forward import FAULTS, Fault
 from planted.sensitivity import CASES, SEEDS, detect, drawn, exit_statuses, investigate_fault, repaired
 
 from harness.execute.pool import Pool
+from harness.search.hypothesis_profiles import nightly
 from harness.search.laboratory import Laboratory
 
 
@@ -31,7 +32,9 @@ def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Pa
 
 
 @pytest.mark.slow(one_in=6)
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.operator}: {fault.name}")
+@pytest.mark.parametrize(
+    "fault", FAULTS if nightly() else FAULTS[::2], ids=lambda fault: f"{fault.operator}: {fault.name}"
+)
 def test_fault_is_caught(fault: Fault, pool: Pool, tmp_path: Path) -> None:
     found = investigate_fault(fault, Laboratory(pool), tmp_path)
     assert found is not None
