@@ -21,6 +21,8 @@ LOWEST, HIGHEST = -9, 9
 """Powers of ten that a scale does not go beyond; what does stands at its end."""
 TICKS = 7
 """Most numbers at a scale."""
+SEEN = 4.0
+"""Least height of a bar in percent: one wrong element in a million is what is looked for."""
 STEPS = 2
 """Bins of a histogram for each power of ten."""
 POINTS = 300
@@ -144,8 +146,9 @@ def times(timed: Sequence[Timed]) -> Chart | None:
     if not timed:
         return None
     scale = scale_of(value for one in timed for value in (one.least, one.most))
+    at = scale.place
     marks = [
-        Mark(one.name, *map(scale.place, (one.median, one.least, one.most)), short(one.median), "plain")
+        Mark(one.name, at(one.median), at(one.least), at(one.most), short(one.median), "plain")
         for one in timed
     ]  # fmt: skip
     return Chart(tuple(marks), scale.ticks, None)
@@ -153,7 +156,8 @@ def times(timed: Sequence[Timed]) -> Chart | None:
 
 @dataclass(frozen=True)
 class Histogram:
-    """bars: place, width and heights of the worst variant and of all others, in percent; exact, beyond: shares of
+    """bars: place, width and heights of the worst variant and of all others, in percent, those that are there at all high
+    enough to be seen; exact, beyond: shares of
     elements of both that are without error, and that have no number (infinitely wrong)."""
 
     bars: tuple[tuple[float, float, float, float], ...]
@@ -179,7 +183,7 @@ def histogram(worst: np.ndarray, others: np.ndarray) -> Histogram:
     top = max(float(np.max(count)) for count in counts) or 1.0
     width = scale.place(10.0 ** edges[1]) - scale.place(10.0 ** edges[0])
     bars = tuple(
-        (scale.place(10.0**edge), round(width, 2), round(100 * a / top, 2), round(100 * b / top, 2))
+        (scale.place(10.0**edge), round(width, 2), *(round(max(100 * one / top, SEEN), 2) if one else 0.0 for one in (a, b)))
         for edge, a, b in zip(edges, *counts, strict=False)
         if a or b
     )

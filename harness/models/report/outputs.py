@@ -28,9 +28,9 @@ DETAILED = 12
 
 @dataclass(frozen=True)
 class Element:
-    """One of the worst. number: of the set of inputs."""
+    """One of the worst. variants: those that return the same there; number: of the set of inputs."""
 
-    variant: str
+    variants: tuple[str, ...]
     number: int
     place: str
     right: str
@@ -210,19 +210,22 @@ def _worst(
                 if flat[index] > 0:
                     ours.append((float(flat[index]), number, int(index), run))
         found += sorted(ours, key=lambda one: -one[0])[:EACH]
-    chosen = sorted(found, key=lambda one: -one[0])[:WORST]
-    return tuple(_element(results, run, place, number, index, share) for share, number, index, run in chosen)
+    groups: dict[tuple[float, int, int], list[Run]] = {}
+    for share, number, index, run in sorted(found, key=lambda one: -one[0]):
+        groups.setdefault((share, number, index), []).append(run)
+    chosen = list(groups.items())[:WORST]
+    return tuple(_element(results, those, place, number, index, share) for (share, number, index), those in chosen)
 
 
-def _element(results: Results, run: Run, place: int, number: int, index: int, share: float) -> Element:
-    outcome = run.outcomes[number]
+def _element(results: Results, those: Sequence[Run], place: int, number: int, index: int, share: float) -> Element:
+    outcome = those[0].outcomes[number]
     assert isinstance(outcome, Value)
     assert results.expected
     bound, got = results.expected[number].values[place], outcome.outputs[place]
     where = ", ".join(str(int(i)) for i in np.unravel_index(index, got.shape))
     right, ours = (_plain(array.flat[index]) for array in (bound.value, got))
     allowed = short(float(bound.error.flat[index])) if bound.floating else "0"
-    return Element(run.variant.name, number, f"({where})", right, ours, allowed, share)
+    return Element(tuple(run.variant.name for run in those), number, f"({where})", right, ours, allowed, share)
 
 
 def _plain(value: object) -> str:

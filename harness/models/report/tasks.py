@@ -13,8 +13,8 @@ from harness.models.report.words import short
 from oracles.models import agreement
 from oracles.models.agreement import Agreement
 
-CLASSES, BOXES, MAP, STEPS, VECTOR, WHOLE, TEXT, NUMBERS = (
-    "class scores", "boxes", "a map", "scores by step", "an embedding", "whole numbers", "text", "numbers",
+CLASSES, BOXES, RATED, MAP, STEPS, VECTOR, WHOLE, TEXT, NUMBERS = (
+    "class scores", "boxes", "scores of boxes", "a map", "scores by step", "an embedding", "whole numbers", "text", "numbers",
 )  # fmt: skip
 TASKS = {BOXES: "detection", MAP: "segmentation, or images", STEPS: "sequence", CLASSES: "classification"}
 TASKS |= {VECTOR: "embedding"}
@@ -26,6 +26,7 @@ MANY = 32
 WIDTHS = 64
 """Vectors without a telling name that have a multiple of so many numbers are taken for embeddings."""
 NEAR = 1e-3
+HALF = 0.5
 _SCORES = re.compile(r"prob|score|logit|class|softmax|pred", re.IGNORECASE)
 _BOXES = re.compile(r"box|bbox|loc(ation)?s?\b|regressor|detection_", re.IGNORECASE)
 _VECTOR = re.compile(r"embed|feature|hidden|pool|vector|latent|encod", re.IGNORECASE)
@@ -49,7 +50,10 @@ def kind_of(name: str, array: np.ndarray, others: Sequence[np.ndarray] = (), lab
         return Kind(WHOLE, "its dtype")
     if array.ndim >= 2 and shape[-1] == 4 and _BOXES.search(name):
         return Kind(BOXES, f"{said}, with four numbers each")
-    if array.ndim == 3 and _packed(shape):
+    boxes = [other.shape[-2] for other in others if other.ndim >= 2 and other.shape[-1] == 4]
+    if shape[-1:] != (4,) and any(count >= MANY and _counted(array, count) for count in boxes):
+        return Kind(RATED, "as many rows as there are boxes in another output")
+    if array.ndim == 3 and _packed(shape) and not _SCORES.search(name):
         return Kind(BOXES, f"its shape: {max(shape[1:])} boxes of {min(shape[1:])} numbers")
     if array.ndim >= 2 and shape[-1] == 4 and any(_counted(other, shape[-2]) for other in others):
         return Kind(BOXES, "four numbers each, beside an output of as many scores")
@@ -191,6 +195,12 @@ def _steps(a: np.ndarray, b: np.ndarray) -> list[tuple[str, str]]:
     return [("same first of a step", _part(same.mean())), ("same whole sequence", _part(same.all(axis=-1).mean()))]
 
 
+def _rated(a: np.ndarray, b: np.ndarray) -> list[tuple[str, str]]:
+    """Scores on the same side of one half; the greatest of a box, where there are several."""
+    first, second = ((array if array.ndim < 3 else array.max(axis=-1)) > HALF for array in (a, b))
+    return [("same side of 0.5", _part(np.mean(first == second))), ("above 0.5", f"{second.sum()} for {first.sum()}")]
+
+
 def _vector(a: np.ndarray, b: np.ndarray) -> list[tuple[str, str]]:
     """Cosines of rows that are not zero."""
     sizes = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
@@ -200,4 +210,4 @@ def _vector(a: np.ndarray, b: np.ndarray) -> list[tuple[str, str]]:
     return [("1 - cosine, mean", short(max(0.0, far.mean()))), ("1 - cosine, greatest", short(max(0.0, far.max())))]
 
 
-_FITTING = {CLASSES: _classes, BOXES: _boxes, MAP: _map, STEPS: _steps, VECTOR: _vector}
+_FITTING = {CLASSES: _classes, BOXES: _boxes, RATED: _rated, MAP: _map, STEPS: _steps, VECTOR: _vector}
