@@ -9,10 +9,10 @@ from pathlib import Path
 
 from harness.conversions.edges import EDGES, Edge
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
-from harness.conversions.model_file import unavailable, why_not
+from harness.conversions.model_file import plain, unavailable, why_not
 from harness.conversions.route import availability
 from harness.execute.globs import matching
-from harness.execute.pool import Job, Pool
+from harness.execute.pool import HarnessError, Job, Pool
 from harness.models.variants import ModelFile, Refusal, Variant
 from oracles.judge.outcome import Value
 
@@ -43,7 +43,10 @@ def convert(pool: Pool, edge: Edge, source: Path, target: Path, trust: bool = Fa
         return reason
     text = program(edge, source, target, trust)
     job = Job(edge.name, edge.modules, text, {}, edge.environment, reads=(source,), writes=(target,))
-    (outcome,) = pool.run([job])
+    try:
+        (outcome,) = pool.run([job])
+    except HarnessError as error:
+        return f"a fault of Dissent: {plain(str(error).splitlines()[0])}"
     pool.restart_worker(edge.name, edge.environment)  # each has frameworks in memory that no other needs
     if isinstance(outcome, Value):
         return None if target.exists() else "it wrote nothing"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from harness.conversions.admit import admit, files_of, size_of
 from harness.conversions.formats import runners_of
-from harness.conversions.model_file import FormatError, Port, Signature, recognise, signature, unavailable
+from harness.conversions.model_file import FormatError, Port, Signature, plain, recognise, signature, unavailable
 from harness.execute.isolation.confinement import Confinement
-from harness.execute.pool import Limits, Pool
+from harness.execute.pool import HarnessError, Limits, Pool
 from harness.execute.worker import versions_of
 from harness.findings.known.entry import FOLDER
 from harness.models import known, reference
@@ -215,7 +215,10 @@ def _derived(
 ) -> Reference:
     """The reference by one ONNX file."""
     onnx = (file.path, file.told) if file else None
-    found = reference.derive(pool, source, onnx, outputs, sets, options.seed, options.trust)
+    try:
+        found = reference.derive(pool, source, onnx, outputs, sets, options.seed, options.trust)
+    except HarnessError as error:  # what the variants return can still be shown
+        return Reference(None, f"no reference: a fault of Dissent: {plain(str(error).splitlines()[0])}")
     return found if found.own or file is None else replace(found, through=file.edges)
 
 

@@ -46,7 +46,8 @@ def against(
         return ()
     others = [one for one in opinions if not one.agrees]
     best: tuple[Opinion, ...] = ()
-    for first in others:
+    kinds = {(one.owner, one.through): one for one in reversed(others)}  # the first of each
+    for first in reversed(kinds.values()):
         found = [first]
         for other in others:
             apart = all(other.owner != one.owner and not other.through & one.through for one in found)

@@ -19,6 +19,7 @@ from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Pool
 from harness.execute.reading import FileError, read_by, read_json, read_text
 from harness.models.given.images import SUFFIXES, images_of, pixels_of
+from oracles.judge.compare import dtype_of
 
 Sets = tuple[tuple[np.ndarray, ...], ...]
 """Sets of inputs, each an array for each input of the model, in its order."""
@@ -213,8 +214,12 @@ def _fitted(port: Port, array: np.ndarray, path: Path | str) -> np.ndarray:
         )
         if not fits:
             raise FormatError(f"{path}: {array.dtype}{list(array.shape)} does not fit input {port}")
-    if port.dtype and str(array.dtype) != port.dtype:
-        if not np.can_cast(array.dtype, port.dtype, "same_kind"):
+    if port.dtype and dtype_of(array) != port.dtype:
+        try:
+            fits = np.can_cast(array.dtype, port.dtype, "same_kind") and array.dtype.kind != "U"
+        except TypeError:  # text, a sequence, or a dtype that numpy does not have
+            fits = False
+        if not fits:
             raise FormatError(f"{path}: {array.dtype} does not fit input {port}")
         array = array.astype(port.dtype)
     return np.ascontiguousarray(array)

@@ -25,6 +25,8 @@ SIZES = (64, 128, 224, 320, 640, 1, 16, 8, 48, 96, 256, 416, 512, 1024, 4096, 16
 """What dimensions that vary are set to, one after the other, where OTHER is refused."""
 MOST = 1 << 24
 """Elements of an input that is tried."""
+SMALL = (2, 1)
+"""Whole numbers are drawn below these where greater ones are refused."""
 MASK = 2
 """An input of whole numbers that is called a mask has so many values."""
 
@@ -54,10 +56,10 @@ def load(parameters):
     return run
 """
 _PROGRAMS = {
-    "onnx": ("onnx_inputs", _ONNX, ("onnx",)),
-    "tflite": ("tflite_inputs", _TFLITE, ("ai_edge_litert.interpreter",)),
+    "onnx": ("onnx_inputs", _ONNX, "reference", ("onnx",)),
+    "tflite": ("tflite_inputs", _TFLITE, "litert", ("ai_edge_litert.interpreter",)),
 }
-"""By format: the helper that reads a file of it, its program, and what its worker imports first."""
+"""By format: the helper that reads a file of it, its program, its worker, and what that imports first."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +86,12 @@ def takes_of(pool: Pool, file: ModelFile) -> Takes:
         return Takes(_keras(file.path))
     if file.format not in _PROGRAMS:
         return Takes()
-    helper, text, modules = _PROGRAMS[file.format]
+    helper, text, worker, modules = _PROGRAMS[file.format]
     reader = (Path(__file__).parents[1] / "helpers" / f"{helper}.py").read_text(encoding="utf-8")
     program = (
         f"import numpy as np\n\n{reader}\n\nPATH = {str(file.path.resolve())!r}\nINPUTS, PARAMETERS = [], []\n{text}"
     )
-    (outcome,) = pool.run([Job(f"takes-{file.format}", modules, program, {}, reads=(file.path,))], confirm=False)
-    pool.restart_worker(f"takes-{file.format}")
+    (outcome,) = pool.run([Job(worker, modules, program, {}, reads=(file.path,))], confirm=False)
     if not isinstance(outcome, Value):
         return Takes()
     told = json.loads(np.asarray(outcome.outputs[0]).tobytes().decode())
@@ -106,12 +107,11 @@ def _keras(path: Path) -> dict[str, int]:
     before = ""
     for layer in layers:
         settings = layer.get("config", {})
-        name = settings.get("name", "")
-        if layer.get("class_name") == "Embedding":
+        size = settings.get("input_dim")
+        if layer.get("class_name") == "Embedding" and isinstance(size, int) and size > 0:
             sources = _sources(layer.get("inbound_nodes", [])) or [before]
-            size = int(settings.get("input_dim", 0))
-            rows |= {source: min(size, rows.get(source, size)) for source in sources if size > 0}
-        before = name
+            rows |= {source: min(size, rows.get(source, size)) for source in sources}
+        before = settings.get("name", "")
     return rows
 
 
@@ -179,25 +179,34 @@ def draw(
     """Inputs that the model takes, if some are found; else the usual ones. call: what comes of them. Raises
     FormatError."""
     tops = tops_of(ports, takes)
-    usual = drawn(ports, seed, sets, shapes_for(ports, takes, shapes, OTHER), span, tops)
+    shapes_now = shapes_for(ports, takes, shapes, OTHER)
+    usual = drawn(ports, seed, sets, shapes_now, span, tops)
     known = [f"{port.name} is drawn below {tops[port.name]}" for port in ports if port.name in tops]
     free = [port for port in ports if port.name not in shapes and port.shape and None in port.shape]
-    if not free or not _refused(usual, call):
+    whole = [port for port in ports if span is None and port.name not in tops and _whole(port)]
+    if not (free or whole) or not _refused(usual, call):
         return usual, Drawn("; ".join(known))
-    tried = []
-    for first in (1, 0):  # then what comes first is no batch
-        for size in dict.fromkeys((*takes.sizes, OTHER, *SIZES)):
-            if first and size == OTHER:
-                continue
+    for top in SMALL if whole else ():
+        low = drawn(ports, seed, sets, shapes_now, span, tops | {port.name: top for port in whole})
+        if not _refused(low, call):
+            told = [f"{port.name} is drawn below {top}" for port in whole]
+            return low, Drawn("; ".join([*known, *told]) + ": greater ones are refused")
+    tried = [OTHER]
+    for first in (1, 0) if free else ():  # then what comes first is no batch
+        for size in dict.fromkeys((*takes.sizes, *SIZES) if first else (*takes.sizes, OTHER, *SIZES)):
             found = shapes_for(ports, takes, shapes, size, first or size)
-            if max(prod(shape) for shape in found.values()) > MOST or found == shapes_for(ports, takes, shapes, OTHER):
+            if max(prod(shape) for shape in found.values()) > MOST or found == shapes_now:
                 continue
             arrays = drawn(ports, seed, sets, found, span, tops)
             if not _refused(arrays, call):
                 told = [f"{port.name} is drawn as {list(found[port.name])}" for port in free]
                 return arrays, Drawn("; ".join([*known, *told]) + f": with sizes of {OTHER} it is refused")
             tried.append(size)
-    return usual, Drawn("; ".join(known), tuple(sorted({OTHER, *tried})))
+    return usual, Drawn("; ".join(known), tuple(sorted(set(tried))) if free else ())
+
+
+def _whole(port: Port) -> bool:
+    return re.match("u?int", port.dtype or "") is not None
 
 
 def _refused(sets: Sets, call: Callable[[Sequence[np.ndarray]], Outcome]) -> bool:
@@ -215,7 +224,8 @@ def inputs_refused(ports: Sequence[Port], why: str, share: tuple[int, int], draw
     tried = f"; sizes {', '.join(map(str, drawn_.tried))} were tried" if drawn_.tried else ""
     open_ = next((port for port in ports if port.shape is None or None in port.shape), None)
     shapes = f", or shapes by --input-shapes '{open_.name}:[...]'" if open_ else ""
+    values = ", or values by --val-range '[LOW,HIGH]'" if any(map(_whole, ports)) else ""
     return (
-        f"Inputs refused: {those} what was drawn ({what}{tried}): give others by --inputs FILE.npz{shapes}. "
+        f"Inputs refused: {those} what was drawn ({what}{tried}): give others by --inputs FILE.npz{shapes}{values}. "
         f"The first says: {why}"
     )

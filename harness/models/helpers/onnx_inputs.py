@@ -37,6 +37,8 @@ def taken(model):
             tables[node.output[0]] = tables[node.input[0]]
         elif node.op_type in THROUGH and node.input[0] in origin:
             origin[node.output[0]] = origin[node.input[0]]
-    said = [item.value for item in model.metadata_props if re.search("size|shape", item.key.lower())]
+        elif node.op_type == "Where" and node.input[2] in origin:  # negative indices become ones from the end
+            origin[node.output[0]] = origin[node.input[2]]
+    said = [item.value for item in model.metadata_props if re.search("size|sz|shape", item.key.lower())]
     sizes = [int(number) for text in said for number in re.findall(r"(?<![\d.])\d{1,4}(?![\d.])", text)]
     return {"rows": rows, "dims": dims, "sizes": sorted({size for size in sizes if size >= 8})}

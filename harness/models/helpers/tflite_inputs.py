@@ -1,6 +1,8 @@
 """What a TFLite file says of its inputs: rows of tables that they are indices of."""
 
 THROUGH = {"CAST", "EXPAND_DIMS", "QUANTIZE", "RESHAPE", "SQUEEZE", "STRIDED_SLICE", "TILE", "TRANSPOSE"}
+CHOSEN = ("SELECT", "SELECT_V2")
+"""By which negative indices become ones from the end: the third input is the index itself."""
 TABLES = {"GATHER": (1, 0), "EMBEDDING_LOOKUP": (0, 1)}
 """Operators with the places of the indices and of the table."""
 
@@ -24,5 +26,7 @@ def taken(interpreter):
                 rows[origin[index]] = min(rows.get(origin[index], shapes[table][0]), shapes[table][0])
         elif name in THROUGH and inputs[0] in origin:
             origin.update({int(i): origin[inputs[0]] for i in operator["outputs"]})
+        elif name in CHOSEN and inputs[2] in origin:
+            origin.update({int(i): origin[inputs[2]] for i in operator["outputs"]})
         made.update(int(i) for i in operator["outputs"])
     return {"rows": rows}

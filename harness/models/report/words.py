@@ -78,7 +78,7 @@ def _at_none(layers: LayerErrors, row: Row | None) -> str:
     if row is None or row.status == "agree":
         return right
     if count < whole:
-        return f"where the error begins is not known: only {count} of {whole} layers could be matched, and {right[5:]}"
+        return f"where the error begins is not known: it is at none of the {count} of {whole} layers that were matched"
     if layers.errors[-1].shown <= SMALL:
         return "the error does not show where all values are outputs: it comes with what makes one layer of several"
     return "the error is at no layer of the ONNX model: what was made of it is another function, or ends differently"

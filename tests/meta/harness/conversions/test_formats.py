@@ -118,3 +118,10 @@ with zipfile.ZipFile(path + ".good") as good, zipfile.ZipFile(path, "w") as bad:
             signature(pool, RUNNERS["torch-exported"], path, trust=True)
     assert mark.exists()
     assert all("exported_program(source)" in edge.convert for edge in EDGES.values() if edge.source == "pt2")
+
+
+def test_every_runner_says_whose_kernels_it_runs_on() -> None:
+    owners = {runner.owner for runner in RUNNERS.values()}
+    assert "" not in owners
+    assert {RUNNERS[name].owner for name in ("ort-all", "ort-disable")} == {"ONNX Runtime"}
+    assert RUNNERS["tf-xla-savedmodel"].owner == RUNNERS["jax-exported"].owner != RUNNERS["tf-savedmodel"].owner

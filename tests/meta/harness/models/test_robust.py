@@ -61,7 +61,8 @@ def tensor(name: str, array: np.ndarray) -> onnx.TensorProto:
 
 def save(path: Path, nodes: list, inputs: list, outputs: list, constants: list) -> Path:
     graph = helper.make_graph(nodes, "g", inputs, outputs, constants)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 2)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
     return path
 
 
@@ -101,13 +102,14 @@ def test_a_runner_that_returns_something_else_each_time(tmp_path: Path, monkeypa
 
 
 def several(path: Path) -> Path:
-    """A network that returns nothing, truths, whole numbers, a scalar, and a sequence."""
+    """A network that returns nothing, truths, whole numbers, a scalar, text and a sequence."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])
     kinds = (
         ("empty", TensorProto.FLOAT, [0, 3]),
         ("above", TensorProto.BOOL, [2, 3]),
         ("best", TensorProto.INT64, [2]),
         ("total", TensorProto.FLOAT, []),
+        ("word", TensorProto.STRING, [2]),
     )
     outputs = [helper.make_tensor_value_info(*kind) for kind in kinds]
     nodes = [
@@ -115,10 +117,13 @@ def several(path: Path) -> Path:
         helper.make_node("Greater", ["x", "zero"], ["above"]),
         helper.make_node("ArgMax", ["x"], ["best"], axis=1, keepdims=0),
         helper.make_node("ReduceSum", ["x"], ["total"], keepdims=0),
+        helper.make_node(
+            "LabelEncoder", ["best"], ["word"], domain="ai.onnx.ml", keys_int64s=[0, 1, 2], values_strings=[*"abc"]
+        ),
         helper.make_node("SplitToSequence", ["x"], ["rows"], axis=0, keepdims=0),
     ]
     outputs.append(helper.make_tensor_sequence_value_info("rows", TensorProto.FLOAT, [3]))
-    constants = [tensor("none", np.array([0])), tensor("zero", np.float32(0))]
+    constants = [tensor("none", np.array([0])), tensor("zero", np.array(0, np.float32))]
     return save(path, nodes, [x], outputs, constants)
 
 
@@ -130,8 +135,9 @@ def several(path: Path) -> Path:
         ("found[1] = ~found[1]; return found", "mismatched 6 of 6 (100 %)   first at (0, 0): expected"),
         ("found[2] = found[2] + 1; return found", "mismatched 2 of 2 (100 %)   first at (0): expected"),
         ("found[3] = found[3] * 2; return found", "mismatched 1 of 1 (100 %)   greatest error"),
-        ("found[4][1] = found[4][1] + 1; return found", "mismatched 3 of 3 (100 %)   greatest error"),
-        ("found[4] = found[4][:1]; return found", "5 outputs instead of 6"),
+        ("found[5][1] = found[5][1] + 1; return found", "mismatched 3 of 3 (100 %)   greatest error"),
+        ("found[4][:] = 'z'; return found", "mismatched 2 of 2 (100 %)   first at (0): expected"),
+        ("found[5] = found[5][:1]; return found", "6 outputs instead of 7"),
     ],
 )
 def test_outputs_of_every_kind_are_judged(
