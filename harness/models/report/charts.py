@@ -156,9 +156,9 @@ def times(timed: Sequence[Timed]) -> Chart | None:
 
 @dataclass(frozen=True)
 class Histogram:
-    """bars: place, width and heights of the worst variant and of all others, in percent, those that are there at all high
-    enough to be seen; exact, beyond: shares of
-    elements of both that are without error, and that have no number (infinitely wrong)."""
+    """bars: place, width and heights of the worst variant and of all others, in percent, high enough to be seen
+    where there is an element; exact, beyond: shares of elements of both that are without error, and that have no number
+    (infinitely wrong); top: share of the elements that the highest bar stands for."""
 
     bars: tuple[tuple[float, float, float, float], ...]
     ticks: list[tuple[float, str]]
@@ -183,12 +183,17 @@ def histogram(worst: np.ndarray, others: np.ndarray) -> Histogram:
     top = max(float(np.max(count)) for count in counts) or 1.0
     width = scale.place(10.0 ** edges[1]) - scale.place(10.0 ** edges[0])
     bars = tuple(
-        (scale.place(10.0**edge), round(width, 2), *(round(max(100 * one / top, SEEN), 2) if one else 0.0 for one in (a, b)))
+        (scale.place(10.0**edge), round(width, 2), _height(a / top), _height(b / top))
         for edge, a, b in zip(edges, *counts, strict=False)
         if a or b
     )
     exact, beyond = ([float(np.mean(test(g))) if g.size else 0.0 for g in groups] for test in (_zero, np.isinf))
     return Histogram(bars, scale.ticks, scale.place(1.0), (exact[0], exact[1]), (beyond[0], beyond[1]), top)
+
+
+def _height(part: float) -> float:
+    """Of a bar, in percent."""
+    return round(max(100 * part, SEEN), 2) if part else 0.0
 
 
 def _zero(array: np.ndarray) -> np.ndarray:

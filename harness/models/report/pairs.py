@@ -79,7 +79,9 @@ def _square(
 
 
 def _inside(value: float | None) -> str:
-    return "×" if value is None else "" if math.isnan(value) else f"{value:.0f}" if 100 <= value < 1e4 else short(value, 2)
+    if value is None or math.isnan(value):
+        return "×" if value is None else ""
+    return f"{value:.0f}" if 100 <= value < 1e4 else short(value, 2)
 
 
 def _measures(names: Sequence[str], scores: bool) -> list[str]:

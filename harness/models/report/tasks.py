@@ -14,7 +14,8 @@ from oracles.models import agreement
 from oracles.models.agreement import Agreement
 
 CLASSES, BOXES, RATED, MAP, STEPS, VECTOR, WHOLE, TEXT, NUMBERS = (
-    "class scores", "boxes", "scores of boxes", "a map", "scores by step", "an embedding", "whole numbers", "text", "numbers",
+    "class scores", "boxes", "scores of boxes", "a map", "scores by step", "an embedding", "whole numbers", "text",
+    "numbers",
 )  # fmt: skip
 TASKS = {BOXES: "detection", MAP: "segmentation, or images", STEPS: "sequence", CLASSES: "classification"}
 TASKS |= {VECTOR: "embedding"}

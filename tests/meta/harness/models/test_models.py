@@ -8,12 +8,10 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from harness.commands import app
