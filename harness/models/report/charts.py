@@ -63,7 +63,7 @@ def scale_of(values: Iterable[float]) -> Scale:
 @dataclass(frozen=True)
 class Mark:
     """A line of a chart. at: of its point; low, high: of the ends of its interval; word: the number beside it; kind:
-    good, bad, known or plain, which is how it is drawn."""
+    good, bad, known (or in doubt) or plain, which is how it is drawn."""
 
     name: str
     at: float
@@ -94,13 +94,14 @@ def by_share(rows: Iterable[Row]) -> list[Row]:
 
 def shares(rows: Sequence[Row]) -> Chart | None:
     """The greatest error of each variant as a part of what is allowed; None where nothing was compared."""
-    known = [(row, row.ratio) for row in by_share(rows) if row.ratio is not None]
+    known = sorted(((row, row.ratio) for row in rows if row.ratio is not None), key=lambda pair: -pair[1])
     if not known:
         return None
     scale = scale_of([0.1, 10.0, *(ratio for _, ratio in known)])
     marks = []
     for row, ratio in known:
-        kind = ("known" if row.known else "bad") if row.deviates else "good"
+        wrong = "bad" if row.status == "mismatch" and not row.known else "known"
+        kind = wrong if ratio > 1 else "good"
         start = scale.place(min(1.0, 10.0**scale.low))
         marks.append(Mark(row.variant.name, scale.place(ratio), start, scale.place(ratio), short(ratio), kind))
     return Chart(tuple(marks), scale.ticks, scale.place(1.0))

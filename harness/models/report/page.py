@@ -135,6 +135,7 @@ def html_of(
         layers=blame,
         drawing=graph.drawn(whole.nodes) if whole else None,
         timed=timed,
+        first=next((run.variant.name for run in runs if run.seconds), ""),
         times=charts.times(timed),
         told=_told_once(results),
         samples=samples(results) if scores else [],
