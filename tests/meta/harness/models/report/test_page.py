@@ -233,3 +233,15 @@ def test_a_detector_at_a_glance(tmp_path: Path) -> None:
     assert "symbolic dimensions batch" in told
     assert "task, it seems detection" in told
     assert text.count('<g class="box"') == 8
+
+
+@pytest.mark.slow
+def test_the_page_of_digits(tmp_path: Path) -> None:
+    arguments = ["model", "digits", "--targets", "torch-exported,ort-disable", "--edges", "torch-onnx", "--runs", "1"]
+    result = CliRunner().invoke(app.app, [*arguments, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "report.html").read_text()
+    assert len(text.encode()) < MOST
+    assert "task, it seems classification" in plain(text)
+    assert "Top-1 agreement" in text
+    assert "as read from onnx by torch-onnx" in plain(text)
