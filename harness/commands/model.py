@@ -32,7 +32,7 @@ from harness.models.convert import DEPTH, unbuilt
 from harness.models.examine import LIMITS, Options, examine
 from harness.models.given.inputs import shapes_of, span_of
 from harness.models.measure import Run
-from harness.models.report import page, store
+from harness.models.report import glance, page, store, words
 from harness.models.results import Results
 from harness.models.rows import Row
 
@@ -112,14 +112,15 @@ def model(
 
             def finished(run: Run, row: Row) -> None:
                 store.write_variant(folder, run, row)
-                word = "is off" if row.status == "mismatch" else page.status_of(row)  # the verdict comes at the end
-                told = " ".join(["  ", word, page.short(row.ratio), row.variant.name])
+                word = "is off" if row.status == "mismatch" else words.status_of(row)  # the verdict comes at the end
+                told = " ".join(["  ", word, words.short(row.ratio), row.variant.name])
                 progress.console.print(told, markup=False, highlight=False, soft_wrap=True)
 
             found = examine(options, tell, finished)
         results = found.results
         written = store.write(folder, results, found.runs, found.sets, trust)
-        replace_text(folder / "report.html", page.html_of(results))
+        seen = glance.glance_of(results, trust)
+        replace_text(folder / "report.html", page.html_of(results, found.runs, seen, folder))
         if save_inputs:
             np.savez(save_inputs, allow_pickle=False, **store.saved(found.sets, results.inputs))
         if save_outputs:
@@ -154,13 +155,13 @@ def show(results: Results) -> None:
     right = ("true top-1", "true top-5") if results.truth is not None else ()
     table = Table("variant", "verdict", "of allowed", "top-1", "RBO", "ms", "x first", "repeats", *right)
     for row in results.rows:
-        table.add_row(*page.cells(results, row))
+        table.add_row(*words.cells(results, row))
     print_wide(table)
     for row in [] if results.refused else results.unexplained:
         console.print(f"{row.variant.name}: {row.status}: {row.message}", markup=False, highlight=False, soft_wrap=True)
     print_counts("known: {count}", (f"{row.variant.name}: {row.known}" for row in results.rows if row.known))
     for one in results.layers:
-        console.print(f"{one.variant}: {page.blamed(one, results)}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"{one.variant}: {words.blamed(one, results)}", markup=False, highlight=False, soft_wrap=True)
     for regression in results.regressions:
         console.print(f"slower by {regression.kind}: {regression}", style="yellow", markup=False, highlight=False)
     refusals, elsewhere = unbuilt(results.refusals)

@@ -8,12 +8,10 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from harness.commands import app
@@ -33,7 +31,7 @@ from harness.models.given.inputs import (
 from harness.models.layer_errors import Layer, LayerErrors
 from harness.models.measure import Run
 from harness.models.reference import Reference
-from harness.models.report import page, store
+from harness.models.report import page, store, words
 from harness.models.results import REFERENCE, Results, assemble, groups, incomplete, worst
 from harness.models.variants import ModelFile, Refusal, Variant
 from oracles.judge.outcome import Rejected, Unsupported, Value
@@ -266,38 +264,14 @@ def test_files_lie_by_optimisation_device_and_library(tmp_path: Path) -> None:
     assert {row["top1"] for row in rows if not row["failure"]} == {"1.0"}
 
 
-def test_the_page_says_what_there_is(snapshot: SnapshotAssertion) -> None:
-    shift = np.full((2, 4, 10), 3e-3, np.float32)
-    results = replace(results_of(ort_basic=None, ort_disable=shift), doubt="made up, <too>")
-    text = page.html_of(results)
-    assert "http" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
-    plain = re.sub(r"<(script|style).*?</\1>", "", text, flags=re.DOTALL)
-    words = re.sub(r"\n\s*\n+", "\n", re.sub(r"<[^>]+>", " ", plain))
-    assert "no &lt;b&gt;such&lt;/b&gt; operator" in words
-    assert "\n".join(line.strip() for line in words.splitlines() if line.strip())[:900] == snapshot
-
-
 def test_the_layer_at_fault_is_named() -> None:
     layers = (Layer(0, "a", "Relu", "v0", 0.0, 0.0, 0.0), Layer(1, "b", "Conv", "v1", 1e-3, 62.0, 2e-3))
     unseen = Layer(2, "c", "Add", "v2", math.nan, math.nan, math.nan)
     told = "the error begins at b (Conv, 2 of 3): 62 times what it may add, given its inputs"
     right = results_of()
-    assert page.blamed(LayerErrors("ort-all", (*layers, unseen)), right) == told
-    assert page.blamed(LayerErrors("ort-all", layers[:1]), right).startswith("none of 1 layers adds more error")
-    assert page.blamed(LayerErrors("ort-all", why="no names"), right) == "its layers could not be compared: no names"
-    text = page.html_of(
-        replace(results_of(), layers=(LayerErrors("ort-all", (*layers, unseen)), LayerErrors("x", why="no names")))
-    )
-    assert told in text
-    assert "layers-0" in text
-    assert "layers-1" not in text
-
-
-def test_more_variants_than_a_map_has_room_for_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    results = results_of()
-    assert "%{text}" in page.everything(results)
-    monkeypatch.setattr(page, "WORDED", 3)
-    assert "%{text}" not in page.everything(results)
+    assert words.blamed(LayerErrors("ort-all", (*layers, unseen)), right) == told
+    assert words.blamed(LayerErrors("ort-all", layers[:1]), right).startswith("none of 1 layers adds more error")
+    assert words.blamed(LayerErrors("ort-all", why="no names"), right) == "its layers could not be compared: no names"
 
 
 # ---- factories and bad input --------------------------------------------------------------------------------
