@@ -16,7 +16,7 @@ from harness.execute.pool import Job
 from oracles.models import noise
 
 REFERENCE = "reference"
-DEFAULT = f"{REFERENCE},ort-all,ort-disable,onnx-openvino/openvino"
+DEFAULT = f"{REFERENCE},ort-all,ort-disable,openvino-onnx/openvino"
 """Those that start fast."""
 ROOT = Path(__file__).parents[2]
 
