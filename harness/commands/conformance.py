@@ -24,11 +24,11 @@ from harness.commands.shared.terminal import (
     write_json,
     write_text,
 )
-from harness.conformance.collected import KINDS, collect
-from harness.conformance.examine import Judged, examine
-from harness.conformance.page import html_of
-from harness.conformance.results import as_json, csv_of, failed_claims, table_of
-from harness.conformance.targets import DEFAULT, REFERENCE, Tried, targets
+from harness.studies.conformance.collected import KINDS, collect
+from harness.studies.conformance.examine import Judged, examine
+from harness.studies.conformance.page import html_of
+from harness.studies.conformance.results import as_json, csv_of, failed_claims, table_of
+from harness.studies.conformance.targets import DEFAULT, REFERENCE, Tried, targets
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, OutOfTime, Pool
 
@@ -67,6 +67,7 @@ def conformance(
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
     code, failure = _run(kept, here, kinds, test_globs, time.monotonic() + duration, timeout)
+    kept.close()
     names = {one.name: one.version for one in here}
     results = [one for one in kept.runs if names.get(one.runner) == one.version]
     print_wide(table_of(results))
@@ -94,9 +95,10 @@ def _run(
     """Run what is not kept yet. The exit status of an interruption (0: none), and what failed."""
     done = {(one.test, one.runner, one.version) for one in kept.runs}
     try:
-        with tempfile.TemporaryDirectory(prefix="conformance-") as name, Pool(
-            Limits(seconds=max(timeout, 120)), until=until, tolerant=True
-        ) as pool:
+        with (
+            tempfile.TemporaryDirectory(prefix="conformance-") as name,
+            Pool(Limits(seconds=max(timeout, 120)), until=until, tolerant=True) as pool,
+        ):
             folder = Path(name)
             tests = collect(pool, kinds, folder)
             chosen = set(named(globs, [test.name for test in tests], "test"))

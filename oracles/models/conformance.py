@@ -100,7 +100,7 @@ def _apart(given: Any, right: Any, runs: list[Any] | None, narrows: Mapping[str,
         wrong = ~free & ~nan & (given != bound.value)
         return f"{given[wrong][:3]} instead of {bound.value[wrong][:3]}" if wrong.any() else ""
     found = compare(given, TensorType(name, shape), bound)
-    return f"{found.symptom}: {found.detail}" if found else ""
+    return f"{found.symptom}: {found.message}" if found else ""
 
 
 def _containers_apart(given: Any, right: Any, runs: list[Any] | None, narrows: Mapping[str, str], told: Told) -> str:

@@ -45,6 +45,7 @@ FLOORS = {
     "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | *",
     "harness/training": "* | findings table | known_runs",
     "harness/models": "* | results | known report | examine",
+    "harness/studies/conformance": "values | collected | targets | examine | results | page",
     "harness/studies/distribution": "settings store | protocol | report",
     "harness/commands": "shared | * | app",
 }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from generators.schema import converted, parsed
-from harness.conformance.values import unpacked
+from harness.studies.conformance.values import unpacked
 from harness.conversions.model_file import why_not
 from harness.execute.pool import HarnessError, Job, Pool
 from oracles.judge.outcome import Value

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.conformance.collected import Test, told, values_of
-from harness.conformance.targets import REFERENCE, Tried, targets
+from harness.studies.conformance.collected import Test, told, values_of
+from harness.studies.conformance.targets import REFERENCE, Tried, targets
 from harness.conversions.model_file import plain, why_not
 from harness.execute.pool import Pool
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value

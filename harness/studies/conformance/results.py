@@ -11,8 +11,8 @@ from typing import Any
 
 from rich.table import Table
 
-from harness.conformance.examine import STATUSES, Judged
-from harness.conformance.targets import REFERENCE
+from harness.studies.conformance.examine import STATUSES, Judged
+from harness.studies.conformance.targets import REFERENCE
 
 COLOURS = {"wrong": "red", "crash": "red", "hang": "red"}
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.backends import probe
-from harness.conformance.collected import PACKED, Test, helper
+from harness.studies.conformance.collected import PACKED, Test, helper
 from harness.conversions.edges import EDGES
 from harness.conversions.formats import FORMATS, runners_of
 from harness.conversions.route import availability
@@ -18,7 +18,7 @@ from oracles.models import noise
 REFERENCE = "reference"
 DEFAULT = f"{REFERENCE},ort-all,ort-disable,openvino-onnx/openvino"
 """Those that start fast."""
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True)

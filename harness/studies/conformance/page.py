@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.conformance.examine import STATUSES, Judged
-from harness.conformance.results import by_operator, counts
+from harness.studies.conformance.examine import STATUSES, Judged
+from harness.studies.conformance.results import by_operator, counts
 from harness.execute.templates import render
 
 
@@ -19,6 +19,6 @@ def html_of(results: Sequence[Judged], versions: str) -> str:
         )
     ]
     return render(
-        "conformance/page.html.j2", statuses=STATUSES, counts=counts(results), operators=by_operator(results),
+        "studies/conformance/page.html.j2", statuses=STATUSES, counts=counts(results), operators=by_operator(results),
         told=told, versions=versions, tests=len({one.test for one in results}),
     )  # fmt: skip
