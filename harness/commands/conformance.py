@@ -24,13 +24,13 @@ from harness.commands.shared.terminal import (
     write_json,
     write_text,
 )
+from harness.execute.isolation.signals import status_of
+from harness.execute.pool import HarnessError, Limits, OutOfTime, Pool
 from harness.studies.conformance.collected import KINDS, collect
 from harness.studies.conformance.examine import Judged, examine
 from harness.studies.conformance.page import html_of
 from harness.studies.conformance.results import as_json, csv_of, failed_claims, table_of
 from harness.studies.conformance.targets import DEFAULT, REFERENCE, Tried, targets
-from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError, Limits, OutOfTime, Pool
 
 
 def conformance(

@@ -29,7 +29,7 @@ DOUBTED = {
 """Tests of onnx whose expected values the specification does not give, or with few digits -> why."""
 RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
 RANDOM |= {"RandomUniformLike"}
-"""Operators that draw; where there is no rule for a case of them, nothing but chance makes a result the expected one."""
+"""Operators that draw; where there is no rule for a case of them, only chance makes a result the expected one."""
 
 
 @dataclass

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from generators.schema import converted, parsed
-from harness.studies.conformance.values import unpacked
 from harness.conversions.model_file import why_not
 from harness.execute.pool import HarnessError, Job, Pool
+from harness.studies.conformance.values import unpacked
 from oracles.judge.outcome import Value
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.studies.conformance.collected import Test, told, values_of
-from harness.studies.conformance.targets import REFERENCE, Tried, targets
 from harness.conversions.model_file import plain, why_not
 from harness.execute.pool import Pool
+from harness.studies.conformance.collected import Test, told, values_of
+from harness.studies.conformance.targets import REFERENCE, Tried, targets
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
 from oracles.models.conformance import DOUBTED, RANDOM, Told, judge
 

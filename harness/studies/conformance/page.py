@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.execute.templates import render
 from harness.studies.conformance.examine import STATUSES, Judged
 from harness.studies.conformance.results import by_operator, counts
-from harness.execute.templates import render
 
 
 def html_of(results: Sequence[Judged], versions: str) -> str:

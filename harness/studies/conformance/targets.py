@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 
 from harness.backends import probe
-from harness.studies.conformance.collected import PACKED, Test, helper
 from harness.conversions.edges import EDGES
 from harness.conversions.formats import FORMATS, runners_of
 from harness.conversions.route import availability
 from harness.execute.pool import Job
+from harness.studies.conformance.collected import PACKED, Test, helper
 from oracles.models import noise
 
 REFERENCE = "reference"

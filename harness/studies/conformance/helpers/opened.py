@@ -1,6 +1,5 @@
 """Runs a test's model by `open_model`, after `convert` where there is one."""
 
-import os
 import shutil
 import tempfile
 
@@ -10,7 +9,7 @@ def load(parameters):
     try:
         if SUFFIX is not None:
             folder = tempfile.mkdtemp(prefix="conformance-")
-            path = os.path.join(folder, f"model{SUFFIX}")
+            path = f"{folder}/model{SUFFIX}"
             convert(PATH, path)
         inputs, outputs, call = open_model(path)
     finally:
