@@ -70,6 +70,20 @@ def judge(
     return told
 
 
+def around(expected: Sequence[Any], runs: Sequence[Sequence[Any]] | None) -> list[list[Any]] | None:
+    """The noise of these runs put around the expected values; None where they do not fit."""
+    if runs is None or len(runs[0]) != len(expected):
+        return None
+    pairs = list(zip(expected, runs[0], strict=True))
+    if not all(isinstance(y, np.ndarray) and isinstance(e, np.ndarray) and y.shape == e.shape for y, e in pairs):
+        return None
+    if any(str(y.dtype) not in PRECISION or str(y.dtype) in COMPONENT for y, _ in pairs):
+        return None
+    return [
+        [y.astype(np.float64) + (_beside(e, one) - e) for (y, e), one in zip(pairs, run, strict=True)] for run in runs
+    ]
+
+
 def _apart(given: Any, right: Any, runs: list[Any] | None, narrows: Mapping[str, str], told: Told) -> str:
     """What is wrong with one value."""
     if isinstance(right, list | dict) or right is None:

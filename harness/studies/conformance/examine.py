@@ -13,7 +13,7 @@ from harness.execute.pool import Pool
 from harness.studies.conformance.collected import Test, told, values_of
 from harness.studies.conformance.targets import REFERENCE, Tried, targets
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
-from oracles.models.conformance import DOUBTED, RANDOM, Told, judge
+from oracles.models.conformance import DOUBTED, RANDOM, Told, around, judge
 
 STATUSES = ("pass", "wrong", "refused", "crash", "hang", "not judged")
 BATCH = 24
@@ -108,7 +108,7 @@ def judged_set(test: Test, one: Tried, outcome: Outcome, reference: Outcome, exp
         return _of(right)
     given = told(outcome.outputs)
     if right.why:  # the reference and the expected values part
-        as_expected = judge(given, expected, None, one.narrows).why
+        as_expected = judge(given, expected, around(expected, runs), one.narrows).why
         as_reference = judge(given, expected, runs, one.narrows).why
         sides = [name for name, apart in (("expected values", as_expected), ("reference", as_reference)) if not apart]
         doubt = DOUBTED.get(test.name, "the reference and the expected values part")

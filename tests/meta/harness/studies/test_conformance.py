@@ -14,7 +14,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
-from harness.commands import app, conformance
+from harness.commands import app
+from harness.commands.study import conformance
 from harness.execute.pool import Limits, Pool
 from harness.studies.conformance.collected import KINDS, Test, collect
 from harness.studies.conformance.examine import STATUSES, Judged, examine
@@ -183,5 +184,5 @@ def test_a_record_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(conformance, "examine", real)
     ended = CliRunner().invoke(app.app, [*arguments, "--csv", str(written)])
     assert ended.exit_code == 0
-    names = [row["test"] for row in csv.DictReader(written.open(encoding="utf-8"))]
+    names = [row["test"] for row in csv.DictReader(io.StringIO(written.read_text(encoding="utf-8")))]
     assert len(names) == len(set(names)) > 20

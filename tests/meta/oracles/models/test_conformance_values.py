@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from oracles.models.conformance import judge
+from oracles.models.conformance import around, judge
 
 RIGHT = np.array([1.0, -2.0, 0.5], np.float32)
 NOISE = 2.0**-24 * np.array([1.0, -1.0, 0.5])
@@ -72,6 +72,8 @@ def test_what_lies_beside_the_reference_is_told_though_it_is_expected() -> None:
     other = RIGHT + np.float32(0.1)
     assert judge([other], [other], None).why == ""
     assert "value" in judge([other], [other], RUNS).why
+    assert judge([other + np.float32(3e-7)], [other], around([other], RUNS)).why == ""
+    assert "value" in judge([RIGHT], [other], around([other], RUNS)).why
 
 
 def test_what_noise_decides_is_no_pass() -> None:
