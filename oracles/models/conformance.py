@@ -101,8 +101,8 @@ def _apart(given: Any, right: Any, runs: list[Any] | None, narrows: Mapping[str,
             return f"{given.dtype}{list(given.shape)} instead of strings{list(shape)}"
         return "" if (given == truth).all() else f"{given[given != truth][:3]} instead of {truth[given != truth][:3]}"
     name = str(right.dtype)
+    given = _viewed(given, right.dtype)
     if name not in PRECISION:
-        given = _viewed(given, right.dtype)
         if (str(given.dtype), given.shape) != (name, shape):
             return f"{given.dtype}{list(given.shape)} instead of {name}{list(shape)}"
     bound = _bound(name, right, None if runs is None else runs, narrows)
@@ -140,11 +140,13 @@ def _kind(value: Any) -> str:
 
 
 def _viewed(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Types of 8 bits and fewer that a runner has no name for come back as bytes of the same bits."""
-    narrow = dtype.kind == "V" or "int2" in str(dtype) or "int4" in str(dtype)
-    if not narrow or given.dtype == dtype or given.dtype not in (np.uint8, np.int8):
+    """Types that numpy lacks, and so many runners have no name for, come back as another one of the same bits."""
+    name = str(dtype)
+    if name == "bfloat16" and given.dtype in (np.float16, np.uint16):
+        return given.view(dtype)
+    if given.dtype not in (np.uint8, np.int8) or given.dtype == dtype or dtype.kind in "biufc":
         return given
-    return given.astype(dtype) if "int" in str(dtype) else given.view(np.uint8).astype(np.uint8).view(dtype)
+    return given.astype(dtype) if "int" in name else given.view(dtype)
 
 
 def _nan(array: np.ndarray) -> np.ndarray:
