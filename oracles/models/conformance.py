@@ -102,10 +102,9 @@ def _apart(given: Any, right: Any, runs: list[Any] | None, narrows: Mapping[str,
         return "" if (given == truth).all() else f"{given[given != truth][:3]} instead of {truth[given != truth][:3]}"
     name = str(right.dtype)
     given = _viewed(given, right.dtype)
-    if name not in PRECISION:
-        if (str(given.dtype), given.shape) != (name, shape):
-            return f"{given.dtype}{list(given.shape)} instead of {name}{list(shape)}"
-    bound = _bound(name, right, None if runs is None else runs, narrows)
+    if name not in PRECISION and (str(given.dtype), given.shape) != (name, shape):
+        return f"{given.dtype}{list(given.shape)} instead of {name}{list(shape)}"
+    bound = _bound(name, right, runs, narrows)
     told.undetermined += int(np.count_nonzero(bound.undetermined))
     if name not in PRECISION:
         free = bound.undetermined
