@@ -46,6 +46,7 @@ FLOORS = {
     "harness/training": "* | findings table | known_runs",
     "harness/models": "variants | given | * | results | known report | examine",
     "harness/models/given": "images | *",
+    "harness/studies/conformance": "values | collected | targets | examine | results | page",
     "harness/studies/distribution": "settings store | protocol | report",
     "harness/commands": "shared | * | app",
 }

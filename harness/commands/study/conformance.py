@@ -1,0 +1,124 @@
+"""The command `conformance`: the tests that come with onnx, by the reference and by runners and conversions of ONNX."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+import zlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.live import Live
+
+from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.terminal import (
+    Json,
+    console,
+    fail,
+    finite,
+    named,
+    print_wide,
+    seconds_of,
+    write_json,
+    write_text,
+)
+from harness.execute.isolation.signals import status_of
+from harness.execute.pool import HarnessError, Limits, OutOfTime, Pool
+from harness.studies.conformance.collected import KINDS, collect
+from harness.studies.conformance.examine import Judged, examine
+from harness.studies.conformance.page import html_of
+from harness.studies.conformance.results import as_json, csv_of, failed_claims, table_of
+from harness.studies.conformance.targets import DEFAULT, REFERENCE, Tried, targets
+
+
+def conformance(
+    test_globs: Annotated[str, typer.Option("--tests", metavar="GLOB", help="Globs of tests.")] = "*",
+    target_globs: Annotated[
+        str, typer.Option("--targets", metavar="GLOB", help="Globs of runners, and of EDGE/RUNNER.")
+    ] = DEFAULT,
+    kind_globs: Annotated[str, typer.Option("--kinds", metavar="GLOB", help=f"Of {', '.join(KINDS)}.")] = "*",
+    budget: Annotated[str | None, typer.Option(help="Stop after so long: 90s, 9m, 1h.")] = None,
+    timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds that one test may take.")] = 60.0,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep each test's line there, and go on with what is there.")
+    ] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all lines as CSV.")] = None,
+    html_file: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page.")] = None,
+    json_file: Json = None,
+) -> None:
+    """Run the tests that come with onnx by the reference, and by runners and conversions of ONNX."""
+    chosen = [targets()[name] for name in named(target_globs, targets(), "target")]
+    kinds = named(kind_globs, KINDS, "kind")
+    for one in chosen:
+        if one.reason:
+            console.print(f"off: {one.name} ({one.reason})", style="yellow", markup=False)
+    reason = targets()[REFERENCE].reason
+    here = [one for one in chosen if not one.reason]
+    if reason or not here:
+        raise fail(reason or f"no target that matches {target_globs!r} is available here")
+    try:
+        duration = seconds_of(budget) if budget else math.inf
+        head = {"onnx": zlib.crc32(targets()[REFERENCE].version.encode())}  # other versions have other tests
+        kept = Record.opened(record, head, Judged)
+    except (typer.BadParameter, RecordError) as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(f"cannot use {error.filename}: {error.strerror}") from error
+    code, failure = _run(kept, here, kinds, test_globs, time.monotonic() + duration, timeout)
+    kept.close()
+    names = {one.name: one.version for one in here}
+    results = [one for one in kept.runs if names.get(one.runner) == one.version]
+    print_wide(table_of(results))
+    claims = failed_claims(results)
+    for one in claims:
+        told = f"the reference fails {one.test}, {one.operator}-{one.opset}: {one.why}"
+        console.print(told, markup=False, highlight=False, soft_wrap=True)
+    console.print("tests of kind real are downloaded, and left out", style="dim")
+    write_json(json_file, as_json(results))
+    write_text(csv_file, csv_of(results))
+    versions = ", ".join(f"{name} {version}" for name, version in names.items())
+    write_text(html_file, html_of(results, versions) if html_file else "")
+    if failure:
+        raise fail(failure)
+    if code:
+        console.print("interrupted; everything found so far is kept", style="yellow")
+        raise typer.Exit(code)
+    if claims:
+        raise typer.Exit(1)
+
+
+def _run(
+    kept: Record[Judged], here: list[Tried], kinds: tuple[str, ...], globs: str, until: float, timeout: float
+) -> tuple[int, str | None]:
+    """Run what is not kept yet. The exit status of an interruption (0: none), and what failed."""
+    done = {(one.test, one.runner, one.version) for one in kept.runs}
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="conformance-") as name,
+            Pool(Limits(seconds=max(timeout, 120)), until=until, tolerant=True) as pool,
+        ):
+            folder = Path(name)
+            tests = collect(pool, kinds, folder)
+            chosen = set(named(globs, [test.name for test in tests], "test"))
+            tests = [test for test in tests if test.name in chosen]
+            pool.limits = Limits(seconds=timeout)
+            console.print(f"{len(tests)} tests by {len(here)} targets", highlight=False)
+            with Live(console=console, transient=True, refresh_per_second=1) as live:
+                for batch in examine(pool, tests, here, folder, lambda *one: one in done):
+                    for one in batch:
+                        kept.add(one)
+                    live.update(table_of(kept.runs))
+    except OutOfTime:
+        return 0, None
+    except KeyboardInterrupt as stop:
+        return status_of(stop), None
+    except HarnessError as error:
+        return 0, str(error)
+    except OSError as error:
+        return 0, f"cannot write {error.filename or kept.path}: {error.strerror}"
+    return 0, None
+
+
+COMMANDS = (conformance,)
