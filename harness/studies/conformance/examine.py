@@ -19,7 +19,7 @@ from oracles.models.conformance import DOUBTED, RANDOM, Told, around, judge
 
 STATUSES = ("pass", "wrong", "refused", "crash", "hang", "not judged")
 NUMPY = {np.dtype(code).name for code in np.typecodes["All"] if np.dtype(code).isbuiltin == 1}
-"""dtypes in which arrays reach a runner for sure: each library takes and returns others, of ml_dtypes, in its own way."""
+"""dtypes in which arrays reach a runner for sure; each library takes and returns those of ml_dtypes in its own way."""
 BATCH = 24
 """Tests that are handed to the workers at once."""
 LONGEST = 300
