@@ -143,7 +143,7 @@ def _viewed(given: np.ndarray, dtype: np.dtype) -> np.ndarray:
     name = str(dtype)
     if name == "bfloat16" and given.dtype in (np.float16, np.uint16):
         return given.view(dtype)
-    if given.dtype not in (np.uint8, np.int8) or given.dtype == dtype or dtype.kind in "biufc":
+    if given.dtype not in (np.uint8, np.int8) or given.dtype == dtype or dtype.isbuiltin == 1:
         return given
     return given.astype(dtype) if "int" in name else given.view(dtype)
 

@@ -24,7 +24,8 @@ HELPERS = Path(__file__).parent / "helpers"
 @dataclass(frozen=True)
 class Test:
     """number: of its files; operator: that it is about (`several` where that is not said); operators: of its nodes;
-    opsets: versions by domain; sets: of inputs and outputs; inputs, outputs: names in order."""
+    opsets: versions by domain; sets: of inputs and outputs; dtypes: of all tensors in these; inputs, outputs: names in
+    order."""
 
     __test__ = False  # no test of pytest's
     number: int
@@ -34,6 +35,7 @@ class Test:
     operators: tuple[str, ...]
     opsets: dict[str, int]
     sets: int
+    dtypes: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 

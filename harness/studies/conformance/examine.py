@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from harness.conversions.model_file import plain, why_not
 from harness.execute.pool import Pool
 from harness.studies.conformance.collected import Test, told, values_of
@@ -16,6 +18,8 @@ from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported
 from oracles.models.conformance import DOUBTED, RANDOM, Told, around, judge
 
 STATUSES = ("pass", "wrong", "refused", "crash", "hang", "not judged")
+NUMPY = {np.dtype(code).name for code in np.typecodes["All"] if np.dtype(code).isbuiltin == 1}
+"""dtypes in which arrays reach a runner for sure; each library takes and returns those of ml_dtypes in its own way."""
 BATCH = 24
 """Tests that are handed to the workers at once."""
 LONGEST = 300
@@ -116,6 +120,9 @@ def judged_set(test: Test, one: Tried, outcome: Outcome, reference: Outcome, exp
     found = judge(given, expected, runs, one.narrows)
     if found.why and runs is None and set(test.operators) & RANDOM:
         return "not judged", f"it draws: {', '.join(sorted(set(test.operators) & RANDOM))}"
+    lacking = [name for name in test.dtypes if name not in NUMPY]
+    if found.why and lacking:
+        return "not judged", f"it may have been given something else: numpy lacks {', '.join(lacking)}; {found.why}"
     return _of(found)
 
 

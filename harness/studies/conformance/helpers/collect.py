@@ -58,8 +58,11 @@ def collect(kinds, folder):
                     sets = [(arrays(inputs), arrays(outputs)) for inputs, outputs in case.data_sets]
                 number = len(found)
                 onnx.save(model, str(folder / f"{number}.onnx"))
+                dtypes = set()
                 for place, (inputs, outputs) in enumerate(sets):
                     parts = [*packed(inputs), *packed(outputs)]
+                    for header in parts[::2]:
+                        dtypes.update(re.findall(rb'"dtype": "(\w+)"', header.tobytes()))
                     np.savez(folder / f"{number}.{place}.npz", *parts)
                 nodes = list(model.graph.node)
                 operators = sorted({title(node) for node in nodes})
@@ -72,6 +75,7 @@ def collect(kinds, folder):
                         "operators": operators,
                         "opsets": {one.domain: one.version for one in model.opset_import},
                         "sets": len(sets),
+                        "dtypes": sorted(name.decode() for name in dtypes),
                         "inputs": [port.name for port in given_ports(model)],
                         "outputs": [port.name for port in model.graph.output],
                     }
