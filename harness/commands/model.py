@@ -128,7 +128,7 @@ def model(
     except (FormatError, ValueError, HarnessError) as error:
         raise fail(str(error)) from error
     except OSError as error:
-        raise fail(f"cannot write {error.filename or folder}: {error.strerror}") from error
+        raise fail(f"cannot write {error.filename or folder}: {error.strerror or error}") from error
     except KeyboardInterrupt as stop:
         told = f"interrupted before any variant had run; what was done is kept in {folder}: the same command goes on"
         console.print(told, style="yellow", markup=False, highlight=False, soft_wrap=True)

@@ -25,6 +25,9 @@ def ordered(ports, names):
     none; else as they are, since other tools keep the order."""
     import re
 
+    plain = [name for name, _, _ in ports]
+    if len(set(plain)) == len(plain) and set(plain) <= set(names):
+        return plain
     found = [re.sub(r"^serving_default_|:0$|(?<=^out)0+(?=[0-9])", "", name) for name, _, _ in ports]
     if len(set(found)) == len(found) and set(found) <= set(names):
         return found

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from harness.conversions.admit import admit, admit_weights, files_of, size_of
 from harness.conversions.formats import runners_of
 from harness.conversions.model_file import FormatError, Port, Signature, plain, recognise, signature, unavailable
@@ -22,10 +24,11 @@ from harness.models.given.factories import NAME
 from harness.models.given.inputs import PREPROCESSING, Sets
 from harness.models.layer_errors import LayerErrors, can, layers_of
 from harness.models.measure import Run, called, once, time
-from harness.models.reference import SOURCES, Reference
+from harness.models.reference import SOURCES, Reference, emptied
 from harness.models.results import Results, assemble
 from harness.models.rows import IN_DOUBT, Row, row_of
 from harness.models.variants import ModelFile, Variant
+from oracles.judge.outcome import Outcome, Rejected, Value
 
 LIMITS = Limits(seconds=300.0, memory=24 << 30, recycle=6 << 30)
 """Whole networks are slower and larger than drawn graphs."""
@@ -273,10 +276,15 @@ def _sets(
         if own:
             return inputs.arranged(own, ports), None
         what = takes.takes_of(pool, usual.file)
-        return takes.draw(
-            ports, what, options.seed, options.iterations, shapes, options.span,
-            lambda arrays: called(pool, usual, told, arrays, options.trust),
-        )  # fmt: skip
+
+        def call(arrays: Sequence[np.ndarray]) -> Outcome:
+            outcome = called(pool, usual, told, arrays, options.trust)
+            if isinstance(outcome, Value) and usual.file.format == "onnx":
+                node = emptied(pool, usual.file.path, arrays)
+                return Rejected("ValueError", f"{node} has no elements") if node else outcome
+            return outcome
+
+        return takes.draw(ports, what, options.seed, options.iterations, shapes, options.span, call)
     if not where.exists():
         raise FormatError(f"{where} does not exist")
     if not where.is_dir():

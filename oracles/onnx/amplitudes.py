@@ -56,9 +56,9 @@ ROUNDINGS |= {"HardSwish": 4, "HardSigmoid": 3, "LRN": 40, "Resize": 8, "Upsampl
 """Units of roundoff, two to an ulp; 1 for all others."""
 SUMMED = {"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"}
 MEASURED = {
-    *("AffineGrid", "Attention", "CausalConvWithState", "Col2Im", "DFT", "DeformConv", "Det", "GRU", "GlobalLpPool"),
+    *("AffineGrid", "Attention", "CausalConvWithState", "Col2Im", "DeformConv", "Det", "GRU", "GlobalLpPool"),
     *("GridSample", "LSTM", "LinearAttention", "LpNormalization", "LpPool", "MeanVarianceNormalization", "RNN"),
-    *("NegativeLogLikelihoodLoss", "RoiAlign", "RotaryEmbedding", "STFT", "SoftmaxCrossEntropyLoss"),
+    *("NegativeLogLikelihoodLoss", "RoiAlign", "RotaryEmbedding", "SoftmaxCrossEntropyLoss"),
 }
 NORMALIZED = ("LayerNormalization", "GroupNormalization", "RMSNormalization", "InstanceNormalization")
 DRAWS = 4
@@ -125,6 +125,8 @@ def _amplitude(node: Node, inputs: Sequence[Value], y: np.ndarray, evaluate: Eva
         n = x.size / max(1, y.size) if whole else max(x.shape) if operator == "CumSum" else _kernel(node)
         terms = np.asarray(evaluate([x * x, *inputs[1:]])[0]) / (n if "Sum" not in operator else 1)
         return np.sqrt(n * (terms + y * y))
+    if operator in ("DFT", "STFT"):
+        return _transform(node, inputs, y, evaluate)
     if operator.startswith("Reduce"):
         return np.sqrt(x.size / max(1, y.size)) * np.abs(y) + np.abs(y)
     if operator == "CumProd":
@@ -144,6 +146,30 @@ def _amplitude(node: Node, inputs: Sequence[Value], y: np.ndarray, evaluate: Eva
     if operator in ("Gelu", "Swish", "HardSwish", "Mish", "Softplus", "Elu", "Selu", "Celu"):  # the same of x
         return ROUNDINGS[operator] * np.abs(y) + 2 * np.minimum(np.abs(x), 1 + np.abs(y))
     return ROUNDINGS.get(operator, 1) * np.abs(y)
+
+
+def _transform(node: Node, inputs: Sequence[Value], y: np.ndarray, evaluate: Evaluate) -> np.ndarray:
+    """Each frequency is a sum of all elements times factors of modulus 1, which are rounded themselves, also where they
+    or the sum would be 0. The sum of the squares is what the squares have at frequency 0."""
+    squares = [a * a if floating(a) else a for a in inputs]
+    found = np.asarray(evaluate(squares)[0])
+    axis = y.ndim - 2
+    if node.operator == "DFT":
+        stated = inputs[2] if node.version >= 20 and len(inputs) > 2 else None
+        given = node.attributes.get("axis", 1) if node.version < 20 else -2 if stated is None else np.asarray(stated)
+        axis = int(np.asarray(given).reshape(())) % y.ndim
+    terms = np.abs(np.take(found, [0], axis)).sum(-1, keepdims=True)
+    n = np.asarray(inputs[0]).shape[axis] if node.operator == "DFT" else _frame(inputs)
+    scale = 1 / np.sqrt(n) if node.attributes.get("inverse", 0) else 1.0
+    return scale * np.sqrt(n * terms) + np.abs(y)
+
+
+def _frame(inputs: Sequence[Value]) -> int:
+    """How long the frames of an STFT are."""
+    window, length = (inputs[place] if len(inputs) > place else None for place in (2, 3))
+    if window is not None:
+        return len(np.asarray(window))
+    return int(np.asarray(length).reshape(())) if length is not None else np.asarray(inputs[0]).shape[1]
 
 
 def _cast(node: Node, y: np.ndarray) -> np.ndarray | float:

@@ -198,6 +198,6 @@ def _culprit_program(
         return f"{path}: alone it returns nothing"
     apart = np.abs(outcome.outputs[0].astype(np.float64) - case.right)
     with np.errstate(all="ignore"):
-        ratio = float(np.max(np.where(apart == 0, 0.0, apart / case.allowed)))
+        ratio = float(np.max(np.where(apart == 0, 0.0, apart / case.allowed), initial=0.0))
     nodes = f"{len(operators)} node{'s' if len(operators) > 1 else ''}"
     return f"{path}: {nodes}; alone it errs by {ratio:.2g} times what is allowed"
