@@ -160,7 +160,9 @@ def _bound(name: str, right: np.ndarray, runs: list[Any] | None, narrows: Mappin
     else:
         exact = runs[0]
         noisy = np.stack([_beside(exact, run) for run in runs[1:]])
-        if name in COMPONENT:
+        if not exact.size:
+            bound = _rounded(name, exact)
+        elif name in COMPONENT:
             bound = _complex(name, exact, noisy)
         elif name in PRECISION or right.dtype.kind in "biu":
             bound = noise.expect([""], [name], [exact], [noisy]).values[0]

@@ -60,6 +60,8 @@ MEASURED = {
     *("GridSample", "LSTM", "LinearAttention", "LpNormalization", "LpPool", "MeanVarianceNormalization", "RNN"),
     *("NegativeLogLikelihoodLoss", "RoiAlign", "RotaryEmbedding", "SoftmaxCrossEntropyLoss"),
 }
+GATED = {"GRU": 1.0}
+"""Beside what is measured: a GRU subtracts its update gate from 1, so that a rounding of a number near 1 stays."""
 NORMALIZED = ("LayerNormalization", "GroupNormalization", "RMSNormalization", "InstanceNormalization")
 DRAWS = 4
 
@@ -79,7 +81,8 @@ def amplitudes(
     measured = node.operator in MEASURED or node.domain not in ("", "ai.onnx")
     with np.errstate(all="ignore"):
         if measured and any(floating(y) for y in outputs):
-            return _measured(inputs, outputs, evaluate)
+            sizes = _measured(inputs, outputs, evaluate)
+            return [size + GATED.get(node.operator, 0.0) * floating(y) for size, y in zip(sizes, outputs, strict=True)]
         for place, y in enumerate(outputs):
             if floating(y):
                 found[place] = np.abs(y) if place else _amplitude(node, inputs, y, evaluate)
