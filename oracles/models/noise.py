@@ -45,8 +45,10 @@ def _bounded(dtype: str, exact: np.ndarray, noisy: np.ndarray) -> Bounded:
     axes = tuple(range(1, value.ndim)) if value.ndim > 1 else None
     with np.errstate(all="ignore"):
         squares = np.mean(np.abs(noisy - value) ** 2, axis=0)
-        typical = np.mean(squares, axis=axes, keepdims=True, where=np.isfinite(squares))
-        noise = np.sqrt((squares + np.nan_to_num(typical)) / 2)
+        finite = np.isfinite(squares)
+        total = np.sum(squares, axis=axes, keepdims=True, where=finite)
+        typical = total / np.maximum(1, np.sum(finite, axis=axes, keepdims=True))
+        noise = np.sqrt((squares + typical) / 2)
         allowed = FACTOR * noise + OWN * p.unit * np.abs(value) + p.tiny
         top = np.max(np.abs(value), axis=axes, keepdims=True, initial=0.0, where=np.isfinite(value))
         special = ~np.isfinite(value)

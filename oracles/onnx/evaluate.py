@@ -6,6 +6,7 @@ sizes no longer fit, the run has lost that value and what follows from it (`LOST
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,7 +78,8 @@ def walk(graph: Graph, states: dict[int, Values], hook: Hook | None = None) -> R
     for state in states.values():
         state.update(graph.constants)
         state[""] = None
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        # NaN is what the mean of nothing is
         for node in graph.nodes:
             found = evaluated(node, states, hook)
             for number, state in states.items():
