@@ -68,8 +68,10 @@ _EMPTY = """
 
 import numpy as np
 import onnx
+from oracles.onnx.evaluate import EvaluationError
 from oracles.onnx.evaluate import run as evaluate
 from oracles.onnx.model import read
+from oracles.onnx.rule import NoRule
 
 WINDOWS = ("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool")
 
@@ -85,7 +87,10 @@ def load(parameters):
                 found.append(step.node.title)
 
         if all(x.size for x in inputs):
-            evaluate(graph, inputs, 1, look)
+            try:
+                evaluate(graph, inputs, 1, look)
+            except (EvaluationError, NoRule):  # which is told where the reference is derived
+                pass
         return [np.frombuffer("".join(found[:1]).encode(), np.uint8)]
 
     return run
