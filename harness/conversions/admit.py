@@ -12,13 +12,16 @@ from harness.conversions.formats import Format
 from harness.conversions.model_file import FormatError, plain, recognise, why_not
 from harness.execute.isolation.confinement import Confinement
 from harness.execute.pool import Job, Limits, Pool
-from oracles.judge.outcome import Timeout, Value
+from oracles.judge.outcome import Crash, Timeout, Value
 
 GATE = Path(__file__).absolute().parent / "gate"
-LIMITS = Limits(seconds=10.0, memory=2 << 30)
-"""Of the check itself."""
+SECONDS = 10
+"""Of the processor, that a check may take."""
+LIMITS = Limits(seconds=3.0 * SECONDS, memory=2 << 30)
+"""Of the check itself: by the clock longer, since what else runs on a machine makes no file a bad one."""
 
 _PROGRAM = """import importlib
+import resource
 import sys
 import types
 
@@ -31,6 +34,7 @@ INPUTS, PARAMETERS = [], []
 def load(parameters):
     from pathlib import Path
 
+    resource.setrlimit(resource.RLIMIT_CPU, ({seconds}, {seconds} + 5))
     for package in ("harness", "harness.conversions", "harness.conversions.gate"):
         sys.modules[package] = types.ModuleType(package)  # the folders above are not to be read
     sys.modules[package].__path__ = [FOLDER]
@@ -90,7 +94,7 @@ def admit_weights(path: Path) -> None:
 
 def _refusal(gate: str, path: Path) -> str | None:
     """Why a gate does not let a file pass, or None."""
-    text = _PROGRAM.format(folder=str(GATE), path=str(path.absolute()), name=f".{gate}")
+    text = _PROGRAM.format(folder=str(GATE), path=str(path.absolute()), name=f".{gate}", seconds=SECONDS)
     allowed = Confinement((GATE, path.parent))
     with Pool(LIMITS, allowed) as pool:
         outcome = pool.run([Job("gate", (), text, {})], confirm=False)[0]
@@ -98,4 +102,6 @@ def _refusal(gate: str, path: Path) -> str | None:
         return plain(np.asarray(outcome.outputs[0]).tobytes().decode()) or None
     if isinstance(outcome, Timeout):
         return f"to look through it takes more than {LIMITS.seconds:g} s"
+    if isinstance(outcome, Crash) and "SIGXCPU" in outcome.how:
+        return f"to look through it takes more than {SECONDS} s of the processor"
     return f"it cannot be looked through: {why_not(outcome)}"

@@ -170,9 +170,11 @@ def test_a_check_that_fails_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     gate = tmp_path / "gate"
     gate.mkdir()
     monkeypatch.setattr(admitting, "GATE", gate)
-    monkeypatch.setattr(admitting, "LIMITS", Limits(seconds=2.0, memory=1 << 28))
+    monkeypatch.setattr(admitting, "LIMITS", Limits(seconds=5.0, memory=1 << 28))
+    monkeypatch.setattr(admitting, "SECONDS", 1)
     for body, told in {
-        "import time\n    time.sleep(60)": "to look through it takes more than 2 s",
+        "import time\n    time.sleep(60)": "to look through it takes more than 5 s",
+        "while True: pass": "to look through it takes more than 1 s of the processor",
         "return 'x' * (1 << 30)": "it cannot be looked through: out of memory",
         "raise KeyError('x')": "it cannot be looked through: KeyError: 'x'",
         "import os\n    os._exit(3)": "it cannot be looked through: exit 3",
