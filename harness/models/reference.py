@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.conversions.model_file import Port, why_not
+from harness.conversions.route import ORDERED
 from harness.execute.pool import Job, Pool
 from harness.models.given.inputs import Sets
 from harness.models.measure import CONTAINERS
@@ -54,8 +55,12 @@ def load(parameters):
     def run(*inputs):
         draws = {number: np.random.default_rng([SEED, number - 1]) for number in range(1, RUNS + 1)}
         exact, *noisy = evaluate(graph, inputs, RUNS + 1, disturbing(draws))
+        given = names = list(graph.outputs)
+        if len(RETURNED) == len(names):
+            given, names = ordered([(name, None, None) for name in names], RETURNED), RETURNED
         told = []
-        for place, name in enumerate(graph.outputs):
+        for name in names:
+            place = given.index(name)
             others = [[] if one[place] is LOST else one[place] for one in noisy]
             told += spread_noisy(name, exact[place], others, _beside)
         names = np.frombuffer(json.dumps([name for name, _, _ in told]).encode(), np.uint8)
@@ -181,9 +186,11 @@ def preamble() -> str:
     return _IMPORTS.format(folder=str(SOURCES), digest=digest)
 
 
-def monte_carlo_program(path: Path, inputs: Sequence[str], seed: int) -> str:
-    """The text that evaluates an ONNX file in float64, exactly and with noise."""
-    settings = f"PATH = {str(path.resolve())!r}\nRUNS = {noise.RUNS}\nSEED = {seed}\n"
+def monte_carlo_program(path: Path, inputs: Sequence[str], seed: int, outputs: Sequence[Port] = ()) -> str:
+    """The text that evaluates an ONNX file in float64, exactly and with noise. outputs: of the model that the file was
+    made of, in whose order they are returned (none: in the file's)."""
+    settings = f"{ORDERED}\n\nPATH = {str(path.resolve())!r}\nRUNS = {noise.RUNS}\nSEED = {seed}\n"
+    settings += f"RETURNED = {[port.name for port in outputs]!r}\n"
     return f"{preamble()}{CONTAINERS}\n\n{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
 
 
@@ -217,7 +224,7 @@ def derive(
         Job(
             "reference",
             ("onnx",),
-            monte_carlo_program(file, names, seed + number),
+            monte_carlo_program(file, names, seed + number, outputs),
             dict(zip(names, arrays, strict=True)),
             reads=(file,),
         )

@@ -194,6 +194,16 @@ exec(ORDERED, MATCHING)  # what every route's program carries
         (["lambda", "out0"], ["out0", "out1"], ["out1", "out0"]),  # the first is a constant
         (["add_1", "add"], ["out0", "out1"], ["out0", "out1"]),  # names of nodes say nothing of their order
         (["x1"], ["x0", "x1"], ["x1"]),  # a tool may drop an input that changes nothing
+        (
+            ["PartitionedCall:2", "PartitionedCall:1", "PartitionedCall:0"],
+            ["PartitionedCall:2", "PartitionedCall:1", "PartitionedCall:0"],
+            ["PartitionedCall:2", "PartitionedCall:1", "PartitionedCall:0"],
+        ),
+        (
+            ["PartitionedCall:0", "PartitionedCall:1"],
+            ["PartitionedCall:1", "PartitionedCall:0"],
+            ["PartitionedCall:0", "PartitionedCall:1"],
+        ),
     ],
 )
 def test_what_a_model_takes_and_returns_is_matched_by_name_number_or_place(

@@ -19,6 +19,7 @@ from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Pool
 from harness.models.given.inputs import OTHER, _fitted, drawn
 from harness.models.given.takes import SIZES, Takes, draw, shapes_for, takes_of
+from harness.models.reference import emptied
 from harness.models.variants import ModelFile
 from oracles.judge.outcome import Crash, Outcome, Rejected, Value
 
@@ -214,3 +215,16 @@ def test_from_the_command(tmp_path: Path) -> None:
     status, told = command(embedding(tmp_path / "d.onnx").path, *out)
     assert status == 0, told
     assert "inputs: ids is drawn below 5; types is drawn below 3" in told
+
+
+def test_sizes_that_leave_a_pool_without_elements_are_told(workers: Pool, tmp_path: Path) -> None:
+    """And none where the input itself has none, or the evaluation fails."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["h"], "small", kernel_shape=[4, 4], strides=[4, 4]),
+        helper.make_node("Reshape", ["h", "shape"], ["y"]),
+    ]
+    shape = [("shape", np.array([1], np.int64))]
+    file = saved(tmp_path / "net.onnx", nodes, [("x", TensorProto.FLOAT, [1, 1, None, None])], shape)
+    told = [emptied(workers, file.path, [np.zeros((1, 1, size, size), "float32")]) for size in (4, 2, 0, 9)]
+    assert [bool(one) for one in told] == [False, True, False, False]
+    assert "small" in told[1]
