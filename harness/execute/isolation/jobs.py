@@ -126,3 +126,5 @@ def _job(number: int, pipe: Connection, parent: int) -> None:
         except Exception as error:  # told to the parent, which ends all with it
             told = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
             tell((None, ", ".join(told)))
+        finally:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is told: Python's own end is not interrupted
