@@ -44,17 +44,16 @@ import json
 
 import onnx
 from oracles.onnx.evaluate import LOST
-from oracles.onnx.evaluate import run as evaluate
+from oracles.onnx.lost import beside
 from oracles.onnx.model import read
-from oracles.onnx.noise import _beside, disturbing
+from oracles.onnx.noise import noisy_runs
 
 
 def load(parameters):
     graph = read(onnx.load(PATH))
 
     def run(*inputs):
-        draws = {number: np.random.default_rng([SEED, number - 1]) for number in range(1, RUNS + 1)}
-        exact, *noisy = evaluate(graph, inputs, RUNS + 1, disturbing(draws))
+        exact, *noisy = noisy_runs(graph, inputs, RUNS, SEED)
         given = names = list(graph.outputs)
         if len(RETURNED) == len(names):
             given, names = ordered([(name, None, None) for name in names], RETURNED), RETURNED
@@ -62,7 +61,7 @@ def load(parameters):
         for name in names:
             place = given.index(name)
             others = [[] if one[place] is LOST else one[place] for one in noisy]
-            told += spread_noisy(name, exact[place], others, _beside)
+            told += spread_noisy(name, exact[place], others, beside)
         names = np.frombuffer(json.dumps([name for name, _, _ in told]).encode(), np.uint8)
         return [names, *(array for _, *pair in told for array in pair)]
 

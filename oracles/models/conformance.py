@@ -13,6 +13,7 @@ from generators.bounds.bounded import PRECISION, Bounded
 from generators.graph import COMPONENT, TensorType
 from oracles.judge.compare import compare
 from oracles.models import noise
+from oracles.onnx.lost import beside
 
 DOUBTED = {
     "test_averagepool_2d_ceil_last_window_starts_on_pad": "expected values are written down with four digits",
@@ -80,7 +81,7 @@ def around(expected: Sequence[Any], runs: Sequence[Sequence[Any]] | None) -> lis
     if any(str(y.dtype) not in PRECISION or str(y.dtype) in COMPONENT for y, _ in pairs):
         return None
     return [
-        [y.astype(np.float64) + (_beside(e, one) - e) for (y, e), one in zip(pairs, run, strict=True)] for run in runs
+        [y.astype(np.float64) + (beside(e, one) - e) for (y, e), one in zip(pairs, run, strict=True)] for run in runs
     ]
 
 
@@ -159,7 +160,7 @@ def _bound(name: str, right: np.ndarray, runs: list[Any] | None, narrows: Mappin
         bound = _rounded(name, right)
     else:
         exact = runs[0]
-        noisy = np.stack([_beside(exact, run) for run in runs[1:]])
+        noisy = np.stack([beside(exact, run) for run in runs[1:]])
         if not exact.size:
             bound = _rounded(name, exact)
         elif name in COMPONENT:
@@ -189,15 +190,6 @@ def _complex(name: str, exact: np.ndarray, noisy: np.ndarray) -> Bounded:
         moved = np.sqrt((squares + np.mean(squares)) / 2) if exact.size else squares
         allowed = noise.FACTOR * moved + noise.OWN * PRECISION[name].unit * np.abs(exact) + PRECISION[name].tiny
     return Bounded(exact, np.where(np.isfinite(allowed), allowed, np.inf), name)
-
-
-def _beside(exact: np.ndarray, noisy: Any) -> np.ndarray:
-    """The value of a run with noise in the shape of the exact one; one that is lost is off everywhere."""
-    if isinstance(noisy, np.ndarray) and noisy.shape == exact.shape:
-        return noisy
-    if exact.dtype.kind in "fc":
-        return np.full_like(exact, np.nan)
-    return ~exact if exact.dtype == np.bool_ else exact + np.ones((), exact.dtype)
 
 
 def _narrowed(bound: Bounded, name: str) -> Bounded:

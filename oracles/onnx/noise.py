@@ -14,6 +14,7 @@ from oracles.onnx.amplitudes import amplitudes, unit_of
 from oracles.onnx.evaluate import LOST, EvaluationError, Hook, Step, evaluated, has_rule, run, single
 from oracles.onnx.graph import Graph, Node
 from oracles.onnx.kinds import floating
+from oracles.onnx.lost import beside
 from oracles.onnx.model import read
 from oracles.onnx.rule import Value
 
@@ -87,25 +88,21 @@ def _inside(
     return found
 
 
+def noisy_runs(graph: Graph, inputs: Sequence[Any] | Mapping[str, Any], runs: int, seed: int) -> list[list[Value]]:
+    """The outputs of a graph, exactly and in so many runs with noise, which may be `LOST`."""
+    draws = {number: np.random.default_rng([seed, number - 1]) for number in range(1, runs + 1)}
+    return run(graph, inputs, runs + 1, disturbing(draws))
+
+
 def monte_carlo(model: onnx.ModelProto | Graph, inputs: Sequence[Any], runs: int, seed: int) -> list[np.ndarray]:
     """What each output is exactly, and in so many runs with noise: [exact, noisy, exact, noisy, ...], noisy with an
     axis of runs in front. inputs: arrays in the order of the model's. An output that noise gives another shape, or that
     a run has lost, has NaN or another value than the exact one everywhere in this run."""
     graph = model if isinstance(model, Graph) else read(model)
-    draws = {number: np.random.default_rng([seed, number - 1]) for number in range(1, runs + 1)}
-    exact, *noisy = run(graph, inputs, runs + 1, disturbing(draws))
+    exact, *noisy = noisy_runs(graph, inputs, runs, seed)
     results = []
     for place, (name, value) in enumerate(zip(graph.outputs, exact, strict=True)):
         if not isinstance(value, np.ndarray):
             raise EvaluationError(f"the output {name} is no tensor")
-        results += [value, np.stack([_beside(value, one[place]) for one in noisy])]
+        results += [value, np.stack([beside(value, one[place]) for one in noisy])]
     return results
-
-
-def _beside(exact: np.ndarray, noisy: Value) -> np.ndarray:
-    """The value of a run with noise in the shape of the exact one."""
-    if isinstance(noisy, np.ndarray) and noisy.shape == exact.shape:
-        return noisy
-    if exact.dtype.kind in "fc":
-        return np.full_like(exact, np.nan)
-    return ~exact if exact.dtype == np.bool_ else exact + np.ones((), exact.dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 import time
 import zlib
 from pathlib import Path
@@ -95,11 +94,9 @@ def _run(
     """Run what is not kept yet. The exit status of an interruption (0: none), and what failed."""
     done = {(one.test, one.runner, one.version) for one in kept.runs}
     try:
-        with (
-            tempfile.TemporaryDirectory(prefix="conformance-") as name,
-            Pool(Limits(seconds=max(timeout, 120)), until=until, tolerant=True) as pool,
-        ):
-            folder = Path(name)
+        with Pool(Limits(seconds=max(timeout, 120)), until=until, tolerant=True) as pool:
+            folder = pool.temporary / "tests"  # which goes with the pool, however that ends
+            folder.mkdir()
             tests = collect(pool, kinds, folder)
             chosen = set(named(globs, [test.name for test in tests], "test"))
             tests = [test for test in tests if test.name in chosen]

@@ -50,8 +50,9 @@ def make() -> Folder:
     """A new folder; those that killed processes have left are removed first. Raises OSError."""
     remove_stale()
     path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-    lock = (path / _LOCK).open("w")
+    lock = (path / f"{_LOCK}-new").open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)
+    (path / f"{_LOCK}-new").rename(path / _LOCK)  # nobody sees it without its lock
     # the keeper holds the lock, too, so that the folder is not stale while it works
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", str(_KEEPER), str(path)],

@@ -15,10 +15,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from oracles.onnx.amplitudes import unit_of
-from oracles.onnx.evaluate import run
 from oracles.onnx.kinds import kind_of, widened
 from oracles.onnx.model import read
-from oracles.onnx.noise import disturbing
+from oracles.onnx.noise import noisy_runs
 
 RUNS = 8
 DEVIATIONS = 3.0
@@ -54,8 +53,7 @@ def apart(model: onnx.ModelProto, inputs: Sequence[Any] | Mapping[str, Any], exp
     """What is wrong with our float64 value of a model, given results in its own dtypes; "" where nothing is. Floats may
     be off by the model's own noise and two ulps."""
     graph = read(model)
-    draws = {number: np.random.default_rng([1, number]) for number in range(1, RUNS + 1)}
-    exact, *noisy = run(graph, inputs, RUNS + 1, disturbing(draws))
+    exact, *noisy = noisy_runs(graph, inputs, RUNS, 1)
     found = [_apart(e, [one[k] for one in noisy], y) for k, (e, y) in enumerate(zip(exact, expected, strict=True))]
     return "; ".join(filter(None, found))
 

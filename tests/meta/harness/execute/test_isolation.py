@@ -38,9 +38,10 @@ def alive(process: str) -> bool:
         return False
 
 
-def run(text: str) -> subprocess.Popen[str]:
+def run(text: str, **variables: str) -> subprocess.Popen[str]:
     """A program that imports our code, and tells one line."""
-    return subprocess.Popen([sys.executable, "-c", text], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, **variables}
+    return subprocess.Popen([sys.executable, "-c", text], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
 
 
 OWNER = f"""
@@ -69,8 +70,11 @@ def test_a_folder_and_what_runs_in_it_go_with_their_owner(number: int) -> None:
     assert not any(map(alive, started))
 
 
-def test_a_folder_whose_keeper_was_killed_is_removed_by_the_next() -> None:
-    with run(OWNER) as owner:
+def test_a_folder_whose_keeper_was_killed_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # elsewhere another test may be the next
+    with run(OWNER, TMPDIR=str(tmp_path)) as owner:
         assert owner.stdout
         path, *started = owner.stdout.readline().split()
         kept = [child.pid for child in psutil.Process(owner.pid).children() if str(child.pid) not in started]

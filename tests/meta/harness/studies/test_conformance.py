@@ -117,8 +117,11 @@ def test_a_wrong_reference_is_told_as_such(few: tuple[Pool, list[Test], Path], m
     """Of the reference itself it is a failed claim; others are then judged by nobody."""
     pool, tests, folder = few
     mine = targets()[REFERENCE]
-    text = mine.text.replace("\ndef load(", "\nexact_run = run\ndef run(*given):\n    found = exact_run(*given)\n"
-                             "    return [[y * 1.001 for y in one] for one in found]\n\n\ndef load(")  # fmt: skip
+    planted_run = (
+        "exact_runs = noisy_runs\ndef noisy_runs(*given):\n"
+        "    return [[y * 1.001 for y in one] for one in exact_runs(*given)]\n\n\n"
+    )
+    text = mine.text.replace("\ndef load(", f"\n{planted_run}def load(")
     wrong = {**targets(), REFERENCE: replace(mine, text=text)}
     monkeypatch.setattr("harness.studies.conformance.examine.targets", lambda: wrong)
     chosen = [test for test in tests if test.name == "test_Linear"]
