@@ -51,7 +51,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="PATH",
         help="a model of your own, for tests/test_model.py, where --targets are globs of runners then; default: digits",
     )
-    group.addoption("--inputs", type=Path, metavar="FILE|DIR", help="what --model is run on: .npz or images")
+    group.addoption(
+        "--inputs", type=Path, metavar="FILE|DIR", help="what --model is run on: .npz, images or recordings"
+    )
     group.addoption("--labels", type=Path, metavar="FILE", help="names of the classes of --model")
     group.addoption("--trust", action="store_true", help="open a --model that runs code of its own (pickle)")
     group.addoption("--findings", type=Path, default=Path("findings"), metavar="DIR", help="where findings go")

@@ -47,10 +47,13 @@ def model(
         ),
     ],
     inputs: Annotated[
-        Path | None, typer.Option("--inputs", "--load-inputs", metavar="FILE|DIR", help=".npz, or a folder of images.")
+        Path | None,
+        typer.Option(
+            "--inputs", "--load-inputs", metavar="FILE|DIR", help=".npz, or a folder of images or recordings."
+        ),
     ] = None,
     preprocess: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="How images become arrays; default: preprocessing.toml there.")
+        Path | None, typer.Option(metavar="FILE", help="How these become arrays; default: preprocessing.toml there.")
     ] = None,
     target_globs: Annotated[
         str, typer.Option("--targets", metavar="GLOB", help="Comma-separated globs of runners.")

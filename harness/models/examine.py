@@ -19,9 +19,9 @@ from harness.findings.known.entry import FOLDER
 from harness.models import known, reference
 from harness.models.cache import CachingPool
 from harness.models.convert import convert_all, variants_of
-from harness.models.given import factories, inputs, takes
+from harness.models.given import factories, inputs, media, takes
 from harness.models.given.factories import NAME
-from harness.models.given.inputs import PREPROCESSING, Sets
+from harness.models.given.inputs import Sets
 from harness.models.layer_errors import LayerErrors, can, layers_of
 from harness.models.measure import Run, called, once, time
 from harness.models.reference import SOURCES, Reference, emptied
@@ -40,9 +40,9 @@ TIMES = 8
 @dataclass(frozen=True)
 class Options:
     """path: a file or folder, `module:function`, or digits; out: where files that are made go; inputs: an .npz file or
-    a folder of images; depth: most conversions one after the other, 0 for none; edges: globs of their names; shapes,
-    span: what inputs are drawn by; labels: a file with names of classes; known: a folder of what is known; again:
-    nothing that is kept of earlier runs counts; the others as the command says."""
+    a folder of images or recordings; depth: most conversions one after the other, 0 for none; edges: globs of their
+    names; shapes, span: what inputs are drawn by; labels: a file with names of classes; known: a folder of what is
+    known; again: nothing that is kept of earlier runs counts; the others as the command says."""
 
     path: str
     out: Path
@@ -112,7 +112,7 @@ def examine(
         given, own = (found, ()) if found else _make(pool, options)
         usual, told = _opened(pool, given, options)
         sets, drawn = _sets(pool, options, own, told, usual)
-        truth = inputs.classes_of(options.inputs, labels) if options.inputs else None
+        truth = media.classes_of(options.inputs, labels) if options.inputs else None
         files, refusals = [given], []
         if options.depth:
             folder = options.out / "converted"
@@ -289,8 +289,7 @@ def _sets(
         raise FormatError(f"{where} does not exist")
     if not where.is_dir():
         return inputs.read_arrays(where, ports), None
-    how = inputs.read_preprocessing(options.preprocess or where / PREPROCESSING)
-    return inputs.read_images(pool, where, how, ports), None
+    return media.read_folder(pool, where, options.preprocess, ports), None
 
 
 TRIED = 3

@@ -1,4 +1,4 @@
-"""What a given model is run on: arrays from a file, images from a folder, or arrays drawn from its signature."""
+"""What a given model is run on: arrays from a file, or drawn from its signature."""
 
 from __future__ import annotations
 
@@ -6,37 +6,27 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
 import numpy as np
-from PIL import Image
 
-from generators.schema import converted, one_line, parsed_toml
+from generators.schema import one_line
 from harness.conversions.model_file import FormatError, Port
-from harness.execute.pool import Pool
-from harness.execute.reading import FileError, read_by, read_json, read_text
-from harness.models.given.images import SUFFIXES, images_of, pixels_of
+from harness.execute.reading import FileError, read_json, read_text
 from oracles.judge.compare import dtype_of
 
 Sets = tuple[tuple[np.ndarray, ...], ...]
 """Sets of inputs, each an array for each input of the model, in its order."""
-PREPROCESSING = "preprocessing.toml"
 CLASSES = "labels"
 """Name of the array of true classes in a file of inputs."""
-LISTED = "labels.csv"
-"""File with the true classes of the images of a folder: lines of NAME,CLASS, the class by its number or its label."""
 OTHER = 32
 """What a dimension that varies is set to, the first one apart, which is 1: images and sequences of a useful size."""
 INTEGERS = (0, 9)
 """What integers are drawn from, both ends among them: small enough to be indices of most tables."""
-RESAMPLING = {"nearest": 0, "bilinear": 2, "bicubic": 3, "area": 4, "lanczos": 1}
 LARGEST = 4 << 30
 """Bytes of all arrays of a file together."""
-WIDEST = 1 << 14
-"""Pixels of an image's side."""
 
 
 def drawn(
@@ -102,7 +92,7 @@ def _drawn(
 def read_arrays(path: Path, ports: Sequence[Port]) -> Sets:
     """From an .npz file: an array for each input, by its name, else in order. One more dimension than the input has: a
     set of inputs along the first. More rows than the model takes: several sets. Raises FormatError."""
-    arrays = _arrays_of(path)
+    arrays = arrays_of(path)
     if CLASSES not in {port.name for port in ports}:
         arrays.pop(CLASSES, None)
     if len(arrays) != len(ports):
@@ -117,7 +107,7 @@ def read_arrays(path: Path, ports: Sequence[Port]) -> Sets:
     return tuple(zip(*columns, strict=True))
 
 
-def _arrays_of(path: Path) -> dict[str, np.ndarray]:
+def arrays_of(path: Path) -> dict[str, np.ndarray]:
     """The arrays of an .npz file, each of which has as many bytes as its header says. Raises FormatError."""
     found = {}
     try:
@@ -163,51 +153,24 @@ def labels_of(path: Path) -> tuple[str, ...]:
     return tuple(name.strip() for name in found)
 
 
-def classes_of(where: Path, labels: Sequence[str]) -> np.ndarray | None:
-    """The true classes of the samples in a file of inputs or a folder of images; None where it does not say. Raises
-    FormatError."""
-    if not where.is_dir():
-        found = _arrays_of(where).get(CLASSES)
-        if found is not None and found.dtype.kind not in "iu":
-            raise FormatError(f"{where}: {CLASSES} are {found.dtype}, not whole numbers")
-        return None if found is None else found.reshape(-1)
-    path = where / LISTED
-    if not path.exists():
-        return None
-    try:
-        lines = [line.split(",", 1) for line in read_text(path).splitlines() if line.strip()]
-    except FileError as error:
-        raise FormatError(str(error)) from error
-    given = {line[0].strip(): line[-1].strip() for line in lines}
-    numbers = []
-    for image in images_of(where):
-        told = given.get(image.name)
-        if told is None:
-            raise FormatError(f"{path} does not name {image.name}")
-        if not told.isdecimal() and told not in labels:
-            raise FormatError(f"{path}: {told!r} is neither a number nor one of the labels")
-        numbers.append(int(told) if told.isdecimal() else labels.index(told))
-    return np.array(numbers)
-
-
 def arranged(arrays: Sequence[np.ndarray], ports: Sequence[Port]) -> Sets:
     """Arrays that come with a model, as one set. Raises FormatError where they do not fit."""
     if len(arrays) != len(ports):
         raise FormatError(f"{len(arrays)} arrays come with a model that takes {len(ports)}")
-    return (tuple(_fitted(port, array, "the factory") for port, array in zip(ports, arrays, strict=True)),)
+    return (tuple(fitted(port, array, "the factory") for port, array in zip(ports, arrays, strict=True)),)
 
 
 def _sets_of(port: Port, array: np.ndarray, path: Path) -> list[np.ndarray]:
     rank = array.ndim if port.shape is None else len(port.shape)
     if array.ndim == rank + 1:
-        return [_fitted(port, one, path) for one in array]
+        return [fitted(port, one, path) for one in array]
     first = port.shape[0] if port.shape else None
     if first and array.ndim == rank and len(array) > first and len(array) % first == 0:
-        return [_fitted(port, one, path) for one in np.split(array, len(array) // first)]
-    return [_fitted(port, array, path)]
+        return [fitted(port, one, path) for one in np.split(array, len(array) // first)]
+    return [fitted(port, array, path)]
 
 
-def _fitted(port: Port, array: np.ndarray, path: Path | str) -> np.ndarray:
+def fitted(port: Port, array: np.ndarray, path: Path | str) -> np.ndarray:
     if port.shape is not None:
         fits = array.ndim == len(port.shape) and all(
             d in (None, g) for d, g in zip(port.shape, array.shape, strict=True)
@@ -223,77 +186,6 @@ def _fitted(port: Port, array: np.ndarray, path: Path | str) -> np.ndarray:
             raise FormatError(f"{path}: {array.dtype} does not fit input {port}")
         array = array.astype(port.dtype)
     return np.ascontiguousarray(array)
-
-
-@dataclass(frozen=True)
-class Preprocessing:
-    """How an image becomes an array. size: height and width; resize: a key of RESAMPLING; shorter: the image is first
-    resized so that its shorter side has this many pixels, and `size` is cropped from its centre (0: it is resized to
-    `size`); scale: what a pixel (0 to 255) is multiplied with; mean, std: by channel, subtracted and divided by then;
-    layout: nchw or nhwc; channels: rgb or bgr; dtype: of the array."""
-
-    size: tuple[int, int]
-    resize: str = "bilinear"
-    shorter: int = 0
-    scale: float = 1 / 255
-    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    layout: Literal["nchw", "nhwc"] = "nchw"
-    channels: Literal["rgb", "bgr"] = "rgb"
-    dtype: Literal["float32", "float64", "float16", "uint8", "int8"] = "float32"
-
-
-def read_preprocessing(path: Path) -> Preprocessing:
-    """From a TOML file with the fields as keys. Raises FormatError."""
-    if not path.exists():
-        raise FormatError(f"cannot read {path}: No such file or directory; images need it (docs/models.md)")
-    try:
-        found = read_by(path, lambda text: converted(parsed_toml(text), Preprocessing))
-    except FileError as error:
-        raise FormatError(str(error)) from error
-    checks = {
-        "size": 0 < min(found.size) <= max(found.size) <= WIDEST,
-        "resize": found.resize in RESAMPLING,
-        "shorter": found.shorter == 0 or max(found.size) <= found.shorter <= WIDEST,
-        "std": 0 not in found.std,
-    }
-    wrong = next((key for key, right in checks.items() if not right), None)
-    if wrong:
-        raise FormatError(f"{path}: $.{wrong}: cannot be {getattr(found, wrong)!r}")
-    return found
-
-
-def read_images(pool: Pool, folder: Path, how: Preprocessing, ports: Sequence[Port]) -> Sets:
-    """All images of a folder in the order of their names, each a set of its own. Raises FormatError."""
-    if len(ports) != 1:
-        raise FormatError(f"images are one input; the model takes {len(ports)}")
-    files = images_of(folder)
-    if not files:
-        raise FormatError(f"{folder} has no images ({', '.join(SUFFIXES)})")
-    decoded = pixels_of(pool, files)
-    return tuple(
-        (_fitted(ports[0], prepared(pixels, how)[None], path),) for path, pixels in zip(files, decoded, strict=True)
-    )
-
-
-def prepared(pixels: np.ndarray, how: Preprocessing) -> np.ndarray:
-    """One image as an array without a batch. pixels: uint8 of (height, width, 3), red first."""
-    image = Image.fromarray(pixels)
-    height, width = how.size
-    if how.shorter:
-        share = how.shorter / min(image.size)
-        image = image.resize((round(image.width * share), round(image.height * share)), RESAMPLING[how.resize])
-        left, top = (image.width - width) // 2, (image.height - height) // 2
-        image = image.crop((left, top, left + width, top + height))
-    else:
-        image = image.resize((width, height), RESAMPLING[how.resize])
-    pixels = np.asarray(image).astype(np.float64)
-    if how.channels == "bgr":
-        pixels = pixels[..., ::-1]
-    values = (pixels * how.scale - np.asarray(how.mean)) / np.asarray(how.std)
-    if how.layout == "nchw":
-        values = np.moveaxis(values, -1, 0)
-    return np.ascontiguousarray(values.astype(how.dtype))
 
 
 def shapes_of(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:

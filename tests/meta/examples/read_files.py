@@ -44,6 +44,7 @@ DEVIATION = (
 )
 PINS = '[a]\npackages = ["ml_dtypes==0.6.0", "numpy==2.4.6"]\npython = "3.11"\n'
 IMAGES = 'size = [8, 8]\nmean = [0.5, 0.5, 0.5]\nstd = [1.0, 1.0, 1.0]\nresize = "bilinear"\nshorter = 9\n'
+AUDIO = 'rate = 16000\nsamples = 512\nfeatures = "mel"\nhop = 80\nlow = 20.0\nconstants = {sr = 16000, n = "frames"}\n'
 MODEL = 'kind = "model"\nsymptoms = ["value"]\nreason = "r"\nrunners = ["ort-*"]\nversions = {onnx = ">1"}\n'
 
 ODD = ["", "x", "\u0000", "(", "torch", "class", "[" * 50, "float8", True, False, None, 0, -1, 1.5, 1e308, 2**31, 2**63,

@@ -47,7 +47,7 @@ FLOORS = {
     "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | *",
     "harness/training": "* | findings table | known_runs",
     "harness/models": "variants | given | * | results | known report | examine",
-    "harness/models/given": "images | *",
+    "harness/models/given": "inputs spectra images | audio | *",
     "harness/studies/conformance": "values | collected | targets | examine | results | page",
     "harness/studies/distribution": "settings store | protocol | report",
     "harness/commands": "shared | * | app",

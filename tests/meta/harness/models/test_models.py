@@ -19,15 +19,16 @@ from harness.conversions.formats import RUNNERS
 from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Pool
 from harness.models.given import factories
+from harness.models.given.images import ImagePreprocessing
 from harness.models.given.inputs import (
     OTHER,
     drawn,
     read_arrays,
-    read_preprocessing,
     saved,
     shapes_of,
     span_of,
 )  # fmt: skip
+from harness.models.given.media import read_preprocessing
 from harness.models.layer_errors import Layer, LayerErrors
 from harness.models.measure import Run
 from harness.models.reference import Reference
@@ -130,7 +131,7 @@ def test_files_that_are_no_arrays(tmp_path: Path) -> None:
 def test_preprocessing_that_cannot_be(text: str, told: str, tmp_path: Path) -> None:
     (tmp_path / "how.toml").write_text(text)
     with pytest.raises(FormatError, match=re.escape(told)):
-        read_preprocessing(tmp_path / "how.toml")
+        read_preprocessing(tmp_path / "how.toml", ImagePreprocessing)
 
 
 def test_shapes_and_ranges_as_polygraphy_writes_them() -> None:

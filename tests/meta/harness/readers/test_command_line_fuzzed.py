@@ -35,7 +35,8 @@ from harness.conversions.model_file import Port
 from harness.execute import environments
 from harness.findings.known import entry
 from harness.models import examine
-from harness.models.given import inputs
+from harness.models.given import inputs, media
+from harness.models.given.images import ImagePreprocessing
 from harness.search import hypothesis_profiles
 from harness.studies.distribution.store import Result, Store
 from harness.training import known_runs
@@ -100,7 +101,7 @@ def _examine(options: examine.Options, *_: object) -> Any:
     if options.labels:
         inputs.labels_of(options.labels)
     if options.preprocess:
-        inputs.read_preprocessing(options.preprocess)
+        media.read_preprocessing(options.preprocess, ImagePreprocessing)
     elif options.inputs:
         inputs.read_arrays(options.inputs, [Port("x", "float32", (None, 3))])
     raise SystemExit(0)

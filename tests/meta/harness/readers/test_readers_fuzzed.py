@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from examples.read_files import (
+    AUDIO,
     DEVIATION,
     IMAGES,
     ISSUE,
@@ -32,7 +33,9 @@ from harness.findings.deviation import Deviation
 from harness.findings.known import deviations, entry, issues
 from harness.findings.store import Finding
 from harness.models import known
-from harness.models.given import inputs
+from harness.models.given import inputs, media
+from harness.models.given.audio import AudioPreprocessing
+from harness.models.given.images import ImagePreprocessing
 from harness.search import coverage, hypothesis_profiles
 from harness.training.table import Run
 
@@ -61,7 +64,8 @@ KINDS: dict[str, Kind] = {
     "issue": (".toml", lambda: ISSUE, _known(issues.load), FileError),
     "deviation": (".toml", lambda: DEVIATION, _known(deviations.load), FileError),
     "environments": (".toml", lambda: PINS, environments._load.__wrapped__, FileError),
-    "preprocessing": (".toml", lambda: IMAGES, inputs.read_preprocessing, inputs.FormatError),
+    "images": (".toml", lambda: IMAGES, lambda p: media.read_preprocessing(p, ImagePreprocessing), inputs.FormatError),
+    "audio": (".toml", lambda: AUDIO, lambda p: media.read_preprocessing(p, AudioPreprocessing), inputs.FormatError),
 }
 
 

@@ -11,8 +11,8 @@ from PIL import Image
 
 from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Limits, Pool
-from harness.models.given.images import pixels_of
-from harness.models.given.inputs import Preprocessing, prepared, read_images, read_preprocessing
+from harness.models.given.images import ImagePreprocessing, pixels_of, prepared
+from harness.models.given.media import read_folder
 
 RNG = np.random.default_rng(11)
 IMAGES = Port("x", "float32", (None, 3, 4, 5))
@@ -31,13 +31,12 @@ def test_images_are_prepared_as_the_file_says(tmp_path: Path) -> None:
     (tmp_path / "how.toml").write_text(
         'size = [4, 5]\nmean = [0.5, 0.4, 0.3]\nstd = [0.2, 0.2, 0.25]\nchannels = "bgr"\n'
     )
-    how = read_preprocessing(tmp_path / "how.toml")
     with Pool() as pool:
-        _, (array,) = read_images(pool, tmp_path, how, [IMAGES])
+        _, (array,) = read_folder(pool, tmp_path, tmp_path / "how.toml", [IMAGES])
     value = (pixels[..., ::-1] / 255 - [0.5, 0.4, 0.3]) / [0.2, 0.2, 0.25]
     assert array.dtype == np.float32
     assert np.allclose(array[0], np.moveaxis(value, -1, 0), rtol=1e-6)
-    cropped = prepared(pixels, Preprocessing((2, 2), "nearest", 4, 1, layout="nhwc", dtype="uint8"))
+    cropped = prepared(pixels, ImagePreprocessing((2, 2), "nearest", 4, 1, layout="nhwc", dtype="uint8"))
     assert (cropped == pixels[1:3, 1:3]).all()
 
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from harness.commands import app
 from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Pool
-from harness.models.given.inputs import OTHER, _fitted, drawn
+from harness.models.given.inputs import OTHER, drawn, fitted
 from harness.models.given.takes import SIZES, Takes, draw, shapes_for, takes_of
 from harness.models.reference import emptied
 from harness.models.variants import ModelFile
@@ -168,12 +168,12 @@ def test_smaller_whole_numbers_are_tried() -> None:
 
 def test_text_is_read() -> None:
     port = Port("words", "string", (None,))
-    assert list(_fitted(port, np.array(["a", "bcd"]), "x.npz")) == ["a", "bcd"]
+    assert list(fitted(port, np.array(["a", "bcd"]), "x.npz")) == ["a", "bcd"]
     for array in (np.ones(2), np.array([["a"]])):
         with pytest.raises(FormatError, match="does not fit input words"):
-            _fitted(port, array, "x.npz")
+            fitted(port, array, "x.npz")
     with pytest.raises(FormatError, match="does not fit input x"):
-        _fitted(Port("x", "float32", (2,)), np.array(["1", "2"]), "x.npz")
+        fitted(Port("x", "float32", (2,)), np.array(["1", "2"]), "x.npz")
 
 
 def test_text_is_not_drawn() -> None:
