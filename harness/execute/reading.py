@@ -21,16 +21,25 @@ class FileError(ValueError):
         super().__init__(one_line(message))
 
 
-def read_text(path: Path, largest: int = LARGEST) -> str:
-    """The text of a plain file. Raises FileError; nothing is waited for, as a pipe would have it."""
+def size_of_plain(path: Path) -> int:
+    """Bytes of a file; nothing is waited for, as a pipe would have it. Raises FileError where it is no plain one."""
     try:
         about = path.stat()
-        if stat.S_ISDIR(about.st_mode):
-            raise FileError(f"{path}: Is a directory")
-        if not stat.S_ISREG(about.st_mode):
-            raise FileError(f"{path}: not a plain file")
-        if about.st_size > largest:
-            raise FileError(f"{path}: {about.st_size} bytes; at most {largest} are read")
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from error
+    if stat.S_ISDIR(about.st_mode):
+        raise FileError(f"{path}: Is a directory")
+    if not stat.S_ISREG(about.st_mode):
+        raise FileError(f"{path}: not a plain file")
+    return about.st_size
+
+
+def read_text(path: Path, largest: int = LARGEST) -> str:
+    """The text of a plain file. Raises FileError."""
+    size = size_of_plain(path)
+    if size > largest:
+        raise FileError(f"{path}: {size} bytes; at most {largest} are read")
+    try:
         return text_of(path.read_bytes())
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error

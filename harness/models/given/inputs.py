@@ -14,7 +14,7 @@ import numpy as np
 
 from generators.schema import one_line
 from harness.conversions.model_file import FormatError, Port
-from harness.execute.reading import FileError, read_json, read_text
+from harness.execute.reading import FileError, read_json, read_text, size_of_plain
 from oracles.judge.compare import dtype_of
 
 Sets = tuple[tuple[np.ndarray, ...], ...]
@@ -110,6 +110,10 @@ def read_arrays(path: Path, ports: Sequence[Port]) -> Sets:
 def arrays_of(path: Path) -> dict[str, np.ndarray]:
     """The arrays of an .npz file, each of which has as many bytes as its header says. Raises FormatError."""
     found = {}
+    try:
+        size_of_plain(path)
+    except FileError as error:
+        raise FormatError(str(error)) from error
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(one.file_size for one in archive.infolist()) > LARGEST:

@@ -26,7 +26,7 @@ LISTED = "labels.csv"
 
 def files_in(folder: Path) -> tuple[list[Path], type[ImagePreprocessing] | type[AudioPreprocessing]]:
     """Its images or its recordings in the order of their names, and how they are prepared. Raises FormatError."""
-    names = sorted(folder.iterdir())
+    names = sorted(path for path in folder.iterdir() if path.is_file())
     pictures = [path for path in names if path.suffix.lower() in images.SUFFIXES]
     recordings = [path for path in names if path.suffix.lower() in audio.SUFFIXES]
     if pictures and recordings:

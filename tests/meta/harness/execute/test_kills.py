@@ -3,6 +3,7 @@ can be run again."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -51,21 +52,22 @@ COMMANDS = {
 }
 
 
-def belonging(mark: str, folder: Path) -> Iterator[psutil.Process]:
-    """Processes that a command started: by its variables, or by where their temporary folders are."""
+def belonging(mark: str, folder: Path) -> Iterator[tuple[psutil.Process, str]]:
+    """Processes that a command started, with their commands: by their variables, or by where their temporary folders
+    are."""
     for process in psutil.process_iter():
         try:
             variables = process.environ()
             ours = variables.get("DISSENT_TEST") == mark or str(folder) in variables.get(keeper.VARIABLE, "")
             if (ours or process.cwd().startswith(str(folder))) and process.status() != psutil.STATUS_ZOMBIE:
-                yield process
+                yield process, " ".join(process.cmdline())
         except psutil.Error:  # it has ended
             continue
 
 
 def left_of(mark: str, folder: Path) -> list[str]:
     """Processes and temporary folders that are there still, those of pytest and its keep of three runs apart."""
-    processes = [f"{process.pid} {' '.join(process.cmdline())[:150]}" for process in belonging(mark, folder)]
+    processes = [f"{process.pid} {command[:150]}" for process, command in belonging(mark, folder)]
     return [*processes, *(path.name for path in folder.iterdir() if not path.name.startswith("pytest-of-"))]
 
 
@@ -124,8 +126,9 @@ def test_nothing_is_left_of_a_command_that_is_ended(command: str, number: signal
             until = time.monotonic() + WAIT
             while (left := left_of(mark, folder)) and time.monotonic() < until:
                 time.sleep(0.1)
-            for other in belonging(mark, folder):
-                other.kill()
+            for other, _ in belonging(mark, folder):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    other.kill()
             told = process.stdout.read() if process.stdout else ""
         if early is not None:
             problems.append(f"ended by itself before {moment:.1f} s, status {early}: {told[-2000:]}")

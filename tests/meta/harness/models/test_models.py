@@ -112,6 +112,8 @@ def test_files_that_are_no_arrays(tmp_path: Path) -> None:
     (tmp_path / "a.npz").write_text("text")
     with pytest.raises(FormatError, match=r"cannot read .*a\.npz as \.npz"):
         read_arrays(tmp_path / "a.npz", [IMAGES])
+    with pytest.raises(FormatError, match="/dev/zero: not a plain file"):  # which has no end
+        read_arrays(Path("/dev/zero"), [IMAGES])
     np.savez(tmp_path / "p.npz", x=np.array([{}], object))
     with pytest.raises(FormatError, match=r"cannot read .*p\.npz"):  # pickle is never loaded
         read_arrays(tmp_path / "p.npz", [IMAGES])
