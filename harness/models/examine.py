@@ -155,7 +155,8 @@ def examine(
         except KeyboardInterrupt as stop:
             layers, done.stop = (), stop
         results = replace(results, layers=layers, labels=labels, unfinished=done.told(options, variants))
-        return Examined(known.explained(results, issues), done.runs, sets, pool.hits, pool.misses, done.stop)
+        nodes = known.nodes_of(pool, right.path) if right and results.deviating and not done.stop else []
+        return Examined(known.explained(results, issues, nodes), done.runs, sets, pool.hits, pool.misses, done.stop)
 
 
 def _layers(
