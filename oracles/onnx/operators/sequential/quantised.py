@@ -24,15 +24,16 @@ def _weights(call: Call, place: int, scale: int) -> np.ndarray:
     """(direction, input, gates) of whole numbers, by a scale for each direction, or column of each, as the real ones
     that an LSTM has: (direction, gates, input)."""
     w, factor, zero = call.input(place), call.input(scale), call.input(scale + 1)
-    factor, zero = (a if a is None or a.ndim == 2 else a.reshape(-1, 1) for a in (factor, zero))
+    factor = factor if factor.ndim == 2 else factor.reshape(-1, 1)
+    zero = zero if zero is None or zero.ndim == 2 else zero.reshape(-1, 1)
     whole = moved(w, None if zero is None else zero[:, None])
     return np.swapaxes(whole * factor[:, None], 1, 2)
 
 
 def _dynamic_lstm(call: Call) -> list[Value]:
     """The documentation leaves open what is quantised together: as the kernel has it the whole input, and before each
-    step the last hidden state of all samples of a direction (with one thread; with several each thread quantises those of
-    its own samples)."""
+    step the last hidden state of all samples of a direction; with one thread, since each of several quantises that of
+    its own samples."""
     rule: Rule = lstm(lambda h: _again(call, h))
     inputs = list(call.inputs[:8])
     inputs[:3] = [_again(call, call.input(0)), _weights(call, 1, 8), _weights(call, 2, 10)]
