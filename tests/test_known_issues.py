@@ -15,15 +15,18 @@ from harness.execute.pool import environment
 from harness.findings.known import issues as known_issues
 from harness.findings.known.entry import FOLDER
 from harness.findings.known.issues import KnownIssue
+from harness.models import known as known_models
+from harness.models.known import KnownModel
 from harness.search import known_cases
 from harness.search.campaign import Campaign
 
 ISSUES = known_issues.load()
+MODELS = [issue for issue in known_models.load() if issue.reproducer.exists()]
 CHOSEN = ISSUES[:: max(1, 2 * len(ISSUES) // settings().max_examples)]
 """Whose reproducers run. All in the nightly profile: each costs the import of a framework."""
 
 
-def _name(issue: KnownIssue) -> str:
+def _name(issue: KnownIssue | KnownModel) -> str:
     return str(issue.folder.relative_to(FOLDER))
 
 
@@ -75,6 +78,26 @@ def test_reproducer(issue: KnownIssue, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
     if issue.cpu:
         pytest.skip(f"{issue.id}: depends on the processor, and does not show itself on this one")
+
+
+@pytest.mark.slow(one_in=7)
+@pytest.mark.parametrize("issue", MODELS, ids=_name)
+@pytest.mark.xfail(strict=True, raises=StillWrong, reason="a framework is wrong: see issue.toml beside the reproducer")
+def test_reproducer_of_models(issue: KnownModel, tmp_path: Path) -> None:
+    result = subprocess.run(
+        [environments.interpreter(""), str(issue.reproducer)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
+        env=environment(tmp_path, 1),
+    )
+    last = result.stdout.strip().splitlines()[-1:] or [""]
+    if result.returncode == 77:
+        pytest.skip(f"{issue.id}: {last[0]}")
+    if result.returncode == 1 and last[0] == "reproduced":
+        raise StillWrong(last[0])
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_every_known_issue_has_a_reproducer() -> None:

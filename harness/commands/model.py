@@ -65,6 +65,9 @@ def model(
     warm_up: Annotated[int, typer.Option(min=0, help="Calls before each timed one.")] = 1,
     iterations: Annotated[int, typer.Option(min=1, help="Sets of inputs that are drawn.")] = 4,
     layers: Annotated[bool, typer.Option("--layers", help="Errors by layer also where nothing deviates.")] = False,
+    steps: Annotated[
+        int, typer.Option(min=0, help="Steps of decoding of a model with a cache of keys and values; 0: none.")
+    ] = 4,
     input_shapes: Annotated[
         list[str] | None, typer.Option(metavar="NAME:[1,3,224,224]", help="Where the signature leaves sizes open.")
     ] = None,
@@ -100,6 +103,7 @@ def model(
             path, folder, inputs, preprocess, target_globs, depth if conversions else 0, edges, runs, warm_up,
             iterations, layers, shapes_of(input_shapes or ()), span_of(val_range) if val_range else None, weights,
             seed, trust, replace(LIMITS, seconds=timeout, threads=threads), labels, known_issues, again,
+            steps,
         )  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
         if not trust and (why := confinement.missing()):
@@ -125,7 +129,9 @@ def model(
         seen = glance.glance_of(results, trust)
         replace_text(folder / "report.html", page.html_of(results, found.runs, seen, folder))
         if save_inputs:
-            np.savez(save_inputs, allow_pickle=False, **store.saved(found.sets, results.inputs))
+            np.savez(
+                save_inputs, allow_pickle=False, **store.saved(found.sets[: len(found.runs[0].single)], results.inputs)
+            )
         if save_outputs:
             np.savez(save_outputs, allow_pickle=False, **store.outputs_of(found.runs))
     except (FormatError, ValueError, HarnessError) as error:
@@ -171,6 +177,8 @@ def show(results: Results) -> None:
     print_counts("refused: {count}", (f"{one.what}: {one.why}" for one in refusals))
     if elsewhere:
         console.print(elsewhere, style="dim", markup=False, highlight=False, soft_wrap=True)
+    if results.decoding:
+        console.print(f"decoding: {results.decoding}", style="dim", markup=False, highlight=False, soft_wrap=True)
     if results.drawn:
         console.print(f"inputs: {results.drawn}", style="dim", markup=False, highlight=False, soft_wrap=True)
     if results.decided is not None and results.decided < 1:

@@ -19,7 +19,8 @@ from harness.findings.known.entry import FOLDER
 from harness.models import known, reference
 from harness.models.cache import CachingPool
 from harness.models.convert import convert_all, variants_of
-from harness.models.given import factories, inputs, media, takes
+from harness.models.given import decoding, factories, inputs, media, takes
+from harness.models.given.decoding import Course
 from harness.models.given.factories import NAME
 from harness.models.given.inputs import Sets
 from harness.models.layer_errors import LayerErrors, can, layers_of
@@ -42,7 +43,8 @@ class Options:
     """path: a file or folder, `module:function`, or digits; out: where files that are made go; inputs: an .npz file or
     a folder of images or recordings; depth: most conversions one after the other, 0 for none; edges: globs of their
     names; shapes, span: what inputs are drawn by; labels: a file with names of classes; known: a folder of what is
-    known; again: nothing that is kept of earlier runs counts; the others as the command says."""
+    known; again: nothing that is kept of earlier runs counts; steps: of decoding, where it has a cache; the others as
+    the command says."""
 
     path: str
     out: Path
@@ -64,6 +66,7 @@ class Options:
     labels: Path | None = None
     known: Path = FOLDER
     again: bool = False
+    steps: int = 0
 
 
 @dataclass
@@ -80,7 +83,7 @@ class Examined:
 
 
 @dataclass
-class _Course:
+class _Done:
     """How far it has come."""
 
     runs: list[Run] = field(default_factory=list)
@@ -112,6 +115,7 @@ def examine(
         given, own = (found, ()) if found else _make(pool, options)
         usual, told = _opened(pool, given, options)
         sets, drawn = _sets(pool, options, own, told, usual)
+        sets, course, silent = _course(pool, options, sets, told, usual)
         truth = media.classes_of(options.inputs, labels) if options.inputs else None
         files, refusals = [given], []
         if options.depth:
@@ -123,34 +127,36 @@ def examine(
         progress("float64 reference")
         source = given.path, given.format
         candidates = _onnx(files) or [None]
-        found = ((one, _derived(pool, source, one, told.outputs, sets, options)) for one in candidates)
+        found = ((one, _derived(pool, source, one, told.outputs, sets, course, options)) for one in candidates)
         right, derived = next(found)
         if right and not derived.sound:  # another converter may make another function of it
             right, derived = next((pair for pair in found if pair[1].sound), (right, derived))
-        course = _Course()
+        done = _Done()
         try:
-            for run in once(pool, variants, told, sets, options.trust, progress):
-                course.runs.append(run)
+            for run in once(pool, variants, told, sets, options.trust, progress, course):
+                done.runs.append(run)
                 finished(run, row_of(run, derived.expected))
             extent = options.rounds, options.seed, options.warm_up, options.trust
-            for number in time(pool, course.runs, told, sets, *extent, progress):
-                course.rounds = number
+            for number in time(pool, done.runs, told, sets, *extent, progress):
+                done.rounds = number
         except KeyboardInterrupt as stop:
-            if not course.runs:
+            if not done.runs:
                 raise
-            course.stop = stop
+            done.stop = stop
         results = assemble(
-            given, told.inputs, told.outputs, derived, course.runs, [*refusals, *absent], options.seed, course.rounds,
+            given, told.inputs, told.outputs, derived, done.runs, [*refusals, *absent], options.seed, done.rounds,
             versions(variants), truth, drawn,
         )  # fmt: skip
+        results = replace(results, decoding=results.decoding or silent)
         try:
-            layers = () if course.stop else _layers(pool, options, results, right, sets, progress)
+            layers = () if done.stop else _layers(pool, options, results, right, sets, done.runs, progress)
             if results.doubted:
                 results = replace(results, doubted=replace(results.doubted, where=_parting(layers)))
         except KeyboardInterrupt as stop:
-            layers, course.stop = (), stop
-        results = replace(results, layers=layers, labels=labels, unfinished=course.told(options, variants))
-        return Examined(known.explained(results, issues), course.runs, sets, pool.hits, pool.misses, course.stop)
+            layers, done.stop = (), stop
+        results = replace(results, layers=layers, labels=labels, unfinished=done.told(options, variants))
+        nodes = known.nodes_of(pool, right.path) if right and results.deviating and not done.stop else []
+        return Examined(known.explained(results, issues, nodes), done.runs, sets, pool.hits, pool.misses, done.stop)
 
 
 def _layers(
@@ -159,6 +165,7 @@ def _layers(
     results: Results,
     right: ModelFile | None,
     sets: Sets,
+    runs: Sequence[Run],
     progress: Callable[[str], None],
 ) -> tuple[LayerErrors, ...]:
     """Errors by layer of the variants that deviate and that can be looked at, on the inputs on which they deviate most;
@@ -183,7 +190,8 @@ def _layers(
             continue
         progress(f"layers of {variant.name}")
         ports = Signature(results.inputs, results.outputs)
-        found.append(layers_of(pool, right.path, variant, sets[row.place], ports))
+        arrays = next(run for run in runs if run.variant == variant).given(sets, row.place)
+        found.append(layers_of(pool, right.path, variant, arrays, ports))
     return tuple(found)
 
 
@@ -214,12 +222,18 @@ def _opened(pool: Pool, given: ModelFile, options: Options) -> tuple[Variant, Si
 
 
 def _derived(
-    pool: Pool, source: tuple[Path, str], file: ModelFile | None, outputs: Sequence[Port], sets: Sets, options: Options
+    pool: Pool,
+    source: tuple[Path, str],
+    file: ModelFile | None,
+    outputs: Sequence[Port],
+    sets: Sets,
+    course: Course | None,
+    options: Options,
 ) -> Reference:
     """The reference by one ONNX file."""
     onnx = (file.path, file.told) if file else None
     try:
-        found = reference.derive(pool, source, onnx, outputs, sets, options.seed, options.trust)
+        found = reference.derive(pool, source, onnx, outputs, sets, options.seed, options.trust, course)
     except HarnessError as error:  # what the variants return can still be shown
         return Reference(None, f"no reference: a fault of Dissent: {plain(str(error).splitlines()[0])}")
     return found if found.own or file is None else replace(found, through=file.edges)
@@ -276,20 +290,38 @@ def _sets(
         if own:
             return inputs.arranged(own, ports), None
         what = takes.takes_of(pool, usual.file)
+        shapes, settle = decoding.drawing(told, shapes, takes.tops_of(ports, what))
 
         def call(arrays: Sequence[np.ndarray]) -> Outcome:
+            arrays = settle(arrays)
             outcome = called(pool, usual, told, arrays, options.trust)
             if isinstance(outcome, Value) and usual.file.format == "onnx":
                 node = emptied(pool, usual.file.path, arrays)
                 return Rejected("ValueError", f"{node} has no elements") if node else outcome
             return outcome
 
-        return takes.draw(ports, what, options.seed, options.iterations, shapes, options.span, call)
+        sets, drawn = takes.draw(ports, what, options.seed, options.iterations, shapes, options.span, call)
+        fitted = f"{drawn.told}; {decoding.FITTED}" if decoding.cache_of(told) else drawn.told
+        return tuple(map(settle, sets)), replace(drawn, told=fitted.removeprefix("; "))
     if not where.exists():
         raise FormatError(f"{where} does not exist")
     if not where.is_dir():
         return inputs.read_arrays(where, ports), None
     return media.read_folder(pool, where, options.preprocess, ports), None
+
+
+def _course(
+    pool: Pool, options: Options, sets: Sets, told: Signature, usual: Variant
+) -> tuple[Sets, Course | None, str]:
+    """With the calls by which a model with a cache decodes; why they are missing, where it has one."""
+    if not options.steps or decoding.cache_of(told) is None:
+        return sets, None, ""
+    tops = takes.tops_of(told.inputs, takes.takes_of(pool, usual.file))
+
+    def call(arrays: Sequence[np.ndarray]) -> Outcome:
+        return called(pool, usual, told, arrays, options.trust)
+
+    return decoding.course_of(told, sets, options.steps, options.seed, tops, options.span, call)
 
 
 TRIED = 3

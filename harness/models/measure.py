@@ -17,6 +17,7 @@ import numpy as np
 from harness.conversions.model_file import Signature, plain, program
 from harness.conversions.route import ORDERED
 from harness.execute.pool import HarnessError, Job, Pool
+from harness.models.given.decoding import Course
 from harness.models.given.inputs import Sets
 from harness.models.variants import Variant
 from oracles.judge.outcome import Crash, Outcome, Rejected, Unsupported, Value
@@ -54,13 +55,25 @@ def load(parameters):
 @dataclass
 class Run:
     """What came of a variant. outcomes: for each set of inputs; seconds: of each round, on the first set; repeats: what
-    each round returned; stopped: what came instead of a value in a round (None: nothing)."""
+    each round returned; stopped: what came instead of a value in a round (None: nothing); course: of sets that follow
+    from others (None: none do); fed: what the variant was given where its own outputs are a part of it, by set."""
 
     variant: Variant
     outcomes: list[Outcome] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     repeats: list[tuple[np.ndarray, ...]] = field(default_factory=list)
     stopped: Outcome | None = None
+    course: Course | None = None
+    fed: dict[int, tuple[np.ndarray, ...]] = field(default_factory=dict)
+
+    @property
+    def single(self) -> list[Outcome]:
+        """What came of the sets that follow from no other."""
+        return self.outcomes if self.course is None else self.outcomes[: self.course.start]
+
+    def given(self, sets: Sets, number: int) -> tuple[np.ndarray, ...]:
+        """The inputs that it had in a set."""
+        return self.fed.get(number, sets[number])
 
     @property
     def complete(self) -> bool:
@@ -113,12 +126,25 @@ def once(
     sets: Sets,
     trust: bool = False,
     progress: Callable[[str], None] = lambda name: None,
+    course: Course | None = None,
 ) -> Iterator[Run]:
-    """Each variant as soon as it has run once on each set."""
+    """Each variant as soon as it has run once on each set. course: of those that follow from others, whose outputs each
+    variant is given back; where these are missing, what came in their place stands for what follows."""
     for number, variant in enumerate(variants):
         progress(f"{number + 1} of {len(variants)} variants: {variant.name}")
-        run = Run(variant)
-        for arrays in sets:
+        run = Run(variant, course=course)
+        for place, arrays in enumerate(sets):
+            before = course.before(place) if course else None
+            if course and before is not None:
+                last = run.outcomes[before]
+                if not isinstance(last, Value):
+                    run.outcomes.append(last)
+                    continue
+                try:
+                    arrays = run.fed[place] = course.cache.fed(arrays, last.outputs)
+                except IndexError:
+                    run.outcomes.append(Rejected("IndexError", "the cache is missing in what the call before returned"))
+                    continue
             run.outcomes.append(called(pool, variant, ports, arrays, trust))
         yield run
 

@@ -18,11 +18,12 @@ import numpy as np
 from harness.conversions.model_file import Port, why_not
 from harness.conversions.route import ORDERED
 from harness.execute.pool import Job, Pool
+from harness.models.given.decoding import Course
 from harness.models.given.inputs import Sets
 from harness.models.measure import CONTAINERS
 from oracles import onnx as evaluation
 from oracles.judge.compare import Expected, dtype_of
-from oracles.judge.outcome import Value
+from oracles.judge.outcome import Outcome, Value
 from oracles.models import noise
 
 SOURCES = Path(evaluation.__file__).absolute().parent
@@ -53,7 +54,8 @@ def load(parameters):
     graph = read(onnx.load(PATH))
 
     def run(*inputs):
-        exact, *noisy = noisy_runs(graph, inputs, RUNS, SEED)
+        own = {graph.inputs[place]: inputs[COUNT + number] for number, place in enumerate(NOISY)}
+        exact, *noisy = noisy_runs(graph, inputs[:COUNT], RUNS, SEED, own)
         given = names = list(graph.outputs)
         if len(RETURNED) == len(names):
             given, names = ordered([(name, None, None) for name in names], RETURNED), RETURNED
@@ -185,12 +187,16 @@ def preamble() -> str:
     return _IMPORTS.format(folder=str(SOURCES), digest=digest)
 
 
-def monte_carlo_program(path: Path, inputs: Sequence[str], seed: int, outputs: Sequence[Port] = ()) -> str:
+def monte_carlo_program(
+    path: Path, inputs: Sequence[str], seed: int, outputs: Sequence[Port] = (), noisy: Sequence[int] = ()
+) -> str:
     """The text that evaluates an ONNX file in float64, exactly and with noise. outputs: of the model that the file was
-    made of, in whose order they are returned (none: in the file's)."""
+    made of, in whose order they are returned (none: in the file's); noisy: places of inputs that come with noise, of
+    which the last arrays are the runs."""
     settings = f"{ORDERED}\n\nPATH = {str(path.resolve())!r}\nRUNS = {noise.RUNS}\nSEED = {seed}\n"
-    settings += f"RETURNED = {[port.name for port in outputs]!r}\n"
-    return f"{preamble()}{CONTAINERS}\n\n{settings}INPUTS = {list(inputs)!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
+    settings += f"RETURNED = {[port.name for port in outputs]!r}\nCOUNT, NOISY = {len(inputs)}, {list(noisy)!r}\n"
+    given = [*inputs, *(f"{inputs[place]}_noisy" for place in noisy)]
+    return f"{preamble()}{CONTAINERS}\n\n{settings}INPUTS = {given!r}\nPARAMETERS = []\n{_MONTE_CARLO}"
 
 
 def emptied(pool: Pool, path: Path, arrays: Sequence[np.ndarray]) -> str:
@@ -212,24 +218,29 @@ def derive(
     sets: Sets,
     seed: int,
     trust: bool = False,
+    course: Course | None = None,
 ) -> Reference:
     """source: the given file and the name of its format; onnx: the same model as ONNX, and how it became that; outputs:
-    of the model; sets: what it is run on. A reference that cannot be had is no reference, with the reason."""
+    of the model; sets: what it is run on; course: of those that follow from others, by their exact and noisy values. A
+    reference that cannot be had is no reference, with the reason."""
     if onnx is None:
         return Reference(None, "no reference: the model cannot be had as ONNX; only agreement between variants")
     file, story = onnx
     names = [f"x{place}" for place in range(len(sets[0]))]
-    jobs = [
-        Job(
-            "reference",
-            ("onnx",),
-            monte_carlo_program(file, names, seed + number, outputs),
-            dict(zip(names, arrays, strict=True)),
-            reads=(file,),
-        )
-        for number, arrays in enumerate(sets)
-    ]
-    found = pool.run(jobs, confirm=False)
+    found: list[Outcome] = []
+    for number, arrays in enumerate(sets):
+        before = course.before(number) if course else None
+        last = None if before is None else found[before]
+        given, noisy = dict(zip(names, arrays, strict=True)), {}
+        if course and isinstance(last, Value) and len(last.outputs) == 1 + 2 * len(outputs):
+            pairs = [(place, last.outputs[1 + 2 * output : 3 + 2 * output]) for place, output in course.cache.pairs]
+            given |= {names[place]: exact for place, (exact, _) in pairs}
+            noisy = {place: runs for place, (_, runs) in pairs}
+        text = monte_carlo_program(file, names, seed + number, outputs, list(noisy))
+        given |= {f"{names[place]}_noisy": runs for place, runs in noisy.items()}
+        found += pool.run([Job("reference", ("onnx",), text, given, reads=(file,))], confirm=False)
+        if not isinstance(found[-1], Value):
+            break
     pool.restart_worker("reference")
     missing = next((one for one in found if not isinstance(one, Value)), None)
     if missing is not None:
@@ -253,7 +264,7 @@ def derive(
         )
 
     how = f"float64 evaluation of {story}, node by node; noise of {noise.RUNS} runs"
-    mine = _own(pool, source, names, sets, trust)
+    mine = _own(pool, source, names, sets, trust, course)
     if mine is None:
         doubt = "" if source[1] == "onnx" else f"{story} is taken to be the model: if it is not, others look wrong"
         return Reference(expected(exact), how, doubt)
@@ -282,7 +293,7 @@ def _around(value: np.ndarray, exact: np.ndarray, noisy: np.ndarray) -> np.ndarr
 
 
 def _own(
-    pool: Pool, source: tuple[Path, str], names: Sequence[str], sets: Sets, trust: bool
+    pool: Pool, source: tuple[Path, str], names: Sequence[str], sets: Sets, trust: bool, course: Course | None
 ) -> list[tuple[np.ndarray, ...]] | str | None:
     """What the framework that a model is from returns in float64 for each set; why it returns nothing; None where it
     has no such way."""
@@ -292,11 +303,18 @@ def _own(
     text, modules = _WIDE[format_]
     settings = f"import numpy as np\n\nPATH = {str(path.resolve())!r}\nTRUST = {trust!r}\n"
     program = f"{settings}INPUTS = {list(names)!r}\nPARAMETERS = []\n{text}"
-    jobs = [Job("float64", modules, program, dict(zip(names, arrays, strict=True)), reads=(path,)) for arrays in sets]
-    found = pool.run(jobs, confirm=False)
+    found: list[tuple[np.ndarray, ...]] = []
+    for number, arrays in enumerate(sets):
+        before = course.before(number) if course else None
+        given = arrays if course is None or before is None else course.cache.fed(arrays, found[before])
+        job = Job("float64", modules, program, dict(zip(names, given, strict=True)), reads=(path,))
+        (one,) = pool.run([job], confirm=False)
+        if not isinstance(one, Value):
+            pool.restart_worker("float64")
+            return why_not(one)
+        found.append(one.outputs)
     pool.restart_worker("float64")
-    missing = next((one for one in found if not isinstance(one, Value)), None)
-    return why_not(missing) if missing is not None else [one.outputs for one in found if isinstance(one, Value)]
+    return found
 
 
 def _apart(given: Sequence[np.ndarray], expected: Expected) -> float:

@@ -20,7 +20,7 @@ from harness.models.variants import ModelFile, Refusal, Variant
 from harness.models.verdict import Doubted
 from oracles.judge.compare import Expected, dtype_of
 from oracles.judge.outcome import Value
-from oracles.models import agreement, doubt, timing
+from oracles.models import agreement, decoding, doubt, timing
 from oracles.models.agreement import Agreement, Failure
 from oracles.models.doubt import Opinion
 from oracles.models.timing import Difference, Ratio
@@ -56,7 +56,8 @@ class Results:
     (none: not given); firsts: the class with the greatest score of each sample, by variant, of those that have scores;
     truth: the right ones (None: not given); difference: the test of all times (None: fewer than two variants were
     timed); doubted: those who agree with each other and not with the reference (None: nobody does); refused: no variant
-    takes the inputs, and what to give (empty: one does); drawn: what was found out of the inputs that were drawn."""
+    takes the inputs, and what to give (empty: one does); drawn: what was found out of the inputs that were drawn;
+    decoding: what was seen of a model with a cache step by step (empty: it has none)."""
 
     model: ModelFile
     seed: int
@@ -79,6 +80,7 @@ class Results:
     doubted: Doubted | None = field(default=None, kw_only=True)
     refused: str = field(default="", kw_only=True)
     drawn: str = field(default="", kw_only=True)
+    decoding: str = field(default="", kw_only=True)
     regressions: tuple[Regression, ...]
     difference: Difference | None
     rounds: int
@@ -129,10 +131,11 @@ def assemble(
     whole = {run.variant.name: _joined(run, place) for run in runs}
     allowed = None
     if reference.expected:
-        right = _stacked([e.values[place].value for e in reference.expected])
+        single = reference.expected[: len(runs[0].single)]
+        right = _stacked([e.values[place].value for e in single])
         if right is not None:
             whole = {REFERENCE: right, **whole}
-            allowed = _stacked([e.values[place].error for e in reference.expected])
+            allowed = _stacked([e.values[place].error for e in single])
     regressions, level = _regressions(runs, seed)
     believed = _believed(runs[0], outputs)
     rows = tuple(row_of(run, reference.expected, runs[0], seed, level, believed) for run in runs)
@@ -169,6 +172,7 @@ def assemble(
         expected=reference.expected, truth=truth,
         firsts={name: agreement.ranks(y).argmin(axis=1) for name, y in scores.items()},
         doubted=doubted, refused=refused, drawn=drawn.told if drawn else "",
+        decoding=_decoding(runs, reference.expected),
     )  # fmt: skip
 
 
@@ -196,6 +200,45 @@ def _doubted(runs: Sequence[Run], rows: Sequence[Row], reference: Reference) -> 
     return Doubted(tuple(one.owner for one in found), tuple(one.name for one in found)) if found else None
 
 
+ALLOWED = "what is allowed is not known without a reference"
+
+
+def _decoding(runs: Sequence[Run], expected: tuple[Expected, ...] | None) -> str:
+    """What was run of a model with a cache, and whether tokens one by one and all at once give the same: in the
+    reference first, since a model may be two functions."""
+    course = runs[0].course
+    if course is None:
+        return ""
+    if course.whole is None:
+        return f"{course.told}; one call for all tokens is refused or not examined, so that both are not compared"
+    whole, steps = (expected[course.whole], [expected[n] for n in course.apart]) if expected else (None, [])
+    if whole is not None:
+        own = decoding.apart(
+            [y.value for y in whole.values], [[y.value for y in s.values] for s in steps], whole, steps
+        )
+        if own is not None and own > 1:
+            told = f"the reference itself is apart, {own:.2g} times what both may err"
+            return f"{course.told}: {told}: the model is another function of several tokens than of one"
+    found = {}
+    for run in runs:
+        outcomes = [run.outcomes[number] for number in (course.whole, *course.apart)]
+        values = [one.outputs for one in outcomes if isinstance(one, Value)]
+        count = {len(whole.values)} if whole else set[int]()
+        if len(values) == len(outcomes) and len(count.union(map(len, values))) == 1:
+            found[run.variant.name] = decoding.apart(values[0], values[1:], whole, steps)
+    ratios = {name: ratio for name, ratio in found.items() if ratio is not None}
+    if not ratios:
+        return f"{course.told}: no variant returned both, or what can be laid beside each other"
+    name = max(ratios, key=lambda one: ratios[one])
+    if whole is None:
+        return f"{course.told}: they are at most {ratios[name]:.2g} of the greatest element apart ({name}); {ALLOWED}"
+    wrong = sum(ratio > 1 for ratio in ratios.values())
+    if wrong:
+        those = f"{wrong} of {len(ratios)} variants return something else at once"
+        return f"{course.told}: {those}, {name} by {ratios[name]:.2g} times what both may err"
+    return f"{course.told}: the same in all {len(ratios)} variants, {ratios[name]:.2g} of what both may err at most"
+
+
 def _measured(runs: Sequence[Run], expected: tuple[Expected, ...] | None, outputs: Sequence[Port]) -> tuple[int, str]:
     """Place and name of the output that agreement is about: the first with rows of scores, else the first that has
     elements."""
@@ -221,8 +264,8 @@ def _decided(value: np.ndarray | None, allowed: np.ndarray) -> float | None:
 
 def _joined(run: Run, place: int) -> np.ndarray | None:
     """One output over all sets of inputs; None where a set has no result."""
-    found = [o.outputs[place] for o in run.outcomes if isinstance(o, Value) and len(o.outputs) > place]
-    return _stacked(found) if len(found) == len(run.outcomes) else None
+    found = [o.outputs[place] for o in run.single if isinstance(o, Value) and len(o.outputs) > place]
+    return _stacked(found) if len(found) == len(run.single) else None
 
 
 def _stacked(arrays: Sequence[np.ndarray]) -> np.ndarray | None:

@@ -94,13 +94,16 @@ def row_of(
 
 def _judged(run: Run, expected: Sequence[Expected]) -> Row:
     verdicts = [verdict.judge(e, o) for e, o in zip(expected, run.outcomes, strict=True)]
-    place = max(range(len(verdicts)), key=lambda one: _severity(verdicts[one]))
+    wrong = {number for number, one in enumerate(verdicts) if one.discrepancy}
+    course = run.course  # what follows from a wrong call is wrong, too
+    first = [one for one in range(len(verdicts)) if not (course and wrong.intersection(course.earlier(one)))]
+    place = max(first, key=lambda one: _severity(verdicts[one]))
     worst = verdicts[place]
     elements = sum(one.elements for one in verdicts)
     told = shown(worst.discrepancy.message) if worst.discrepancy else ""
-    count = sum(one.discrepancy is not None for one in verdicts)
+    step = course.step(place) if course else None
     if told and len(verdicts) > 1:
-        told = f"{count} of {len(verdicts)} sets of inputs: {told}"
+        told = f"{len(wrong)} of {len(verdicts)} sets of inputs: {f'{step.title}: ' if step else ''}{told}"
     share = sum(one.undetermined for one in verdicts) / elements if elements else None
     ratios = [_ratio(e, o.outputs) for e, o in zip(expected, run.outcomes, strict=True) if isinstance(o, Value)]
     symptom = worst.discrepancy.symptom if worst.discrepancy else ""

@@ -60,6 +60,9 @@ MEASURED = {
     *("GridSample", "LSTM", "LinearAttention", "LpNormalization", "LpPool", "MeanVarianceNormalization", "RNN"),
     *("NegativeLogLikelihoodLoss", "RoiAlign", "RotaryEmbedding", "SoftmaxCrossEntropyLoss"),
 }
+LOSSES = ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+TURNS = 2 * np.pi / np.sqrt(3)
+"""The root mean square of angles that are spread over a whole turn."""
 GATED = {"GRU": 1.0}
 """Beside what is measured: a GRU subtracts its update gate from 1, so that a rounding of a number near 1 stays."""
 NORMALIZED = ("LayerNormalization", "GroupNormalization", "RMSNormalization", "InstanceNormalization")
@@ -81,6 +84,8 @@ def amplitudes(
     measured = node.operator in MEASURED or node.domain not in ("", "ai.onnx")
     with np.errstate(all="ignore"):
         if measured and any(floating(y) for y in outputs):
+            if node.operator in LOSSES:
+                return _loss(node, inputs, outputs, evaluate)
             sizes = _measured(inputs, outputs, evaluate)
             return [size + GATED.get(node.operator, 0.0) * floating(y) for size, y in zip(sizes, outputs, strict=True)]
         for place, y in enumerate(outputs):
@@ -98,9 +103,11 @@ def _still(node: Node) -> bool:
     return node.operator in EXACT or node.operator.startswith("Sequence")
 
 
-def _measured(inputs: Sequence[Value], outputs: Sequence[Value], evaluate: Evaluate) -> list[np.ndarray | float]:
+def _measured(
+    inputs: Sequence[Value], outputs: Sequence[Value], evaluate: Evaluate, terms: int = 0
+) -> list[np.ndarray | float]:
     """The root mean square of what small relative changes of all inputs do, by their size, and a rounding of the
-    result."""
+    result. terms: so many are summed (0: as many as the longest last axis has)."""
     draw, size = np.random.default_rng(0), 2.0**-24
     squares: list[np.ndarray | float] = [0.0] * len(outputs)
     for _ in range(DRAWS):
@@ -108,11 +115,24 @@ def _measured(inputs: Sequence[Value], outputs: Sequence[Value], evaluate: Evalu
         for place, (y, other) in enumerate(zip(outputs, evaluate(moved), strict=False)):
             if floating(y) and isinstance(other, np.ndarray) and other.shape == y.shape:
                 squares[place] = squares[place] + ((other - y) / size) ** 2
-    terms = max((x.shape[-1] for x in inputs if floating(x) and x.ndim), default=1)
+    terms = terms or max((x.shape[-1] for x in inputs if floating(x) and x.ndim), default=1)
     return [
         np.sqrt(3 * terms * square / DRAWS) + np.abs(y) if floating(y) else 0.0
         for square, y in zip(squares, outputs, strict=True)
     ]
+
+
+def _loss(
+    node: Node, inputs: Sequence[Value], outputs: Sequence[Value], evaluate: Evaluate
+) -> list[np.ndarray | float]:
+    """Each loss has a sum over classes, and their sum as many terms as there are targets: beside what is measured of
+    the terms that is u sqrt(n) |y| of their sum, and as much of the sum of weights that a mean divides by."""
+    scores, targets = np.asarray(inputs[0]), np.asarray(inputs[1])
+    how = node.attributes.get("reduction", "mean")
+    count = targets.size if how != "none" else 1
+    sizes = _measured(inputs, outputs, evaluate, max(count, scores.shape[1]))
+    sums = {"none": 0, "sum": 1, "mean": 2}.get(how, 2) * np.sqrt(count)
+    return [sizes[0] + sums * np.abs(np.asarray(outputs[0])), *sizes[1:]]
 
 
 def _amplitude(node: Node, inputs: Sequence[Value], y: np.ndarray, evaluate: Evaluate) -> np.ndarray | float:
@@ -152,8 +172,12 @@ def _amplitude(node: Node, inputs: Sequence[Value], y: np.ndarray, evaluate: Eva
 
 
 def _transform(node: Node, inputs: Sequence[Value], y: np.ndarray, evaluate: Evaluate) -> np.ndarray:
-    """Each frequency is a sum of all elements times factors of modulus 1, which are rounded themselves, also where they
-    or the sum would be 0. The sum of the squares is what the squares have at frequency 0."""
+    """Each frequency is a sum of n elements x times factors of modulus 1. The factor of the angle a = m (2 pi / n), m
+    in 0 .. n - 1, is off by what a is: for two roundings of its own u sqrt(2) a, and for that of 2 pi / n, which all
+    have in common, u a, in the sum at most u sqrt(sum(x^2) sum(a^2)) (Cauchy and Schwarz); angles of a whole turn have
+    a^2 = (2 pi)^2 / 3 in the mean. Sines and cosines have 8 roundings (OpenCL), also where they or the sum would be 0.
+    Angles that are not reduced to one turn, and so n times as large, are no correct evaluation: m is a whole number.
+    The sum of the squares is what the squares have at frequency 0."""
     squares = [a * a if floating(a) else a for a in inputs]
     found = np.asarray(evaluate(squares)[0])
     axis = y.ndim - 2
@@ -164,7 +188,8 @@ def _transform(node: Node, inputs: Sequence[Value], y: np.ndarray, evaluate: Eva
     terms = np.abs(np.take(found, [0], axis)).sum(-1, keepdims=True)
     n = np.asarray(inputs[0]).shape[axis] if node.operator == "DFT" else _frame(inputs)
     scale = 1 / np.sqrt(n) if node.attributes.get("inverse", 0) else 1.0
-    return scale * np.sqrt(n * terms) + np.abs(y)
+    own = np.hypot(np.sqrt(2) * TURNS, ROUNDINGS["Sin"])
+    return scale * np.sqrt(terms) * (np.sqrt(n) * (1 + TURNS) + own) + np.abs(y)
 
 
 def _frame(inputs: Sequence[Value]) -> int:

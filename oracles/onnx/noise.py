@@ -88,10 +88,18 @@ def _inside(
     return found
 
 
-def noisy_runs(graph: Graph, inputs: Sequence[Any] | Mapping[str, Any], runs: int, seed: int) -> list[list[Value]]:
-    """The outputs of a graph, exactly and in so many runs with noise, which may be `LOST`."""
+def noisy_runs(
+    graph: Graph,
+    inputs: Sequence[Any] | Mapping[str, Any],
+    runs: int,
+    seed: int,
+    noisy: Mapping[str, np.ndarray] | None = None,
+) -> list[list[Value]]:
+    """The outputs of a graph, exactly and in so many runs with noise, which may be `LOST`. noisy: inputs that come with
+    noise, by name, runs along a new first axis."""
     draws = {number: np.random.default_rng([seed, number - 1]) for number in range(1, runs + 1)}
-    return run(graph, inputs, runs + 1, disturbing(draws))
+    own = {number: {name: array[number - 1] for name, array in (noisy or {}).items()} for number in draws}
+    return run(graph, inputs, runs + 1, disturbing(draws), own)
 
 
 def monte_carlo(model: onnx.ModelProto | Graph, inputs: Sequence[Any], runs: int, seed: int) -> list[np.ndarray]:

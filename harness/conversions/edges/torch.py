@@ -30,6 +30,9 @@ def convert(source, target):
     import torch
 
     program = exported_program(source)
+    sizes = {node.name: getattr(node.meta.get("val"), "shape", ()) for node in program.graph.nodes}
+    if any(not isinstance(size, int) for name in program.graph_signature.user_inputs for size in sizes.get(name, ())):
+        raise NotImplementedError("it traces a model with fixed sizes, and those of this one vary")
     module = program.module().requires_grad_(False)  # a weight that has a gradient is no constant
 
     class Traced(torch.nn.Module):  # not a submodule: what torch.export returns refuses the mode that is set for all

@@ -173,7 +173,7 @@ def _shares(results: Results, run: Run, place: int) -> list[np.ndarray]:
 def _whole(run: Run, place: int) -> tuple[np.ndarray | None, str]:
     """One output over all sets of inputs, or why there is none."""
     found = []
-    for outcome in run.outcomes:
+    for outcome in run.single:
         if not isinstance(outcome, Value):
             return None, "no result"
         if len(outcome.outputs) <= place:
@@ -187,7 +187,8 @@ def _whole(run: Run, place: int) -> tuple[np.ndarray | None, str]:
 def _base(results: Results, runs: Sequence[Run], place: int) -> tuple[str, np.ndarray | None]:
     """What the others are laid beside: the reference, or the first variant that has a result."""
     if results.expected:
-        found = [np.atleast_1d(expected.values[place].value) for expected in results.expected]
+        single = results.expected[: len(runs[0].single)]
+        found = [np.atleast_1d(expected.values[place].value) for expected in single]
         same = len({one.shape[1:] for one in found}) == 1
         return REFERENCE, np.concatenate(found) if same else None
     for run in runs:

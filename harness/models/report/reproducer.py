@@ -108,7 +108,7 @@ def write(folder: Path, place: Path, results: Results, run: Run, row: Row, sets:
     """Write `reproducer.py` of a variant that deviates into the folder `place`; returns its path. folder: where all
     results of the model are. Raises OSError."""
     ports, variant = Signature(results.inputs, results.outputs), run.variant
-    arrays = sets[row.place]
+    arrays = run.given(sets, row.place)
     job = job_of(variant, ports, arrays, 0, trust)
     up = f"Path(__file__).resolve().parents[{len(place.relative_to(folder).parts)}]"
     text = swapped(

@@ -40,15 +40,16 @@ def write(folder: Path, results: Results, runs: Sequence[Run], sets: Sets, trust
     """Everything but the page; a line for each reproducer. Raises OSError."""
     told = []
     folder.mkdir(parents=True, exist_ok=True)
-    if all(len({one[place].shape for one in sets}) == 1 for place in range(len(sets[0]))):
-        np.savez(folder / "inputs.npz", allow_pickle=False, **saved(sets, results.inputs))
+    single = sets[: len(runs[0].single)]
+    if all(len({one[place].shape for one in single}) == 1 for place in range(len(single[0]))):
+        np.savez(folder / "inputs.npz", allow_pickle=False, **saved(single, results.inputs))
     for run, row in zip(runs, results.rows, strict=True):
         place = write_variant(folder, run, row)
         if row.deviates:
             told.append(f"{run.variant.name}: {reproducer.write(folder, place, results, run, row, sets, trust)}")
     _write(folder / "results.json", to_json(results))
     (folder / "pairs.csv").write_text(csv_of(results), encoding="utf-8")
-    return told if results.doubted else told + _culprits(folder, results, sets, trust)
+    return told if results.doubted else told + _culprits(folder, results, runs, sets, trust)
 
 
 def write_variant(folder: Path, run: Run, row: Row) -> Path:
@@ -71,11 +72,11 @@ def write_variant(folder: Path, run: Run, row: Row) -> Path:
     return place
 
 
-def _culprits(folder: Path, results: Results, sets: Sets, trust: bool) -> list[str]:
+def _culprits(folder: Path, results: Results, runs: Sequence[Run], sets: Sets, trust: bool) -> list[str]:
     """The layers to blame as models of their own."""
     cases = {layers.variant: layers for layers in results.layers if layers.case}
     chosen = [row.variant for row in results.rows if row.variant.name in cases]
-    at = {row.variant.name: sets[row.place] for row in results.rows}
+    at = {row.variant.name: run.given(sets, row.place) for run, row in zip(runs, results.rows, strict=True)}
     if not chosen:
         return []
     allowed = None if trust else Confinement(files_of(results.model.path), (folder,))
@@ -142,6 +143,7 @@ def to_json(results: Results) -> dict[str, Any]:
         "judged": sum(row.judged for row in results.rows),
         "doubted": asdict(results.doubted) if results.doubted else None,
         "drawn": results.drawn,
+        "decoding": results.decoding,
         "unfinished": results.unfinished,
         "reference": {"how": results.how, "doubt": results.doubt},
         "measured": results.measured,

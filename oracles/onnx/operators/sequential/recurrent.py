@@ -176,6 +176,15 @@ def _recurrent(step: Step, default: Sequence[str], states: int, *flags: str) -> 
     return rule
 
 
+def lstm(given: Function) -> Rule:
+    """An LSTM whose steps are given something else than the last hidden state."""
+
+    def step(layer: _Layer, x: np.ndarray, state: State) -> State:
+        return _lstm_step(layer, x, (given(state[0]), state[1]))
+
+    return _recurrent(step, ["Sigmoid", "Tanh", "Tanh"], 2, "input_forget")
+
+
 RULES = {
     "RNN": _recurrent(_rnn_step, ["Tanh"], 1),
     "GRU": _recurrent(_gru_step, ["Sigmoid", "Tanh"], 1, "linear_before_reset"),

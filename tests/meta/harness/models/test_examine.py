@@ -234,3 +234,30 @@ def test_a_pickled_module_is_refused_unless_it_is_trusted(tmp_path: Path) -> Non
         done = subprocess.run([*asked, *given, *wrong], capture_output=True, text=True, check=False)
         assert done.returncode != 0
         assert why in done.stdout + done.stderr
+
+
+def old_norm(path: Path) -> Path:
+    """A BatchNormalization of opset 9, which onnx' own evaluator gets wrong, and after it one convolution."""
+    rng = np.random.default_rng(2)
+    weights = {name: rng.uniform(0.5, 1, 3).astype(np.float32) for name in ("scale", "bias", "mean", "variance")}
+    nodes = [
+        helper.make_node("BatchNormalization", ["x", *weights], ["v"], "norm"),
+        helper.make_node("Conv", ["v", "w"], ["y"], "conv"),
+    ]
+    weights["w"] = rng.normal(size=(2, 3, 1, 1)).astype(np.float32)
+    sides = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, c, 4, 4]) for n, c in (("x", 3), ("y", 2))]
+    constants = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "g", sides[:1], sides[1:], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=8), path)
+    return path
+
+
+def test_a_known_issue_of_a_runner_without_layers_is_told_by_the_nodes_of_the_model(tmp_path: Path) -> None:
+    few = "--targets", "ort-disable,onnx-reference", "--no-conversions", "--runs", "0", "--iterations", "1"
+    status, told = command(old_norm(tmp_path / "net.onnx"), *few, "--out", tmp_path / "out")
+    assert status == 0, told
+    assert "onnx-reference: onnx-reference-batch-norm" in told
+    issue = known.KnownModel(Path("a"), ("value",), "r", runners=("onnx-*",), nodes=("LSTM-*(*4*)(*clip*)",))
+    row = Row(Variant(ModelFile(Path("x.onnx"), "onnx"), RUNNERS["onnx-reference"]), "mismatch", "off", symptom="value")
+    assert issue.explains(row, None, {}, [], ["LSTM-14(0,1,2,4)(clip,hidden_size)"])
+    assert not issue.explains(row, None, {}, [], ["LSTM-14(0,1,2)(clip,hidden_size)", "GRU-14(0,1,2,4)(clip)"])

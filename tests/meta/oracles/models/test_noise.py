@@ -234,3 +234,38 @@ def test_nan_and_infinities_are_demanded_where_noise_does_not_change_them() -> N
 def test_nothing_to_compare_is_an_error() -> None:
     with pytest.raises(ValueError, match="nothing to compare"):
         assemble(ModelFile(Path("m.onnx"), "onnx"), [], [], Reference(None, ""), [], [], 0, 0, {})
+
+
+def transformed(x: np.ndarray, turns: bool) -> np.ndarray:
+    """The Fourier transform of real numbers in float32, term after term. turns: are angles reduced to one turn?"""
+    n, one = len(x), np.float32(2 * np.pi / len(x))
+    found = np.zeros((n, 2), np.float32)
+    for place, value in enumerate(x):
+        number = np.arange(n) * place
+        angle = (number % n if turns else number).astype(np.float32) * one
+        found += value * np.stack([np.cos(angle), -np.sin(angle)], -1)
+    return found
+
+
+def test_the_noise_of_a_transform_is_that_of_angles_of_one_turn() -> None:
+    x = (1 + RNG.normal(size=300)).astype(np.float32)
+    value, noisy = monte_carlo(single("DFT", x.reshape(1, -1, 1), axis=1), [x.reshape(1, -1, 1)], 8, 0)
+    bound = noise.expect(["y"], ["float32"], [value], [noisy]).values[0]
+    ratios = [float(np.max(np.abs(transformed(x, turns) - value[0]) / bound.error[0])) for turns in (True, False)]
+    assert ratios[0] < 0.5
+    assert ratios[1] > 2
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_the_noise_of_a_loss_is_that_of_adding_its_terms(reduction: str) -> None:
+    scores = RNG.normal(size=(4000, 3)).astype(np.float32) - 5
+    classes, weights = RNG.integers(0, 3, 4000), np.array([0.5, 1.0, 0.7], np.float32)
+    model = single("NegativeLogLikelihoodLoss", scores, classes, weights, reduction=reduction)
+    value, noisy = monte_carlo(model, [scores, classes, weights], 8, 0)
+    bound = noise.expect(["y"], ["float32"], [value], [noisy]).values[0]
+    total, divisor = np.float32(0), np.float32(0)
+    for row, number in zip(scores, classes, strict=True):
+        total, divisor = total - row[number] * weights[number], divisor + weights[number]
+    got = total / divisor if reduction == "mean" else total
+    assert abs(got - value) < bound.error
+    assert bound.error < 1e-3 * abs(value)

@@ -1,0 +1,47 @@
+"""ort-linear-regressor-transform: LinearRegressor with LOGISTIC
+
+exit status: 1 reproduced, 0 not reproduced, 77 not available here
+"""
+
+import importlib.util
+import sys
+
+for module in ["onnx", "onnxruntime"]:
+    if importlib.util.find_spec(module) is None:
+        print(f"not available: {module}")
+        sys.exit(77)
+
+import numpy as np
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+
+def model_of(nodes, inputs, outputs, constants=(), opset=20):
+    """One node or several. inputs: name -> (element type, shape); outputs: name -> element type; constants: name ->
+    array."""
+    given = [helper.make_tensor_value_info(name, *type_) for name, type_ in inputs.items()]
+    returned = [helper.make_tensor_value_info(name, element, None) for name, element in outputs.items()]
+    kept = [numpy_helper.from_array(array, name) for name, array in dict(constants).items()]
+    graph = helper.make_graph(nodes, "graph", given, returned, kept)
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def run(model, *arrays):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, dict(zip([value.name for value in session.get_inputs()], arrays)))
+
+
+settings = {"coefficients": [1.0, 2.0], "intercepts": [0.5], "targets": 1, "post_transform": "LOGISTIC"}
+node = helper.make_node("LinearRegressor", ["x"], ["y"], domain="ai.onnx.ml", **settings)
+model = model_of([node], {"x": (TensorProto.FLOAT, [1, 2])}, {"y": TensorProto.FLOAT})
+got = run(model, np.array([[1, -1]], np.float32))[0].ravel()
+expected = [1 / (1 + np.exp(0.5))]  # of the sum -0.5
+
+print("expected", np.asarray(expected).tolist())
+print("got     ", np.asarray(got).tolist())
+wrong = abs(got[0] - expected[0]) > 1e-3
+print("reproduced" if wrong else "not reproduced")
+sys.exit(int(wrong))
