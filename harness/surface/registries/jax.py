@@ -1,0 +1,11 @@
+"""JAX: the primitives of jax.lax."""
+
+from __future__ import annotations
+
+from harness.surface.registry import Registry, Tracer
+
+TRACER = Tracer("jax", "jax-jit", ("jax", "jax.numpy"), ("jax",))
+
+REGISTRIES = (
+    Registry("jax", ("jax",), TRACER.modules, TRACER.packages, TRACER, "jax-*,xla-*", ("jax2tf",)),
+)
