@@ -31,10 +31,21 @@ def on_processor(name):
     return found
 
 
-def default_of(attribute):
-    value = attribute.default_value
-    kind = value.WhichOneof("value")
-    return None if kind is None else value
+def tags_of(definition, kernel_types):
+    ports = [*definition.input_arg, *definition.output_arg]
+    types = {port.type for port in ports if port.type}
+    if kernel_types is None:
+        yield "without a kernel on the CPU"
+    if definition.is_stateful:
+        yield "stateful"
+    if definition.deprecation.version:
+        yield "deprecated"
+    if types & {tf.resource.as_datatype_enum, tf.variant.as_datatype_enum}:
+        yield "of resources"
+    if any(port.is_ref for port in ports):
+        yield "of references"
+    if tf.string.as_datatype_enum in types:
+        yield "of strings"
 
 
 def listed():
@@ -44,7 +55,7 @@ def listed():
         if definition is None:
             continue
         kernel_types = on_processor(name)
-        features = [] if kernel_types is not None else ["operand (no kernel on the CPU)"]
+        features = [f"is {one}" for one in tags_of(definition, kernel_types)]
         for attribute in definition.attr:
             if attribute.type == "type":
                 allowed = [dtype_name(number) for number in attribute.allowed_values.list.type] or [

@@ -28,7 +28,7 @@ def kind_of(argument):
 def listed():
     found = {}
     for operator, schema in SCHEMAS.items():
-        features = []
+        features = [f"is {one}" for one in tags_of(schema)]
         for argument in schema.arguments:
             name, kind = argument.name, kind_of(argument)
             if kind == "Tensor":
@@ -43,6 +43,16 @@ def listed():
                 features += [f"attribute {name}={how}" for how in ("default", "given")]
         found[operator] = features
     return found
+
+
+def tags_of(schema):
+    tensors = any("Tensor" in str(one.type) for one in (*schema.arguments, *schema.returns))
+    if not tensors:
+        yield "without tensors"
+    if any(argument.is_out for argument in schema.arguments):
+        yield "written to an out="
+    elif any(argument.alias_info is not None and argument.alias_info.is_write for argument in schema.arguments):
+        yield "in place"
 
 
 def features(schema, args, kwargs):

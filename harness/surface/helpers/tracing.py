@@ -4,6 +4,7 @@ of operands. What follows it in a program defines `listed()` and `observe(progra
 TRIED are operators of which it is known what they accept."""
 
 import json
+import re
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def traced(programs):
             exec(compile(text, "program", "exec"), program)
             observe(program, note)
         except Exception as error:  # a case that its framework refuses; what it called before that is noted
-            why = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            why = re.sub(r"/\S*/|:\d+:\d+", "", f"{type(error).__name__}: {error}".splitlines()[0])[:200]
             failed[why] = failed.get(why, 0) + 1
     accepted = {operator: list(features) for operator, features in taken.items()}
     return {"observed": [[operator, *features] for operator, features in seen], "accepted": accepted, "failed": failed}

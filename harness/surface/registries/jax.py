@@ -6,6 +6,4 @@ from harness.surface.registry import Registry, Tracer
 
 TRACER = Tracer("jax", "jax-jit", ("jax", "jax.numpy"), ("jax",))
 
-REGISTRIES = (
-    Registry("jax", ("jax",), TRACER.modules, TRACER.packages, TRACER, "jax-*,xla-*", ("jax2tf",)),
-)
+REGISTRIES = (Registry("jax", ("jax",), TRACER.modules, TRACER.packages, TRACER, "jax-*,xla-*", ("jax2tf",)),)
