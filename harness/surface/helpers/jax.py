@@ -3,8 +3,9 @@
 import jax
 import jax.lax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Primitive
+from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive
 
+BOOKKEEPING = "sharding", "out_sharding", "weak_type", "jaxpr"
 DTYPES = [
     *("float32", "float64", "float16", "bfloat16", "bool", "int8", "int16", "int32", "int64"),
     *("uint8", "uint16", "uint32", "uint64", "complex64", "complex128"),
@@ -31,31 +32,33 @@ def observe(program, note):
     inputs = plain_numbers(program["INPUTS"], 1)
     bound = [jnp.asarray(array) for array in plain_numbers(program["PARAMETERS"], 1).values()]
     closed = jax.make_jaxpr(lambda *arrays: program["model"](*arrays, *bound))(*inputs.values())
-    walk(closed.jaxpr, note, {*closed.jaxpr.constvars})
+    walk(closed.jaxpr, note)
 
 
-def walk(jaxpr, note, constants):
+def walk(jaxpr, note):
     for equation in jaxpr.eqns:
-        note(equation.primitive.name, list(features(equation, constants)))
+        note(equation.primitive.name, list(features(equation)))
         accepted(equation, note)
         for value in equation.params.values():
             for one in inner(value):
-                walk(one, note, {*one.constvars})
+                walk(one, note)
 
 
-def features(equation, constants):
-    for number, operand in enumerate(equation.invars):
-        kind = "scalar" if isinstance(operand, Literal) else "constant" if operand in constants else "tensor"
-        yield f"operand {min(number, 3)}={kind}"
+def features(equation):
     if equation.invars:
         yield f"type {equation.invars[0].aval.dtype.name}"
-    for name, value in equation.params.items():
+    for name, value in params_of(equation):
         if isinstance(value, bool):
             yield f"attribute {name}={value}"
         elif value is None:
             yield f"attribute {name}=absent"
         else:
             yield f"attribute {name}=given"
+
+
+def params_of(equation):
+    """What changes values."""
+    return [(name, value) for name, value in equation.params.items() if not name.endswith(BOOKKEEPING)]
 
 
 def accepted(equation, note):
@@ -67,7 +70,7 @@ def accepted(equation, note):
     TRIED.add(primitive.name)
     first = equation.invars[0].aval.dtype
     avals = [operand.aval for operand in equation.invars]
-    for name, value in params.items():
+    for name, value in params_of(equation):
         if isinstance(value, bool):
             for flag in (False, True):
                 if flag == value or takes(primitive, avals, {**params, name: flag}):
