@@ -18,11 +18,11 @@ from harness.commands.shared.terminal import Json, console, fail, named, print_w
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.search import coverage as covered
-from harness.surface import scope
-from harness.surface.cell import ASPECTS
-from harness.surface.registries import REGISTRIES
-from harness.surface.table import Row, Share, Surface, joined, missing
-from harness.surface.trace import Calls, Missing, calls, listed
+from harness.studies.surface import scope
+from harness.studies.surface.cell import ASPECTS
+from harness.studies.surface.registries import REGISTRIES
+from harness.studies.surface.table import Row, Share, Surface, joined, missing
+from harness.studies.surface.trace import Calls, Missing, calls, listed
 
 SWEEP_CASES = 100
 SHOWN = 5

@@ -27,7 +27,7 @@ FLOORS = {
     "oracles/quantised": "integers | model | reference_operators | dense | onnx tflite torch | keras tvm",
     "harness": (
         "execute | dialects | backends | conversions quantisers strategies | questions | findings | search"
-        " | training models surface | studies | commands | __main__"
+        " | training models | studies | commands | __main__"
     ),
     "harness/execute": (
         "files globs install isolation machine reading templates worker zygote | environments | pool | ranks"
@@ -48,8 +48,8 @@ FLOORS = {
     "harness/training": "* | findings table | known_runs",
     "harness/models": "variants | given | * | results | known report | examine",
     "harness/models/given": "images | *",
-    "harness/surface": "cell registry | registries scope | trace | table",
-    "harness/surface/registries": "onnx tensorflow tflite | * | __init__",
+    "harness/studies/surface": "cell registry | registries scope | trace | table",
+    "harness/studies/surface/registries": "onnx tensorflow tflite | * | __init__",
     "harness/studies/conformance": "values | collected | targets | examine | results | page",
     "harness/studies/distribution": "settings store | protocol | report",
     "harness/commands": "shared | * | app",

@@ -48,7 +48,7 @@ PRINTED = (
     "harness/dialects/functions/*",
     "harness/models/helpers/*",
     "harness/studies/conformance/helpers/*",
-    "harness/surface/helpers/*",
+    "harness/studies/surface/helpers/*",
 )
 """Text of printed programs, read and never imported."""
 GATES = ("harness/conversions/gate/*",)

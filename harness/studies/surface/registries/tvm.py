@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.surface.registries.onnx import TRACER as ONNX
-from harness.surface.registry import Registry, Tracer
+from harness.studies.surface.registries.onnx import TRACER as ONNX
+from harness.studies.surface.registry import Registry, Tracer
 
 _MODULES, _PACKAGES = ("tvm", "tvm.relax"), ("apache-tvm",)
 _EXPORTED = Tracer("exported", "torch-export", ("torch",), ("torch",), every=20)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.surface.registry import Registry, Tracer
+from harness.studies.surface.registry import Registry, Tracer
 
 TRACER = Tracer("inductor", "torch-inductor", ("torch",), ("torch",), every=20)
 

@@ -8,12 +8,12 @@ import pytest
 
 from harness.execute.reading import FileError
 from harness.search.coverage import Coverage
-from harness.surface import scope
-from harness.surface.cell import Cell, Observation
-from harness.surface.registry import Registry, Tracer
-from harness.surface.scope import Rule
-from harness.surface.table import Surface, joined, missing, plain
-from harness.surface.trace import Calls
+from harness.studies.surface import scope
+from harness.studies.surface.cell import Cell, Observation
+from harness.studies.surface.registry import Registry, Tracer
+from harness.studies.surface.scope import Rule
+from harness.studies.surface.table import Surface, joined, missing, plain
+from harness.studies.surface.trace import Calls
 
 REGISTRY = Registry("planted", (), (), (), Tracer("planted", "torch-eager", (), ()), "torch-*")
 LISTED = {

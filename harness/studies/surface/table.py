@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from harness.search.coverage import Coverage
-from harness.surface.cell import ASPECTS, Cell, Listed, Reached, cells_of, with_accepted
-from harness.surface.registry import Registry
-from harness.surface.scope import Rule, excluded, features_of, tags_of
-from harness.surface.trace import Calls
+from harness.studies.surface.cell import ASPECTS, Cell, Listed, Reached, cells_of, with_accepted
+from harness.studies.surface.registry import Registry
+from harness.studies.surface.scope import Rule, excluded, features_of, tags_of
+from harness.studies.surface.trace import Calls
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generators.discovery import collected
-from harness.surface.registry import Registry
+from harness.studies.surface.registry import Registry
 
 _FIRST = ("onnx", "torch", "inductor", "jax", "tensorflow", "tflite", "relax", "tvm", "tf2onnx")
 REGISTRIES: dict[str, Registry] = collected(__name__, "REGISTRIES", _FIRST)

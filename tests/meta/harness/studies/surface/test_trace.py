@@ -14,11 +14,11 @@ from generators.ops import OPS
 from harness.commands.app import app
 from harness.conversions.edges import EDGES
 from harness.execute.pool import Limits, Pool
-from harness.surface import scope, trace
-from harness.surface.cell import Listed, Reached, cells_of
-from harness.surface.registries import REGISTRIES
-from harness.surface.scope import excluded, features_of, tags_of
-from harness.surface.trace import Missing, calls, listed
+from harness.studies.surface import scope, trace
+from harness.studies.surface.cell import Listed, Reached, cells_of
+from harness.studies.surface.registries import REGISTRIES
+from harness.studies.surface.scope import excluded, features_of, tags_of
+from harness.studies.surface.trace import Missing, calls, listed
 
 
 @pytest.fixture

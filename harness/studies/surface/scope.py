@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from generators.schema import SchemaError, converted
 from harness.execute.reading import FileError, read_toml
-from harness.surface.cell import Cell, Listed
+from harness.studies.surface.cell import Cell, Listed
 
 FILE = Path(__file__).with_name("out_of_scope.toml")
 TAG = "is "

@@ -22,12 +22,12 @@ from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError, Job, Pool
 from harness.execute.reading import FileError, read_json
 from harness.execute.worker import versions_of
-from harness.surface.cell import Listed, Observation
-from harness.surface.registry import Registry, Tracer, helper
+from harness.studies.surface.cell import Listed, Observation
+from harness.studies.surface.registry import Registry, Tracer, helper
 from oracles.judge.outcome import Outcome, Unsupported, Value
 
 T = TypeVar("T")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DRAWN = ("generators", "harness/dialects", "harness/backends")
 """Folders that decide what the programs of a sweep are."""
 FOLDER = "surface"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.surface.registries.tensorflow import TRACER as TENSORFLOW
-from harness.surface.registries.tflite import TRACER as TFLITE
-from harness.surface.registry import Registry
+from harness.studies.surface.registries.tensorflow import TRACER as TENSORFLOW
+from harness.studies.surface.registries.tflite import TRACER as TFLITE
+from harness.studies.surface.registry import Registry
 
 _MODULES, _PACKAGES = ("tensorflow", "tf2onnx"), ("tf2onnx",)
 
