@@ -65,7 +65,7 @@ def test_a_missing_framework_is_a_line(pool: Pool, tmp_path: Path, monkeypatch: 
     absent = replace(REGISTRIES["onnx"], name="absent", modules=("a_framework_that_is_not_here",))
     with pytest.raises(Missing, match=r"^absent: .* No module named 'a_framework_that_is_not_here'$"):
         listed(pool, absent, tmp_path)
-    monkeypatch.setattr("harness.commands.surface.REGISTRIES", {"absent": absent})
+    monkeypatch.setattr("harness.commands.reach.surface.REGISTRIES", {"absent": absent})
     result = CliRunner().invoke(app, ["surface", "--findings", str(tmp_path), "--json", str(tmp_path / "s.json")])
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "s.json").read_text())[0]["off"].startswith("absent: ")
