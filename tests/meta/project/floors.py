@@ -48,6 +48,8 @@ FLOORS = {
     "harness/training": "* | findings table | known_runs",
     "harness/models": "variants | given | * | results | known report | examine",
     "harness/models/given": "inputs spectra images | audio | *",
+    "harness/studies/surface": "cell registry | registries scope | trace | table",
+    "harness/studies/surface/registries": "onnx tensorflow tflite | * | __init__",
     "harness/studies/conformance": "values | collected | targets | examine | results | page",
     "harness/studies/distribution": "settings store | protocol | report",
     "harness/commands": "shared | * | app",

@@ -44,7 +44,12 @@ FORMATS = {"oracles/onnx/*": {"onnx"}}
 STANDALONE = tuple(
     f"harness/execute/{name}.py" for name in ("worker", "zygote", "isolation/confine", "isolation/keeper")
 )
-PRINTED = ("harness/dialects/functions/*", "harness/models/helpers/*", "harness/studies/conformance/helpers/*")
+PRINTED = (
+    "harness/dialects/functions/*",
+    "harness/models/helpers/*",
+    "harness/studies/conformance/helpers/*",
+    "harness/studies/surface/helpers/*",
+)
 """Text of printed programs, read and never imported."""
 GATES = ("harness/conversions/gate/*",)
 """Run in a confined worker alone; inside functions they ask a format's own schema and parser."""

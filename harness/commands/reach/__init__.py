@@ -1,0 +1,1 @@
+"""What has been reached: coverage, and the surface of the frameworks."""

@@ -1,0 +1,106 @@
+"""ONNX: its schemas, and the nodes of a model."""
+
+import onnx
+from onnx import defs, helper
+
+SHORT = {"float": "float32", "double": "float64"}
+NO_TENSOR = "graph", "graphs"
+
+
+def short(type_text):
+    inner = type_text.removeprefix("tensor(").removesuffix(")")
+    return SHORT.get(inner, inner)
+
+
+def title(domain, name):
+    return f"{domain}:{name}" if domain else name
+
+
+def constraints(schema):
+    return {one.type_param_str: [short(text) for text in one.allowed_type_strs] for one in schema.type_constraints}
+
+
+def listed():
+    found = {}
+    for schema in defs.get_all_schemas():
+        features = []
+        used = {port.type_str for port in (*schema.inputs, *schema.outputs)}
+        for name, types in constraints(schema).items():
+            features += [f"type {name}={text}" for text in types if name in used]
+        for name, attribute in schema.attributes.items():
+            kind = attribute.type.name.lower()
+            if kind in NO_TENSOR:
+                features.append(f"attribute {name}=graph")
+            elif attribute.required:
+                features.append(f"attribute {name}=given")
+            else:
+                features += [f"attribute {name}={how}" for how in ("default", "given")]
+        for port in schema.inputs:
+            features += [f"operand {port.name}={kind}" for kind in ("tensor", "constant")]
+            if port.option == defs.OpSchema.FormalParameterOption.Optional:
+                features.append(f"operand {port.name}=absent")
+        found[title(schema.domain, schema.name)] = features
+    for schema in defs.get_all_schemas_with_history():
+        if not schema.deprecated and title(schema.domain, schema.name) in found:
+            found[title(schema.domain, schema.name)].append(f"version {schema.since_version}")
+    return found
+
+
+def element(dtype):
+    return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+
+def model_of(program):
+    g, inputs = program["Builder"](), program["INPUTS"]
+    results = program["model"](g, *inputs, *program["PARAMETERS"])
+    return g.model(
+        {name: (element(dtype), shape) for name, (dtype, shape) in inputs.items()},
+        plain_numbers(program["PARAMETERS"], 1),
+        [(element(dtype), shape) for dtype, shape in program["OUTPUTS"]],
+        results,
+    )
+
+
+def observe(program, note):
+    observe_model(model_of(program), note)
+
+
+def observe_model(model, note):
+    graph = onnx.shape_inference.infer_shapes(model).graph
+    constants = {tensor.name for tensor in graph.initializer}
+    constants |= {name for node in graph.node if node.op_type == "Constant" for name in node.output}
+    types = {tensor.name: tensor.data_type for tensor in graph.initializer}
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        types[value.name] = value.type.tensor_type.elem_type
+    opsets = {one.domain: one.version for one in model.opset_import}
+    for node in graph.node:
+        if node.op_type == "Identity" and node.output[0].startswith("out"):
+            continue  # the end of every graph
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        schema = defs.get_schema(node.op_type, opsets[domain], domain)
+        note(title(domain, node.op_type), list(features(node, schema, types, constants)))
+
+
+def port_of(ports, number):
+    """The last one may repeat."""
+    return ports[min(number, len(ports) - 1)]
+
+
+def features(node, schema, types, constants):
+    yield f"version {schema.since_version}"
+    attributes = {attribute.name for attribute in node.attribute}
+    for name, attribute in schema.attributes.items():
+        if attribute.type.name.lower() in NO_TENSOR:
+            yield f"attribute {name}=graph"
+        else:
+            yield f"attribute {name}={'given' if name in attributes else 'default'}"
+    for number, name in enumerate(node.input):
+        port = port_of(schema.inputs, number)
+        yield f"operand {port.name}={'absent' if not name else 'constant' if name in constants else 'tensor'}"
+    for port in schema.inputs[len(node.input) :]:
+        yield f"operand {port.name}=absent"
+    for ports, names in ((schema.inputs, node.input), (schema.outputs, node.output)):
+        for number, name in enumerate(names):
+            if types.get(name):
+                dtype = onnx.TensorProto.DataType.Name(types[name]).lower()
+                yield f"type {port_of(ports, number).type_str}={SHORT.get(dtype, dtype)}"
