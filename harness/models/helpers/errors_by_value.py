@@ -181,7 +181,8 @@ def aligned_errors(model, inputs, values, ends):
             break
         same = [name for name in alike if found[name][1] == found[alike[0]][1]]
         name = inserted[0] if inserted else min(same, key=lambda one: found[one][0])
-        _, place, forced[name] = found[name]
+        _, place, value = found[name]
+        forced.setdefault(name, value)  # an output is what the run returned
         firsts[name], titles[name] = walked.moved(name) if inserted else chain[0], values[place][0]
         walked = Walk(model, inputs, values, forced)
     names = {output: node.name or output for node, _ in walked.nodes for output in node.outputs}
