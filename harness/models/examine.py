@@ -276,10 +276,11 @@ def _sets(
         if own:
             return inputs.arranged(own, ports), None
         what = takes.takes_of(pool, usual.file)
+        sized = any(None in port.shape[1:] for port in ports if port.shape)  # a batch alone leaves no window empty
 
         def call(arrays: Sequence[np.ndarray]) -> Outcome:
             outcome = called(pool, usual, told, arrays, options.trust)
-            if isinstance(outcome, Value) and usual.file.format == "onnx":
+            if sized and isinstance(outcome, Value) and usual.file.format == "onnx":
                 node = emptied(pool, usual.file.path, arrays)
                 return Rejected("ValueError", f"{node} has no elements") if node else outcome
             return outcome
