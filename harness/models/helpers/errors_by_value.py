@@ -85,7 +85,7 @@ class Walk:
             for index, (name, y, size, exact) in enumerate(zip(node.outputs, right, sizes, outputs)):
                 if name:
                     given[name] = y
-                if not name or not floating(y) or y.size < 2 or not arguments:
+                if not name or not floating(y) or not arguments or (y.size < 2 and name not in forced):
                     continue
                 self.floating.add(name)
                 shifted = np.mean([(other[index] - y) ** 2 for other in others], axis=0)
