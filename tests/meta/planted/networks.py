@@ -65,9 +65,9 @@ class Plant:
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a plant. share: the greatest part of what is allowed by which it moves a result, exactly; got: that
-    of the run; blamed: results of the operators that were named, none: none was looked for; right: was the right network
-    said to be right?"""
+    """What came of a plant. share: the greatest part of what is allowed by which it moves an output, exactly; got: that
+    of the run; found: does the variant deviate?; blamed: results of the operators that were named; why: none was looked
+    for; right: was the right network said to be right, with all of its layers?"""
 
     network: str
     plant: Plant
@@ -82,6 +82,11 @@ class Found:
     def reachable(self) -> bool:
         """Does it move a result by more than a correct evaluation may err? What does not cannot be told from that."""
         return self.share > 1
+
+    @property
+    def seen(self) -> bool:
+        """Was a layer of it said to be wrong?"""
+        return bool(self.blamed)
 
     @property
     def named(self) -> bool:
@@ -103,17 +108,17 @@ def examined(path: Path, out: Path, shapes: Mapping[str, Sequence[int]], plant: 
     if plant is None:
         return examine(Options(str(path), out, targets=RUNNER, shapes=shapes))
     with planting(plant.edge):
-        return examine(Options(str(path), out, targets=RUNNER, shapes=shapes, depth=1, edges=EDGE))
+        return examine(Options(str(path), out, targets=RUNNER, shapes=shapes, depth=1, edges=EDGE, layers=True))
 
 
 def values_of(graph: Graph, inputs: Sequence[np.ndarray]) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """What may be made wrong: floating results of more than one element that some output depends on, computed from data,
-    with their operators and shapes."""
+    """What may be made wrong: floating results of more than one element that some output depends on, computed from
+    data, with their operators and shapes."""
     shapes: dict[str, tuple[int, ...]] = {}
 
     def look(step: Step) -> None:
         for name, y in zip(step.node.outputs, step.results[0], strict=False):
-            if name and floating(y) and y.size > 1 and np.ptp(y[np.isfinite(y)], axis=None) > 0:
+            if name and floating(y) and y.size > 1 and np.isfinite(y).any() and np.ptp(y[np.isfinite(y)]) > 0:
                 shapes[name] = y.shape
 
     run(graph, inputs, 1, look)
@@ -181,7 +186,8 @@ def measured(path: Path, out: Path, each: int, shapes: Mapping[str, Sequence[int
     for plant in plants(path.stem, values_of(graph, inputs), each):
         seen = examined(path, out, shapes, plant)
         right, wrong = seen.results.rows
-        layers = next((one for one in seen.results.layers if one.variant == wrong.variant.name), LayerErrors(""))
+        layers = {one.variant: one for one in seen.results.layers}
+        looked, other = (layers.get(row.variant.name, LayerErrors("")) for row in (wrong, right))
         expected = seen.results.expected
         assert expected, seen.results.how
         yield Found(
@@ -190,9 +196,9 @@ def measured(path: Path, out: Path, each: int, shapes: Mapping[str, Sequence[int
             share_of(wrong.variant.file.path, inputs, expected[0]),
             math.nan if wrong.ratio is None else wrong.ratio,
             wrong.deviates,
-            tuple(layer.output for layer in layers.blamed),
-            layers.why,
-            not right.deviates,
+            tuple(layer.output for layer in looked.blamed),
+            looked.why,
+            not right.deviates and other.culprit is None,
         )
 
 
@@ -211,18 +217,20 @@ def told(found: Sequence[Found]) -> Iterator[str]:
         these = [one for one in found if one.plant.size == size]
         reach = [one for one in these if one.reachable]
         hit = [one for one in reach if one.found]
-        named = sum(one.named for one in hit)
         what = f"{size:g}" if size else ", ".join(OTHERS)
-        yield (
-            f"{what}: {sum(one.found for one in these)} of {len(these)} found; {len(reach)} move a result by more than is "
-            f"allowed, {len(hit)} of them found, {named} of these named"
-        )
+        whole = sum(one.found or one.seen for one in these), sum(one.named for one in these)
+        yield f"{what}: {len(these)} planted; {len(reach)} move an output by more than is allowed"
+        yield f"  of these {len(hit)} found, {sum(one.named for one in hit)} named"
+        yield f"  of all {whole[0]} found in outputs or layers, {whole[1]} named"
+    wrong = sorted({one.network for one in found if not one.right})
+    yield f"false alarms: {', '.join(wrong) or 'none'}"
 
 
 def main() -> None:
+    """All networks of a folder."""
     folder, file = Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None
     found: list[Found] = []
-    with (file.open("w") if file else open("/dev/null", "w")) as lines, tempfile.TemporaryDirectory() as scratch:
+    with file.open("w") if file else open("/dev/null", "w") as lines, tempfile.TemporaryDirectory() as scratch:
         writer = csv.writer(lines)
         writer.writerow(HEADER)
         for path in sorted(folder.glob("*.onnx")):

@@ -253,10 +253,14 @@ def test_a_file_in_every_format(quick: Pool, tmp_path: Path) -> None:
 
 
 def test_edges_are_listed(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app.app_of(), ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-*,off"])
+    done = CliRunner().invoke(
+        app.app_of(), ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-*,off"]
+    )
     assert done.exit_code == 2
     assert "no edge matches 'off'" in done.stderr
-    done = CliRunner().invoke(app.app_of(), ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-version"])
+    done = CliRunner().invoke(
+        app.app_of(), ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-version"]
+    )
     assert done.exit_code == 0
     (row,) = json.loads((tmp_path / "e.json").read_text())
     assert list(row) == ["name", "source", "target", "tool", "version", "environment", "available", "reason"]

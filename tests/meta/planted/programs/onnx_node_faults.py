@@ -110,6 +110,7 @@ def scattered(put, y):
 def rounded(put, y):
     """To whole 2048ths of the greatest element."""
     step = put("Mul", put("ReduceMax", put("Abs", y), keepdims=0), put.number(2.0**-11))
+    step = put("Max", step, put.number(1e-30))  # where all elements are tiny
     put("Mul", put("Round", put("Div", y, step)), step)
 
 
@@ -128,4 +129,11 @@ def turned(put, y):
     put("Transpose", y, perm=axes)
 
 
-PLANTS = {"scale": scaled, "offset": shifted, "scatter": scattered, "rounding": rounded, "saturation": saturated, "axis": turned}
+PLANTS = {
+    "scale": scaled,
+    "offset": shifted,
+    "scatter": scattered,
+    "rounding": rounded,
+    "saturation": saturated,
+    "axis": turned,
+}
