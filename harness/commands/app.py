@@ -3,6 +3,8 @@ To add one, write its file."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import typer
@@ -29,16 +31,24 @@ class OneLine(TyperGroup):
             raise fail(str(error)) from error
 
 
-app = typer.Typer(
-    cls=OneLine,
-    help="Dissent finds where deep-learning stacks disagree.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-for module in modules_of("harness.commands", _FIRST):
-    for command in getattr(module, "COMMANDS", ()):
-        if isinstance(command, typer.Typer):
-            app.add_typer(command)
-        else:
-            app.command()(command)
+def app_of(name: str = "") -> typer.Typer:
+    """The command line. name: of the command that is asked for; a file that is called like it and has commands is
+    imported alone, which halves what a short command takes (empty, or no such file: all commands)."""
+    app = typer.Typer(
+        cls=OneLine,
+        help="Dissent finds where deep-learning stacks disagree.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(lambda: None)  # so that a single command is called by its name, too
+    found = name.isidentifier() and find_spec(f"{__package__}.{name}")
+    alone = import_module(f"{__package__}.{name}") if found else None
+    modules = [alone] if hasattr(alone, "COMMANDS") else modules_of("harness.commands", _FIRST)
+    for module in modules:
+        for command in getattr(module, "COMMANDS", ()):
+            if isinstance(command, typer.Typer):
+                app.add_typer(command)
+            else:
+                app.command()(command)
+    return app

@@ -88,13 +88,25 @@ def load(parameters):
 """
 
 
+OPENED = """
+def opened_model():
+    \"\"\"As open_model(PATH), once in a worker: it keeps what it has opened.\"\"\"
+    import sys
+    import types
+
+    kept = sys.modules.setdefault("opened_models", types.ModuleType("opened_models")).__dict__
+    if KEY not in kept:
+        kept[KEY] = open_model(PATH)
+    return kept[KEY]
+"""
+"""A function of a program, behind KEY."""
 _SIGNATURE = """
 
 def load(parameters):
     import json
 
     def run():
-        inputs, outputs, _ = open_model(PATH)
+        inputs, outputs, _ = opened_model()
         told = json.dumps([inputs, outputs])
         return [np.frombuffer(told.encode(), np.uint8)]
 
@@ -102,10 +114,16 @@ def load(parameters):
 """
 
 
+def opening(runner: Runner, path: Path, inputs: Sequence[str], trust: bool = False) -> str:
+    """The text of a program up to its `load`, with `opened_model()`."""
+    opened = program(runner, path, inputs, trust).rpartition("\ndef load(")[0]
+    return f"{opened}KEY = {runner.name + ' ' + str(path.resolve())!r}\n{OPENED}"
+
+
 def signature(pool: Pool, runner: Runner, path: Path, trust: bool = False) -> Signature:
     """What the model takes and returns, as the runner that opens it says. Raises FormatError with the runner's first
     line where it does not open."""
-    text = program(runner, path, [], trust).split("\n\ndef load(")[0] + _SIGNATURE
+    text = f"{opening(runner, path, [], trust)}{_SIGNATURE}"
     outcome = pool.run([Job(runner.framework, runner.modules, text, {}, reads=(path,))], confirm=False)[0]
     if not isinstance(outcome, Value):
         raise FormatError(f"{path} does not open with {runner.name}: {why_not(outcome)}")

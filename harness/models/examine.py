@@ -170,15 +170,22 @@ def _layers(
 ) -> tuple[LayerErrors, ...]:
     """Errors by layer of the variants that deviate and that can be looked at, on the inputs on which they deviate most;
     where the reference is in doubt of one that agrees with others, by names of values if it can be; where
-    `options.layers` says so and none does, of the first one."""
+    `options.layers` says so one of each ONNX file that agrees, too (of none, the first that agrees)."""
     rows = [row for row in results.rows if can(row.variant)]
     chosen = [row for row in rows if row.status == "mismatch" and row.judged]
     if results.doubted:
         rows = [row for row in rows if row.status == IN_DOUBT]
         ours = [row for row in rows if row.variant.name in results.doubted.names] or rows
         chosen = sorted(ours, key=lambda row: right is None or row.variant.file.path != right.path)[:1]
-    if options.layers and not chosen:
-        chosen = [row for row in rows if row.status == "agree"][:1]
+    if (
+        options.layers
+    ):  # where outputs hide it, too: by files, since levels show much the same with all values as outputs
+        seen = {row.variant.file.path for row in chosen}
+        agreeing = [row for row in rows if row.status == "agree" and row.variant.file.format == "onnx"]
+        agreeing = agreeing or [row for row in rows if row.status == "agree" and not chosen][:1]
+        chosen += {
+            row.variant.file.path: row for row in reversed(agreeing) if row.variant.file.path not in seen
+        }.values()
     if right is None:
         return ()
     sound = reference.ANOTHER not in results.doubt
@@ -291,11 +298,12 @@ def _sets(
             return inputs.arranged(own, ports), None
         what = takes.takes_of(pool, usual.file)
         shapes, settle = decoding.drawing(told, shapes, takes.tops_of(ports, what))
+        sized = any(None in port.shape[1:] for port in ports if port.shape)  # a batch alone leaves no window empty
 
         def call(arrays: Sequence[np.ndarray]) -> Outcome:
             arrays = settle(arrays)
             outcome = called(pool, usual, told, arrays, options.trust)
-            if isinstance(outcome, Value) and usual.file.format == "onnx":
+            if sized and isinstance(outcome, Value) and usual.file.format == "onnx":
                 node = emptied(pool, usual.file.path, arrays)
                 return Rejected("ValueError", f"{node} has no elements") if node else outcome
             return outcome

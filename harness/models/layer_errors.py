@@ -30,7 +30,8 @@ def opened(path, folder):
 
     def run(*arrays):
         seen = dict(zip([name for name, _, _ in outputs], call(*arrays)))
-        return list(seen.items()), [seen[name] for name in ends]
+        order = [*(name for name in seen if name not in ends), *ends]
+        return [(name, seen[name]) for name in order], [seen[name] for name in ends]
 
     return inputs, [(name, None, None) for name in ends], run
 """
@@ -252,7 +253,8 @@ def layers_of(
         f"TRUST = False\nINPUTS = {names!r}\nPARAMETERS = []\n"
     )
     text = f"{preamble()}{helpers('errors_by_name', 'errors_by_value')}\n\n{settings}{ORDERED}\n{observer}\n{_LOAD}"
-    job = Job(f"layers-{runner.framework}", ("onnx", *runner.modules), text, dict(zip(names, arrays, strict=True)))
+    given, reads = dict(zip(names, arrays, strict=True)), (right, variant.file.path)
+    job = Job(f"layers-{runner.framework}", ("onnx", *runner.modules), text, given, reads=reads)
     try:
         (outcome,) = pool.run([job], confirm=False)
     except HarnessError as error:
@@ -260,12 +262,12 @@ def layers_of(
     if not isinstance(outcome, Value):
         return LayerErrors(variant.name, why=why_not(outcome))
     header, figures, *more = outcome.outputs
-    nodes, output, given = json.loads(np.asarray(header).tobytes().decode())
+    nodes, output, shown = json.loads(np.asarray(header).tobytes().decode())
     errors = tuple(
         Layer(index, *node[:3], *(float(x) for x in row), *node[3:])
         for index, (node, row) in enumerate(zip(nodes, figures, strict=True))
     )
     if not any(layer.judged for layer in errors):
         return LayerErrors(variant.name, why="none of its values is one of the reference's")
-    case = LayerCase(output, dict(zip(given, more, strict=False)), *more[-3:]) if more else None
+    case = LayerCase(output, dict(zip(shown, more, strict=False)), *more[-3:]) if more else None
     return LayerErrors(variant.name, errors, case=case)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.conversions.model_file import Signature, plain, program
+from harness.conversions.model_file import Signature, opening, plain
 from harness.conversions.route import ORDERED
 from harness.execute.pool import HarnessError, Job, Pool
 from harness.models.given.decoding import Course
@@ -25,14 +25,9 @@ from oracles.judge.outcome import Crash, Outcome, Rejected, Unsupported, Value
 CONTAINERS = (Path(__file__).parent / "helpers" / "containers.py").read_text(encoding="utf-8")
 _LOAD = """
 def load(parameters):
-    import sys
     import time
-    import types
 
-    kept = sys.modules.setdefault("opened_models", types.ModuleType("opened_models")).__dict__
-    if KEY not in kept:
-        kept[KEY] = open_model(PATH)
-    inputs, outputs, call = kept[KEY]
+    inputs, outputs, call = opened_model()
     taken = ordered(inputs, list(INPUTS))
     # too few or too many are told as such
     given = ordered(outputs, RETURNED) if len(outputs) == len(RETURNED) else None
@@ -89,9 +84,8 @@ def job_of(
     another."""
     runner, path = variant.runner, variant.file.path
     names, outputs = ([port.name for port in side] for side in (ports.inputs, ports.outputs))
-    opened = program(runner, path, names, trust).rpartition("\ndef load(")[0]
-    settings = f"RETURNED = {outputs!r}\nKEY = {runner.name + ' ' + str(path)!r}\nWARM_UP = {warm_up}\n"
-    text = f"{opened}{settings}TURN = {turn!r}\n{ORDERED}\n{CONTAINERS}\n{_LOAD}"
+    settings = f"RETURNED = {outputs!r}\nWARM_UP = {warm_up}\n"
+    text = f"{opening(runner, path, names, trust)}\n{settings}TURN = {turn!r}\n{ORDERED}\n{CONTAINERS}\n{_LOAD}"
     return Job(runner.framework, runner.modules, text, dict(zip(names, arrays, strict=True)), reads=(path,))
 
 

@@ -101,7 +101,14 @@ class Results:
         without = "" if self.expected else self.how
         empty = self.expected is not None and not any(y.value.size for one in self.expected for y in one.values)
         told = verdict.sentence(self.rows, self.doubted, self.refused, without, empty)
-        return f"{told} {self.unfinished}".rstrip()
+        return " ".join(filter(None, (told, self.hidden, self.unfinished)))
+
+    @property
+    def hidden(self) -> str:
+        """Layers that err where the outputs do not show it; empty where none was seen."""
+        agreeing = {row.variant.name for row in self.rows if row.status == "agree"}
+        found = [f"{one.where} of {one.variant}" for one in self.layers if one.where and one.variant in agreeing]
+        return f"Outputs hide that a layer adds more error than it may: {'; '.join(found)}." if found else ""
 
     @property
     def exit_status(self) -> int:

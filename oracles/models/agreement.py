@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy  # which imports its parts when they are used: statistics take half a second
 
 from oracles.judge.compare import dtype_of
 
@@ -174,7 +174,7 @@ def kendall(first: np.ndarray, second: np.ndarray) -> float | None:
     wide = [np.where(np.isnan(x), -np.inf, x.astype(np.float64)) for x in (first, second)]
     if any(np.all(x == x[0]) for x in wide):
         return None
-    return float(stats.kendalltau(*wide)[0])  # pyright: ignore[reportArgumentType] (scipy's tuple of floats)
+    return float(scipy.stats.kendalltau(*wide)[0])  # pyright: ignore[reportArgumentType] (scipy's tuple of floats)
 
 
 def normalised(scores: np.ndarray) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy  # which imports its parts when they are used: statistics take half a second
 
 Times = Sequence[float] | np.ndarray
 LEVEL = 0.95
@@ -81,9 +81,9 @@ def difference(groups: Mapping[str, Times]) -> Difference:
         return Difference("none", "all times are equal", 0.0, 1.0)
     why = _not_for_anova(list(groups), samples)
     if why:
-        found = stats.kruskal(*samples)
+        found = scipy.stats.kruskal(*samples)
         return Difference("Kruskal-Wallis", why, float(found.statistic), float(found.pvalue))
-    found = stats.f_oneway(*samples)
+    found = scipy.stats.f_oneway(*samples)
     return Difference("one-way ANOVA", "normal, of equal variance", float(found.statistic), float(found.pvalue))
 
 
@@ -94,8 +94,8 @@ def _not_for_anova(names: Sequence[str], samples: Sequence[np.ndarray]) -> str:
             return f"too few times of {name} to test for normality"
         if np.ptp(sample) == 0:
             return f"times of {name} are constant"
-        p = float(stats.shapiro(sample).pvalue)
+        p = float(scipy.stats.shapiro(sample).pvalue)
         if p < SIGNIFICANT / len(samples):
             return f"times of {name} are not normal (Shapiro-Wilk, p = {p:.2g})"
-    p = float(stats.levene(*samples, center="median").pvalue)
+    p = float(scipy.stats.levene(*samples, center="median").pvalue)
     return f"variances differ (Brown-Forsythe, p = {p:.2g})" if p < SIGNIFICANT else ""

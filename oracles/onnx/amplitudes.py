@@ -107,7 +107,8 @@ def _measured(
     inputs: Sequence[Value], outputs: Sequence[Value], evaluate: Evaluate, terms: int = 0
 ) -> list[np.ndarray | float]:
     """The root mean square of what small relative changes of all inputs do, by their size, and a rounding of the
-    result. terms: so many are summed (0: as many as the longest last axis has)."""
+    result. Half of it is an element's own, half that of all: which elements four draws happen to move little is
+    chance. terms: so many are summed (0: as many as the longest last axis has)."""
     draw, size = np.random.default_rng(0), 2.0**-24
     squares: list[np.ndarray | float] = [0.0] * len(outputs)
     for _ in range(DRAWS):
@@ -117,7 +118,7 @@ def _measured(
                 squares[place] = squares[place] + ((other - y) / size) ** 2
     terms = terms or max((x.shape[-1] for x in inputs if floating(x) and x.ndim), default=1)
     return [
-        np.sqrt(3 * terms * square / DRAWS) + np.abs(y) if floating(y) else 0.0
+        np.sqrt(3 * terms * (square + np.mean(square)) / 2 / DRAWS) + np.abs(y) if floating(y) else 0.0
         for square, y in zip(squares, outputs, strict=True)
     ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from operator import is_
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -125,7 +126,9 @@ def _ruled(node: Node, arguments: Mapping[int, Sequence[Value]]) -> Results:
     """What a node's rule returns."""
     rule, first, results = rules()[_key(node)], min(arguments), {}
     for number, given in arguments.items():
-        if any(value is LOST for value in given):
+        if first in results and all(map(is_, given, arguments[first])):  # noise is not in them
+            results[number] = list(results[first])
+        elif any(value is LOST for value in given):
             results[number] = _lost(node)
         else:
             apart = number != first and _shapes(given) != _shapes(arguments[first])

@@ -48,9 +48,12 @@ def disturbing(draws: Mapping[int, np.random.Generator]) -> Hook:
 
 def disturbed(y: np.ndarray, size: np.ndarray | float, draw: np.random.Generator) -> np.ndarray:
     """The value with noise; infinities and NaN stay what they are."""
+    other = draw.random(y.shape)
     with np.errstate(all="ignore"):
-        other = y + size * draw.uniform(-1, 1, y.shape)
-        return np.where(np.isfinite(other), other, y)
+        for step, value in ((np.multiply, 2.0), (np.subtract, 1.0), (np.multiply, size), (np.add, y)):
+            step(other, value, out=other)  # no more arrays: networks are large, and there are several runs
+    np.copyto(other, y, where=~np.isfinite(other))
+    return other
 
 
 def sizes_of_noise(

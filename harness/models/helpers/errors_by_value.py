@@ -85,7 +85,7 @@ class Walk:
             for index, (name, y, size, exact) in enumerate(zip(node.outputs, right, sizes, outputs)):
                 if name:
                     given[name] = y
-                if not name or not floating(y) or y.size < 2 or not arguments:
+                if not name or not floating(y) or not arguments or (y.size < 2 and name not in forced):
                     continue
                 self.floating.add(name)
                 shifted = np.mean([(other[index] - y) ** 2 for other in others], axis=0)
@@ -181,7 +181,8 @@ def aligned_errors(model, inputs, values, ends):
             break
         same = [name for name in alike if found[name][1] == found[alike[0]][1]]
         name = inserted[0] if inserted else min(same, key=lambda one: found[one][0])
-        _, place, forced[name] = found[name]
+        _, place, value = found[name]
+        forced.setdefault(name, value)  # an output is what the run returned
         firsts[name], titles[name] = walked.moved(name) if inserted else chain[0], values[place][0]
         walked = Walk(model, inputs, values, forced)
     names = {output: node.name or output for node, _ in walked.nodes for output in node.outputs}

@@ -91,7 +91,7 @@ def test_adding_an_oracle(case: Case) -> None:
 
 
 def test_commands_and_options_exist() -> None:
-    commands = get_command(app.app).commands  # pyright: ignore[reportAttributeAccessIssue]
+    commands = get_command(app.app_of()).commands  # pyright: ignore[reportAttributeAccessIssue]
     rows = dict(re.findall(r"^\| `(\w+)[^`]*` \| (.*) \|$", COMMANDS, re.MULTILINE))
     del rows["dev"], rows["quick"], rows["ci"], rows["nightly"]
     assert set(rows) == set(commands)

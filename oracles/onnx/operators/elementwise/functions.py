@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy import special
 
 from oracles.onnx.rule import Call, Rule, Value
-
-_erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def erf(x: np.ndarray) -> np.ndarray:
     """The error function; of integers as well, in their own dtype."""
-    return _erf(x).astype(x.dtype) if x.size else x
+    return np.asarray(special.erf(x.astype(np.float64))).astype(x.dtype)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

@@ -17,12 +17,13 @@ def convolve(x: np.ndarray, w: np.ndarray, windows: Windows, groups: int) -> np.
     if x.shape[1] != c * groups or m % groups:
         raise ValueError(f"{x.shape[1]} channels by weights of {w.shape} in {groups} groups")
     padded = windows.padded(x, 0)
-    y = np.zeros((n, groups, m // groups, int(np.prod(windows.output))), np.result_type(x, w))
+    y = None
     for place in windows.places():
         part = windows.at(padded, place).reshape(n, groups, c, -1)
         weights = w[(slice(None), slice(None), *place)].reshape(groups, m // groups, c)
-        y += part * weights if c == 1 and m == groups else np.matmul(weights, part)
-    return y.reshape(n, m, *windows.output)
+        term = part * weights if c == 1 and m == groups else np.matmul(weights, part)
+        y = np.add(term, 0 if y is None else y, out=term)  # a sum that starts at 0 is never -0
+    return np.zeros((n, m, *windows.output), np.result_type(x, w)) if y is None else y.reshape(n, m, *windows.output)
 
 
 def _conv(call: Call) -> list[Value]:

@@ -32,13 +32,11 @@ class Windows:
 
     def padded(self, x: np.ndarray, value: float) -> np.ndarray:
         """The input with a value around it; negative pads remove elements."""
-        for axis, (before, after, more) in enumerate(zip(self.before, self.after, self.more, strict=True), 2):
-            size, after = x.shape[axis], after + more
-            x = np.take(x, np.arange(max(0, -before), size + min(0, after)), axis)
-            pads = [(0, 0)] * x.ndim
-            pads[axis] = (max(0, before), max(0, after))
-            x = np.pad(x, pads, constant_values=value)
-        return x
+        sides = [(b, a + more) for b, a, more in zip(self.before, self.after, self.more, strict=True)]
+        kept = [slice(max(0, -b), max(0, d + min(0, a))) for d, (b, a) in zip(x.shape[2:], sides, strict=True)]
+        pads = [(0, 0), (0, 0), *((max(0, b), max(0, a)) for b, a in sides)]
+        x = x[(slice(None), slice(None), *kept)]
+        return np.pad(x, pads, constant_values=value) if any(map(any, pads)) else x
 
     def at(self, padded: np.ndarray, place: Sequence[int]) -> np.ndarray:
         """For all windows at once, the element at one place of the kernel: (N, C, output)."""

@@ -82,6 +82,6 @@ def test_a_hunt_that_compared_nothing_says_so(
 ) -> None:
     monkeypatch.setattr(hunt, "run", lambda *_: tally)
     few = ["hunt", "--budget", "1s", "--targets", "ort-all", "--findings", str(tmp_path)]
-    result = CliRunner().invoke(app.app, few, catch_exceptions=False)
+    result = CliRunner().invoke(app.app_of(), few, catch_exceptions=False)
     assert result.exit_code == status
     assert result.stderr.strip() == message

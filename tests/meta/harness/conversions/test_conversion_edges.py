@@ -253,10 +253,14 @@ def test_a_file_in_every_format(quick: Pool, tmp_path: Path) -> None:
 
 
 def test_edges_are_listed(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app.app, ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-*,off"])
+    done = CliRunner().invoke(
+        app.app_of(), ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-*,off"]
+    )
     assert done.exit_code == 2
     assert "no edge matches 'off'" in done.stderr
-    done = CliRunner().invoke(app.app, ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-version"])
+    done = CliRunner().invoke(
+        app.app_of(), ["conversions", "--json", str(tmp_path / "e.json"), "--edges", "onnx-version"]
+    )
     assert done.exit_code == 0
     (row,) = json.loads((tmp_path / "e.json").read_text())
     assert list(row) == ["name", "source", "target", "tool", "version", "environment", "available", "reason"]
@@ -275,20 +279,20 @@ def test_the_command_counts_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytes
     known = ["--known-issues", str(tmp_path / "known")]
     arguments = ["conversions", "--edges", "onnx-version", "--max-nodes", "2", *known]
     (tmp_path / "known").mkdir()
-    assert CliRunner().invoke(app.app, [*arguments, "--cases", "2", "--seed", "5", *files]).exit_code == 0
+    assert CliRunner().invoke(app.app_of(), [*arguments, "--cases", "2", "--seed", "5", *files]).exit_code == 0
     seen: list[int] = []
     kept = conversions.examine
     monkeypatch.setattr("harness.commands.conversions.examine", lambda *a, **k: (seen.append(a[2]), kept(*a, **k))[1])
-    done = CliRunner().invoke(app.app, [*arguments, "--cases", "4", *files])
+    done = CliRunner().invoke(app.app_of(), [*arguments, "--cases", "4", *files])
     assert done.exit_code == 0
     assert seen == [2, 3]
     (row,) = json.loads((tmp_path / "t.json").read_text())["edges"]
     assert row["graphs"] == 4 == sum(row[outcome] for outcome in OUTCOMES)
     assert len((tmp_path / "t.csv").read_text().splitlines()) == 5
-    assert CliRunner().invoke(app.app, [*arguments, "--numbers", "9,3, 9", *files]).exit_code == 0
+    assert CliRunner().invoke(app.app_of(), [*arguments, "--numbers", "9,3, 9", *files]).exit_code == 0
     assert seen == [2, 3, 9]
     for wrong, told in (["--cases", "4"], "give one of them"), ([], "takes numbers of graphs, such as 3,14, not '4,x'"):
-        done = CliRunner().invoke(app.app, [*arguments, "--numbers", "4,x", *wrong])
+        done = CliRunner().invoke(app.app_of(), [*arguments, "--numbers", "4,x", *wrong])
         assert done.exit_code == 2
         assert told in done.stderr
 

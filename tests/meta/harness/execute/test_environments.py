@@ -15,7 +15,7 @@ from packaging.version import Version
 from typer.testing import CliRunner
 
 from harness.backends import TARGETS, probe
-from harness.commands.app import app
+from harness.commands.app import app_of
 from harness.execute import environments, install
 from harness.execute.environments import EnvironmentsError
 from harness.execute.pool import Job, Pool, Unavailable
@@ -75,7 +75,7 @@ def test_a_file_that_cannot_be_used_is_one_line(text: str, said: str, write: Wri
         environments.load()
     assert str(caught.value).startswith(str(path))
     assert said in str(caught.value)
-    listed = CliRunner().invoke(app, ["env", "list"])
+    listed = CliRunner().invoke(app_of(), ["env", "list"])
     assert listed.exit_code == 2
 
 
@@ -187,19 +187,19 @@ def test_create_builds_what_the_file_says(write: Write, monkeypatch: pytest.Monk
     monkeypatch.chdir(path.parent)
     run = CliRunner()
     Path("fail").touch()
-    failed = run.invoke(app, ["env", "create", "other"])
+    failed = run.invoke(app_of(), ["env", "create", "other"])
     assert failed.exit_code == 2
     assert "other cannot be installed: error: no such thing" in failed.stderr.replace("\n", " ")
     environment = environments.named("other")
     assert not environment.folder.exists()
     Path("fail").unlink()
     for _ in range(2):  # the second time there is nothing to do
-        assert run.invoke(app, ["env", "create", "other"]).exit_code == 0
+        assert run.invoke(app_of(), ["env", "create", "other"]).exit_code == 0
     assert environments.state(environment).versions["local"] == "1.5"
     log = (environment.folder.parent / "other.log").read_text().splitlines()
     assert log == ["installs ml_dtypes==0.6.0 numpy==2.4.6", "installs --no-deps local==1.5"]
     report = path.parent / "list.json"
-    assert run.invoke(app, ["env", "list", "--json", str(report)]).exit_code == 0
+    assert run.invoke(app_of(), ["env", "list", "--json", str(report)]).exit_code == 0
     (row,) = json.loads(report.read_text())
     assert (row["name"], row["available"], row["versions"]["local"]) == ("other", True, "1.5")
 
@@ -207,6 +207,6 @@ def test_create_builds_what_the_file_says(write: Write, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("python", ["9.99", "/no/such/python"])
 def test_create_without_its_interpreter(write: Write, python: str) -> None:
     write(f"[other]\npython = '{python}'\n" + PINS)
-    failed = CliRunner().invoke(app, ["env", "create", "other"])
+    failed = CliRunner().invoke(app_of(), ["env", "create", "other"])
     assert failed.exit_code == 2
     assert "which cannot be run here" in failed.stderr.replace("\n", " ")

@@ -170,7 +170,7 @@ def test_a_command_heeds_sigterm_with_its_table(tmp_path: Path, monkeypatch: pyt
     signals.heed()
     try:
         few = ["quantise", "--paths", "ort-dynamic-s8", "--findings", str(tmp_path)]
-        result = CliRunner().invoke(app.app, few, catch_exceptions=False)
+        result = CliRunner().invoke(app.app_of(), few, catch_exceptions=False)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -41,7 +41,7 @@ TOLD = {
 
 def command(*arguments: str | Path) -> tuple[int, str]:
     """Exit status and output of `model`."""
-    result = CliRunner().invoke(app.app, ["model", *map(str, arguments)], catch_exceptions=False)
+    result = CliRunner().invoke(app.app_of(), ["model", *map(str, arguments)], catch_exceptions=False)
     return result.exit_code, result.output + (result.stderr if result.exit_code == 2 else "")
 
 

@@ -326,7 +326,7 @@ def test_factories(workers: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def failing(*arguments: str) -> str:
     """The one line of a command that ends with status 2."""
-    result = CliRunner().invoke(app.app, ["model", *arguments])
+    result = CliRunner().invoke(app.app_of(), ["model", *arguments])
     assert result.exit_code == 2, result.output
     return " ".join(result.stderr.split())
 

@@ -133,7 +133,7 @@ def test_no_layer_adds_error_is_never_all_that_is_said_of_a_deviation(snapshot: 
 
 def command(*arguments: str | Path) -> tuple[int, str]:
     """Exit status and output of `model`."""
-    result = CliRunner().invoke(app.app, ["model", *map(str, arguments)], catch_exceptions=False)
+    result = CliRunner().invoke(app.app_of(), ["model", *map(str, arguments)], catch_exceptions=False)
     return result.exit_code, result.output + (result.stderr if result.exit_code == 2 else "")
 
 

@@ -135,7 +135,7 @@ def test_a_bad_file_is_one_line_and_exit_status_2(kind: str, tmp_path: Path, rea
         (path.parent / "case.json").write_text(runs.dumps(runs.seeded_training(1, 0)))
         (path.parent / entry.FILE).write_text(DEVIATION)
     path.write_bytes(good)
-    done = CliRunner().invoke(app.app, command.split())
+    done = CliRunner().invoke(app.app_of(), command.split())
     assert done.exit_code == 0, done.output
     refused = 0
 
@@ -146,7 +146,7 @@ def test_a_bad_file_is_one_line_and_exit_status_2(kind: str, tmp_path: Path, rea
         path.write_bytes(mutated(data.draw, good))
         environments._load.cache_clear()
         started = time.monotonic()
-        done = CliRunner().invoke(app.app, command.split())
+        done = CliRunner().invoke(app.app_of(), command.split())
         assert time.monotonic() - started < SECONDS
         assert done.exit_code in (0, 2), done.exception
         assert isinstance(done.exception, SystemExit | None), done.exception

@@ -77,7 +77,7 @@ def test_the_command_shows_and_writes_it(tmp_path: Path) -> None:
         "--json",
         str(tmp_path / "out.json"),
     ]
-    result = CliRunner().invoke(app.app, arguments)
+    result = CliRunner().invoke(app.app_of(), arguments)
     assert result.exit_code == 0, result.output
     assert "operator" in result.output
     assert "ordered pairs of operators" in result.output
@@ -94,6 +94,6 @@ def test_the_command_shows_and_writes_it(tmp_path: Path) -> None:
 )
 def test_what_is_not_there_is_named(tmp_path: Path, arguments: list[str], message: str) -> None:
     coverage.save(tmp_path, {"forward": counted()})
-    result = CliRunner().invoke(app.app, ["coverage", "--findings", str(tmp_path), *arguments])
+    result = CliRunner().invoke(app.app_of(), ["coverage", "--findings", str(tmp_path), *arguments])
     assert result.exit_code == 2
     assert message in result.output.replace("\n", " ")

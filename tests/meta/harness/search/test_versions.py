@@ -12,7 +12,7 @@ from planted.targets import planted as stand_in
 from typer.testing import CliRunner, Result
 
 from harness.backends import TARGETS
-from harness.commands.app import app
+from harness.commands.app import app_of
 from harness.execute import environments
 from harness.search.versions import Options, Pair, run, state_of
 from oracles.judge.discrepancy import Discrepancy
@@ -71,7 +71,7 @@ def compared(folder: Path, old: str, new: str, operators: str, *more: str) -> tu
     report = folder / "report.json"
     options = ["--targets", "ort-disable", "--operators", operators, "--seed", "1", "--max-nodes", "3", "--cases", "6"]
     kept = ["--findings", str(folder / "findings"), "--json", str(report), *more]
-    result = CliRunner().invoke(app, ["versions", old, new, *options, *kept])
+    result = CliRunner().invoke(app_of(), ["versions", old, new, *options, *kept])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result, json.loads(report.read_text())["targets"][0] if report.exists() else {}
 
@@ -156,6 +156,6 @@ def test_states() -> None:
     ],
 )
 def test_bad_input_is_one_line(planted: Path, arguments: list[str], said: str) -> None:
-    result = CliRunner().invoke(app, ["versions", *arguments])
+    result = CliRunner().invoke(app_of(), ["versions", *arguments])
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())

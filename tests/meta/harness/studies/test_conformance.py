@@ -166,7 +166,7 @@ def test_the_tables(snapshot: SnapshotAssertion) -> None:
     ],
 )
 def test_bad_input_is_one_line(arguments: str, said: str, tmp_path: Path) -> None:
-    shown = CliRunner().invoke(app.app, ["conformance", *arguments.format(folder=tmp_path).split()])
+    shown = CliRunner().invoke(app.app_of(), ["conformance", *arguments.format(folder=tmp_path).split()])
     assert shown.exit_code == 2
     (line,) = [line for line in shown.stderr.splitlines() if line.startswith("dissent:")]
     assert said in line
@@ -182,10 +182,10 @@ def test_a_record_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         raise KeyboardInterrupt
 
     monkeypatch.setattr(conformance, "examine", interrupted)
-    stopped = CliRunner().invoke(app.app, arguments)
+    stopped = CliRunner().invoke(app.app_of(), arguments)
     assert (stopped.exit_code, len(kept.read_text(encoding="utf-8").splitlines())) == (130, 6)
     monkeypatch.setattr(conformance, "examine", real)
-    ended = CliRunner().invoke(app.app, [*arguments, "--csv", str(written)])
+    ended = CliRunner().invoke(app.app_of(), [*arguments, "--csv", str(written)])
     assert ended.exit_code == 0
     names = [row["test"] for row in csv.DictReader(io.StringIO(written.read_text(encoding="utf-8")))]
     assert len(names) == len(set(names)) > 20

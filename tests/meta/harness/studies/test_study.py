@@ -216,7 +216,7 @@ class Counted:
 
 
 def study(*arguments: str):
-    return CliRunner().invoke(app.app, ["study", "distribution", *arguments])
+    return CliRunner().invoke(app.app_of(), ["study", "distribution", *arguments])
 
 
 def test_an_interruption_keeps_all_and_the_same_command_goes_on(tmp_path: Path, monkeypatch) -> None:

@@ -200,7 +200,7 @@ def test_bad_input_is_one_clear_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("other.jsonl").write_text(json.dumps({"seed": 3, "blocks": 4}) + "\n")
-    done = CliRunner().invoke(app.app, ["train", *arguments])
+    done = CliRunner().invoke(app.app_of(), ["train", *arguments])
     assert done.exit_code == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
@@ -215,7 +215,7 @@ def test_a_full_disk_is_one_clear_line_and_keeps_what_there_is(tmp_path: Path, m
     monkeypatch.setattr(Record, "add", full)
     monkeypatch.setattr(TrainingJudge, "examine", lambda *_: JUDGEMENTS[0])
     files = ("--record", str(tmp_path / "r.jsonl"), "--json", str(tmp_path / "t.json"))
-    done = CliRunner().invoke(app.app, ["train", *ONE, *files, "--findings", str(tmp_path / "f")])
+    done = CliRunner().invoke(app.app_of(), ["train", *ONE, *files, "--findings", str(tmp_path / "f")])
     assert done.exit_code == 2
     assert done.stderr.strip() == f"dissent: cannot write {tmp_path / 'r.jsonl'}: No space left on device"
     assert sum(row["agree"] for row in json.loads((tmp_path / "t.json").read_text())["rows"]) == 1

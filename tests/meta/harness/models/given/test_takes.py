@@ -184,7 +184,7 @@ def test_text_is_not_drawn() -> None:
 def command(*arguments: str | Path) -> tuple[int, str]:
     """Exit status and output of `model`."""
     few = "--targets", "ort-all,onnx-reference", "--no-conversions", "--runs", "0", "--iterations", "2"
-    result = CliRunner().invoke(app.app, ["model", *map(str, arguments), *few], catch_exceptions=False)
+    result = CliRunner().invoke(app.app_of(), ["model", *map(str, arguments), *few], catch_exceptions=False)
     return result.exit_code, result.output + (result.stderr if result.exit_code == 2 else "")
 
 

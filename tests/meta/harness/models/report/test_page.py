@@ -221,7 +221,7 @@ def _head(name: str, weight: str, shape: str) -> Sequence[onnx.NodeProto]:
 def test_a_detector_at_a_glance(tmp_path: Path) -> None:
     detector(tmp_path / "detector.onnx")
     arguments = ["model", str(tmp_path / "detector.onnx"), "--targets", "ort-*", "--no-conversions", "--runs", "1"]
-    result = CliRunner().invoke(app.app, [*arguments, "--iterations", "1", "--out", str(tmp_path / "out")])
+    result = CliRunner().invoke(app.app_of(), [*arguments, "--iterations", "1", "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
     text = (tmp_path / "out" / "report.html").read_text()
     assert len(text.encode()) < MOST
@@ -238,7 +238,7 @@ def test_a_detector_at_a_glance(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_page_of_digits(tmp_path: Path) -> None:
     arguments = ["model", "digits", "--targets", "torch-exported,ort-disable", "--edges", "torch-onnx", "--runs", "1"]
-    result = CliRunner().invoke(app.app, [*arguments, "--out", str(tmp_path)])
+    result = CliRunner().invoke(app.app_of(), [*arguments, "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
     text = (tmp_path / "report.html").read_text()
     assert len(text.encode()) < MOST

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from generators.ops import OPS
-from harness.commands.app import app
+from harness.commands.app import app_of
 from harness.conversions.edges import EDGES
 from harness.execute.pool import Limits, Pool
 from harness.studies.surface import scope, trace
@@ -66,13 +66,13 @@ def test_a_missing_framework_is_a_line(pool: Pool, tmp_path: Path, monkeypatch: 
     with pytest.raises(Missing, match=r"^absent: .* No module named 'a_framework_that_is_not_here'$"):
         listed(pool, absent, tmp_path)
     monkeypatch.setattr("harness.commands.reach.surface.REGISTRIES", {"absent": absent})
-    result = CliRunner().invoke(app, ["surface", "--findings", str(tmp_path), "--json", str(tmp_path / "s.json")])
+    result = CliRunner().invoke(app_of(), ["surface", "--findings", str(tmp_path), "--json", str(tmp_path / "s.json")])
     assert result.exit_code == 0, result.output
     assert json.loads((tmp_path / "s.json").read_text())[0]["off"].startswith("absent: ")
 
 
 def test_a_registry_that_is_not_there_is_a_line() -> None:
-    result = CliRunner().invoke(app, ["surface", "--registries", "onxx"])
+    result = CliRunner().invoke(app_of(), ["surface", "--registries", "onxx"])
     assert result.exit_code == 2
 
 
