@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 
 from generators.bounds.bounded import PRECISION
+from generators.graph import INTEGERS
 
 Array = np.ndarray
 LONGEST = 400
 """Characters of an expression."""
 RESULT = ("expected", "got")
 """Names of what the reference says and of what came."""
-LIMITS = ("unit", "tiny", "largest")
-"""Names of the unit roundoff, the least normal and the greatest number of the result's dtype."""
+LIMITS = ("unit", "tiny", "largest", "least")
+"""Names of the unit roundoff, the least normal, the greatest and the least number of the result's dtype; of integers the
+last two."""
 
 
 class PredicateError(ValueError):
@@ -42,13 +44,26 @@ def _over(reduce: Callable[..., Array]) -> Callable[..., Array]:
     return reduced
 
 
+def _finite(reduce: Callable[..., Array], other: float) -> Callable[..., Array]:
+    """A reduction of the finite elements: 0 where there are none."""
+
+    def reduced(x: Array, axis: Any = None) -> Array:
+        kept = np.where(np.isfinite(x), x, other)
+        if not kept.size:
+            return np.zeros(())
+        found = np.asarray(reduce(kept, axis=axis, keepdims=axis is not None))
+        return np.where(np.isfinite(found), found, 0)
+
+    return reduced
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name) for name in ("isnan", "isinf", "isfinite", "sign", "abs", "real", "imag", "floor")},
     "signbit": _signbit,
     "any": _over(np.any),
     "all": _over(np.all),
-    "min": _over(np.min),
-    "max": _over(np.max),
+    "min": _finite(np.min, np.inf),
+    "max": _finite(np.max, -np.inf),
     "sum": _over(np.sum),
     "rank": np.ndim,
     "size": np.size,
@@ -139,9 +154,11 @@ def values_of(
     values: dict[str, Any] = {**attributes, **{f"x{i}": array for i, array in enumerate(given)}}
     values["operands"] = np.concatenate([np.zeros(0), *(array.ravel() for array in given)])
     values |= {name: _wide(array) for name, array in zip(RESULT, (expected, got), strict=True) if array is not None}
-    limits = PRECISION.get(dtype)
-    if limits:
-        values |= {name: getattr(limits, name) for name in LIMITS}
+    if dtype in PRECISION:
+        limits = PRECISION[dtype]
+        values |= {"unit": limits.unit, "tiny": limits.tiny, "largest": limits.largest, "least": -limits.largest}
+    elif dtype in INTEGERS:
+        values |= {"largest": int(np.iinfo(dtype).max), "least": int(np.iinfo(dtype).min)}
     return values
 
 
