@@ -80,12 +80,12 @@ class Campaign:
         used: set[str] = set()
         alone = []
         for found in culprit.blame(self.lab, target, case) or self._inherited(target, case):
-            left, issues = excuses.left(target, found)
-            if left:
-                return found.case, left
+            explained = excuses.explain(target, found)
+            if explained.left:
+                return found.case, explained.left
             if may_show(discrepancy.symptom, found.discrepancy.symptom):
                 alone.append(found.node)
-                used.update(issue.id for issue in issues)
+                used.update(issue.id for issue in explained.used)
         guilty = alone or self._covered(target, case, discrepancy, used)
         if guilty is None:
             return case, discrepancy
@@ -114,7 +114,7 @@ class Campaign:
         found = []
         for name in self.lab.question.inherits:
             blamed = culprit.blame(self.with_question(QUESTIONS[name]).lab, target, case)
-            found += [one for one in blamed if self.excuses.left(target, one)[0] is None]
+            found += [one for one in blamed if self.excuses.explain(target, one).left is None]
         return found
 
     def fails(self, target: Target, like: Discrepancy) -> Callable[[Case], bool]:
@@ -143,7 +143,7 @@ class Campaign:
             return found
         expected = self.lab.question.expected(target, case)
         one = culprit.Culprit(next(iter(case.graph.nodes)), case, found, expected, examination.outcomes[target.name])
-        return self.excuses.left(target, one)[0]
+        return self.excuses.explain(target, one).left
 
     def investigate(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
         """Fold a duplicate into what is stored, or blame, reduce, confirm, ask for votes and store. The case is

@@ -33,6 +33,16 @@ class Running:
 
 
 @dataclass(frozen=True)
+class Explained:
+    """left: what no issue explains; used: the issues that explain the rest; expected: of the node, where what they
+    excuse is undetermined (as long as they excuse single elements)."""
+
+    left: Discrepancy | None
+    used: tuple[KnownIssue, ...]
+    expected: Expected
+
+
+@dataclass(frozen=True)
 class Excuses:
     """What is known, in the order in which it is asked, where this laboratory asks."""
 
@@ -72,10 +82,9 @@ class Excuses:
                 return issue
         return None
 
-    def left(self, target: Target, culprit: Culprit) -> tuple[Discrepancy | None, list[KnownIssue]]:
-        """What of a node that is wrong by itself no issue explains, and the issues that explain the rest. An issue of a
-        wrong or special value excuses those elements that show its symptom where it says that they do; then the result
-        is judged again without them."""
+    def explain(self, target: Target, culprit: Culprit) -> Explained:
+        """What of a node that is wrong by itself issues explain. One of a wrong or special value excuses those elements
+        that show its symptom where it says that they do; then the result is judged again without them."""
         graph, node = culprit.case.graph, culprit.node
         discrepancy, expected = culprit.discrepancy, culprit.expected
         used: list[KnownIssue] = []
@@ -85,13 +94,13 @@ class Excuses:
                 if shown is not expected:
                     break
             else:
-                return discrepancy, used
+                return Explained(discrepancy, tuple(used), expected)
             used.append(issue)
             if shown is None:
-                return None, used
+                return Explained(None, tuple(used), expected)
             expected = shown
             discrepancy = judge(expected, culprit.outcome).discrepancy
-        return None, used
+        return Explained(None, tuple(used), expected)
 
     def _without(
         self, issue: KnownIssue, culprit: Culprit, expected: Expected, discrepancy: Discrepancy
