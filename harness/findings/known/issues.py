@@ -26,9 +26,8 @@ from oracles.judge.discrepancy import Discrepancy
 class KnownIssue(entry.Entry):
     """targets, operators: globs; dtypes: of the culprit's result or first operand (none: any); empty: only where its
     result or an operand has size 0 ("parameter": an operand that is a parameter of the graph); constant: only where all
-    its operands are parameters; together: shows only beside other nodes,
-    whatever they are ("also": and alone); message: a regular
-    expression found in the message (none: any); threads: shows only where each library has so many or more; cpu: shows
+    its operands are parameters; together: shows only beside other nodes, whatever they are ("also": and alone);
+    message: a regular expression found in the message (none: any); threads: shows only where each library has so many or more; cpu: shows
     only on processors with this feature, or with a ! before its name without it; seconds: for how long its own case is
     waited for (0: as for any other), for what never ends; first: is asked before others, which would explain the same;
     versions: of the framework; upstream: link or "not yet reported"."""
