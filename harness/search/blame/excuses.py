@@ -67,7 +67,7 @@ class Excuses:
             and self._concerns(issue, target, discrepancy)
             and self._covers(issue, running)
         ]
-        return sorted(chosen, key=lambda issue: not issue.together)
+        return sorted(chosen, key=lambda issue: not (together and issue.together))
 
     def together(
         self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy, values: Mapping[str, np.ndarray]
