@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from generators.graph import FLOATS, Graph, GraphError, Node, TensorType
+from generators.graph import FLOATS, Graph, GraphError, Node
 from generators.graphs import Case
 from generators.ops import check
 from generators.ops.spec import Unsupported
-from harness.backends import TARGETS, Target, probe
+from harness.backends import Target, probe
 from harness.execute import machine
 from harness.execute.pool import OutOfTime
 from harness.findings.known.issues import KnownIssue
@@ -18,6 +18,7 @@ from harness.findings.store import Finding, Store, fingerprint
 from harness.questions import QUESTIONS
 from harness.questions.question import Question
 from harness.search.blame import culprit, guilty_pass
+from harness.search.blame.excuses import ELEMENTWISE, Excuses, may_show
 from harness.search.blame.guilty_pass import GuiltyPass, Shown
 from harness.search.laboratory import Examination, Laboratory
 from harness.search.reduce import Budget, reduce, size
@@ -60,41 +61,49 @@ class Campaign:
         """The same search with another question."""
         return replace(self, lab=replace(self.lab, question=question))
 
+    @property
+    def excuses(self) -> Excuses:
+        """What is known, for this search's question."""
+        return Excuses(self.lab, self.issues)
+
     def unexplained(self, target: Target, case: Case, discrepancy: Discrepancy) -> tuple[Case, Discrepancy] | None:
         """What of a discrepancy no known issue explains; None where all of it is known.
 
         Each node is run alone. One that is wrong by itself in a way that is not known is what remains. If all
-        such nodes are known, they are taken out (their results become inputs) and the rest is run again, so that
-        a known bug hides nothing behind it. Where no node is wrong by itself, known issues have to cover every
-        node of the graph; but what an entry covers that shows only `together` with other nodes is taken out, and so
-        is what a known crash covers, since damage to memory shows only sometimes, and anywhere."""
-        running = self._as_run(target, case.graph)
-        nearby = [
-            issue
-            for issue in self.issues
-            if self._applies(issue, target) and any(self._covers(issue, *running[n.name]) for n in case.graph.nodes)
-        ]
-        if not nearby:
+        such nodes are known, those that may show the symptom are taken out (their results become inputs) and the rest
+        is run again, so that a known bug hides nothing behind it. Where no node shows it by itself, known issues have
+        to cover every node of the graph; but what an entry covers that shows only `together` with other nodes is taken
+        out, and so is what a known crash covers, since damage to memory shows only sometimes, and anywhere."""
+        excuses = self.excuses
+        if not excuses.nearby(target, case.graph):
             return case, discrepancy
-        alone = culprit.blame(self.lab, target, case) or self._inherited(target, case)
-        guilty = alone or [
-            culprit.Culprit(node, case, discrepancy)
-            for node in case.graph.nodes
-            if (issue := self._known(target, case.graph, node, discrepancy, together=True))
-            and (issue.together or discrepancy.symptom == "crash")
-        ]
-        found: list[KnownIssue] = []
-        for node, shown in [(g.node, g.discrepancy) for g in guilty] or [(n, discrepancy) for n in case.graph.nodes]:
-            issue = self._known(target, case.graph, node, shown, together=not alone)
-            if issue is None:
-                new = next((g for g in guilty if g.node is node), None)
-                return (new.case, new.discrepancy) if new else (case, discrepancy)
-            found.append(issue)
-        for name in {issue.id for issue in found}:
-            self.excused[name] += 1
-        rest = culprit.without(case, [g.node for g in guilty]) if guilty else None
+        used: set[str] = set()
+        alone = []
+        for found in culprit.blame(self.lab, target, case) or self._inherited(target, case):
+            explained = excuses.explain(target, found)
+            if explained.left:
+                return found.case, explained.left
+            if may_show(discrepancy.symptom, found.discrepancy.symptom):
+                alone.append(found.node)
+                used.update(issue.id for issue in explained.used)
+        guilty = alone or self._covered(target, case, discrepancy, used)
+        if guilty is None:
+            return case, discrepancy
+        self.excused.update(used)
+        rest = culprit.without(case, guilty) if guilty else None
         remaining = self.verdict(target, rest).discrepancy if rest else None
         return self.unexplained(target, rest, remaining) if rest and remaining else None
+
+    def _covered(self, target: Target, case: Case, discrepancy: Discrepancy, used: set[str]) -> list[Node] | None:
+        """Nodes that known issues make responsible for what no node shows alone; none of them in particular where
+        issues cover all; None where they do not. used: receives the ids of the issues."""
+        values = culprit.values_of(case)
+        known = {n: self.excuses.together(target, case.graph, n, discrepancy, values) for n in case.graph.nodes}
+        found = {n: i for n, i in known.items() if i and (i.together or discrepancy.symptom == "crash")}
+        if not found and None in known.values():
+            return None
+        used.update(issue.id for issue in (found or known).values() if issue)
+        return list(found)
 
     def _inherited(self, target: Target, case: Case) -> list[culprit.Culprit]:
         """Nodes that are wrong alone for a question that this one inherits from, in a way that is known: a node alone
@@ -105,65 +114,14 @@ class Campaign:
         found = []
         for name in self.lab.question.inherits:
             blamed = culprit.blame(self.with_question(QUESTIONS[name]).lab, target, case)
-            found += [g for g in blamed if self._known(target, case.graph, g.node, g.discrepancy)]
+            found += [one for one in blamed if self.excuses.explain(target, one).left is None]
         return found
-
-    def _known(
-        self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy, together: bool = False
-    ) -> KnownIssue | None:
-        """The first known issue that explains a discrepancy by this node; together: those that show beside other nodes
-        only are looked at first."""
-        running = self._as_run(target, graph)[node.name]
-        for issue in sorted(self.issues, key=lambda issue: not issue.together) if together else self.issues:
-            if self._concerns(issue, target, discrepancy) and self._covers(issue, *running):
-                return issue
-        return None
-
-    def _concerns(self, issue: KnownIssue, target: Target, discrepancy: Discrepancy) -> bool:
-        """Is a discrepancy of the target one of the entry's, its operators apart?"""
-        oracles = self.lab.question.oracles
-        return issue.threads <= self.lab.pool.limits.threads and any(
-            issue.concerns(name, version, oracles, discrepancy.symptom, discrepancy.message)
-            for name, version in _versions(target).items()
-        )
-
-    def _as_run(
-        self, target: Target, graph: Graph
-    ) -> dict[str, tuple[str, TensorType, list[TensorType], list[TensorType]]]:
-        """Operator, type of the result, types of the operands and of those that are parameters, of each node by name,
-        with the dtypes that run."""
-        graph = self.lab.question.executed(graph)
-        constants = {leaf.name for leaf in graph.leaves if leaf.role == "parameter"}
-        found = {}
-        for node in graph.nodes:
-            given = [name for name in node.operands if name in constants]
-            types = [node.type, *(graph.types[name] for name in (*node.operands, *given))]
-            if target.arithmetic and target.arithmetic.computes_low(graph, node.name):
-                types = [replace(t, dtype="float16") if t.dtype == "float32" else t for t in types]
-            operands = types[1 : 1 + len(node.operands)]
-            found[node.name] = (node.op, types[0], operands, types[1 + len(node.operands) :])
-        return found
-
-    def _covers(
-        self,
-        issue: KnownIssue,
-        op: str,
-        result: TensorType,
-        operands: Sequence[TensorType],
-        parameters: Sequence[TensorType],
-    ) -> bool:
-        """Is such a node one of the entry's? A question with runs at other sizes runs it empty, too."""
-        issue = replace(issue, empty=False) if self.lab.question.resizes else issue
-        return issue.covers(op, result, operands, parameters)
-
-    def _applies(self, issue: KnownIssue, target: Target) -> bool:
-        return any(map(issue.names, _versions(target))) and issue.threads <= self.lab.pool.limits.threads
 
     def fails(self, target: Target, like: Discrepancy) -> Callable[[Case], bool]:
         """Does a case fail on the target in the same way, and meet the condition?"""
 
         def predicate(case: Case) -> bool:
-            found = self.verdict(target, case).discrepancy
+            found = self._left(target, case)
             alike = found is not None and found.symptom == like.symptom and normalized(found) == normalized(like)
             return alike and self._meets(case)
 
@@ -175,6 +133,17 @@ class Campaign:
     def verdict(self, target: Target, case: Case) -> Verdict:
         """One case on one target, crashes taken at face value."""
         return self.lab.judge(case, [target], confirm=False).verdicts[target.name]
+
+    def _left(self, target: Target, case: Case) -> Discrepancy | None:
+        """What is wrong with a case; of one node, without those elements that known issues explain: else reduction
+        would go on to what is known."""
+        examination = self.lab.judge(case, [target], confirm=False)
+        found = examination.verdicts[target.name].discrepancy
+        if found is None or len(case.graph.nodes) > 1 or found.symptom not in ELEMENTWISE:
+            return found
+        expected = self.lab.question.expected(target, case)
+        one = culprit.Culprit(next(iter(case.graph.nodes)), case, found, expected, examination.outcomes[target.name])
+        return self.excuses.explain(target, one).left
 
     def investigate(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
         """Fold a duplicate into what is stored, or blame, reduce, confirm, ask for votes and store. The case is
@@ -210,7 +179,7 @@ class Campaign:
             # it comes and goes: kept as it is, since nothing can tell which smaller case still fails
             return self._save(replace(first, tried=1), target, case)
         small = reduce(case, fails, self.reduction())
-        discrepancy = self.verdict(target, small).discrepancy or discrepancy
+        discrepancy = self._left(target, small) or discrepancy
         if self.unexplained(target, small, discrepancy) is None:
             if mine:
                 self.store.drop(first.fingerprint)
@@ -277,7 +246,7 @@ class Campaign:
         """The case on the target without some of its passes: is that right, does it fail in the same way?"""
 
         def run(off: Collection[str]) -> Shown:
-            found = self.verdict(target.without(off), case).discrepancy
+            found = self._left(target.without(off), case)
             if found is None:
                 return "right"
             return "same" if (found.symptom, normalized(found)) == (like.symptom, normalized(like)) else "other"
@@ -336,13 +305,6 @@ class Campaign:
         what runs is quantised."""
         twin = None if self.lab.question.observe else float64_twin(case)
         return self.verdict(target, twin).status if twin else None
-
-
-def _versions(target: Target) -> dict[str, str]:
-    """The version of the target and of those whose known issues hold for it, too, by name."""
-    return {
-        one.whole: probe.probe(one).version or "0" for one in (target, *(TARGETS[name] for name in target.inherits))
-    }
 
 
 _WIDE = {"complex64": "complex128", **dict.fromkeys(set(FLOATS) - {"float64"}, "float64")}

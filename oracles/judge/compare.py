@@ -58,37 +58,44 @@ def dtype_of(array: np.ndarray) -> str:
 
 
 def compare(output: np.ndarray, type_: TensorType, reference: Bounded, index: int = 0) -> Discrepancy | None:
-    """One output against its reference: type, then special values, then finite values."""
+    """One output against its reference: type, then special values, then finite values, then signs of zeros."""
     dtype = dtype_of(output)
     if dtype != type_.dtype or output.shape != type_.shape:
         got = TensorType(dtype, output.shape)
         return Discrepancy("type", f"{got} instead of {type_}", index)
-    determined = ~reference.undetermined
-    if not reference.floating:
-        wrong = determined & (output != reference.value)
-        return _describe("value", wrong, output, reference, index) if wrong.any() else None
-    if reference.complex:
-        return _compare_complex(output.astype(np.complex128), determined, reference, index)
-    value = reference.value
-    got = output.astype(np.float64)
-    special = determined & (np.isfinite(value) != np.isfinite(got))
-    special |= determined & ~np.isfinite(value) & (np.isnan(value) != np.isnan(got))
-    special |= determined & np.isinf(value) & (got != value)
-    if special.any():
-        return _describe("special", special, got, reference, index)
-    with np.errstate(all="ignore"):
-        wrong = determined & np.isfinite(value) & (np.abs(got - value) > reference.error)
-    if wrong.any():
-        return _describe("value", wrong, got, reference, index)
-    if reference.zero_sign:
-        zero = determined & (value == 0) & (reference.error == 0)
-        wrong = zero & (np.signbit(got) != np.signbit(value))
+    for symptom, wrong in wrong_elements(output, reference):
         if wrong.any():
-            return _describe("special", wrong, got, reference, index)
+            return _describe(symptom, wrong, wide(output, reference), reference, index)
     return None
 
 
-def _compare_complex(got: np.ndarray, determined: np.ndarray, reference: Bounded, index: int) -> Discrepancy | None:
+def wide(output: np.ndarray, reference: Bounded) -> np.ndarray:
+    """An output as its reference has the values: float64 or complex128 of floating dtypes."""
+    return output.astype(np.complex128 if reference.complex else np.float64) if reference.floating else output
+
+
+def wrong_elements(output: np.ndarray, reference: Bounded) -> list[tuple[str, np.ndarray]]:
+    """Masks of the elements of an output of the right type that are wrong, by symptom, in the order in which they are
+    reported."""
+    determined = ~reference.undetermined
+    if not reference.floating:
+        return [("value", determined & (output != reference.value))]
+    value, got = reference.value, wide(output, reference)
+    if reference.complex:
+        return _wrong_complex(got, determined, reference)
+    special = determined & (np.isfinite(value) != np.isfinite(got))
+    special |= determined & ~np.isfinite(value) & (np.isnan(value) != np.isnan(got))
+    special |= determined & np.isinf(value) & (got != value)
+    with np.errstate(all="ignore"):
+        wrong = determined & np.isfinite(value) & (np.abs(got - value) > reference.error) & ~special
+    zero = np.zeros(value.shape, bool)
+    if reference.zero_sign:
+        zero = determined & (value == 0) & (reference.error == 0) & (np.signbit(got) != np.signbit(value))
+        zero &= ~(special | wrong)
+    return [("special", special), ("value", wrong), ("special", zero)]
+
+
+def _wrong_complex(got: np.ndarray, determined: np.ndarray, reference: Bounded) -> list[tuple[str, np.ndarray]]:
     """NaN, infinities and signs of zeros part by part; then the modulus of the difference of what is finite."""
     value, error = reference.value, reference.error
     special, distance = np.zeros(value.shape, bool), np.zeros(value.shape)
@@ -99,10 +106,7 @@ def _compare_complex(got: np.ndarray, determined: np.ndarray, reference: Bounded
         if reference.zero_sign:
             special |= (a == 0) & (b == 0) & (error == 0) & (np.signbit(a) != np.signbit(b))
     special &= determined
-    wrong = determined & ~special & (distance > error)
-    if special.any():
-        return _describe("special", special, got, reference, index)
-    return _describe("value", wrong, got, reference, index) if wrong.any() else None
+    return [("special", special), ("value", determined & ~special & (distance > error))]
 
 
 def _describe(symptom: str, wrong: np.ndarray, got: np.ndarray, reference: Bounded, index: int) -> Discrepancy:

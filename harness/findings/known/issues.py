@@ -16,6 +16,7 @@ from generators.graph import TensorType
 from generators.ops import OPS
 from harness.execute import machine
 from harness.findings.known import entry
+from harness.findings.known.predicate import Predicate, PredicateError
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 from oracles.judge.discrepancy import Discrepancy
@@ -25,8 +26,8 @@ from oracles.judge.discrepancy import Discrepancy
 class KnownIssue(entry.Entry):
     """targets, operators: globs; dtypes: of the culprit's result or first operand (none: any); empty: only where its
     result or an operand has size 0 ("parameter": an operand that is a parameter of the graph); constant: only where all
-    its operands are parameters; together: shows only beside other nodes, whatever they are; message: a regular
-    expression found in the message (none: any); threads: shows only where each library has so many or more; cpu: shows
+    its operands are parameters; together: shows only beside other nodes, whatever they are ("also": and alone);
+    message: a regular expression found in the message (none: any); threads: shows only where each library has so many or more; cpu: shows
     only on processors with this feature, or with a ! before its name without it; seconds: for how long its own case is
     waited for (0: as for any other), for what never ends; first: is asked before others, which would explain the same;
     versions: of the framework; upstream: link or "not yet reported"."""
@@ -39,14 +40,22 @@ class KnownIssue(entry.Entry):
     dtypes: tuple[str, ...] = ()
     empty: bool | Literal["parameter"] = False
     constant: bool = False
-    together: bool = False
+    together: bool | Literal["also"] = False
     versions: str = ""
     message: str = ""
     threads: int = 1
     cpu: str = ""
     seconds: float = 0.0
     first: bool = False
+    where: str | Mapping[str, str] = ""
+    unrestricted: str = ""
     upstream: str = "not yet reported"
+
+    def predicate(self, operator: str) -> Predicate | None:
+        """Which elements of this operator's result it is about; None for all of them."""
+        if isinstance(self.where, str):
+            return Predicate(self.where) if self.where else None
+        return next((Predicate(text) for glob, text in self.where.items() if fnmatchcase(operator, glob)), None)
 
     def concerns(self, target: str, version: str, oracles: Sequence[str], symptom: str, message: str) -> bool:
         """Could this entry explain a discrepancy found by one of these oracles, its operators apart?"""
@@ -109,6 +118,24 @@ def _check(data: Mapping[str, Any]) -> None:
     for glob in data["targets"]:
         if not any(fnmatchcase(name, glob) for name in QUESTIONS[oracle].targets):
             raise ValueError(f"no target matches {glob!r}")
+    _check_where(data)
     SpecifierSet(data.get("versions", ""))
     if not re.fullmatch(r"(!?\w+)?", data.get("cpu", "")):
         raise ValueError("cpu must be the name of a feature, or ! and the name")
+
+
+def _check_where(data: Mapping[str, Any]) -> None:
+    """Raises ValueError where an expression is none, or names what one of the operators does not have."""
+    where = data.get("where", "")
+    for glob, text in where.items() if isinstance(where, Mapping) else [("*", where)] if where else []:
+        names = [n for n in OPS if fnmatchcase(n, glob) and any(fnmatchcase(n, g) for g in data["operators"])]
+        if not names:
+            raise ValueError(f"where: no operator of the entry matches {glob!r}")
+        try:
+            for name in names:
+                spec = OPS[name]
+                Predicate(text).check(tuple(spec.attrs), len(spec.operands) - 1 + spec.variadic)
+        except PredicateError as error:
+            raise ValueError(f"where: {text!r}: {error}") from error
+        if data.get("together") and "got" in Predicate(text).names:
+            raise ValueError("where: beside other nodes it is not known what one of them got")

@@ -14,19 +14,21 @@ from harness.backends import Target
 from harness.search.laboratory import Laboratory
 from oracles.arithmetic import fast_math
 from oracles.judge import reference
-from oracles.judge.compare import compare
+from oracles.judge.compare import Expected, compare
 from oracles.judge.discrepancy import Discrepancy
-from oracles.judge.outcome import Value
+from oracles.judge.outcome import Outcome, Value
 from oracles.questions import forward
 
 
 @dataclass(frozen=True)
 class Culprit:
-    """A node that is wrong by itself: a one-node case that shows it, and how."""
+    """A node that is wrong by itself: a one-node case that shows it, and how; what was expected of it and what came."""
 
     node: Node
     case: Case
     discrepancy: Discrepancy
+    expected: Expected
+    outcome: Outcome
 
 
 def single(case: Case, node: Node, values: Mapping[str, np.ndarray]) -> Case:
@@ -75,7 +77,7 @@ def blame(lab: Laboratory, target: Target, case: Case) -> list[Culprit]:
     """Nodes that are wrong alone, on the operands that they have in the case as the reference computes them; if
     there are none, on those that the target computes, which may differ where the reference leaves it open.
     Empty where it takes several nodes together, as with a wrong fusion."""
-    guilty = _guilty(lab, target, case, case.graph.nodes, _values(case))
+    guilty = _guilty(lab, target, case, case.graph.nodes, values_of(case))
     if guilty or len(case.graph.nodes) == 1:
         return guilty
     actual = _computed(lab, target, case)
@@ -91,9 +93,10 @@ def _guilty(
     outcomes = lab.outcomes([(target, one) for one in alone])
     guilty = []
     for node, one, outcome in zip(nodes, alone, outcomes, strict=True):
-        discrepancy = lab.question.judge(target, lab.question.expected(target, one), outcome).discrepancy
+        expected = lab.question.expected(target, one)
+        discrepancy = lab.question.judge(target, expected, outcome).discrepancy
         if discrepancy:
-            guilty.append(Culprit(node, one, discrepancy))
+            guilty.append(Culprit(node, one, discrepancy, expected, outcome))
     return guilty
 
 
@@ -107,11 +110,11 @@ def without(case: Case, nodes: Sequence[Node]) -> Case | None:
     leaves = (*graph.leaves, *(Leaf(node.name, node.type) for node in nodes))
     rest = tuple(node for node in graph.nodes if node.name not in gone)
     cut = Graph(leaves, rest, outputs).pruned()
-    values = _values(case)
+    values = values_of(case)
     return Case(cut, {item.name: values[item.name] for item in cut.leaves})
 
 
-def _values(case: Case) -> dict[str, np.ndarray]:
+def values_of(case: Case) -> dict[str, np.ndarray]:
     """What every leaf and node holds, according to the reference."""
     expected = forward.plan(case)
     with np.errstate(all="ignore"):  # values that undetermined elements happen to have may not fit

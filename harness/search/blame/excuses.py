@@ -1,0 +1,176 @@
+"""What known issues explain of a discrepancy: by a node, and element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from generators.graph import Graph, Node, TensorType
+from harness.backends import TARGETS, Target, probe
+from harness.findings.known.issues import KnownIssue
+from harness.findings.known.predicate import values_of
+from harness.search.blame.culprit import Culprit
+from harness.search.laboratory import Laboratory
+from oracles.judge.compare import Expected, wide, wrong_elements
+from oracles.judge.discrepancy import SILENT, Discrepancy
+from oracles.judge.outcome import Value
+from oracles.judge.verdict import judge
+
+ELEMENTWISE = ("value", "special")
+"""Symptoms of single elements."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A node as it runs: its operator, the types of its result, of its operands and of those that are parameters."""
+
+    operator: str
+    result: TensorType
+    operands: tuple[TensorType, ...]
+    parameters: tuple[TensorType, ...]
+
+
+@dataclass(frozen=True)
+class Explained:
+    """left: what no issue explains; used: the issues that explain the rest; expected: of the node, where what they
+    excuse is undetermined (as long as they excuse single elements)."""
+
+    left: Discrepancy | None
+    used: tuple[KnownIssue, ...]
+    expected: Expected
+
+
+@dataclass(frozen=True)
+class Excuses:
+    """What is known, in the order in which it is asked, where this laboratory asks."""
+
+    lab: Laboratory
+    issues: Sequence[KnownIssue]
+
+    def nearby(self, target: Target, graph: Graph) -> bool:
+        """Is anything known of a node of the graph?"""
+        running = self._as_run(target, graph).values()
+        return any(self._applies(i, target) and any(self._covers(i, node) for node in running) for i in self.issues)
+
+    def asked(
+        self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy, together: bool
+    ) -> list[KnownIssue]:
+        """The issues that may explain a discrepancy by this node, in order. together: it is not wrong alone; those that
+        show beside other nodes only, which are asked for nothing else, come first."""
+        running = self._as_run(target, graph)[node.name]
+        chosen = [
+            issue
+            for issue in self.issues
+            if (together or issue.together in (False, "also"))
+            and self._concerns(issue, target, discrepancy)
+            and self._covers(issue, running)
+        ]
+        return sorted(chosen, key=lambda issue: not (together and issue.together))
+
+    def together(
+        self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy, values: Mapping[str, np.ndarray]
+    ) -> KnownIssue | None:
+        """The first issue that explains the discrepancy of a graph by a node that is not wrong alone. values: of all
+        leaves and nodes, according to the reference; what a node got is not known, and nothing is asked of it."""
+        operands = [values[name] for name in node.operands]
+        known = values_of(operands, node.attributes, node.type.dtype, values[node.name])
+        for issue in self.asked(target, graph, node, discrepancy, together=True):
+            predicate = issue.predicate(node.op)
+            if predicate is None or "got" in predicate.names or predicate.holds(known, node.type.shape).any():
+                return issue
+        return None
+
+    def explain(self, target: Target, culprit: Culprit) -> Explained:
+        """What of a node that is wrong by itself issues explain. One of a wrong or special value excuses those elements
+        that show its symptom where it says that they do; then the result is judged again without them."""
+        graph, node = culprit.case.graph, culprit.node
+        discrepancy, expected = culprit.discrepancy, culprit.expected
+        used: list[KnownIssue] = []
+        while discrepancy:
+            for issue in self.asked(target, graph, node, discrepancy, together=False):
+                shown = self._without(issue, culprit, expected, discrepancy)
+                if shown is not expected:
+                    break
+            else:
+                return Explained(discrepancy, tuple(used), expected)
+            used.append(issue)
+            if shown is None:
+                return Explained(None, tuple(used), expected)
+            expected = shown
+            discrepancy = judge(expected, culprit.outcome).discrepancy
+        return Explained(None, tuple(used), expected)
+
+    def _without(
+        self, issue: KnownIssue, culprit: Culprit, expected: Expected, discrepancy: Discrepancy
+    ) -> Expected | None:
+        """What is expected beside what an issue explains of it: the same where that is nothing, None where it is all
+        (where nothing came, say, or what is judged is not a result of the node)."""
+        predicate = issue.predicate(culprit.node.op)
+        place = discrepancy.output
+        elements = discrepancy.symptom in ELEMENTWISE and place is not None and not self.lab.question.observe
+        if predicate is None and not elements:
+            return None
+        operands = [culprit.case.arrays[name] for name in culprit.node.operands]
+        attributes = culprit.node.attributes
+        if not elements:
+            known = values_of(operands, attributes, culprit.node.type.dtype, None)
+            return None if predicate is None or predicate.holds(known, ()).any() else expected
+        assert isinstance(culprit.outcome, Value)
+        assert place is not None
+        output, reference = culprit.outcome.outputs[place], expected.values[place]
+        wrong = np.zeros(reference.value.shape, bool)
+        for symptom, mask in wrong_elements(output, reference):
+            wrong |= mask & (symptom == discrepancy.symptom)
+        if predicate is not None:
+            known = values_of(operands, attributes, reference.dtype, reference.value, wide(output, reference))
+            wrong &= predicate.holds(known, wrong.shape)
+        if not wrong.any():
+            return expected
+        excused = replace(reference, error=np.where(wrong, np.inf, reference.error))
+        values = (*expected.values[:place], excused, *expected.values[place + 1 :])
+        return replace(expected, values=values)
+
+    def _concerns(self, issue: KnownIssue, target: Target, discrepancy: Discrepancy) -> bool:
+        """Is a discrepancy of the target one of the entry's, its operators apart?"""
+        oracles = self.lab.question.oracles
+        return issue.threads <= self.lab.pool.limits.threads and any(
+            issue.concerns(name, version, oracles, discrepancy.symptom, discrepancy.message)
+            for name, version in _versions(target).items()
+        )
+
+    def _as_run(self, target: Target, graph: Graph) -> dict[str, Running]:
+        """Each node by name, with the dtypes that run."""
+        graph = self.lab.question.executed(graph)
+        constants = {leaf.name for leaf in graph.leaves if leaf.role == "parameter"}
+        found = {}
+        for node in graph.nodes:
+            given = [name for name in node.operands if name in constants]
+            types = [node.type, *(graph.types[name] for name in (*node.operands, *given))]
+            if target.arithmetic and target.arithmetic.computes_low(graph, node.name):
+                types = [replace(t, dtype="float16") if t.dtype == "float32" else t for t in types]
+            last = 1 + len(node.operands)
+            found[node.name] = Running(node.op, types[0], tuple(types[1:last]), tuple(types[last:]))
+        return found
+
+    def _covers(self, issue: KnownIssue, node: Running) -> bool:
+        """Is such a node one of the entry's? A question with runs at other sizes runs it empty, too."""
+        issue = replace(issue, empty=False) if self.lab.question.resizes else issue
+        return issue.covers(node.operator, node.result, node.operands, node.parameters)
+
+    def _applies(self, issue: KnownIssue, target: Target) -> bool:
+        return any(map(issue.names, _versions(target))) and issue.threads <= self.lab.pool.limits.threads
+
+
+def may_show(symptom: str, alone: str) -> bool:
+    """May a graph show this symptom because of a node that shows that one alone? A wrong result makes other wrong
+    results, but no crash, hang or rejection."""
+    return symptom == alone or not {symptom, alone} & set(SILENT)
+
+
+def _versions(target: Target) -> dict[str, str]:
+    """The version of the target and of those whose known issues hold for it, too, by name."""
+    return {
+        one.whole: probe.probe(one).version or "0" for one in (target, *(TARGETS[name] for name in target.inherits))
+    }

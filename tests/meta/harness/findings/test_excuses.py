@@ -1,0 +1,111 @@
+"""What known issues excuse, and that a fault planted next to each of them is still found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from generators import caseio
+from generators.graph import Graph, Leaf, Node, TensorType
+from generators.graphs import Case
+from harness.backends import TARGETS
+from harness.execute.pool import Pool
+from harness.findings.known import issues
+from harness.findings.known.issues import KnownIssue
+from harness.questions import QUESTIONS
+from harness.search.blame import planted
+from harness.search.blame.blind import measure
+from harness.search.blame.culprit import Culprit
+from harness.search.blame.excuses import Excuses, may_show
+from harness.search.laboratory import Laboratory
+from oracles.judge.outcome import Outcome, Rejected, Value
+from oracles.judge.verdict import judge
+
+ISSUES = issues.load()
+NARROWED = [issue for issue in ISSUES if not issue.unrestricted]
+TARGET = TARGETS["torch-eager"]
+
+
+def issue(**keys: object) -> KnownIssue:
+    """A known issue of argmax on PyTorch."""
+    return KnownIssue(
+        Path("planted"),
+        **{"targets": ("torch-*",), "symptoms": ("value",), "operators": ("argmax",), "reason": "planted"} | keys,  # type: ignore[arg-type]
+    )
+
+
+def argmax(pool: Pool, outcome: Outcome) -> tuple[Laboratory, Culprit]:
+    """argmax of two rows, of which the first has a NaN: 1 and 2 are right."""
+    array = np.array([[1, np.nan, 3], [4, 5, 6]], np.float32)
+    node = Node("v0", "argmax", ("x0",), (("axis", 1), ("keepdims", False)), TensorType("int64", (2,)))
+    case = Case(Graph((Leaf("x0", TensorType("float32", (2, 3))),), (node,), ("v0",)), {"x0": array})
+    lab = Laboratory(pool)
+    expected = lab.question.expect(case)
+    found = judge(expected, outcome).discrepancy
+    assert found is not None
+    return lab, Culprit(node, case, found, expected, outcome)
+
+
+@pytest.mark.parametrize(
+    ("returned", "left"),
+    [
+        ((2, 2), ""),
+        ((2, 0), "mismatched 1 of 2 (50 %)   first at (1): expected 2, got 0"),
+        ((1, 0), "mismatched 1 of 2"),
+    ],
+)
+def test_only_elements_that_an_entry_names_are_excused(returned: tuple, left: str, pool: Pool) -> None:
+    lab, culprit = argmax(pool, Value((np.array(returned),)))
+    explained = Excuses(lab, (issue(where="any(isnan(x0), axis)"),)).explain(TARGET, culprit)
+    assert (explained.left.message if explained.left else "").startswith(left)
+    assert (explained.left is None) == (left == "")
+
+
+def test_a_rejection_is_not_excused_by_a_wrong_value(pool: Pool) -> None:
+    lab, culprit = argmax(pool, Rejected("RuntimeError", "internal"))
+    assert Excuses(lab, (issue(),)).explain(TARGET, culprit).left == culprit.discrepancy
+    assert Excuses(lab, (issue(symptoms=("rejected",)),)).explain(TARGET, culprit).left is None
+
+
+def test_what_shows_beside_others_excuses_nothing_alone(pool: Pool) -> None:
+    lab, culprit = argmax(pool, Value((np.array([0, 0]),)))
+    assert Excuses(lab, (issue(together=True),)).explain(TARGET, culprit).left == culprit.discrepancy
+    assert Excuses(lab, (issue(together="also"),)).explain(TARGET, culprit).left is None
+
+
+def test_what_a_node_alone_may_make_a_graph_show() -> None:
+    assert may_show("value", "special")
+    assert may_show("crash", "crash")
+    assert not may_show("crash", "value")
+    assert not may_show("rejected", "crash")
+    assert not may_show("value", "rejected")
+
+
+def test_how_much_is_hidden(pool: Pool) -> None:
+    lab, of = Laboratory(pool), ("argmax",)
+    none = measure(lab, (), (TARGET,), of).row("")
+    some = measure(lab, (issue(where="any(isnan(x0), axis)"),), (TARGET,), of).row("")
+    every = measure(lab, (issue(),), (TARGET,), of)
+    assert none["hidden"] == none["blind"] == some["blind"] == 0
+    assert every.row("value")["cells"] == every.row("value")["blind"] == every.blind_by_issue["planted"]
+    assert every.row("crash")["blind"] == 0
+
+
+@pytest.mark.slow(one_in=19)
+@pytest.mark.parametrize("known", NARROWED, ids=lambda known: known.id)
+def test_a_fault_next_to_a_known_issue_is_found(known: KnownIssue, pool: Pool) -> None:
+    """Same operator, symptom and dtype, all other issues asked, too."""
+    question = QUESTIONS[known.oracle]
+    lab = Laboratory(pool, question)
+    target = next(target for target in question.targets.values() if known.names(target.name))
+    one = planted.shown_by(known, caseio.loads(known.case.read_text(encoding="utf-8")))
+    assert one is not None
+    hidden = [s for s in known.symptoms if planted.hides_all(lab, Excuses(lab, ISSUES), target, known, one, s)]
+    assert hidden == []
+
+
+def test_those_that_nothing_narrows_are_few() -> None:
+    """Whoever adds one finds a pattern, or raises the number with a reason in the entry."""
+    assert len(ISSUES) - len(NARROWED) <= 16
