@@ -76,7 +76,10 @@ class Campaign:
         ]
         if not nearby:
             return case, discrepancy
-        alone = culprit.blame(self.lab, target, case) or self._inherited(target, case)
+        if len(case.graph.nodes) == 1:  # it has been seen alone
+            alone = [culprit.Culprit(case.graph.nodes[0], case, discrepancy)]
+        else:
+            alone = culprit.blame(self.lab, target, case) or self._inherited(target, case)
         guilty = alone or [
             culprit.Culprit(node, case, discrepancy)
             for node in case.graph.nodes
