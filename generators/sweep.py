@@ -75,8 +75,8 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
 
 @cache
 def places(operator: str) -> np.ndarray:
-    """All places of an operator's sweep, each a dtype's number and a script's, in a drawn order that is always the same:
-    however far one gets, dtypes have had shares as `FAVOURED` has them, of complex ones as of rare ones."""
+    """All places of an operator's sweep, each a dtype's number and a script's, in a drawn order that is always the
+    same: however far one gets, dtypes have had shares as `FAVOURED` has them, complex ones as rare ones."""
     rng, keys = random.Random(operator), []
     for number, dtype in enumerate(DTYPES):
         count = sum(1 for _ in _scripts(_sizes(operator, _start(dtype))))
@@ -89,8 +89,8 @@ def places(operator: str) -> np.ndarray:
 
 
 def swept(operator: str, turn: int, fills: int) -> Filled:
-    """Place number `turn` of an operator's sweep, with so many sets of arrays: the elements that belong to it, then those
-    of one distribution after the other."""
+    """Place number `turn` of an operator's sweep, with so many sets of arrays: the elements that belong to it, then
+    those of one distribution after the other."""
     number, script = map(int, places(operator)[turn])
     start = _start(DTYPES[number])
     chosen = next(islice(_scripts(_sizes(operator, start)), script, None))

@@ -13,8 +13,8 @@ from generators.inputs import Arrays
 
 @dataclass(frozen=True)
 class Filled:
-    """A graph with several sets of arrays, on each of which it runs once it is compiled. Parameters have the same values
-    in all of them, since compilers may fold these."""
+    """A graph with several sets of arrays, on each of which it runs once it is compiled. Parameters have the same
+    values in all of them, since compilers may fold these."""
 
     graph: Graph
     fills: tuple[Arrays, ...]
@@ -25,8 +25,8 @@ class Filled:
 
 
 def union(members: Sequence[Filled]) -> Filled:
-    """The graphs side by side: a value of graph 3 is called c3_NAME, and its outputs stand after those of graph 2. Set k
-    of arrays is that of each member; of one that has fewer, its last. Raises ValueError for no members."""
+    """The graphs side by side: a value of graph 3 is called c3_NAME, and its outputs stand after those of graph 2. Set
+    k of arrays is that of each member; of one that has fewer, its last. Raises ValueError for no members."""
     if not members:
         raise ValueError("nothing to join")
     graphs = [_prefixed(member.graph, f"c{number}_") for number, member in enumerate(members)]
@@ -46,8 +46,8 @@ def union(members: Sequence[Filled]) -> Filled:
 
 
 def place(name: str) -> tuple[int, str]:
-    """The member that a name made of a union's (c3_v0, d_c3_x1) is about, and the name without it. Raises ValueError for
-    another name."""
+    """The member that a name made of a union's (c3_v0, d_c3_x1) is about, and the name without it. Raises ValueError
+    for another name."""
     found = re.fullmatch(r"(|[a-z]+_)c(\d+)_(.*)", name)
     if not found:
         raise ValueError(f"{name!r} is of no member of a union")

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from generators.graph import FLOATS, Graph, GraphError, Node, TensorType
+from generators.graph import Graph, Node, TensorType
 from generators.graphs import Case
-from generators.ops import check
 from generators.ops.spec import Unsupported
+from generators.retype import float64_twin
 from harness.backends import TARGETS, Target, probe
 from harness.execute import machine
 from harness.execute.pool import OutOfTime
@@ -77,7 +77,7 @@ class Campaign:
         if not nearby:
             return case, discrepancy
         if len(case.graph.nodes) == 1:  # it has been seen alone
-            alone = [culprit.Culprit(case.graph.nodes[0], case, discrepancy)]
+            alone = [culprit.Culprit(node, case, discrepancy) for node in case.graph.nodes]
         else:
             alone = culprit.blame(self.lab, target, case) or self._inherited(target, case)
         guilty = alone or [
@@ -98,6 +98,23 @@ class Campaign:
         rest = culprit.without(case, [g.node for g in guilty]) if guilty else None
         remaining = self.verdict(target, rest).discrepancy if rest else None
         return self.unexplained(target, rest, remaining) if rest and remaining else None
+
+    def settled(self, target: Target, case: Case, discrepancy: Discrepancy) -> bool:
+        """Has a case of one node shown what is known, or stored, so that it need not be shown again?"""
+        if len(case.graph.nodes) > 1:
+            return False
+        known = any(self._known(target, case.graph, node, discrepancy) for node in case.graph.nodes)
+        return known or self._stored(target, case, discrepancy) is not None
+
+    def falls_silent(self, target: Target, graph: Graph) -> bool:
+        """Does a known issue say that a node of it returns nothing on the target?"""
+        running = self._as_run(target, graph)
+        return any(
+            not set(SILENT).isdisjoint(issue.symptoms)
+            and any(self._covers(issue, *one) for one in running.values())
+            and self._applies(issue, target)
+            for issue in self.issues
+        )
 
     def _inherited(self, target: Target, case: Case) -> list[culprit.Culprit]:
         """Nodes that are wrong alone for a question that this one inherits from, in a way that is known: a node alone
@@ -179,20 +196,42 @@ class Campaign:
         """One case on one target, crashes taken at face value."""
         return self.lab.judge(case, [target], confirm=False).verdicts[target.name]
 
-    def investigate(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
+    def _stored(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
+        """The finding that this was before, of this target, whatever the passes to blame."""
+        alike = self.store.alike(self._fingerprint(target, case, discrepancy, ()))
+        return next((finding for finding in alike if target.name in finding.targets), None)
+
+    def met(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
+        """What was stored of it before, counted once more; None where it is new."""
+        stored = self._stored(target, case, discrepancy)
+        return self.store.count_again(stored.fingerprint, target.name) if stored else None
+
+    def keep(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding:
+        """Store it as it was met, to be investigated later."""
+        return self._save(self._finding(target, case, discrepancy), target, case)
+
+    def investigate(
+        self, target: Target, case: Case, discrepancy: Discrepancy, kept: Finding | None = None
+    ) -> Finding | None:
         """Fold a duplicate into what is stored, or blame, reduce, confirm, ask for votes and store. The case is
         stored before it is reduced, so that an interruption loses nothing, and is the finding where time is over
         before it is small. None where it is `unconfirmed`, or the reduced case turns out to be known: an issue of
-        several nodes together shows only once the others are gone. Raises OutOfTime where it could not be stored."""
-        self.latest = None
+        several nodes together shows only once the others are gone. Raises OutOfTime where it could not be stored.
+        kept: what is stored of it, which goes where the finding is another one or none."""
+        self.latest = kept
         try:
-            return self._investigated(target, case, discrepancy)
+            finding = self._investigated(target, case, discrepancy, kept)
         except OutOfTime:
             if self.latest is None:
                 raise
-            return self.latest
+            finding = self.latest
+        if kept and (finding is None or finding.fingerprint != kept.fingerprint):
+            self.store.drop(kept.fingerprint)
+        return finding
 
-    def _investigated(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
+    def _investigated(
+        self, target: Target, case: Case, discrepancy: Discrepancy, kept: Finding | None
+    ) -> Finding | None:
         blamed = culprit.blame(self.lab, target, case)
         guilty = [g for g in blamed if g.discrepancy.symptom == discrepancy.symptom and self._meets(g.case)]
         if guilty:
@@ -203,10 +242,11 @@ class Campaign:
             self.unconfirmed[why] += 1
             return None
         first = self._finding(target, case, discrepancy)
-        known = self._duplicate(first.fingerprint, target, case, discrepancy) if guilty else None
+        same = kept is not None and kept.fingerprint == first.fingerprint
+        mine = same or self.store.get(first.fingerprint) is None
+        known = self._duplicate(first.fingerprint, target, case, discrepancy) if guilty and not same else None
         if known:
             return known
-        mine = self.store.get(first.fingerprint) is None
         if mine:  # a stored one of the same name may be another pass's
             self._save(first, target, case)
         if self.confirmations and discrepancy.symptom not in SILENT and not self._repeat(target, fails, case, 1):
@@ -346,34 +386,6 @@ def _versions(target: Target) -> dict[str, str]:
     return {
         one.whole: probe.probe(one).version or "0" for one in (target, *(TARGETS[name] for name in target.inherits))
     }
-
-
-_WIDE = {"complex64": "complex128", **dict.fromkeys(set(FLOATS) - {"float64"}, "float64")}
-
-
-def float64_twin(case: Case) -> Case | None:
-    """The case with float64 (and complex128) in place of narrower dtypes everywhere; None where that changes nothing or
-    is not valid."""
-    graph, narrow = case.graph, _WIDE
-    if all(t.dtype not in narrow for t in graph.types.values()):
-        return None
-
-    def wide(item):
-        if item.type.dtype not in narrow:
-            return item
-        return replace(item, type=replace(item.type, dtype=narrow[item.type.dtype]))
-
-    nodes = []
-    for node in map(wide, graph.nodes):
-        attrs = tuple((k, narrow[v] if isinstance(v, str) and v in narrow else v) for k, v in node.attrs)
-        nodes.append(replace(node, attrs=attrs))
-    twin = Graph(tuple(map(wide, graph.leaves)), tuple(nodes), graph.outputs)
-    try:
-        check(twin)
-    except GraphError:  # an operator that is float32 by definition
-        return None
-    arrays = {name: a.astype(narrow.get(str(a.dtype), a.dtype)) for name, a in case.arrays.items()}
-    return Case(twin, arrays)
 
 
 def operators_for(target: Target, names: Sequence[str]) -> list[str]:

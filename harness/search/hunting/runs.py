@@ -32,8 +32,8 @@ def load(parameters):
 
 
 def run(lab: Laboratory, target: Target, filled: Filled) -> Outcome:
-    """What comes of a graph with all its sets of arrays: all outputs with the first, then all with the second, and so on.
-    A crash is taken at face value."""
+    """What comes of a graph with all its sets of arrays: all outputs with the first, then all with the second, and so
+    on. A crash is taken at face value."""
     count = len(filled.fills)
     if count == 1:
         return lab.outcomes([(target, filled.case(0))], confirm=False)[0]
