@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.graph import Graph, Node
+from generators.graph import FLOATS, Graph, GraphError, Node
 from generators.graphs import Case
-from generators.ops import OPS
+from generators.ops import OPS, check
 from generators.ops.spec import TypeRuleError
 
 
@@ -49,3 +49,31 @@ def confined(graph: Graph, arrays: Mapping[str, np.ndarray]) -> dict[str, np.nda
         if leaf.domain:
             kept[leaf.name] = np.clip(kept[leaf.name], *leaf.domain).astype(leaf.type.dtype)
     return kept
+
+
+_WIDE = {"complex64": "complex128", **dict.fromkeys(set(FLOATS) - {"float64"}, "float64")}
+
+
+def float64_twin(case: Case) -> Case | None:
+    """The case with float64 (and complex128) in place of narrower dtypes everywhere; None where that changes nothing or
+    is not valid."""
+    graph, narrow = case.graph, _WIDE
+    if all(t.dtype not in narrow for t in graph.types.values()):
+        return None
+
+    def wide(item):
+        if item.type.dtype not in narrow:
+            return item
+        return replace(item, type=replace(item.type, dtype=narrow[item.type.dtype]))
+
+    nodes = []
+    for node in map(wide, graph.nodes):
+        attrs = tuple((k, narrow[v] if isinstance(v, str) and v in narrow else v) for k, v in node.attrs)
+        nodes.append(replace(node, attrs=attrs))
+    twin = Graph(tuple(map(wide, graph.leaves)), tuple(nodes), graph.outputs)
+    try:
+        check(twin)
+    except GraphError:  # an operator that is float32 by definition
+        return None
+    arrays = {name: a.astype(narrow.get(str(a.dtype), a.dtype)) for name, a in case.arrays.items()}
+    return Case(twin, arrays)

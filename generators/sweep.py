@@ -5,18 +5,25 @@ choices. The simplest case takes the first option of each; the sweep moves one c
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from functools import cache
+from itertools import chain, combinations, islice
 from typing import TypeVar
+
+import numpy as np
 
 from generators.graph import COMPLEX, FLOATS, Graph
 from generators.graphs import FAVOURED, Case, Style, build_case
-from generators.inputs import FLOATING, INTEGER, Recipe, fill_all
+from generators.inputs import FLOATING, INTEGER, Arrays, Recipe, fill_all
+from generators.union import Filled
 
 T = TypeVar("T")
 FEW = 8
 LAST = 2**62
 SWEPT = Style((*FAVOURED, *COMPLEX))
+DTYPES = tuple(dict.fromkeys(SWEPT.favoured))
+"""What each of a sweep's cases favours one of."""
 Script = Mapping[int, int]
 """Number of a choice -> the option taken, counted from the simplest; every other choice takes its simplest option."""
 
@@ -47,8 +54,7 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
     """Distinct one-node cases of an operator, for each favoured dtype: the simplest, then one choice at each of its
     edges, then two choices at their last options; each once with the elements that belong to it, and once with
     those of the next distribution in turn. most: only about so many of them, evenly spaced; dtypes: the favoured."""
-    # a graph's first choice is the dtype that it favours
-    starts = [{0: SWEPT.favoured.index(dtype)} for dtype in dict.fromkeys(dtypes)]
+    starts = [_start(dtype) for dtype in dict.fromkeys(dtypes)]
     sizes = [_sizes(operator, start) for start in starts]
     scripts = [
         {**script, **start}
@@ -67,6 +73,44 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
                 yield version
 
 
+@cache
+def places(operator: str) -> np.ndarray:
+    """All places of an operator's sweep, each a dtype's number and a script's, in a drawn order that is always the
+    same: however far one gets, dtypes have had shares as `FAVOURED` has them, complex ones as rare ones."""
+    rng, keys = random.Random(operator), []
+    for number, dtype in enumerate(DTYPES):
+        count = sum(1 for _ in _scripts(_sizes(operator, _start(dtype))))
+        weight = max(1, FAVOURED.count(dtype))
+        keys += [
+            ((turn + rng.random()) / weight, number, script)
+            for turn, script in enumerate(rng.sample(range(count), count))
+        ]
+    return np.array([key[1:] for key in sorted(keys)], np.int32)
+
+
+def swept(operator: str, turn: int, fills: int) -> Filled:
+    """Place number `turn` of an operator's sweep, with so many sets of arrays: the elements that belong to it, then
+    those of one distribution after the other."""
+    number, script = map(int, places(operator)[turn])
+    start = _start(DTYPES[number])
+    chosen = next(islice(_scripts(_sizes(operator, start)), script, None))
+    case = build_case(ScriptedDraw({**chosen, **start}), 1, (operator,), SWEPT)
+    constant = {leaf.name: case.arrays[leaf.name] for leaf in case.graph.parameters}
+    others: list[Arrays] = [{**_refilled(case.graph, turn + k).arrays, **constant} for k in range(1, fills)]
+    return Filled(case.graph, (case.arrays, *others))
+
+
+def _start(dtype: str) -> Script:
+    """A graph's first choice is the dtype that it favours."""
+    return {0: SWEPT.favoured.index(dtype)}
+
+
+def _scripts(sizes: Sequence[int]) -> Iterator[Script]:
+    """Of one dtype: without those that would move the first choice, which is the dtype."""
+    found = chain.from_iterable(moved(sizes) for moved in (_none, _one, _two))
+    return (script for script in found if 0 not in script)
+
+
 def _refilled(graph: Graph, turn: int) -> Case:
     """All leaves from one distribution, the `turn`-th of those that their dtypes have."""
     recipes = {}
@@ -76,10 +120,19 @@ def _refilled(graph: Graph, turn: int) -> Case:
     return Case(graph, fill_all(graph, recipes))
 
 
-def _sizes(operator: str, script: Script) -> list[int]:
-    draw = ScriptedDraw(script)
-    build_case(draw, 1, (operator,), SWEPT)
-    return draw.sizes
+def _sizes(operator: str, start: Script) -> tuple[int, ...]:
+    return _sizes_by_dtype(operator)[start[0]]
+
+
+@cache
+def _sizes_by_dtype(operator: str) -> dict[int, tuple[int, ...]]:
+    found = {}
+    for dtype in DTYPES:
+        start = _start(dtype)
+        draw = ScriptedDraw(start)
+        build_case(draw, 1, (operator,), SWEPT)
+        found[start[0]] = tuple(draw.sizes)
+    return found
 
 
 def _none(sizes: Sequence[int]) -> Iterator[Script]:

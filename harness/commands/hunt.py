@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
@@ -25,17 +28,22 @@ from harness.commands.shared.terminal import (
     write_json,
 )
 from harness.commands.shared.view import hunt_table, replay_lines
+from harness.conversions.edges import EDGES
+from harness.conversions.route import availability, shortest, target_of
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.execute.reading import FileError
 from harness.findings.known.entry import FOLDER
 from harness.findings.known.issues import load
 from harness.questions import QUESTIONS
+from harness.questions.conversion import CONVERSION
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from harness.search import coverage
 from harness.search import hunt as hunting
 from harness.search.dtype_support import involved
+from harness.search.hunting import plan as planning
+from harness.search.hunting.plan import Lane
 from harness.search.laboratory import Laboratory
 
 
@@ -48,13 +56,21 @@ def hunt(
     ] = "",
     dtype_globs: Annotated[str, typer.Option("--dtypes", help="Globs of the dtypes that graphs favour.")] = "",
     max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = MAX_NODES,
-    jobs: Annotated[int, typer.Option(min=1, max=1024, help="Hunting processes.")] = 1,
-    cases: Annotated[int | None, typer.Option(min=1, help="Stop after so many cases.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Hunting processes; as many as there are cores.")
+    ] = None,
+    cases: Annotated[int | None, typer.Option(min=1, help="Stop after so many drawn cases, without the plan.")] = None,
+    plan: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the time that sweeps of all operators get; 0: none.")
+    ] = 0.5,
     findings: Annotated[Path, typer.Option(help="Where findings go.")] = Path("findings"),
     known_issues: Known = FOLDER,
     timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds that one program may take.")] = 120.0,
     threads: Annotated[int, typer.Option(min=1, help="Threads of each framework's own pool; more show races.")] = 1,
-    question: Asked = FORWARD.name,
+    question: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"What is asked, else forward, of the plan all: {', '.join(QUESTIONS)}."),
+    ] = None,
     passes: Annotated[
         bool, typer.Option("--passes", help="Run each case also without some of each compiler's passes.")
     ] = False,
@@ -62,16 +78,23 @@ def hunt(
     json_file: Json = None,
 ) -> None:
     """Draw random graphs, run them on every target, judge, minimise and keep what disagrees."""
-    chosen = usable(target_globs, asked(question))
+    drawn_seed = seed_of(seed)
+    asking = asked(question or FORWARD.name)
+    chosen = usable(target_globs, asking)
     try:
         duration = seconds_of(budget)
         issues = load(known_issues)
-        operators = named(operator_globs, OPS, "operator") if operator_globs else QUESTIONS[question].drawn
+        operators = named(operator_globs, OPS, "operator") if operator_globs else asking.drawn
         favoured = named(dtype_globs, KINDS, "dtype that graphs favour") if dtype_globs else ()
         if favoured:
             operators = tuple(name for name in operators if not set(favoured).isdisjoint(involved(name)))
         findings.mkdir(parents=True, exist_ok=True)
         coverage.check_folder(findings)
+        following = None
+        if plan and cases is None and not favoured:
+            everything = tuple(OPS) if not operator_globs else operators
+            lanes = lanes_of(target_globs, QUESTIONS if question is None else (question,))
+            following = planning.Plan(lanes, everything, drawn_seed, *planning.state(findings))
     except (typer.BadParameter, FileError) as error:
         raise fail(str(error)) from error
     except OSError as error:
@@ -79,18 +102,20 @@ def hunt(
     options = hunting.Options(
         targets=tuple(chosen),
         budget=duration,
-        seed=seed_of(seed),
+        seed=drawn_seed,
         max_nodes=max_nodes,
         findings=findings,
         issues=issues,
         limits=Limits(seconds=timeout, threads=threads),
         cases=cases,
-        jobs=jobs,
+        jobs=jobs or len(os.sched_getaffinity(0)),
         operators=operators,
-        question=question,
+        question=asking.name,
         favoured=favoured,
         passes=passes,
-        voters=tuple(t for t in voters_of(QUESTIONS[question]) if probe.probe(t).available),
+        plan=following,
+        share=plan,
+        voters=tuple(t for t in voters_of(asking) if probe.probe(t).available),
     )
     console.print(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}", highlight=False)
     started = time.monotonic()
@@ -124,10 +149,33 @@ def hunt(
     if latest.died:
         raise typer.Exit(2)
     if not (latest.elements or latest.findings or latest.excused):
-        why = f"none of {latest.cases} cases had a result" if latest.cases else f"no case ended within {budget}"
+        cases_run = latest.cases + latest.taken
+        why = f"none of {cases_run} cases had a result" if cases_run else f"no case ended within {budget}"
         raise fail(f"nothing was compared: {why}")
     if strict and latest.findings:
         raise typer.Exit(1)
+
+
+def lanes_of(globs: str, questions: Iterable[str]) -> tuple[Lane, ...]:
+    """What the plan asks of whom: each question of all targets that match and are available, those among them that are
+    drawn on only where they are named; of conversions, the shortest way by each edge."""
+    found = []
+    for name in questions:
+        question = QUESTIONS[name]
+        targets = list(question.targets.values())
+        if name == CONVERSION.name:
+            routes = [route for edge in EDGES.values() if availability(edge)[1] is None and (route := shortest(edge))]
+            targets = [target_of(route.name) for route in routes]
+        chosen = targets if globs == "*" else select_among(globs, targets)
+        usable_here = [target for target in chosen if probe.probe(target).available]
+        found += [Lane(name, target) for target in usable_here if not target.arithmetic or question.expect_under]
+    return tuple(found)
+
+
+def select_among(globs: str, targets: Iterable[Target]) -> list[Target]:
+    """Those of the targets that match one of the globs."""
+    listed = [glob.strip() for glob in globs.split(",")]
+    return [target for target in targets if any(fnmatchcase(target.name, glob) for glob in listed)]
 
 
 def voters_of(question: Question) -> list[Target]:

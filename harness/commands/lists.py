@@ -11,13 +11,13 @@ from generators.graph import MEASURED
 from generators.ops import OPS
 from generators.ops.spec import Unsupported
 from harness.backends import TARGETS, probe
+from harness.commands.shared import refusal_files
 from harness.commands.shared.cases import KINDS, Targets, usable
 from harness.commands.shared.terminal import Json, Known, console, fail, named, write_json
 from harness.dialects import DIALECTS, Dialect
 from harness.execute.pool import HarnessError
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
-from harness.search import refusal_files
 from harness.search.dtype_support import dtypes_of, representatives
 
 

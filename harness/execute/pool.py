@@ -40,13 +40,15 @@ class Limits:
     """seconds: wall-clock time for one program; start: for a worker to import its framework; memory: bytes that
     a program may allocate beyond what the framework itself holds; recycle: growth of resident memory after
     which a worker is replaced, since compilers' caches only grow; threads: for each library's own thread pool (one
-    by default: hunting is parallel already; more bring out races)."""
+    by default: hunting is parallel already; more bring out races); workers: that a pool keeps at once, if it is not
+    asked for more at once."""
 
     seconds: float = 120.0
     start: float = 180.0
     memory: int = 4 << 30
     recycle: int = 3 << 29
     threads: int = 1
+    workers: int = 12
 
 
 @dataclass(frozen=True)
@@ -280,11 +282,18 @@ class Pool:
         if not queue:
             return
         if key not in self._workers:
+            self._make_room()
             self._workers[key] = _Worker(queue[0][1], self._folder, self.limits, self.confined)
             self.restarts += 1
-        worker = self._workers[key]
+        worker = self._workers[key] = self._workers.pop(key)  # the last one used stands last
         if worker.ready and worker.job is None:
             worker.send(*queue.popleft())
+
+    def _make_room(self) -> None:
+        """Let those workers go that were used longest ago, where there are too many; none that is at work or starts."""
+        idle = [key for key, worker in self._workers.items() if worker.ready and worker.job is None]
+        for key in idle[: max(0, len(self._workers) + 1 - self.limits.workers)]:
+            self._retire(key)
 
     def _step(self, queues: dict[Key, deque[tuple[int, Job]]], outcomes: dict[int, Outcome]) -> None:
         """Wait for one reply or deadline and deal with it."""

@@ -71,6 +71,7 @@ AUTOCAST = Question(
     prepare=autocast.prepare,
     executed=executed,
     inherits=(FORWARD.name,),
+    joins=autocast.dtype,
     style=Style(("float32",), (FLOAT_CHOICES, FLOAT_CHOICES, FLOAT_CHOICES, MIXED_CHOICES)),
 )
 

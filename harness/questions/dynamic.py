@@ -125,6 +125,8 @@ DYNAMIC = Question(
     refusal=refusal,
     inherits=(FORWARD.name,),
     resizes=True,
+    joins=lambda graph: None,
+    fills=1,
 )
 
 QUESTIONS = (DYNAMIC,)

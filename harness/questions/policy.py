@@ -62,6 +62,7 @@ POLICY = Question(
     unsupported,
     executed=executed,
     inherits=(FORWARD.name,),
+    joins=policy.dtype,
     style=AUTOCAST.style,
 )
 

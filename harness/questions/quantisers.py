@@ -43,6 +43,8 @@ QUANTISATION = Question(
     concerns=concerns,
     observe=observe,
     targets=QUANTISERS,
+    joins=lambda graph: None,
+    fills=1,
 )
 
 QUESTIONS = (QUANTISATION,)

@@ -39,7 +39,9 @@ class Question:
     expect_under: `expect` of a target whose arithmetic has rules of its own; without it such targets are not asked
     observe:     for programs that return what they computed on the way: each step judged given the observed one
                  before it. Which outputs there are is known only then, so that the program says OUTPUTS = []
-    targets:     what can be asked, by name"""
+    targets:     what can be asked, by name
+    joins:       cases of which this is the same can be parts of one program; None: a case has one of its own
+    fills:       with how many sets of arrays a program of the plan runs: fewer where what is expected takes long"""
 
     name: str
     expect: Callable[[Case], Expected]
@@ -57,6 +59,8 @@ class Question:
     expect_under: Callable[[Case, Arithmetic], Expected] | None = None
     observe: Callable[[Target, Value], Observation] | None = None
     targets: Mapping[str, Target] = field(default_factory=lambda: TARGETS, hash=False)
+    joins: Callable[[Graph], str | None] = lambda graph: ""
+    fills: int = 8
 
     def expected(self, target: Target, case: Case) -> Expected:
         """What a run of the case on this target is judged against."""

@@ -62,6 +62,6 @@ def program(target: Target, graph: Graph) -> str:
     return target.program(graph) + _REPEAT.format(flags=flags)
 
 
-REPEAT = Question(repeat.NAME, repeat.expect, program, inherits=(FORWARD.name,))
+REPEAT = Question(repeat.NAME, repeat.expect, program, inherits=(FORWARD.name,), joins=lambda graph: None, fills=1)
 
 QUESTIONS = (REPEAT,)

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from generators.graph import FLOATS, Graph, GraphError, Node
+from generators.graph import Node
 from generators.graphs import Case
-from generators.ops import check
 from generators.ops.spec import Unsupported
+from generators.retype import float64_twin
 from harness.backends import Target, probe
 from harness.execute import machine
 from harness.execute.pool import OutOfTime
@@ -22,7 +22,9 @@ from harness.search.blame.excuses import ELEMENTWISE, Excuses, may_show
 from harness.search.blame.guilty_pass import GuiltyPass, Shown
 from harness.search.laboratory import Examination, Laboratory
 from harness.search.reduce import Budget, reduce, size
+from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT, Discrepancy
+from oracles.judge.outcome import Outcome
 from oracles.judge.verdict import Verdict, normalized
 
 
@@ -105,6 +107,22 @@ class Campaign:
         used.update(issue.id for issue in (found or known).values() if issue)
         return list(found)
 
+    def known(self, target: Target, case: Case, discrepancy: Discrepancy, expected: Expected, outcome: Outcome) -> bool:
+        """Is all that a case of one node has shown known? It is counted then, and need not be shown again."""
+        if len(case.graph.nodes) > 1:
+            return False
+        explained = self.excuses.explain(
+            target, culprit.Culprit(next(iter(case.graph.nodes)), case, discrepancy, expected, outcome)
+        )
+        if explained.left is None:
+            self.excused.update({issue.id for issue in explained.used})
+        return explained.left is None
+
+    def stored(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
+        """The finding that this was before, of this target, whatever the passes to blame."""
+        alike = self.store.alike(self._fingerprint(target, case, discrepancy, ()))
+        return next((finding for finding in alike if target.name in finding.targets), None)
+
     def _inherited(self, target: Target, case: Case) -> list[culprit.Culprit]:
         """Nodes that are wrong alone for a question that this one inherits from, in a way that is known: a node alone
         may be nothing that this question can be asked of. None where programs return what they computed on the way: no
@@ -145,20 +163,37 @@ class Campaign:
         one = culprit.Culprit(next(iter(case.graph.nodes)), case, found, expected, examination.outcomes[target.name])
         return self.excuses.explain(target, one).left
 
-    def investigate(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
+    def met(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
+        """What was stored of it before, counted once more; None where it is new."""
+        stored = self.stored(target, case, discrepancy)
+        return self.store.count_again(stored.fingerprint, target.name) if stored else None
+
+    def keep(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding:
+        """Store it as it was met, to be investigated later."""
+        return self._save(self._finding(target, case, discrepancy), target, case)
+
+    def investigate(
+        self, target: Target, case: Case, discrepancy: Discrepancy, kept: Finding | None = None
+    ) -> Finding | None:
         """Fold a duplicate into what is stored, or blame, reduce, confirm, ask for votes and store. The case is
         stored before it is reduced, so that an interruption loses nothing, and is the finding where time is over
         before it is small. None where it is `unconfirmed`, or the reduced case turns out to be known: an issue of
-        several nodes together shows only once the others are gone. Raises OutOfTime where it could not be stored."""
-        self.latest = None
+        several nodes together shows only once the others are gone. Raises OutOfTime where it could not be stored.
+        kept: what is stored of it, which goes where the finding is another one or none."""
+        self.latest = kept
         try:
-            return self._investigated(target, case, discrepancy)
+            finding = self._investigated(target, case, discrepancy, kept)
         except OutOfTime:
             if self.latest is None:
                 raise
-            return self.latest
+            finding = self.latest
+        if kept and (finding is None or finding.fingerprint != kept.fingerprint):
+            self.store.drop(kept.fingerprint)
+        return finding
 
-    def _investigated(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
+    def _investigated(
+        self, target: Target, case: Case, discrepancy: Discrepancy, kept: Finding | None
+    ) -> Finding | None:
         blamed = culprit.blame(self.lab, target, case)
         guilty = [g for g in blamed if g.discrepancy.symptom == discrepancy.symptom and self._meets(g.case)]
         if guilty:
@@ -169,10 +204,11 @@ class Campaign:
             self.unconfirmed[why] += 1
             return None
         first = self._finding(target, case, discrepancy)
-        known = self._duplicate(first.fingerprint, target, case, discrepancy) if guilty else None
+        same = kept is not None and kept.fingerprint == first.fingerprint
+        mine = same or self.store.get(first.fingerprint) is None
+        known = self._duplicate(first.fingerprint, target, case, discrepancy) if guilty and not same else None
         if known:
             return known
-        mine = self.store.get(first.fingerprint) is None
         if mine:  # a stored one of the same name may be another pass's
             self._save(first, target, case)
         if self.confirmations and discrepancy.symptom not in SILENT and not self._repeat(target, fails, case, 1):
@@ -305,34 +341,6 @@ class Campaign:
         what runs is quantised."""
         twin = None if self.lab.question.observe else float64_twin(case)
         return self.verdict(target, twin).status if twin else None
-
-
-_WIDE = {"complex64": "complex128", **dict.fromkeys(set(FLOATS) - {"float64"}, "float64")}
-
-
-def float64_twin(case: Case) -> Case | None:
-    """The case with float64 (and complex128) in place of narrower dtypes everywhere; None where that changes nothing or
-    is not valid."""
-    graph, narrow = case.graph, _WIDE
-    if all(t.dtype not in narrow for t in graph.types.values()):
-        return None
-
-    def wide(item):
-        if item.type.dtype not in narrow:
-            return item
-        return replace(item, type=replace(item.type, dtype=narrow[item.type.dtype]))
-
-    nodes = []
-    for node in map(wide, graph.nodes):
-        attrs = tuple((k, narrow[v] if isinstance(v, str) and v in narrow else v) for k, v in node.attrs)
-        nodes.append(replace(node, attrs=attrs))
-    twin = Graph(tuple(map(wide, graph.leaves)), tuple(nodes), graph.outputs)
-    try:
-        check(twin)
-    except GraphError:  # an operator that is float32 by definition
-        return None
-    arrays = {name: a.astype(narrow.get(str(a.dtype), a.dtype)) for name, a in case.arrays.items()}
-    return Case(twin, arrays)
 
 
 def operators_for(target: Target, names: Sequence[str]) -> list[str]:

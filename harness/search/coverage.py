@@ -65,6 +65,11 @@ class Coverage:
                 self.elements[nodes[name].op] += value.value.size
                 self.undetermined[nodes[name].op] += int(value.undetermined.sum())
 
+    def refuse(self, graph: Graph, nodes: Iterable[Node], target: str) -> None:
+        """Count nodes of a graph that a target refuses."""
+        for node in nodes:
+            self.cells[node.op, dtype_of(graph, node), target, "unsupported"] += 1
+
     def merge(self, other: Coverage) -> None:
         """Add the counts of another."""
         self.cells.update(other.cells)

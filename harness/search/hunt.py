@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
-from generators.graphs import Case, seeded_case
+from generators.graphs import Case, Style, seeded_case
 from harness.backends import Target, probe
 from harness.execute.isolation.jobs import JobError, Jobs
 from harness.execute.pool import Limits, OutOfTime, Pool, Unavailable
@@ -18,20 +19,30 @@ from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding, Store
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
+from harness.questions.question import Question
 from harness.search import coverage
 from harness.search.campaign import Campaign, operators_for
+from harness.search.hunting.carry_out import NOTHING, Carrier
+from harness.search.hunting.cut import runnable
+from harness.search.hunting.later import Later, Waiting
+from harness.search.hunting.plan import Done, Plan, Step
+from harness.search.hunting.tally import Tally
 from harness.search.laboratory import Laboratory
 from harness.search.reduce import within
-from oracles.judge.discrepancy import Discrepancy
-from oracles.judge.verdict import STATUSES
+from oracles.judge.discrepancy import SILENT, Discrepancy
+from oracles.judge.verdict import STATUSES, Verdict, normalized
+
+SAVE_EVERY = 60.0
+"""Seconds after which what was done of the plan is written down again."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a hunt is told. budget: seconds; cases: stop after so many (None: no limit); reduction: seconds that
-    one finding may take to minimise, less where the budget ends before; voters: who else is asked about a finding;
+    """What a hunt is told. budget: seconds; cases: stop after so many drawn ones (None: no limit); reduction: seconds
+    that one finding may take to minimise, less where the budget ends before; voters: who else is asked about a finding;
     operators: what is drawn; favoured: dtypes that graphs favour, if not the question's; question: by name, what is
-    asked of each case; passes: run each case also without drawn passes of each compiler."""
+    asked of each case; passes: run each case also without drawn passes of each compiler; plan: what is gone through
+    beside, if anything; share: of the time that it has; steps: stop after so many of it (None: no limit)."""
 
     targets: tuple[Target, ...]
     budget: float
@@ -48,6 +59,9 @@ class Options:
     question: str = FORWARD.name
     favoured: tuple[str, ...] = ()
     passes: bool = False
+    plan: Plan | None = None
+    share: float = 0.5
+    steps: int | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -62,42 +76,6 @@ def left_out(seed: int, index: int, target: Target) -> Target:
     draw, passes = random.Random(f"{seed}/{index}/{target.name}"), target.switches.passes
     some = [name for name in passes if draw.random() < 0.5] if draw.random() < 0.5 else []
     return target.without(some or [draw.choice(passes)])
-
-
-@dataclass
-class Tally:
-    """Running figures of a hunt; those of several jobs add up. off: why frameworks were switched off;
-    died: a line for each job that ended before its time."""
-
-    cases: int = 0
-    statuses: dict[str, Counter[str]] = field(default_factory=dict)
-    findings: dict[str, Finding] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
-    excused: Counter[str] = field(default_factory=Counter)
-    elements: int = 0
-    undetermined: int = 0
-    seconds: dict[str, float] = field(default_factory=dict)
-    restarts: int = 0
-    unconfirmed: Counter[str] = field(default_factory=Counter)
-    off: tuple[str, ...] = ()
-    died: tuple[str, ...] = ()
-
-    def merged(self, other: Tally) -> Tally:
-        names = dict.fromkeys((*self.statuses, *other.statuses))
-        statuses = {n: self.statuses.get(n, Counter()) + other.statuses.get(n, Counter()) for n in names}
-        return Tally(
-            self.cases + other.cases,
-            statuses,
-            {**self.findings, **other.findings},
-            self.counts + other.counts,
-            self.excused + other.excused,
-            self.elements + other.elements,
-            self.undetermined + other.undetermined,
-            {k: self.seconds.get(k, 0.0) + other.seconds.get(k, 0.0) for k in (*self.seconds, *other.seconds)},
-            self.restarts + other.restarts,
-            self.unconfirmed + other.unconfirmed,
-            tuple(dict.fromkeys((*self.off, *other.off))),
-        )
 
 
 Progress = Callable[[Tally], None]
@@ -124,80 +102,228 @@ def _sum(tallies: Mapping[int, Tally]) -> Tally:
 
 
 def _job(options: Options, number: int, progress: Progress) -> Tally:
-    """Cases number, number + jobs, … until the budget is spent."""
-    targets = options.targets
-    least = min(target.sample_every for target in targets)
-    question = QUESTIONS[options.question]
-    style = replace(question.style, favoured=options.favoured) if options.favoured else question.style
-    operators = [
-        name
-        for name in options.operators
-        if question.concerns(name) and any(operators_for(target, (name,)) for target in targets)
-    ]
+    """Cases number, number + jobs, …, and so of the plan's steps, until the budget is spent."""
     tally = Tally(statuses={label: Counter() for label in options.labels})
     deadline = time.monotonic() + options.budget
-    quota = None if options.cases is None else len(range(number, options.cases, options.jobs))
     with Pool(options.limits, tolerant=True, until=deadline) as pool:
-        lab = Laboratory(pool, question)
-        campaign = Campaign(
-            lab,
-            (*targets, *(voter for voter in options.voters if voter not in targets)),
-            Store(options.findings, options.limits.seconds),
-            options.issues,
-            reduction=lambda: within(deadline, options.reduction),
-        )
-
-        def done() -> bool:
-            return time.monotonic() >= deadline or (quota is not None and tally.cases >= quota)
-
-        index = number
+        hunter = _Hunter(options, number, pool, tally, deadline)
         try:
-            while not done():
-                chosen = [t for t in targets if index % max(1, t.sample_every // least) == 0]
-                if options.passes:
-                    chosen += [left_out(options.seed, index, target) for target in chosen if target.switches]
-                try:
-                    drawn = seeded_case(options.seed, index, options.max_nodes, operators, style)
-                    _examine(campaign, question.prepare(drawn), chosen, tally)
-                except OutOfTime:  # the case under way is not counted, but for what it has found already
-                    break
-                except Exception as error:  # a bug of ours: it has to be found again
-                    error.add_note(f"case {index} of seed {options.seed}")
-                    raise
-                finally:
-                    tally.seconds, tally.excused = dict(lab.seconds), Counter(campaign.excused)
-                    tally.restarts, tally.unconfirmed = pool.restarts, pool.unconfirmed + campaign.unconfirmed
-                    tally.off = tuple(pool.off.values())
-                if len(pool.off) == len({(target.framework, target.environment) for target in targets}):
-                    raise Unavailable("; ".join(tally.off))
+            while hunter.go_on():
                 progress(tally)
-                index += options.jobs
         finally:
-            coverage.save(options.findings, lab.coverage)
+            hunter.save()
     return tally
 
 
-def _examine(campaign: Campaign, case: Case, targets: Sequence[Target], tally: Tally) -> None:
-    """One case: count what came of it, and see to every discrepancy."""
-    examination = campaign.lab.examine(case, targets)
-    tally.cases += 1
-    for target in targets:
-        verdict = examination.verdicts[target.name]
-        tally.statuses[target.label][verdict.status] += 1
-        tally.elements += verdict.elements
-        tally.undetermined += verdict.undetermined
-        if verdict.discrepancy:
-            _pursue(campaign, target, case, verdict.discrepancy, tally)
+class _Hunter:
+    """One job. Its time is divided between the plan and drawn cases; findings get a share of their own, and what is
+    more waits until the end."""
 
+    def __init__(self, options: Options, number: int, pool: Pool, tally: Tally, deadline: float) -> None:
+        self.options, self.pool, self.tally, self.deadline = options, pool, tally, deadline
+        self.later = Later(time.monotonic(), deadline)
+        self.campaigns: dict[str, Campaign] = {}
+        self.coverage: dict[str, coverage.Coverage] = {}
+        self.store = Store(options.findings, options.limits.seconds)
+        self.question = QUESTIONS[options.question]
+        drawn = self.question.style
+        self.style: Style = replace(drawn, favoured=options.favoured) if options.favoured else drawn
+        self.operators = [
+            name
+            for name in options.operators
+            if self.question.concerns(name) and any(operators_for(target, (name,)) for target in options.targets)
+        ]
+        self.index = number
+        self.quota = None if options.cases is None else len(range(number, options.cases, options.jobs))
+        steps = options.plan.steps() if options.plan else iter(())
+        self.steps = islice(steps, number, options.steps, options.jobs)
+        self.planning = options.plan is not None
+        self.carrier = Carrier(self.pursue)
+        self.done, self.saved = Done(), time.monotonic()
+        self.spent = {"plan": 0.0, "drawn": 0.0}
 
-def _pursue(campaign: Campaign, target: Target, case: Case, discrepancy: Discrepancy, tally: Tally) -> None:
-    rest = campaign.unexplained(target, case, discrepancy)
-    if rest is None:
-        return
-    finding = campaign.investigate(campaign.fewest_left_out(target, *rest) if target.off else target, *rest)
-    if finding:
-        tally.findings[finding.fingerprint] = finding
-        tally.counts[finding.fingerprint] += 1
+    def campaign(self, question: Question) -> Campaign:
+        """The search that asks this; all go on with one pool and store."""
+        if question.name not in self.campaigns:
+            first = next(iter(self.campaigns.values()), None)
+            lab = replace(first.lab, question=question) if first else Laboratory(self.pool, question)
+            voters = self.options.voters if question is self.question else ()
+            targets = self.options.targets if question is self.question else ()
+            new = Campaign(
+                lab,
+                (*targets, *(voter for voter in voters if voter not in targets)),
+                self.store,
+                self.options.issues,
+                reduction=lambda: within(self.deadline, self.options.reduction),
+            )
+            shared = (first.excused, first.unconfirmed) if first else (new.excused, new.unconfirmed)
+            new.excused, new.unconfirmed = shared
+            self.campaigns[question.name] = new
+        return self.campaigns[question.name]
+
+    def go_on(self) -> bool:
+        """The next step or case; then findings that wait. False where all is done, or the time is over."""
+        asked = self.campaign(self.question)
+        over = time.monotonic() >= self.deadline - self.later.reserve
+        drawing = bool(self.operators) and (self.quota is None or self.tally.cases < self.quota)
+        share, total = self.options.share, sum(self.spent.values())
+        step = None
+        if not over and self.planning and (not drawing or self.spent["plan"] <= share * total):
+            step = next(self.steps, None)
+            self.planning = step is not None
+        started, spent = time.monotonic(), self.later.spent
+        what = "plan" if step else "drawn"
+        try:
+            if step:
+                self._carry_out(step)
+            elif over or not (drawing or self.planning):
+                return self._see_to_one()
+            elif drawing:
+                self._draw(asked)
+        except OutOfTime:  # what is under way is not counted, but for what it has found already
+            return False
+        finally:
+            self.spent[what] += time.monotonic() - started - (self.later.spent - spent)
+            self._count(asked)
+        targets = {(t.framework, t.environment) for t in self.options.targets}
+        if len(self.pool.off) >= len(targets) and targets <= set(self.pool.off):
+            raise Unavailable("; ".join(self.tally.off))
+        return True
+
+    def _count(self, campaign: Campaign) -> None:
+        tally = self.tally
+        tally.seconds, tally.excused = dict(campaign.lab.seconds), Counter(campaign.excused)
+        tally.restarts, tally.unconfirmed = self.pool.restarts, self.pool.unconfirmed + campaign.unconfirmed
+        tally.off, tally.waiting = tuple(self.pool.off.values()), len(self.later.waiting)
+
+    def _draw(self, campaign: Campaign) -> None:
+        options, index = self.options, self.index
+        least = min(target.sample_every for target in options.targets)
+        chosen = [t for t in options.targets if index % max(1, t.sample_every // least) == 0]
+        if options.passes:
+            chosen += [left_out(options.seed, index, target) for target in chosen if target.switches]
+        try:
+            drawn = seeded_case(options.seed, index, options.max_nodes, self.operators, self.style)
+            self._examine(campaign, self.question.prepare(drawn), chosen)
+        except OutOfTime:
+            raise
+        except Exception as error:  # a bug of ours: it has to be found again
+            error.add_note(f"case {index} of seed {options.seed}")
+            raise
+        self.index += options.jobs
+
+    def _carry_out(self, step: Step) -> None:
+        question = QUESTIONS[step.lane.question]
+        counts = self.tally.planned.setdefault(question.name, Counter())
+        try:
+            for verdict in self.carrier.carry_out(self.campaign(question), step):
+                counts[verdict.status] += 1
+                self.tally.elements += verdict.elements
+                self.tally.undetermined += verdict.undetermined
+        except OutOfTime:
+            raise
+        except Exception as error:
+            error.add_note(
+                f"{question.name} on {step.lane.target.name}: {', '.join(f'{o} {i}' for o, i in step.takes)}"
+            )
+            raise
+        self.tally.taken += len(step.takes)
+        self.done.add(step)
+        if time.monotonic() - self.saved > SAVE_EVERY:
+            self.save()
+
+    def save(self) -> None:
+        """Add what was done and covered to the findings folder."""
+        for campaign in self.campaigns.values():
+            coverage.save(self.options.findings, campaign.lab.coverage)
+            campaign.lab.coverage.clear()
+            break  # all labs count in one place
+        if self.done.bits:
+            self.done.save(self.options.findings)
+            self.done = Done()
+        self.saved = time.monotonic()
+
+    def _examine(self, campaign: Campaign, case: Case, targets: Sequence[Target]) -> None:
+        """One drawn case, without what each target refuses of it: count what came of it, and see to every
+        discrepancy."""
+        question, tally = campaign.lab.question, self.tally
+        verdicts: dict[str, tuple[Case, Verdict]] = {}
+        groups: dict[tuple[str, ...], tuple[Case, list[Target]]] = {}
+        covered = campaign.lab.coverage[question.name]
+        for target in targets:
+            found = runnable(question, target, case)
+            if found is None:
+                verdicts[target.name] = case, Verdict("unsupported")
+                covered.add(case.graph, NOTHING, {target.label: Verdict("unsupported")})
+                continue
+            rest, refused = found
+            tally.cut[target.label] += len(refused)
+            covered.refuse(case.graph, refused, target.label)
+            groups.setdefault(tuple(node.name for node in refused), (rest, []))[1].append(target)
+        for rest, members in groups.values():
+            examined = campaign.lab.examine(rest, members)
+            verdicts |= {name: (rest, verdict) for name, verdict in examined.verdicts.items()}
+        tally.cases += 1
+        for target in targets:
+            rest, verdict = verdicts[target.name]
+            tally.statuses[target.label][verdict.status] += 1
+            tally.elements += verdict.elements
+            tally.undetermined += verdict.undetermined
+            if verdict.discrepancy:
+                self.pursue(campaign, target, rest, verdict.discrepancy)
+
+    def pursue(self, campaign: Campaign, target: Target, case: Case, discrepancy: Discrepancy) -> None:
+        """Nothing more where it is known or was met before; else it is investigated, or kept and put off."""
+        alone = len(case.graph.nodes) == 1  # what was stored of one node has been held against what is known
+        if alone and not target.off and (finding := campaign.met(target, case, discrepancy)):
+            self._found(finding)
+            return
+        rest = campaign.unexplained(target, case, discrepancy)
+        if rest is None:
+            return
+        target = campaign.fewest_left_out(target, *rest) if target.off else target
+        finding = campaign.met(target, *rest) or self._met(target, *rest)
+        if finding is None and self.later.affordable:
+            with self.later.clock():
+                finding = campaign.investigate(target, *rest)
+        elif finding is None:
+            finding = campaign.keep(target, *rest)
+            self.later.waiting.append(Waiting(campaign, target, *rest, finding))
+        if finding:
+            self._found(finding)
+
+    def _met(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
+        """A finding of this hunt by some of the operators, which return nothing on the target, and say the same."""
+        if discrepancy.symptom not in SILENT or not normalized(discrepancy):
+            return None
+        for finding in self.tally.findings.values():
+            same = (finding.symptom, normalized(Discrepancy(finding.symptom, finding.message)), target.name)
+            if (
+                same == (discrepancy.symptom, normalized(discrepancy), finding.target)
+                and finding.oracle == self.question.name
+                and set(finding.operators) <= set(case.graph.operators)
+            ):
+                return self.store.count_again(finding.fingerprint, target.name)
+        return None
+
+    def _found(self, finding: Finding, times: int = 1) -> None:
+        self.tally.findings[finding.fingerprint] = finding
+        self.tally.counts[finding.fingerprint] += times
+
+    def _see_to_one(self) -> bool:
+        """Investigate what waits. False where there is nothing to do any more."""
+        one = next(self.later.due(), None)
+        if one is None:
+            return False
+        with self.later.clock():
+            finding = one.campaign.investigate(one.target, one.case, one.discrepancy, one.kept)
+        times = self.tally.counts[one.kept.fingerprint]
+        if finding is None or finding.fingerprint != one.kept.fingerprint:
+            self.tally.findings.pop(one.kept.fingerprint, None)
+            del self.tally.counts[one.kept.fingerprint]
+        if finding:
+            self._found(finding, 0 if finding.fingerprint == one.kept.fingerprint else times)
+        return True
 
 
 def to_json(options: Options, tally: Tally, seconds: float) -> dict:
@@ -212,6 +338,12 @@ def to_json(options: Options, tally: Tally, seconds: float) -> dict:
         "cases": tally.cases,
         "elements": {"compared": tally.elements - tally.undetermined, "undetermined": tally.undetermined},
         "targets": {name: {s: counts[s] for s in STATUSES} for name, counts in statuses.items()},
+        "cut": {name: count for name, count in sorted(tally.cut.items()) if count},
+        "plan": {
+            "places": tally.taken,
+            "questions": {name: {s: counts[s] for s in STATUSES} for name, counts in sorted(tally.planned.items())},
+        },
+        "waiting": tally.waiting,
         "known_issues": dict(sorted(tally.excused.items())),
         "workers": {"started": tally.restarts, "off": list(tally.off), "died": list(tally.died)},
         "unconfirmed": dict(sorted(tally.unconfirmed.items())),

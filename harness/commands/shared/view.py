@@ -47,6 +47,13 @@ def hunt_table(options: Options, tally: Tally, seconds: float) -> Group:
     for label in options.labels:
         counts = tally.statuses.get(label, {})
         table.add_row(label, *(str(counts.get(status, 0) or "·") for status in STATUSES))
+    planned = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    planned.add_column("plan", no_wrap=True)
+    for status in STATUSES:
+        heading = _HEADINGS.get(status, status)
+        planned.add_column(heading, justify="right", style=_STYLES.get(status, "red"), no_wrap=True)
+    for question, counts in sorted(tally.planned.items()):
+        planned.add_row(question, *(str(counts[status] or "·") for status in STATUSES))
     rate = tally.cases / seconds if seconds else 0.0
     total = max(1, tally.elements)
     lines = [
@@ -59,11 +66,22 @@ def hunt_table(options: Options, tally: Tally, seconds: float) -> Group:
         *(f"  unconfirmed: {count}: {why}" for why, count in tally.unconfirmed.most_common()),
         *tally.off,
     ]
+    if tally.cut.total():
+        lines.insert(1, f"{tally.cut.total()} nodes that targets refuse were cut out of drawn cases")
+    if tally.waiting:
+        lines.append(f"{tally.waiting} findings are stored as they were met and wait to be minimised")
+    if options.plan:
+        done = sum(bits.bit_count() for bits in options.plan.done.values())
+        lines.append(
+            f"plan: {tally.taken} places of sweeps now, {done} before; {len(options.plan.lanes)} pairs of a question "
+            f"and a target, {len(options.plan.operators)} operators"
+        )
     found = [
         f"  {name}: {finding.nodes} node{'s' * (finding.nodes != 1)}, {tally.counts[name]} times"
         for name, finding in sorted(tally.findings.items())
     ]
-    return Group(table, *(Text(line) for line in [*lines, *found]))
+    tables = (table, planned) if tally.planned else (table,)
+    return Group(*tables, *(Text(line) for line in [*lines, *found]))
 
 
 def coverage_table(covered: Coverage, operators: Sequence[str], targets: Sequence[Target]) -> Group:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from generators.graph import Graph
 from generators.graphs import SMOOTH, SeededDraw, build_case
 from harness.backends.programs import gradient as gradient_programs
 from harness.backends.programs.jvp import NONE_AT_ALL
@@ -20,6 +21,11 @@ def differentiable(operator: str) -> bool:
     return any(gradient.differentiable_leaves(case.graph) for case in drawn if case.graph.operators == (operator,))
 
 
+def joins(graph: Graph) -> str:
+    """What is one weighted sum: the dtypes of what is differentiated."""
+    return " ".join(sorted({graph.types[name].dtype for name in gradient.weights(graph)}))
+
+
 GRADIENT = Question(
     gradient.NAME,
     gradient.expect,
@@ -30,6 +36,8 @@ GRADIENT = Question(
     inherits=(FORWARD.name,),
     style=SMOOTH,
     concerns=differentiable,
+    joins=joins,
+    fills=4,
 )
 
 QUESTIONS = (GRADIENT,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generators.graphs import SMOOTH
 from harness.backends.programs import hessian as hessian_programs
-from harness.questions.derivatives.gradient import GRADIENT
+from harness.questions.derivatives.gradient import GRADIENT, joins
 from harness.questions.derivatives.jvp import JVP
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
@@ -28,6 +28,8 @@ HESSIAN = Question(
     inherits=(FORWARD.name, GRADIENT.name, JVP.name),
     style=SMOOTH,
     concerns=concerns,
+    joins=joins,
+    fills=2,
 )
 
 QUESTIONS = (HESSIAN,)

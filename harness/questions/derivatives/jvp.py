@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generators.graphs import SMOOTH
 from harness.backends.programs import jvp as jvp_programs
-from harness.questions.derivatives.gradient import GRADIENT, differentiable
+from harness.questions.derivatives.gradient import GRADIENT, differentiable, joins
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from oracles.derivatives import jvp
@@ -19,6 +19,8 @@ JVP = Question(
     inherits=(FORWARD.name, GRADIENT.name),
     style=SMOOTH,
     concerns=differentiable,
+    joins=joins,
+    fills=4,
 )
 
 QUESTIONS = (JVP,)

@@ -21,13 +21,14 @@ from generators.graph import COMPLEX, COMPONENT, Leaf, TensorType
 from generators.graphs import Case
 from generators.inputs import FLOATING, Recipe, fill
 from generators.ops import OPS
+from generators.retype import float64_twin
 from generators.sweep import sweep
 from harness.backends import TARGETS
 from harness.dialects import ONNX, RELAX
 from harness.findings import reproducer
 from harness.questions.forward import FORWARD
 from harness.questions.question import reproduction_of
-from harness.search.campaign import Campaign, float64_twin
+from harness.search.campaign import Campaign
 from harness.search.reduce import Budget, reduce
 from oracles.judge.compare import Expected, compare
 from oracles.judge.outcome import Value

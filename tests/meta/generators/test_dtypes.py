@@ -18,12 +18,12 @@ from generators.graph import FLOATS, INTEGERS, MEASURED, RARE, Graph, Leaf, Node
 from generators.graphs import Case, seeded_case
 from generators.inputs import FLOATING, INTEGER, Recipe, fill
 from generators.ops import check
+from generators.retype import float64_twin
 from harness.backends import TARGETS
 from harness.execute.worker import read_message, write_message
 from harness.findings import reproducer
 from harness.questions.forward import FORWARD
 from harness.questions.question import reproduction_of
-from harness.search.campaign import float64_twin
 from harness.search.dtype_support import samples
 from oracles.judge import reference
 from oracles.judge.compare import Expected

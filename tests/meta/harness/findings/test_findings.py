@@ -19,6 +19,7 @@ from generators import caseio
 from generators.graph import TensorType
 from generators.graphs import Case
 from generators.ops.spec import Call, Unsupported
+from generators.retype import float64_twin
 from harness.backends import TARGETS, Target
 from harness.execute import machine
 from harness.execute.pool import Pool
@@ -27,7 +28,7 @@ from harness.findings.known.entry import KnownFileError
 from harness.findings.reproducer import looked_for
 from harness.findings.store import Finding, Store, failure_text, fingerprint
 from harness.search import known_cases
-from harness.search.campaign import Campaign, float64_twin
+from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import Discrepancy
 

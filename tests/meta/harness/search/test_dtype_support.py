@@ -13,8 +13,9 @@ from generators.graphs import Case
 from generators.ops import OPS
 from harness.backends import TARGETS, Target
 from harness.backends.target import refusals
+from harness.commands.shared import refusal_files
 from harness.dialects import DIALECTS
-from harness.search import dtype_support, refusal_files
+from harness.search import dtype_support
 from harness.search.campaign import Campaign
 from harness.search.dtype_support import dtypes_of, involved, measure, refusals_of, representatives, samples
 from harness.search.hypothesis_profiles import nightly

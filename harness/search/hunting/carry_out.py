@@ -1,0 +1,89 @@
+"""One step of the plan: its cases run together, judged one by one, counted, and what is wrong seen to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from generators.graph import Graph
+from generators.graphs import Case
+from generators.union import Filled
+from harness.backends import Target
+from harness.search.campaign import Campaign
+from harness.search.hunting.plan import Step, member
+from harness.search.hunting.together import Judged, Together
+from oracles.judge.compare import Expected
+from oracles.judge.discrepancy import SILENT, Discrepancy
+from oracles.judge.verdict import Verdict
+
+JOINED = 32
+"""Cases of one program, at most: more cost some compilers more than they save."""
+NOTHING = Expected((), (), ())
+
+Pursue = Callable[[Campaign, Target, Case, Discrepancy], None]
+
+
+@dataclass
+class Carrier:
+    """Carries out steps. pursue: sees to what is wrong; silent: operators with the dtype of their first operand that
+    returned nothing on a target by a question, which are no part of a union any more"""
+
+    pursue: Pursue
+    silent: set[tuple[str, ...]] = field(default_factory=set)
+
+    def carry_out(self, campaign: Campaign, step: Step) -> Iterator[Verdict]:
+        """The verdict of each case of a step, one after the other; those that the target refuses first."""
+        lab, target = campaign.lab, step.lane.target
+        question, runnable = lab.question, []
+        for operator, turn in step.takes:
+            one = member(question, operator, turn)
+            if question.why_not(target, one.graph):
+                yield self._counted(campaign, target, one.case(0), NOTHING, Verdict("unsupported"))
+            else:
+                runnable.append(one)
+        together = Together(
+            lab,
+            target,
+            partial(campaign.known, target),
+            lambda case, found: len(case.graph.nodes) == 1 and campaign.stored(target, case, found) is not None,
+            campaign.unconfirmed,
+        )
+        for batch in self._batches(campaign, target, runnable):
+            for one in together.judge(batch):
+                yield self._seen_to(campaign, target, one)
+
+    def _batches(self, campaign: Campaign, target: Target, members: Sequence[Filled]) -> Iterator[list[Filled]]:
+        """Those that go into one program; what is likely to return nothing would take the others with it."""
+        alike: dict[str, list[Filled]] = {}
+        for one in members:
+            key = campaign.lab.question.joins(one.graph)
+            if (
+                key is None
+                or self._key(campaign, target, one.graph) in self.silent
+                or campaign.excuses.falls_silent(target, one.graph)
+            ):
+                yield [one]
+            else:
+                alike.setdefault(key, []).append(one)
+        for group in alike.values():
+            for first in range(0, len(group), JOINED):
+                yield group[first : first + JOINED]
+
+    def _seen_to(self, campaign: Campaign, target: Target, one: Judged) -> Verdict:
+        discrepancy = one.verdict.discrepancy
+        if discrepancy:
+            if discrepancy.symptom in SILENT and not one.company:
+                self.silent.add(self._key(campaign, target, one.case.graph))
+            if not one.known:
+                self.pursue(campaign, target, one.case, discrepancy)
+        return self._counted(campaign, target, one.case, one.expected, one.verdict)
+
+    def _counted(self, campaign: Campaign, target: Target, case: Case, expected: Expected, verdict: Verdict) -> Verdict:
+        campaign.lab.coverage[campaign.lab.question.name].add(case.graph, expected, {target.label: verdict})
+        return verdict
+
+    def _key(self, campaign: Campaign, target: Target, graph: Graph) -> tuple[str, ...]:
+        first = graph.nodes[0]
+        dtype = graph.types[first.operands[0]].dtype if first.operands else first.type.dtype
+        return campaign.lab.question.name, target.name, first.op, dtype

@@ -1,0 +1,203 @@
+"""The plan of a hunt: every place of every operator's sweep on every target by every question, what has been tested
+least first. It is a list of steps that is the same for a seed, a findings folder and any number of jobs."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from generators.graphs import Case
+from generators.sweep import places, swept
+from generators.union import Filled
+from harness.backends import Target
+from harness.execute.files import locked, replace_text
+from harness.execute.reading import read_json
+from harness.questions import QUESTIONS
+from harness.questions.question import Question
+from harness.search import coverage
+from harness.search.campaign import operators_for
+from harness.search.coverage import Coverage
+
+FILE = "plan.json"
+STEP, FEW = 64, 8
+"""Places that one step takes, those that its target refuses among them; of a question that joins no cases."""
+
+Key = tuple[str, str, str]
+"""(question, target, operator)."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One question asked of one target."""
+
+    question: str
+    target: Target
+
+    def operators(self, names: Sequence[str]) -> list[str]:
+        """Those of the operators that are worth asking about here, and that can be expressed."""
+        concerns = QUESTIONS[self.question].concerns
+        return [name for name in operators_for(self.target, names) if concerns(name)]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is run at once: places of operators' sweeps, by a question on a target."""
+
+    lane: Lane
+    takes: tuple[tuple[str, int], ...]
+
+
+class Cell(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is done of a sweep. places: how many it had; done: bits in hexadecimal, the first place's last."""
+
+    places: Annotated[int, Meta(ge=0)]
+    done: Annotated[str, Meta(pattern="^[0-9a-f]+$")]
+
+
+@dataclass
+class Done:
+    """Which places are done, as bits, by question, target and operator."""
+
+    bits: dict[Key, int] = field(default_factory=dict)
+
+    def add(self, step: Step) -> None:
+        """Count a step that has been carried out."""
+        for operator, turn in step.takes:
+            key = (step.lane.question, step.lane.target.name, operator)
+            self.bits[key] = self.bits.get(key, 0) | 1 << turn
+
+    @property
+    def count(self) -> int:
+        """Of places."""
+        return sum(bits.bit_count() for bits in self.bits.values())
+
+    def save(self, folder: Path) -> None:
+        """Add this to the file in `folder`. Several processes may do so at once."""
+        with locked(folder / ".plan.lock"):
+            bits = load(folder).bits
+            for key, mine in self.bits.items():
+                bits[key] = bits.get(key, 0) | mine
+            tree: dict = {}
+            for (question, target, operator), done in sorted(bits.items()):
+                cell = {"places": len(places(operator)), "done": f"{done:x}"}
+                tree.setdefault(question, {}).setdefault(target, {})[operator] = cell
+            replace_text(folder / FILE, json.dumps(tree))
+
+
+def load(folder: Path) -> Done:
+    """What `Done.save` wrote; nothing of sweeps that have another length by now. Raises FileError naming the file."""
+    if not (folder / FILE).exists():
+        return Done()
+    tree = read_json(folder / FILE, dict[str, dict[str, dict[str, Cell]]])
+    return Done(
+        {
+            (question, target, operator): int(cell.done, 16)
+            for question, targets in tree.items()
+            for target, operators in targets.items()
+            for operator, cell in operators.items()
+            if cell.places == _length(operator)
+        }
+    )
+
+
+def _length(operator: str) -> int:
+    try:
+        return len(places(operator))
+    except KeyError:  # of another version
+        return -1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """lanes: in any order; operators: that take part; done: before this hunt; tested: how often each has been"""
+
+    lanes: tuple[Lane, ...]
+    operators: tuple[str, ...]
+    seed: int
+    done: Mapping[Key, int] = field(default_factory=dict)
+    tested: Mapping[Key, int] = field(default_factory=dict)
+
+    def steps(self) -> Iterator[Step]:
+        """All that is left, from what has been tested least; ties in a drawn order."""
+        rng = random.Random(f"{self.seed}/plan")
+        queue: list[tuple[int, float, int, _Turns]] = []
+        for lane in self.lanes:
+            tested = sum(self.tested.get((lane.question, lane.target.name, name), 0) for name in self.operators)
+            queue.append((tested, rng.random(), len(queue), _Turns(self, lane)))
+        heapq.heapify(queue)
+        while queue:
+            tested, tie, number, turns = heapq.heappop(queue)
+            takes = turns.take(FEW if QUESTIONS[turns.lane.question].fills == 1 else STEP)
+            if takes:
+                yield Step(turns.lane, takes)
+                heapq.heappush(queue, (tested + len(takes), tie, number, turns))
+
+
+class _Turns:
+    """What is left of a lane: the operators by how often they were tested. They are looked up when their turn comes,
+    since that takes a second for hundreds of lanes."""
+
+    def __init__(self, plan: Plan, lane: Lane) -> None:
+        self.plan, self.lane = plan, lane
+        self._queue: list[tuple[int, float, str, int]] | None = None
+
+    def take(self, most: int) -> tuple[tuple[str, int], ...]:
+        """At most so many places; none where nothing is left."""
+        if self._queue is None:
+            self._queue = self._listed()
+        found = []
+        while self._queue and len(found) < most:
+            tested, tie, operator, done = heapq.heappop(self._queue)
+            turn = (~done & (done + 1)).bit_length() - 1
+            if turn >= len(places(operator)):
+                continue
+            found.append((operator, turn))
+            heapq.heappush(self._queue, (tested + 1, tie, operator, done | 1 << turn))
+        return tuple(found)
+
+    def _listed(self) -> list[tuple[int, float, str, int]]:
+        rng = random.Random(f"{self.plan.seed}/{self.lane.question}/{self.lane.target.name}")
+        queue = []
+        for operator in self.lane.operators(self.plan.operators):
+            key = (self.lane.question, self.lane.target.name, operator)
+            queue.append((self.plan.tested.get(key, 0), rng.random(), operator, self.plan.done.get(key, 0)))
+        heapq.heapify(queue)
+        return queue
+
+
+def tested(covered: Mapping[str, Coverage]) -> dict[Key, int]:
+    """How often each operator was in a case of a target by a question, whatever came of it."""
+    found: dict[Key, int] = {}
+    for question, counts in covered.items():
+        for (operator, _, target, _), count in counts.cells.items():
+            key = (question, target, operator)
+            found[key] = found.get(key, 0) + count
+    return found
+
+
+def state(folder: Path) -> tuple[dict[Key, int], dict[Key, int]]:
+    """What is done, and how often each was tested, according to a findings folder. Raises FileError."""
+    covered = coverage.load(folder / coverage.FILE) if (folder / coverage.FILE).exists() else {}
+    return load(folder).bits, tested(covered)
+
+
+def member(question: Question, operator: str, turn: int) -> Filled:
+    """A place of a sweep as the question asks it: with those sets of arrays of which it makes the same graph and the
+    same parameters."""
+    plain = swept(operator, turn, question.fills)
+    asked = [question.prepare(Case(plain.graph, arrays)) for arrays in plain.fills]
+    first = asked[0]
+    constant = [leaf.name for leaf in first.graph.parameters]
+
+    def alike(case: Case) -> bool:
+        same = case.graph == first.graph
+        return same and all(case.arrays[n].tobytes() == first.arrays[n].tobytes() for n in constant)
+
+    return Filled(first.graph, tuple(case.arrays for case in asked if alike(case)))

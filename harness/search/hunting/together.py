@@ -1,0 +1,155 @@
+"""Many cases on a target in one program: each judged on its own, what fails taken apart and shown alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from generators.graphs import Case
+from generators.union import Filled, place, union
+from harness.backends import Target
+from harness.search.hunting.runs import run
+from harness.search.laboratory import Laboratory
+from oracles.judge.compare import Expected
+from oracles.judge.discrepancy import SILENT, Discrepancy
+from oracles.judge.outcome import Outcome, Timeout, Value
+from oracles.judge.verdict import Verdict, judge
+
+SLOW = 4
+"""A program of several cases that is given up is a finding where they take less than a quarter of that time one by
+one: a compiler takes longer for more, and where that is all, nothing is wrong."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A case and what came of it. company: it holds several independent cases, since it takes all of them to show
+    this; known: all that is wrong with it is, so that it was not shown by the case alone."""
+
+    case: Case
+    expected: Expected
+    verdict: Verdict
+    company: bool = False
+    known: bool = False
+
+
+@dataclass
+class Together:
+    """Judges the members of a batch on one target.
+
+    known:       is what a case returned wrong in known ways only?
+    stored:      is it a finding already?
+    unconfirmed: what several cases showed together once, and never again, by the reason"""
+
+    lab: Laboratory
+    target: Target
+    known: Callable[[Case, Discrepancy, Expected, Outcome], bool] = lambda case, discrepancy, expected, outcome: False
+    stored: Callable[[Case, Discrepancy], bool] = lambda case, discrepancy: False
+    unconfirmed: Counter[str] = field(default_factory=Counter)
+
+    def judge(self, members: Sequence[Filled]) -> list[Judged]:
+        """Every member with every set of arrays, and then what shows only in company. A member that returns nothing is
+        judged with the first set that shows it alone."""
+        if len(members) == 1:
+            return self._single(members[0])
+        joined = union(members)
+        if self.lab.question.why_not(self.target, joined.graph):  # such as outputs of two dtypes in one sum
+            return [one for half in _halves(members) for one in self.judge(half)]
+        started = self._cpu()
+        outcome = run(self.lab, self.target, joined)
+        spent = self._cpu() - started
+        found = self._each(members, joined, outcome)
+        if found is not None:
+            return found
+        started = self._cpu()
+        apart = [one for half in _halves(members) for one in self.judge(half)]
+        if any(one.verdict.discrepancy and one.verdict.discrepancy.symptom in (*SILENT, "outputs") for one in apart):
+            return apart
+        if isinstance(outcome, Timeout) and SLOW * (self._cpu() - started) > max(spent, outcome.seconds):
+            self.unconfirmed["several cases together took too long, and not one by one"] += 1
+            return apart
+        return [*apart, *self._company(joined)]
+
+    def _single(self, member: Filled) -> list[Judged]:
+        """One member alone: with its first set of arrays, then in another program with the others."""
+        first = self._alone(member.case(0))
+        rest = Filled(member.graph, member.fills[1:])
+        discrepancy = first.verdict.discrepancy
+        if not rest.fills or first.verdict.status == "unsupported" or (discrepancy and discrepancy.symptom in SILENT):
+            return [first]
+        joined = union([rest])
+        found = self._each([rest], joined, run(self.lab, self.target, joined))
+        if found is not None:
+            return [first, *found]
+        shown: list[Judged] = []
+        for k in range(len(rest.fills)):
+            shown.append(self._alone(rest.case(k)))
+            if shown[-1].verdict.discrepancy:
+                return [first, *shown]
+        self.unconfirmed["a program failed in a later run, and not by itself"] += 1
+        return [first, *shown]
+
+    def _each(self, members: Sequence[Filled], joined: Filled, outcome: Outcome) -> list[Judged] | None:
+        """What each member returned with each set of arrays. None where the run as a whole failed."""
+        if not isinstance(outcome, Value):
+            return None
+        question, target = self.lab.question, self.target
+        with self.lab.clock("reference"):
+            expected = [question.expected(target, joined.case(k)) for k in range(len(joined.fills))]
+        if len(outcome.outputs) != sum(len(one.names) for one in expected):
+            return None
+        found, first = [], 0
+        for k, one in enumerate(expected):
+            outputs = outcome.outputs[first : first + len(one.names)]
+            first += len(one.names)
+            owners = [place(name) for name in one.names]
+            for number, member in enumerate(members):
+                mine = [i for i, (owner, _) in enumerate(owners) if owner == number]
+                if k >= len(member.fills) or not mine:
+                    continue
+                names, types, values = zip(*((owners[i][1], one.types[i], one.values[i]) for i in mine), strict=True)
+                part = Expected(names, types, values)
+                with self.lab.clock("judge"):
+                    own = Value(tuple(outputs[i] for i in mine))
+                    verdict = judge(part, own)
+                shown = Judged(member.case(k), part, verdict)
+                found.append(self._confirmed(shown, own, joined.case(k)) if verdict.discrepancy else shown)
+        return found
+
+    def _confirmed(self, shown: Judged, outcome: Outcome, whole: Case) -> Judged:
+        """A wrong result, shown by the case alone; else by all of them with these arrays; else it is none."""
+        discrepancy = shown.verdict.discrepancy
+        assert discrepancy
+        if self.known(shown.case, discrepancy, shown.expected, outcome):
+            return replace(shown, known=True)
+        if self.stored(shown.case, discrepancy):
+            return shown
+        alone = self._alone(shown.case)
+        if alone.verdict.discrepancy:
+            return alone
+        together = self._alone(whole)
+        if together.verdict.discrepancy:
+            return Judged(whole, together.expected, together.verdict, company=True)
+        self.unconfirmed["a result of several cases together was wrong once, and not again"] += 1
+        return alone
+
+    def _company(self, joined: Filled) -> list[Judged]:
+        """What fails as a whole and in no part."""
+        for k in range(len(joined.fills)):
+            shown = self._alone(joined.case(k))
+            if shown.verdict.discrepancy:
+                return [Judged(shown.case, shown.expected, shown.verdict, company=True)]
+        self.unconfirmed["several cases together failed once, and not again"] += 1
+        return []
+
+    def _alone(self, case: Case) -> Judged:
+        found = self.lab.judge(case, [self.target])
+        return Judged(case, found.expected, found.verdicts[self.target.name])
+
+    def _cpu(self) -> float:
+        return self.lab.seconds[f"run:{self.target.whole}"]
+
+
+def _halves(members: Sequence[Filled]) -> tuple[Sequence[Filled], Sequence[Filled]]:
+    middle = len(members) // 2
+    return members[:middle], members[middle:]
