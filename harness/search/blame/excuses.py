@@ -74,7 +74,7 @@ class Excuses:
             issue
             for issue in self.issues
             if (together or issue.together in (False, "also"))
-            and self._concerns(issue, target, discrepancy)
+            and self.concerns(issue, target, discrepancy)
             and self._covers(issue, running)
         ]
         return sorted(chosen, key=lambda issue: not (together and issue.together))
@@ -142,7 +142,7 @@ class Excuses:
         values = (*expected.values[:place], excused, *expected.values[place + 1 :])
         return replace(expected, values=values)
 
-    def _concerns(self, issue: KnownIssue, target: Target, discrepancy: Discrepancy) -> bool:
+    def concerns(self, issue: KnownIssue, target: Target, discrepancy: Discrepancy) -> bool:
         """Is a discrepancy of the target one of the entry's, its operators apart?"""
         oracles = self.lab.question.oracles
         return issue.threads <= self.lab.pool.limits.threads and any(

@@ -170,7 +170,7 @@ def share_of(path: Path, inputs: Sequence[np.ndarray], expected: Expected) -> fl
         return math.inf
     shares = [0.0]
     for bound, y in zip(expected.values, outputs, strict=True):
-        if y.shape != bound.value.shape:
+        if not isinstance(y, np.ndarray) or y.shape != bound.value.shape:
             return math.inf
         if bound.floating:
             shares.append(excess(bound, y))
