@@ -151,6 +151,7 @@ def test_a_process_is_told_that_its_parent_has_died_and_does_not_outlive_it_for_
 def test_the_status_says_which_signal_it_was(number: int, status: int) -> None:
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, *signals.ENDING)}
     try:
+        signal.signal(number, signal.SIG_DFL)  # nohup(1) has SIGHUP passed over, also by these tests
         signals.heed()
         with pytest.raises(KeyboardInterrupt) as stop:
             signal.raise_signal(number)

@@ -237,7 +237,7 @@ def test_a_known_issue_does_not_hide_another_bug_in_the_same_graph(lab: Laborato
         ({"operators": ["softmux"]}, "no operator matches 'softmux'"),
         ({"versions": "two"}, "Invalid specifier"),
         ({"empty": 1}, "$.empty: Expected `bool | str`, got `int`"),
-        ({"together": "yes"}, "$.together: Expected `bool`, got `str`"),
+        ({"together": "yes"}, "$.together: Invalid enum value 'yes'"),
         ({"threads": "two"}, "$.threads: Expected `int`, got `str`"),
         ({"seconds": "two"}, "$.seconds: Expected `float`, got `str`"),
         ({"first": 1}, "$.first: Expected `bool`, got `int`"),
