@@ -95,7 +95,7 @@ def admit_weights(path: Path) -> None:
 def _refusal(gate: str, path: Path) -> str | None:
     """Why a gate does not let a file pass, or None."""
     text = _PROGRAM.format(folder=str(GATE), path=str(path.absolute()), name=f".{gate}", seconds=SECONDS)
-    allowed = Confinement((GATE, path.parent))
+    allowed = Confinement((GATE, path.parent, path.resolve()))  # a link leads out of the folder
     with Pool(LIMITS, allowed) as pool:
         outcome = pool.run([Job("gate", (), text, {})], confirm=False)[0]
     if isinstance(outcome, Value):

@@ -185,3 +185,16 @@ def test_a_check_that_fails_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             admit(path)
         assert str(caught.value) == f"{path} is refused unless it is trusted (--trust): {told}"
         assert isinstance(admit(path, trust=True), Format)
+
+
+def test_a_link_to_a_model_is_looked_through(tmp_path: Path) -> None:
+    """As caches of downloaded models have them; a link to a hostile one is refused for what that names."""
+    for folder in ("blobs", "snapshot", "marks"):
+        (tmp_path / folder).mkdir()
+    good = onnx_files.HARMLESS["relu"](tmp_path / "blobs", tmp_path / "mark")
+    (tmp_path / "snapshot/good.onnx").symlink_to(good)
+    assert admit(tmp_path / "snapshot/good.onnx").name == "onnx"
+    bad = onnx_files.HOSTILE["huge-constant"](tmp_path / "marks", tmp_path / "mark")
+    (tmp_path / "snapshot/bad.onnx").symlink_to(bad)
+    with pytest.raises(FormatError, match="is refused unless it is trusted"):
+        admit(tmp_path / "snapshot/bad.onnx")
