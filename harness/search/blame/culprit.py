@@ -33,10 +33,15 @@ class Culprit:
 
 def single(case: Case, node: Node, values: Mapping[str, np.ndarray]) -> Case:
     """The case of one node alone, its operands turned into leaves that hold `values`."""
-    known = {item.name: item for item in case.graph.leaves}
-    operands = dict.fromkeys(node.operands)
-    leaves = tuple(known.get(name) or Leaf(name, case.graph.types[name]) for name in operands)
-    return Case(Graph(leaves, (node,), (node.name,)), {name: values[name] for name in operands})
+    graph = alone(case.graph, node)
+    return Case(graph, {leaf.name: values[leaf.name] for leaf in graph.leaves})
+
+
+def alone(graph: Graph, node: Node) -> Graph:
+    """The graph of one node, its operands turned into leaves."""
+    known = {item.name: item for item in graph.leaves}
+    leaves = tuple(known.get(name) or Leaf(name, graph.types[name]) for name in dict.fromkeys(node.operands))
+    return Graph(leaves, (node,), (node.name,))
 
 
 def diverging(lab: Laboratory, target: Target, case: Case) -> tuple[Node, ...]:
@@ -105,11 +110,16 @@ def without(case: Case, nodes: Sequence[Node]) -> Case | None:
     where no output is left."""
     graph, gone = case.graph, {node.name for node in nodes}
     outputs = tuple(name for name in graph.outputs if name not in gone)
-    if not outputs:
-        return None
+    return replaced(case, nodes, outputs) if outputs else None
+
+
+def replaced(case: Case, nodes: Sequence[Node], outputs: Sequence[str]) -> Case:
+    """The case with inputs in place of these nodes, which hold what the reference says that they return, and with these
+    outputs."""
+    graph, gone = case.graph, {node.name for node in nodes}
     leaves = (*graph.leaves, *(Leaf(node.name, node.type) for node in nodes))
     rest = tuple(node for node in graph.nodes if node.name not in gone)
-    cut = Graph(leaves, rest, outputs).pruned()
+    cut = Graph(leaves, rest, tuple(outputs)).pruned()
     values = values_of(case)
     return Case(cut, {item.name: values[item.name] for item in cut.leaves})
 

@@ -52,17 +52,12 @@ class Excuses:
     def nearby(self, target: Target, graph: Graph) -> bool:
         """Is anything known of a node of the graph?"""
         running = self._as_run(target, graph).values()
-        return any(self._applies(i, target) and any(self._covers(i, node) for node in running) for i in self.issues)
+        return any(any(self._covers(i, node) for node in running) and self._applies(i, target) for i in self.issues)
 
     def falls_silent(self, target: Target, graph: Graph) -> bool:
         """Does a known issue say that a node of it returns nothing on the target?"""
-        running = self._as_run(target, graph).values()
-        return any(
-            not set(SILENT).isdisjoint(issue.symptoms)
-            and any(self._covers(issue, node) for node in running)
-            and self._applies(issue, target)
-            for issue in self.issues
-        )
+        silent = tuple(issue for issue in self.issues if not set(SILENT).isdisjoint(issue.symptoms))
+        return replace(self, issues=silent).nearby(target, graph)
 
     def asked(
         self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy, together: bool

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from generators.graph import Graph, Leaf, Node
+from generators.graph import Node
 from generators.graphs import Case
 from harness.backends import Target
 from harness.questions.question import Question
-from oracles.questions import forward
+from harness.search.blame import culprit
 
 
 def runnable(question: Question, target: Target, case: Case) -> tuple[Case, tuple[Node, ...]] | None:
@@ -19,17 +17,11 @@ def runnable(question: Question, target: Target, case: Case) -> tuple[Case, tupl
         return case, ()
     if question.observe:  # what is quantised depends on the graph as a whole
         return None
-    refused = tuple(node for node in case.graph.nodes if question.why_not(target, _alone(case.graph, node)))
+    refused = tuple(node for node in case.graph.nodes if question.why_not(target, culprit.alone(case.graph, node)))
     if not refused or len(refused) == len(case.graph.nodes):
         return None
     rest = _without(case, refused)
     return (rest, refused) if question.why_not(target, rest.graph) is None else None
-
-
-def _alone(graph: Graph, node: Node) -> Graph:
-    known = {leaf.name: leaf for leaf in graph.leaves}
-    leaves = tuple(known.get(name) or Leaf(name, graph.types[name]) for name in dict.fromkeys(node.operands))
-    return Graph(leaves, (node,), (node.name,))
 
 
 def _without(case: Case, refused: tuple[Node, ...]) -> Case:
@@ -38,10 +30,4 @@ def _without(case: Case, refused: tuple[Node, ...]) -> Case:
     used = {name for node in kept for name in node.operands}
     outputs = dict.fromkeys(name for name in graph.outputs if name not in gone)
     outputs |= dict.fromkeys(node.name for node in kept if node.name not in used)
-    leaves = (*graph.leaves, *(Leaf(node.name, node.type) for node in refused))
-    cut = Graph(leaves, kept, tuple(outputs)).pruned()
-    values = forward.plan(case)
-    with np.errstate(all="ignore"):  # values that undetermined elements happen to have may not fit
-        results = {node.name: values[node.name].value.astype(node.type.dtype) for node in refused}
-    arrays = {**case.arrays, **results}
-    return Case(cut, {leaf.name: arrays[leaf.name] for leaf in cut.leaves})
+    return culprit.replaced(case, refused, tuple(outputs))
