@@ -141,6 +141,9 @@ class _Hunter:
         self.carrier = Carrier(self.pursue)
         self.done, self.saved = Done(), time.monotonic()
         self.spent = {"plan": 0.0, "drawn": 0.0}
+        extra = [voter for voter in options.voters if voter not in options.targets]
+        self.only_voting = tuple(dict.fromkeys((voter.framework, voter.environment) for voter in extra))
+        self.voted = False
 
     def campaign(self, question: Question) -> Campaign:
         """The search that asks this; all go on with one pool and store."""
@@ -161,6 +164,13 @@ class _Hunter:
             self.campaigns[question.name] = new
         return self.campaigns[question.name]
 
+    def _end_voters(self) -> None:
+        """Let workers go that have started, or grown, for votes alone: a hunt over few targets takes no more memory
+        after a finding than before it."""
+        for framework, environment in self.only_voting if self.voted else ():
+            self.pool.restart_worker(framework, environment)
+        self.voted = False
+
     def go_on(self) -> bool:
         """The next step or case; then findings that wait. False where all is done, or the time is over."""
         asked = self.campaign(self.question)
@@ -174,6 +184,8 @@ class _Hunter:
         started, spent = time.monotonic(), self.later.spent
         what = "plan" if step else "drawn"
         try:
+            if step or (drawing and not over):
+                self._end_voters()
             if step:
                 self._carry_out(step)
             elif over or not (drawing or self.planning):
@@ -286,6 +298,7 @@ class _Hunter:
         if finding is None and self.later.affordable:
             with self.later.clock():
                 finding = campaign.investigate(target, *rest)
+            self.voted = True
         elif finding is None:
             finding = campaign.keep(target, *rest)
             self.later.waiting.append(Waiting(campaign, target, *rest, finding))

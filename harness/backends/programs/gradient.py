@@ -204,6 +204,7 @@ REFUSES: dict[str, dict[str, Reason]] = {
         "cross_entropy_weighted": _class_weights,
         "diag_embed": "spelled with take, whose gradient takes indices of one dimension only",
         "embedding": _many_dimensions,
+        "embedding_bag_weighted": _many_dimensions,
         "nll_loss_weighted": _class_weights,
         "take": _many_dimensions,
         "xlogy": _WHERE,
@@ -313,6 +314,8 @@ def _unsupported_by_tvm(target: Target, graph: Graph) -> str | None:
     for operator in re.findall(r"\brelax\.op\.([\w.]+)", _called(target.dialect.source(graph, ""))):
         if operator not in REGISTERED:
             return f"relax.{operator} has no registered gradient"
+    if any(leaf.type.dtype == "bfloat16" for leaf in differentiable_leaves(graph)):
+        return "only tensors of a floating dtype can require gradients, which bfloat16 is not to it"
     dtypes = {graph.types[name].dtype for name in weights(graph)}
     if len(dtypes) > 1:
         return "one weighted sum cannot hold outputs of two dtypes"

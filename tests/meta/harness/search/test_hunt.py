@@ -86,6 +86,27 @@ def test_a_hunt_survives_crashes_hangs_and_memory_hogs(tmp_path: Path, scratch: 
     assert not list(scratch.iterdir())
 
 
+def test_workers_that_voted_only_are_gone_at_the_next_case(tmp_path: Path) -> None:
+    """A finding in the first case asks a framework that the hunt does not run; the finding is met again after that."""
+    good = TARGETS["ort-disable"]
+    wrong = replace(
+        good,
+        name="wrong",
+        framework="wrong",
+        load=good.load.replace("def load(", "def right(")
+        + "\n\ndef load(parameters):\n    run = right(parameters)\n    return lambda *x: [y + 1 for y in run(*x)]\n",
+    )
+    voter = replace(good, name="voter", framework="voter")
+    before, seen = workers(), []
+    options = hunt.Options(
+        (wrong,), 200.0, 1, 1, tmp_path / "findings", ("abs",), cases=8, favoured=("float32",), voters=(voter,)
+    )
+    tally = hunt.run(options, lambda tally: seen.append(len(workers() - before)))
+    assert [finding.votes["voter"] for finding in tally.findings.values()] == ["agree"]
+    assert max(seen) == 2
+    assert seen[-2:] == [1, 1]
+
+
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "harness", *arguments]
 
