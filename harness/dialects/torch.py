@@ -8,6 +8,7 @@ from harness.dialects.dialect import Dialect, functions
 _ARRAYS = {
     "torch.from_numpy(": "from_array(",
     "output.numpy()": "to_array(output)",
+    "output.numpy(force=True)": "to_array(output)",
     "output.cpu().numpy()": "to_array(output.cpu())",
 }
 

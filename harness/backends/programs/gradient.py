@@ -31,7 +31,7 @@ def load(parameters):
             gradients = torch.autograd.grad(reached, wanted, seeds, allow_unused=True, materialize_grads=True)
         else:
             gradients = [torch.zeros_like(leaf) for leaf in wanted]
-        return [gradient.numpy(force=True) for gradient in gradients]
+        return [output.numpy(force=True) for output in gradients]
 
     return run
 """
@@ -179,6 +179,7 @@ def _steep(graph: Graph, node: Node) -> str | None:
 
 
 _NO_FORMULA = "it has no derivative"
+_STRAIGHT = "documented to hand the gradient on as if it did not round"
 _WHERE = "spelled with where, whose gradient is that of one branch, and NaN where the other one's is infinite (0 * inf)"
 REFUSES: dict[str, dict[str, Reason]] = {
     "torch": {
@@ -187,6 +188,8 @@ REFUSES: dict[str, dict[str, Reason]] = {
         "floor_divide": _NO_FORMULA,
         "heaviside": _NO_FORMULA,
         "nextafter": _NO_FORMULA,
+        "quantize_dequantize": _STRAIGHT,
+        "quantize_dequantize_channels": _STRAIGHT,
     },
     "tensorflow": {
         "conv1d": _convolution,

@@ -34,7 +34,8 @@ def load(parameters):
 
         results, seeds = [outputs[i] for i in WEIGHTS], [values[weight] for weight in WEIGHTS.values()]
         gradients = pulled(results, seeds, create_graph=True)
-        return [bent.numpy(force=True) for bent in pulled(gradients, [values[name] for name in LEAVES.values()])]
+        found = pulled(gradients, [values[name] for name in LEAVES.values()])
+        return [output.numpy(force=True) for output in found]
 
     return run
 """
@@ -59,7 +60,7 @@ def load(parameters):
     def run(*inputs):
         given = {{**dict(zip(INPUTS, inputs)), **parameters}}
         found = compiled({{name: torch.from_numpy(array) for name, array in given.items()}})
-        return [bent.numpy() for bent in found]
+        return [output.numpy(force=True) for output in found]
 
     return run
 """

@@ -27,7 +27,7 @@ def load(parameters):
     def run(*inputs):
         given = {{**dict(zip(INPUTS, inputs)), **parameters}}
         found = compiled({{name: torch.from_numpy(array) for name, array in given.items()}})
-        return [tangent.numpy(force=True) for tangent in found]
+        return [output.numpy(force=True) for output in found]
 
     return run
 """

@@ -17,11 +17,11 @@ from oracles.judge.outcome import Outcome
 
 _RUNS = '''
 
-once = load
+load_of_one_run = load
 
 
 def load(parameters):
-    compiled = once(parameters)
+    compiled = load_of_one_run(parameters)
 
     def run(*inputs):
         """Each input has all its values in front, one after the other."""

@@ -13,7 +13,7 @@ from harness.search.hunting.runs import run
 from harness.search.laboratory import Laboratory
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT, Discrepancy
-from oracles.judge.outcome import Outcome, Timeout, Value
+from oracles.judge.outcome import Outcome, Timeout, Unsupported, Value
 from oracles.judge.verdict import Verdict, judge
 
 SLOW = 4
@@ -65,6 +65,8 @@ class Together:
         apart = [one for half in _halves(members) for one in self.judge(half)]
         if any(one.verdict.discrepancy and one.verdict.discrepancy.symptom in (*SILENT, "outputs") for one in apart):
             return apart
+        if _refused(outcome, apart):
+            return apart
         if isinstance(outcome, Timeout) and SLOW * (self._cpu() - started) > max(spent, outcome.seconds):
             self.unconfirmed["several cases together took too long, and not one by one"] += 1
             return apart
@@ -78,7 +80,8 @@ class Together:
         if not rest.fills or first.verdict.status == "unsupported" or (discrepancy and discrepancy.symptom in SILENT):
             return [first]
         joined = union([rest])
-        found = self._each([rest], joined, run(self.lab, self.target, joined))
+        outcome = run(self.lab, self.target, joined)
+        found = self._each([rest], joined, outcome)
         if found is not None:
             return [first, *found]
         shown: list[Judged] = []
@@ -86,7 +89,8 @@ class Together:
             shown.append(self._alone(rest.case(k)))
             if shown[-1].verdict.discrepancy:
                 return [first, *shown]
-        self.unconfirmed["a program failed in a later run, and not by itself"] += 1
+        if not _refused(outcome, shown):
+            self.unconfirmed["a program failed in a later run, and not by itself"] += 1
         return [first, *shown]
 
     def _each(self, members: Sequence[Filled], joined: Filled, outcome: Outcome) -> list[Judged] | None:
@@ -148,6 +152,11 @@ class Together:
 
     def _cpu(self) -> float:
         return self.lab.seconds[f"run:{self.target.whole}"]
+
+
+def _refused(outcome: Outcome, apart: Sequence[Judged]) -> bool:
+    """Does a whole refuse what one of its parts refuses alone, in documented words? Nothing is wrong then."""
+    return isinstance(outcome, Unsupported) and any(one.verdict.status == "unsupported" for one in apart)
 
 
 def _halves(members: Sequence[Filled]) -> tuple[Sequence[Filled], Sequence[Filled]]:

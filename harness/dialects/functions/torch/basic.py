@@ -11,10 +11,10 @@ def from_array(array):
 
 
 def to_array(tensor):
-    """Tensor.numpy, which knows neither bfloat16 nor conjugates that are not computed yet."""
+    """Tensor.numpy, which knows neither bfloat16 nor conjugates that are not computed, nor zeros without memory."""
     if tensor.dtype != torch.bfloat16:
-        return tensor.resolve_conj().resolve_neg().numpy()
-    return tensor.view(torch.int16).numpy().view("bfloat16")
+        return tensor.numpy(force=True)
+    return tensor.float().numpy(force=True).astype("bfloat16")
 
 
 def prod(x, axes, keepdims):

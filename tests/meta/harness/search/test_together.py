@@ -174,6 +174,19 @@ def test_what_is_known_or_stored_is_not_run_again(pool: Pool) -> None:
     assert all(one.known for one in found)
 
 
+@pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if question.fills > 1])
+def test_programs_of_every_question_can_be_run_several_times(name: str, pool: Pool) -> None:
+    """Whatever names its text has of its own: a whole that fails where no part does is a fault of ours."""
+    question = QUESTIONS[name]
+    (tanh,) = members(4, ("tanh",))
+    cases = [question.prepare(tanh.case(k)) for k in range(4)]
+    member = Filled(cases[0].graph, tuple(case.arrays for case in cases))
+    target = next(t for t in TARGETS.values() if not question.why_not(t, member.graph))
+    together = Together(Laboratory(pool, question), target)
+    assert [one.verdict.status for one in together.judge([member])] == ["agree"] * 4
+    assert not together.unconfirmed
+
+
 @pytest.mark.parametrize("name", ["gradient", "jvp", "vmap", "layouts", "quantized"])
 def test_other_questions_join_their_cases(name: str, pool: Pool) -> None:
     question = QUESTIONS[name]
@@ -183,8 +196,10 @@ def test_other_questions_join_their_cases(name: str, pool: Pool) -> None:
         graph: Graph = prepared[0].graph
         assert question.why_not(EAGER, graph) is None
         parts.append(Filled(graph, tuple(case.arrays for case in prepared)))
-    found = Together(Laboratory(pool, question), EAGER).judge(parts)
+    together = Together(Laboratory(pool, question), EAGER)
+    found = together.judge(parts)
     assert not wrong(found)
+    assert not together.unconfirmed
     assert len(found) == 8
     assert sum(one.verdict.elements for one in found) > 20
 
