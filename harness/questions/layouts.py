@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from generators.graph import Graph
 from harness.backends import Target
+from harness.backends.target.text import renamed
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from oracles.questions import layouts
@@ -11,7 +12,7 @@ from oracles.questions import layouts
 _VIEWS = '''
 
 once = load
-OUTPUTS += OUTPUTS
+OUTPUTS = OWN_OUTPUTS * 2  # what the program of the target reads is its own
 LAYOUTS = {layouts!r}
 
 
@@ -55,7 +56,7 @@ def program(target: Target, graph: Graph) -> str:
     if target.dialect.name == "torch":  # torch.from_numpy takes no negative strides, as documented
         chosen = {name: "transposed" if layout == "reversed" else layout for name, layout in chosen.items()}
     compiled = f"contiguous = once(parameters)\n    strided = {_VIEWED if graph.parameters else 'contiguous'}"
-    return target.program(graph) + _VIEWS.format(layouts=chosen, compiled=compiled)
+    return renamed(target.program(graph), "OUTPUTS", "OWN_OUTPUTS") + _VIEWS.format(layouts=chosen, compiled=compiled)
 
 
 LAYOUTS = Question(layouts.NAME, layouts.expect, program, arrays=layouts.arrays, inherits=(FORWARD.name,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from generators.graph import Graph
 from harness.backends import Target
+from harness.backends.target.text import renamed
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from oracles.questions import repeat
@@ -11,7 +12,7 @@ from oracles.questions import repeat
 _REPEAT = '''
 
 once = load
-OUTPUTS += [("bool", ())] * {flags}
+OUTPUTS = OWN_OUTPUTS + [("bool", ())] * {flags}  # what the program of the target reads is its own
 
 
 def forget_compiled():
@@ -59,7 +60,7 @@ def load(parameters):
 def program(target: Target, graph: Graph) -> str:
     """The target's own program, and what calls it several times."""
     flags = len(repeat.CHECKS) * len(graph.outputs) + 1
-    return target.program(graph) + _REPEAT.format(flags=flags)
+    return renamed(target.program(graph), "OUTPUTS", "OWN_OUTPUTS") + _REPEAT.format(flags=flags)
 
 
 REPEAT = Question(repeat.NAME, repeat.expect, program, inherits=(FORWARD.name,), joins=lambda graph: None, fills=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def swapped(text: str, *changes: tuple[str, str]) -> str:
     """The text with each first one's only place taken by the second. Raises ValueError where it does not stand there
@@ -11,6 +13,11 @@ def swapped(text: str, *changes: tuple[str, str]) -> str:
             raise ValueError(f"{old!r} stands {text.count(old)} times in\n{text}")
         text = text.replace(old, new)
     return text
+
+
+def renamed(text: str, old: str, new: str) -> str:
+    """The text in which a name is another one."""
+    return re.sub(rf"\b{re.escape(old)}\b", new, text)
 
 
 def before(text: str, mark: str) -> str:

@@ -66,9 +66,10 @@ def convert(source, target):
 """
 
 _OLDER = ((r"(?s)failed to deserialize portable artifact using (StableHLO_v[\d.]+\d)", "TensorFlow reads {} only"),)
+_UNCOMPILABLE = ((r"(?s)only with compilable functions.*No registered '(\w+)' OpKernel for XLA", "XLA has no {}"),)
 _PACKAGES = {"jax": "0.5", "tensorflow-cpu|tensorflow": "2.16"}
 
 EDGES = (
     Edge("jax2tf", "stablehlo", "savedmodel", ("jax", "tensorflow"), _PACKAGES, _JAX2TF, refuses=_OLDER),
-    Edge("call-tf", "savedmodel", "stablehlo", ("jax", "tensorflow"), _PACKAGES, _CALL_TF),
+    Edge("call-tf", "savedmodel", "stablehlo", ("jax", "tensorflow"), _PACKAGES, _CALL_TF, refuses=_UNCOMPILABLE),
 )
