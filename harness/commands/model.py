@@ -32,7 +32,7 @@ from harness.models.convert import DEPTH, unbuilt
 from harness.models.examine import LIMITS, Options, examine
 from harness.models.given.inputs import shapes_of, span_of
 from harness.models.measure import Run
-from harness.models.report import glance, page, store, words
+from harness.models.report import copies, glance, page, store, words
 from harness.models.results import Results
 from harness.models.rows import Row
 
@@ -128,6 +128,7 @@ def model(
         written = store.write(folder, results, found.runs, found.sets, trust)
         seen = glance.glance_of(results, trust)
         replace_text(folder / "report.html", page.html_of(results, found.runs, seen, folder))
+        dropped = 0 if found.stop else copies.drop(results, folder / "converted")
         if save_inputs:
             np.savez(
                 save_inputs, allow_pickle=False, **store.saved(found.sets[: len(found.runs[0].single)], results.inputs)
@@ -150,6 +151,9 @@ def model(
     write_text(csv_file, store.csv_of(results))
     if found.hits:
         told = f"{found.hits} of {found.hits + found.misses} programs had run before; --again runs them anew"
+        console.print(told, style="dim", markup=False, highlight=False)
+    if dropped:
+        told = f"{dropped / 1e6:.0f} MB of converted files are not kept: they agree; the same command makes them again"
         console.print(told, style="dim", markup=False, highlight=False)
     if found.stop:
         told = f"interrupted; all that was done is kept in {folder}: the same command goes on"

@@ -16,14 +16,24 @@ def convert(source, target):
 
 _OPTIMISED = """
 def convert(source, target):
-    import onnxruntime
+    import os
 
+    import onnx
+    import onnxruntime
+    from onnx.external_data_helper import load_external_data_for_model, uses_external_data
+
+    model = onnx.load(source, load_external_data=False)
+    outside = any(uses_external_data(tensor) for tensor in model.graph.initializer)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     options.optimized_model_filepath = target
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
-    onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    given = source
+    if outside:  # what is written would look for the arrays beside itself
+        load_external_data_for_model(model, os.path.dirname(os.path.abspath(source)))
+        given = model.SerializeToString()
+    onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
 """
 
 _ABSENT = ((r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),)
@@ -34,8 +44,8 @@ EDGES = (
         "ort-optimised",
         "onnx",
         "onnx",
-        ("onnxruntime",),
-        {"onnxruntime|onnxruntime-gpu": "1.20"},
+        ("onnxruntime", "onnx"),
+        {"onnxruntime|onnxruntime-gpu": "1.20", "onnx": "1.17"},
         _OPTIMISED,
         refuses=_ABSENT,
     ),

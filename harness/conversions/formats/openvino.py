@@ -19,22 +19,36 @@ def open_model(path):
         own = value.get_node().get_friendly_name()
         return own if own in value.get_names() else value.get_any_name() if value.get_names() else place
 
+    def element(value):
+        # to_dtype says float16 of bfloat16, and so do the arrays of its tensors
+        of = value.get_element_type()
+        if of == openvino.Type.bf16:
+            import ml_dtypes  # numpy knows bfloat16 by it
+
+            return "bfloat16"
+        return of.to_dtype().name
+
     def ports(values):
         return [
             (
                 named(value, f"{kind}{i}"),
-                value.get_element_type().to_dtype().name,
+                element(value),
                 [None if dim.is_dynamic else dim.get_length() for dim in value.get_partial_shape()],
             )
             for kind, ports in values.items()
             for i, value in enumerate(ports)
         ]
 
+    def tensor(array):
+        return openvino.Tensor(np.ascontiguousarray(array).view(np.uint16), array.shape, openvino.Type.bf16)
+
     inputs, outputs = ports({"in": compiled.inputs}), ports({"out": compiled.outputs})
 
     def call(*arrays):
-        returned = compiled(dict(enumerate(arrays)), share_inputs=False, share_outputs=False)
-        return [np.array(returned[i]) for i in range(len(outputs))]
+        given = {i: array if array.dtype.name != "bfloat16" else tensor(array) for i, array in enumerate(arrays)}
+        returned = compiled(given, share_inputs=False, share_outputs=False)
+        found = [np.array(returned[i]) for i in range(len(outputs))]
+        return [y.view("bfloat16") if out[1] == "bfloat16" else y for y, out in zip(found, outputs)]
 
     return inputs, outputs, call
 """

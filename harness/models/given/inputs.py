@@ -14,6 +14,7 @@ import numpy as np
 
 from generators.schema import one_line
 from harness.conversions.model_file import FormatError, Port
+from harness.execute import worker
 from harness.execute.reading import FileError, read_json, read_text, size_of_plain
 from oracles.judge.compare import dtype_of
 
@@ -74,12 +75,12 @@ def _drawn(
     port: Port, rng: np.random.Generator, shapes: Mapping, span: tuple[float, float] | None, top: int | None
 ) -> np.ndarray:
     try:
-        shape, dtype = shape_of(port, shapes), np.dtype(port.dtype or "float32")
+        shape, dtype = shape_of(port, shapes), worker.dtype_of(port.dtype or "float32")
     except TypeError as error:
         raise FormatError(f"inputs of {port.dtype} are not drawn: give {port.name} with --inputs") from error
     if top is not None and span is None and dtype.kind in "iuf":
         return rng.integers(0, top, shape).astype(dtype)
-    if dtype.kind == "f":
+    if dtype.kind == "f" or dtype.name == "bfloat16":
         return (rng.standard_normal(shape) if span is None else rng.uniform(*span, shape)).astype(dtype)
     if dtype.kind in "iu":
         low, high = (int(end) for end in span or INTEGERS)

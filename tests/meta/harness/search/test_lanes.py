@@ -47,7 +47,8 @@ def test_every_target_answers_a_plain_graph(name: str, dtype: str) -> None:
             target
             for target in TARGETS.values()
             if (not target.opt_in or target.name in OPT_IN)
-            and probe.probe(target).available and question.why_not(target, case.graph) is None
+            and probe.probe(target).available
+            and question.why_not(target, case.graph) is None
         ]
         verdicts = {target.name: lab.judge(case, [target]).verdicts[target.name] for target in asked}
     told = {name: str(verdict.discrepancy) for name, verdict in verdicts.items() if verdict.status not in RIGHT}
