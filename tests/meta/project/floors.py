@@ -12,7 +12,7 @@ FLOORS = {
         " | __init__"
     ),
     "generators/training": "networks settings | blocks | runs | d3",
-    "oracles": "judge decompositions onnx statistics | questions derivatives quantised models training | arithmetic",
+    "oracles": "judge decompositions onnx outcomes statistics | questions derivatives quantised models training | arithmetic",
     "oracles/judge": "discrepancy outcome reference | compare | verdict",
     "oracles/questions": "forward | *",
     "oracles/decompositions": "composite | expressions | * | derivatives",
