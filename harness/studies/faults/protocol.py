@@ -1,0 +1,222 @@
+"""The study of faults: optimisers train the same network from the same initial parameters on the same batches; the same
+faults strike each of them at the same step, and what becomes of training is classified.
+
+A fault-free run of each optimiser is stored at some steps, the points. An experiment starts from there, so that it
+costs the steps after the fault only. Fault-free runs with other seeds are the band that outcomes are judged by."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from generators.faults.fault import OPTIMIZER, Fault, Site, seeded_fault, sites_of
+from generators.faults.models import MODELS
+from generators.training.architectures import architecture
+from generators.training.networks import Network
+from harness.execute.pool import Pool
+from harness.studies.datasets import load
+from harness.studies.datasets.dataset import DataSet
+from harness.studies.faults.injection import FRAMEWORKS, Watched, watched
+from harness.studies.loops.loop import OPTIMIZERS, Loop
+from harness.studies.loops.train import Arrays, Part
+from oracles.outcomes import Band, Curves, band_of
+
+RATES: Mapping[str, float] = {"sgd": 0.1, "momentum": 0.02, "adam": 1e-3, "rmsprop": 1e-3, "adagrad": 1e-2}
+"""Learning rates that train the digits alike: after five epochs of batches of 64 more than 95 % of the test samples."""
+WITHOUT = ("add", "mean")
+"""Kinds of layers that are expressions of the program, in which no fault strikes."""
+POINTS = 3
+"""Steps at which the fault-free run is stored."""
+
+
+class PlanError(ValueError):
+    """A study that cannot be run; the message says why."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What results depend on. after: steps after the fault, its own among them; warm: epochs before the first point;
+    band: fault-free runs with other seeds; models: names of fault models; guarded: is each experiment repeated under
+    the guard?"""
+
+    network: str = "smallcnn"
+    dataset: str = "digits"
+    framework: str = "torch"
+    precision: str = "float32"
+    optimizers: tuple[str, ...] = ("adam",)
+    models: tuple[str, ...] = ()
+    batch: int = 64
+    width: int = 0
+    warm: int = 3
+    after: int = 200
+    band: int = 10
+    seed: int = 0
+    guarded: bool = True
+    train: int = 0
+    test: int = 0
+    side: int = 0
+
+    def __post_init__(self) -> None:
+        for value, known, what in (
+            *((name, tuple(OPTIMIZERS), "optimiser") for name in self.optimizers),
+            *((name, tuple(MODELS), "fault model") for name in self.models),
+            (self.framework, FRAMEWORKS, "framework whose loops take faults"),
+            (self.precision, ("float32", "float64"), "precision"),
+        ):
+            if value not in known:
+                raise PlanError(f"no {what} is called {value!r}; there are {', '.join(known)}")
+        if len(set(self.optimizers)) != len(self.optimizers):
+            raise PlanError("an optimiser is named twice")
+        if min(self.batch, self.after, self.warm) < 1 or self.band < 3:
+            raise PlanError("batch, steps and epochs are positive, and a band is of three runs at least")
+
+    @property
+    def about(self) -> dict[str, str]:
+        """As text, the optimisers apart: others may join."""
+        return {name: str(value) for name, value in asdict(self).items() if name != "optimizers"}
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A point of the fault-free run of an optimiser: the state there, the bounds of a guard by then, and the band of
+    the steps after it. state, bounds: by name."""
+
+    state: Arrays
+    bounds: Arrays
+    band: Band
+
+
+class Study:
+    """A plan with its data."""
+
+    def __init__(self, plan: Plan, folder: Path | None = None) -> None:
+        """folder: of the data set, where it has one. Raises PlanError, FileError and NetworkError."""
+        self.plan = plan
+        self.data: DataSet = load(plan.dataset, folder, plan.side, plan.train, plan.test)
+        self.network: Network = architecture(plan.network, self.data.shape, len(self.data.classes), plan.width)
+
+    def loop(self, optimizer: str) -> Loop:
+        """The training program of an optimiser."""
+        return Loop(self.plan.framework, self.network, optimizer, batch=self.plan.batch, dtype=self.plan.precision)
+
+    @property
+    def epoch(self) -> int:
+        """Steps of an epoch. Batches are whole: what is left over waits for the next epoch's order."""
+        steps = len(self.data.train) // self.plan.batch
+        if not steps:
+            raise PlanError(f"batches of {self.plan.batch} of {len(self.data.train)} samples")
+        return steps
+
+    @cached_property
+    def points(self) -> tuple[int, ...]:
+        """Steps from the beginning at which faults may strike, drawn from the seed."""
+        rng = np.random.default_rng([self.plan.seed, 1])
+        first = self.plan.warm * self.epoch
+        return tuple(int(first + number * self.epoch + rng.integers(self.epoch)) for number in range(POINTS))
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """What faults may strike in the runs of all optimisers."""
+        loops = [self.loop(name) for name in self.plan.optimizers]
+        common = [slot for slot in loops[0].slots if all(slot in loop.slots for loop in loops)]
+        kinds = {layer.name: layer.kind for layer in self.network.layers}
+        statistics = tuple(dict.fromkeys(name.partition(".")[2] for name in loops[0].statistics))
+        found = sites_of(self.network, common, statistics)
+        return tuple(site for site in found if kinds[site.layer] not in WITHOUT)
+
+    def fault(self, number: int) -> Fault:
+        """The fault with this number: the same for every optimiser."""
+        models = [MODELS[name] for name in self.plan.models]
+        options = {"models": models} if models else {}
+        drawn = seeded_fault(self.plan.seed, number, self.sites, range(len(self.points)), 1, **options)
+        return replace(drawn, epoch=self.points[drawn.epoch] // self.epoch, step=self.points[drawn.epoch] % self.epoch)
+
+    def parameters(self, seed: int) -> dict[str, np.ndarray]:
+        """Initial ones: weights normal with variance 2 / fan-in (K. He et al., Delving Deep into Rectifiers, 2015),
+        biases 0, scales 1."""
+        found = {}
+        for name, shape in self.network.parameters.items():
+            rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+            if len(shape) == 1:
+                found[name] = np.full(shape, float(name.endswith("weight")))
+            else:
+                found[name] = rng.standard_normal(shape) * np.sqrt(2 / np.prod(shape[1:]))
+        return found
+
+    def part(self, optimizer: str, seed: int, first: int, last: int, tested: bool) -> Part:
+        """Steps of the run with this seed, from `first` to before `last`; every epoch has an order of its own."""
+        rows = []
+        for epoch in range(first // self.epoch, -(-last // self.epoch)):
+            order = np.random.default_rng([seed, 2, epoch]).permutation(len(self.data.train))
+            rows.append(order[: self.epoch * self.plan.batch])
+        begin = first // self.epoch * self.epoch
+        chosen = np.concatenate(rows)[(first - begin) * self.plan.batch : (last - begin) * self.plan.batch]
+        few = slice(None) if tested else slice(0)
+        return Part(
+            self.data.train[chosen], self.data.train_labels[chosen], np.full(last - first, RATES[optimizer]),
+            self.data.test[few], self.data.test_labels[few],
+        )  # fmt: skip
+
+    def curves(self, run: Watched) -> Curves:
+        """What outcomes are judged by: a run that broke off goes on as not finite."""
+        found, shown = run.trained.found, run.shown
+        missing = self.plan.after - len(found["loss"])
+        lost = np.full(missing, np.nan)
+        right = np.mean(found["predictions"] == self.data.test_labels)
+        loss, accuracy = (np.concatenate([found[name], lost]) for name in ("loss", "accuracy"))
+        history, variance = (np.concatenate([shown[name], lost]) for name in ("history", "variance"))
+        finite = np.concatenate([shown["finite"] > 0, np.zeros(missing, bool)])
+        return Curves(loss, accuracy, finite, float(right), history, variance, self.plan.batch, len(self.data.test_labels))
+
+    def starts(self, pool: Pool, optimizer: str) -> list[Start]:
+        """The points of an optimiser, with their bands. Raises LoopError."""
+        own = self._points(pool, optimizer, self.plan.seed)
+        runs = [self._points(pool, optimizer, self.plan.seed + 1000 + number) for number in range(self.plan.band)]
+        return [
+            Start(state, bounds, band_of([run[point][2] for run in runs])) for point, (state, bounds, _) in enumerate(own)
+        ]
+
+    def _points(self, pool: Pool, optimizer: str, seed: int) -> list[tuple[Arrays, Arrays, Curves]]:
+        """Of a fault-free run, guarded: the state at each point, the bounds, and the curves after it."""
+        loop = self.loop(optimizer)
+        state: Arrays = loop.begin(self.parameters(seed))
+        bounds: Arrays | None = None
+        found, step = [], 0
+        for point in self.points:
+            run = watched(pool, loop, state, self.part(optimizer, seed, step, point, False), True, bounds)
+            state, bounds, step = run.trained.state, run.shown, point
+            tail = watched(pool, loop, state, self.part(optimizer, seed, point, point + self.plan.after, True))
+            found.append((state, {"bounds": bounds["bounds"]}, self.curves(tail)))
+        return found
+
+    def point_of(self, fault: Fault) -> int:
+        """Which of the points a fault strikes at. Raises PlanError."""
+        step = fault.epoch * self.epoch + fault.step
+        if step not in self.points:
+            raise PlanError(f"the fault-free run is not stored at step {fault.step} of epoch {fault.epoch}")
+        return self.points.index(step)
+
+
+def experiments(plan: Plan, count: int) -> Iterator[tuple[int, str]]:
+    """Numbers of faults and optimisers, a fault at a time."""
+    for number in range(count):
+        for optimizer in plan.optimizers:
+            yield number, optimizer
+
+
+def operators_of(network: Network) -> dict[str, str]:
+    """Kinds of layers by name."""
+    return {layer.name: layer.kind for layer in network.layers}
+
+
+def depth_of(network: Network, layer: str) -> float:
+    """Where a layer stands, from 0 (the first) to 1 (the last)."""
+    names: Sequence[str] = [la.name for la in network.layers]
+    return names.index(layer) / max(1, len(names) - 1)
+
+
