@@ -11,6 +11,7 @@ import numpy as np
 
 from generators.faults import bits
 from generators.faults.fault import TO_INPUT, TO_WEIGHT, Fault, Injection, Site, injection
+from generators.faults.models import MODELS
 from harness.execute.pool import Pool
 from harness.studies.loops.loop import Loop
 from harness.studies.loops.train import Arrays, Part, Trained, train
@@ -43,16 +44,18 @@ def _text(framework: str, guarded: bool) -> str:
     return "\n".join(line for line in lines if not line.startswith("from harness."))
 
 
-def watched(pool: Pool, loop: Loop, state: Arrays, part: Part, guarded: bool = False, bounds: Arrays | None = None) -> Watched:
+def watched(
+    pool: Pool, loop: Loop, state: Arrays, part: Part, guarded: bool = False, bounds: Arrays | None = None
+) -> Watched:
     """A fault-free part, looked at. bounds: of a guard, by its names, from the steps before. Raises LoopError."""
     return _run(pool, loop, state, part, None, guarded, bounds=bounds)
 
 
 def inject(pool: Pool, loop: Loop, state: Arrays, part: Part, fault: Fault, step: int = 0) -> Injection:
-    """What the fault does to the array at its site in this step of the part: the part is run that far. Raises LoopError,
+    """What the fault does to the array at its site in this step of the part, which is run that far. Raises LoopError,
     and ValueError where the fault cannot strike the array."""
     rows = slice(0, (step + 1) * loop.batch)
-    short = replace(part, x=part.x[rows], y=part.y[rows], rates=part.rates[: step + 1], test_x=part.test_x[:0], test_y=part.test_y[:0])  # fmt: skip
+    short = Part(part.x[rows], part.y[rows], part.rates[: step + 1], part.test_x[:0], part.test_y[:0])
     seen = _run(pool, loop, state, short, (fault, None, step), False)
     array = canonical(seen.shown["captured"], fault.site)
     return injection(array, fault.strike(array))
@@ -88,7 +91,7 @@ def _run(
     if bounds is not None:
         given["bounds"] = bounds["bounds"]
     head = f"FAULT = {described!r}\nGUARDED = {guarded}\n"
-    own = replace(loop, steps=head + _text(loop.framework, guarded), given=tuple(given), more=shown)
+    own = replace(loop, stepping=head + _text(loop.framework, guarded), given=tuple(given), more=shown)
     trained = train(pool, own, state, replace(part, given=given))
     found = dict(trained.found)
     return Watched(replace(trained, found=found), {name: found.pop(name) for name in shown})
@@ -114,8 +117,14 @@ def native(shape: tuple[int, ...], site: Site) -> np.ndarray:
     return np.arange(int(np.prod(shape))).reshape(own).transpose(axes).reshape(-1)
 
 
-def flipped_bit(done: Injection) -> int:
-    """The one bit that a fault inverted in the one place that it struck; -1 where there is no such bit."""
+def flipped_bit(fault: Fault, done: Injection) -> int:
+    """The one bit that a fault inverted in the one place that it struck, counted in the 16 bits of an operand that was
+    rounded to them; -1 where there is no such bit."""
     strike = done.strike
-    changed = int(strike.before[0] ^ strike.after[0]) if len(strike.places) == 1 else 0
+    if len(strike.places) > 1:
+        return -1
+    before, after = strike.before, strike.after
+    if MODELS[fault.model].half and bits.WIDTHS[done.dtype] > 16:
+        before, after = (bits.patterns_of(bits.rounded(values, fault.half)) for values in done.values)
+    changed = int(before[0] ^ after[0])
     return changed.bit_length() - 1 if changed and changed & (changed - 1) == 0 else -1

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from generators.faults.fault import OPTIMIZER, Fault, Site, seeded_fault, sites_of
+from generators.faults.fault import Fault, Site, seeded_fault, sites_of
 from generators.faults.models import MODELS
 from generators.training.architectures import architecture
 from generators.training.networks import Network
 from harness.execute.pool import Pool
+from harness.execute.worker import versions_of
 from harness.studies.datasets import load
 from harness.studies.datasets.dataset import DataSet
 from harness.studies.faults.injection import FRAMEWORKS, Watched, watched
@@ -54,7 +55,7 @@ class Plan:
     width: int = 0
     warm: int = 3
     after: int = 200
-    band: int = 10
+    band: int = 20
     seed: int = 0
     guarded: bool = True
     train: int = 0
@@ -75,20 +76,17 @@ class Plan:
         if min(self.batch, self.after, self.warm) < 1 or self.band < 3:
             raise PlanError("batch, steps and epochs are positive, and a band is of three runs at least")
 
-    @property
-    def about(self) -> dict[str, str]:
-        """As text, the optimisers apart: others may join."""
-        return {name: str(value) for name, value in asdict(self).items() if name != "optimizers"}
-
 
 @dataclass(frozen=True, eq=False)
 class Start:
     """A point of the fault-free run of an optimiser: the state there, the bounds of a guard by then, and the band of
-    the steps after it. state, bounds: by name."""
+    the steps after it. state, bounds: by name; alarmed: numbers of fault-free runs, the band's from 1 and this one 0,
+    in which the guard raised an alarm until the last of these steps."""
 
     state: Arrays
     bounds: Arrays
     band: Band
+    alarmed: tuple[int, ...] = ()
 
 
 class Study:
@@ -99,6 +97,16 @@ class Study:
         self.plan = plan
         self.data: DataSet = load(plan.dataset, folder, plan.side, plan.train, plan.test)
         self.network: Network = architecture(plan.network, self.data.shape, len(self.data.classes), plan.width)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What results depend on, as text. Which optimisers there are besides decides only what is common to them."""
+        plain = {name: str(value) for name, value in asdict(self.plan).items() if name != "optimizers"}
+        return (
+            plain
+            | {"sites": f"{zlib.crc32(repr(self.sites).encode()):08x}"}
+            | versions_of(["numpy", self.plan.framework])
+        )
 
     def loop(self, optimizer: str) -> Loop:
         """The training program of an optimiser."""
@@ -171,28 +179,44 @@ class Study:
         loss, accuracy = (np.concatenate([found[name], lost]) for name in ("loss", "accuracy"))
         history, variance = (np.concatenate([shown[name], lost]) for name in ("history", "variance"))
         finite = np.concatenate([shown["finite"] > 0, np.zeros(missing, bool)])
-        return Curves(loss, accuracy, finite, float(right), history, variance, self.plan.batch, len(self.data.test_labels))
+        return Curves(
+            loss, accuracy, finite, float(right), history, variance, self.plan.batch, len(self.data.test_labels)
+        )
 
     def starts(self, pool: Pool, optimizer: str) -> list[Start]:
         """The points of an optimiser, with their bands. Raises LoopError."""
-        own = self._points(pool, optimizer, self.plan.seed)
-        runs = [self._points(pool, optimizer, self.plan.seed + 1000 + number) for number in range(self.plan.band)]
-        return [
-            Start(state, bounds, band_of([run[point][2] for run in runs])) for point, (state, bounds, _) in enumerate(own)
-        ]
+        seeds = [self.plan.seed, *(self.plan.seed + 1000 + number for number in range(self.plan.band))]
+        runs = [self._points(pool, optimizer, seed) for seed in seeds]
+        found = []
+        for point, (state, bounds, _, _) in enumerate(runs[0]):
+            alarmed = tuple(number for number, run in enumerate(runs) if run[point][3])
+            found.append(Start(state, bounds, band_of([run[point][2] for run in runs[1:]]), alarmed))
+        return found
 
-    def _points(self, pool: Pool, optimizer: str, seed: int) -> list[tuple[Arrays, Arrays, Curves]]:
-        """Of a fault-free run, guarded: the state at each point, the bounds, and the curves after it."""
+    def _points(self, pool: Pool, optimizer: str, seed: int) -> list[tuple[Arrays, Arrays, Curves, bool]]:
+        """Of a fault-free run, guarded: the state at each point, the bounds, the curves after it, and whether there was
+        an alarm until then."""
         loop = self.loop(optimizer)
         state: Arrays = loop.begin(self.parameters(seed))
         bounds: Arrays | None = None
-        found, step = [], 0
+        found, step, alarmed = [], 0, False
         for point in self.points:
             run = watched(pool, loop, state, self.part(optimizer, seed, step, point, False), True, bounds)
-            state, bounds, step = run.trained.state, run.shown, point
-            tail = watched(pool, loop, state, self.part(optimizer, seed, point, point + self.plan.after, True))
-            found.append((state, {"bounds": bounds["bounds"]}, self.curves(tail)))
+            state, bounds, step = run.trained.state, {"bounds": run.shown["bounds"]}, point
+            alarmed |= len(run.shown["alarms"]) > 0
+            after = self.part(optimizer, seed, point, point + self.plan.after, True)
+            tail = watched(pool, loop, state, after, True, bounds)
+            found.append((state, bounds, self.curves(tail), alarmed or len(tail.shown["alarms"]) > 0))
         return found
+
+    def state_at(self, pool: Pool, optimizer: str, point: int) -> Arrays:
+        """The state of the fault-free run at a point. Raises LoopError."""
+        loop, step = self.loop(optimizer), 0
+        state: Arrays = loop.begin(self.parameters(self.plan.seed))
+        for later in self.points[: point + 1]:
+            state = watched(pool, loop, state, self.part(optimizer, self.plan.seed, step, later, False)).trained.state
+            step = later
+        return state
 
     def point_of(self, fault: Fault) -> int:
         """Which of the points a fault strikes at. Raises PlanError."""
@@ -218,5 +242,3 @@ def depth_of(network: Network, layer: str) -> float:
     """Where a layer stands, from 0 (the first) to 1 (the last)."""
     names: Sequence[str] = [la.name for la in network.layers]
     return names.index(layer) / max(1, len(names) - 1)
-
-

@@ -60,17 +60,18 @@ _JAX: Mapping[str, tuple[str, ...]] = {
 def program(loop: Loop) -> str:
     """The text that a worker runs. Its function takes the state, `x` (n, channels, rows, columns) and `y` in the order
     in which batches are cut from them, `rates` (a learning rate a step), `test_x`, `test_y` and what probe is given;
-    it returns the state after them, CURVES and TESTED, in this order."""
+    it returns the state after them, CURVES, TESTED and what the loop has more, in this order."""
     options = loop.settings
     lines = _LINES[loop.framework](loop.network)
     text = render(
         f"studies/loops/{loop.framework}.py.j2",
         loop=loop,
         inputs=[*loop.state, "x", "y", "rates", "test_x", "test_y", *loop.given],
-        outputs=[*loop.state, *CURVES, *TESTED],
+        outputs=[*loop.state, *CURVES, *TESTED, *loop.more],
         names=list(loop.network.parameters),
         forward=probed(loop.network, lines) if loop.probe else lines,
         probe=loop.probe.strip("\n"),
+        steps=loop.stepping.strip("\n"),
         definition=torch.definition(loop.network),
         kinds=loop.network.kinds,
         norms={name.rsplit(".", 1)[0]: (None, *_shape(loop.network, name)) for name in loop.statistics},

@@ -34,7 +34,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Trained:
-    """state: after the part; found: CURVES and TESTED by name; cpu: processor seconds."""
+    """state: after the part; found: CURVES, TESTED and what the loop has more, by name; cpu: processor seconds."""
 
     state: Arrays
     found: Arrays
@@ -51,8 +51,8 @@ def trained(loop: Loop, outcome: Outcome) -> Trained:
     """What a job of this loop returned. Raises LoopError."""
     if not isinstance(outcome, Value):
         raise LoopError(f"{loop.framework}: {outcome}")
-    named = dict(zip((*loop.state, *CURVES, *TESTED), outcome.outputs, strict=True))
-    found = {name: named.pop(name) for name in (*CURVES, *TESTED)}
+    named = dict(zip((*loop.state, *CURVES, *TESTED, *loop.more), outcome.outputs, strict=True))
+    found = {name: named.pop(name) for name in (*CURVES, *TESTED, *loop.more)}
     return Trained(named, found, outcome.cpu)
 
 

@@ -1,8 +1,8 @@
 """How a training program of PyTorch goes through its steps where a fault strikes one of them, or a guard looks on.
 
-FAULT (None: none strikes) stands before this text in the program: layer, stage, array, step, lasts, keep; capture: is the
-array to be returned as it is, and nothing struck? GUARDED: is there a guard? `state` has `fault.index`, flat places in
-the array, and `fault.put`, bit patterns."""
+FAULT (None: none strikes) stands before this text in the program: layer, stage, array, step, lasts, keep; capture: is
+the array to be returned as it is, and nothing struck? GUARDED: is there a guard? `state` has `fault.index`, flat places
+in the array, and `fault.put`, bit patterns."""
 
 import copy
 
@@ -37,7 +37,10 @@ def steps(state, model, named, buffers, optimizer, found):
         found["history"] = series["history"] = [*series["history"][:number], history]
         found["variance"] = series["variance"] = [*series["variance"][:number], variance]
         loss = found["loss"][-1].item()
-        found["finite"] = series["finite"] = [*series["finite"][:number], float(np.isfinite([history, variance, size]).all())]
+        found["finite"] = series["finite"] = [
+            *series["finite"][:number],
+            float(np.isfinite([history, variance, size]).all()),
+        ]
         if guard:
             after = guard.after(number, loss)
             if after <= number:
@@ -58,7 +61,11 @@ def greatest(tensors):
     """The greatest magnitude of any element, NaN where one is NaN."""
     if not tensors:
         return 0.0
-    return torch.stack([torch.stack(torch.aminmax(value.detach())).abs().amax().double() for value in tensors]).amax().item()
+    return (
+        torch.stack([torch.stack(torch.aminmax(value.detach())).abs().amax().double() for value in tensors])
+        .amax()
+        .item()
+    )
 
 
 class nothing:
@@ -84,7 +91,9 @@ class struck:
             self.module.forward = self.forward
         elif FAULT["stage"] == "reduced-gradient":
             parameter = self.named[f"{FAULT['layer']}.{FAULT['array']}"]
-            self.hook = self.optimizer.register_step_pre_hook(lambda *_: parameter.grad.copy_(self.strike(parameter.grad)))
+            self.hook = self.optimizer.register_step_pre_hook(
+                lambda *_: parameter.grad.copy_(self.strike(parameter.grad))
+            )
 
     def __exit__(self, *_):
         if FAULT["stage"] == "reduced-gradient":
