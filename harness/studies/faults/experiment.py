@@ -176,15 +176,20 @@ class Replayed:
 SHOWN_VALUES = 8
 
 
+def study_of(file: FaultFile, folder: Path | None) -> Study:
+    """The fault-free run, to the step of the fault. Raises PlanError, FileError and NetworkError."""
+    return Study(file.plan, folder, (file.fault.epoch, file.fault.step))
+
+
 def replay(study: Study, pool: Pool, file: FaultFile) -> Replayed:
-    """Train to the step of the fault again, and do to it what the file says. Raises LoopError, and PlanError where the
-    fault-free run has no such step stored."""
-    (optimizer,) = study.plan.optimizers
-    point = study.point_of(file.fault)
-    state = study.state_at(pool, optimizer, point)
-    first = study.points[point]
+    """Train to the step of the fault again, and do to it what the file says. Raises LoopError."""
+    (optimizer,), (first,) = study.plan.optimizers, study.points
+    state = study.state_at(pool, optimizer, 0)
     part = study.part(optimizer, study.plan.seed, first, first + study.plan.after, True)
-    run = struck(pool, study.loop(optimizer), state, part, file.fault, file.injection)
+    return _replayed(struck(pool, study.loop(optimizer), state, part, file.fault, file.injection), file)
+
+
+def _replayed(run: Watched, file: FaultFile) -> Replayed:
     digest = digest_of(run)
     before, after = (tuple(float(v) for v in values[:SHOWN_VALUES]) for values in file.injection.values)
     return Replayed(digest, digest == file.digest, before, after, tuple(map(float, run.trained.found["loss"])))

@@ -51,13 +51,18 @@ def watched(
     return _run(pool, loop, state, part, None, guarded, bounds=bounds)
 
 
-def inject(pool: Pool, loop: Loop, state: Arrays, part: Part, fault: Fault, step: int = 0) -> Injection:
-    """What the fault does to the array at its site in this step of the part, which is run that far. Raises LoopError,
-    and ValueError where the fault cannot strike the array."""
+def captured(pool: Pool, loop: Loop, state: Arrays, part: Part, fault: Fault, step: int = 0) -> np.ndarray:
+    """The array that the fault would strike in this step of the part, channels last. Raises LoopError."""
     rows = slice(0, (step + 1) * loop.batch)
     short = Part(part.x[rows], part.y[rows], part.rates[: step + 1], part.test_x[:0], part.test_y[:0])
     seen = _run(pool, loop, state, short, (fault, None, step), False)
-    array = canonical(seen.shown["captured"], fault.site)
+    return canonical(seen.shown["captured"], fault.site)
+
+
+def inject(pool: Pool, loop: Loop, state: Arrays, part: Part, fault: Fault, step: int = 0) -> Injection:
+    """What the fault does to the array at its site in this step of the part, which is run that far. Raises LoopError,
+    and ValueError where the fault cannot strike the array."""
+    array = captured(pool, loop, state, part, fault, step)
     return injection(array, fault.strike(array))
 
 

@@ -5,7 +5,7 @@ plus its relative size, in one target: PyTorch, a node of a drawn graph (forward
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -189,30 +189,3 @@ def _of_ranks(seed: int, number: int, pools: RankPools) -> Iterator[Mutant]:
                 "sharding", number, training.settings.optimizer, training.settings.dtype, extent, size, size,
                 found.discrepancy is not None,
             )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Share:
-    """How many faults of a group were visible, how many of these an oracle caught, and how many of the others it may
-    not judge."""
-
-    visible: int
-    caught: int
-    undetermined: int
-    all: int
-
-
-def shares(found: Sequence[Mutant], key: Callable[[Mutant], tuple]) -> dict[tuple, Share]:
-    """By group, in rising order of its key."""
-    groups: dict[tuple, list[Mutant]] = {}
-    for one in found:
-        groups.setdefault(key(one), []).append(one)
-    return {name: _share(groups[name]) for name in sorted(groups)}
-
-
-def _share(group: Sequence[Mutant]) -> Share:
-    visible = [one for one in group if one.visible]
-    caught = [one for one in visible if one.caught]
-    return Share(
-        len(visible), len(caught), sum(1 for one in visible if not one.caught and not one.determined), len(group)
-    )

@@ -43,7 +43,7 @@ class PlanError(ValueError):
 class Plan:
     """What results depend on. after: steps after the fault, its own among them; warm: epochs before the first point;
     band: fault-free runs with other seeds; models: names of fault models; guarded: is each experiment repeated under
-    the guard?"""
+    the guard? train, test: samples of each (0: all); side: of pictures; rate: the learning rate (0: RATES)."""
 
     network: str = "smallcnn"
     dataset: str = "digits"
@@ -61,6 +61,7 @@ class Plan:
     train: int = 0
     test: int = 0
     side: int = 0
+    rate: float = 0.0
 
     def __post_init__(self) -> None:
         for value, known, what in (
@@ -92,9 +93,10 @@ class Start:
 class Study:
     """A plan with its data."""
 
-    def __init__(self, plan: Plan, folder: Path | None = None) -> None:
-        """folder: of the data set, where it has one. Raises PlanError, FileError and NetworkError."""
-        self.plan = plan
+    def __init__(self, plan: Plan, folder: Path | None = None, at: tuple[int, int] | None = None) -> None:
+        """folder: of the data set, where it has one; at: epoch and step of the only point. Raises PlanError, FileError
+        and NetworkError."""
+        self.plan, self._at = plan, at
         self.data: DataSet = load(plan.dataset, folder, plan.side, plan.train, plan.test)
         self.network: Network = architecture(plan.network, self.data.shape, len(self.data.classes), plan.width)
 
@@ -123,6 +125,11 @@ class Study:
     @cached_property
     def points(self) -> tuple[int, ...]:
         """Steps from the beginning at which faults may strike, drawn from the seed."""
+        if self._at:
+            epoch, step = self._at
+            if not 0 <= step < self.epoch:
+                raise PlanError(f"an epoch has steps 0 to {self.epoch - 1}, and no step {step}")
+            return (epoch * self.epoch + step,)
         rng = np.random.default_rng([self.plan.seed, 1])
         first = self.plan.warm * self.epoch
         return tuple(int(first + number * self.epoch + rng.integers(self.epoch)) for number in range(POINTS))
@@ -165,10 +172,9 @@ class Study:
         begin = first // self.epoch * self.epoch
         chosen = np.concatenate(rows)[(first - begin) * self.plan.batch : (last - begin) * self.plan.batch]
         few = slice(None) if tested else slice(0)
-        return Part(
-            self.data.train[chosen], self.data.train_labels[chosen], np.full(last - first, RATES[optimizer]),
-            self.data.test[few], self.data.test_labels[few],
-        )  # fmt: skip
+        rates = np.full(last - first, self.plan.rate or RATES[optimizer])
+        x, y = self.data.train[chosen], self.data.train_labels[chosen]
+        return Part(x, y, rates, self.data.test[few], self.data.test_labels[few])
 
     def curves(self, run: Watched) -> Curves:
         """What outcomes are judged by: a run that broke off goes on as not finite."""
