@@ -15,7 +15,7 @@ from generators.faults.models import MODELS, OPERANDS, PUBLISHED, FaultModel, St
 from generators.graphs import HypothesisDraw, SeededDraw
 from generators.ops.spec import Draw
 from generators.schema import converted
-from generators.training.networks import Layer, Network, parameters_of
+from generators.training.networks import INPUT, Layer, Network, parameters_of
 
 FORWARD, TO_INPUT, TO_WEIGHT = "forward", "backward-input", "backward-weight"
 OPTIMIZER, STATISTICS, REDUCED = "optimizer", "batch-norm", "reduced-gradient"
@@ -157,15 +157,16 @@ def as_json(record: Fault | Injection) -> Mapping[str, Any]:
 def operands_of(layer: Layer, network: Network) -> tuple[tuple[str, str], ...]:
     """Stages and arrays that a layer has: those with a weight for layers that have one."""
     weighted = "weight" in parameters_of(layer, network.shapes[layer.inputs[0]])
-    stages = (FORWARD, TO_INPUT, TO_WEIGHT) if weighted else (FORWARD, TO_INPUT)
+    stages = (FORWARD, *(TO_INPUT,) * (layer.inputs != (INPUT,)), *(TO_WEIGHT,) * weighted)
     return tuple((stage, array) for stage in stages for array in OPERANDS if weighted or array != "weight")
 
 
 def sites_of(
     network: Network, kept: Sequence[str] = (), statistics: Sequence[str] = (), ranks: int = 1
 ) -> tuple[Site, ...]:
-    """All that a fault may strike. kept: what the optimiser keeps of each trained parameter; statistics: of each batch
-    normalisation; ranks: more than one add up gradients."""
+    """All that a fault may strike; the gradient of what takes the samples to its input is never computed. kept: what
+    the optimiser keeps of each trained parameter; statistics: of each batch normalisation; ranks: more than one of them
+    add up gradients."""
     found = [
         Site(la.name, *where)
         for la in network.layers

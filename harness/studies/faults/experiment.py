@@ -90,14 +90,14 @@ def experiment(
     part = study.part(optimizer, study.plan.seed, first, first + study.plan.after, True)
     done = inject(pool, loop, start.state, part, fault)
     run = struck(pool, loop, start.state, part, fault, done)
-    found, digest = classify(study.curves(run), start.band), digest_of(run)
+    found, digest = classify(study.curves([run]), start.band), digest_of(run)
     one = _experiment(study, optimizer, number, fault, done, run, found, digest)
     if study.plan.guarded:
         safe = struck(pool, loop, start.state, part, fault, done, guarded=True, bounds=start.bounds)
         alarms = safe.shown["alarms"]
         one = replace(
             one, guarded=True, alarm=int(alarms[0]) if len(alarms) else -1, repeated=len(safe.shown["repeated"]),
-            recovered=classify(study.curves(safe), start.band).outcome, cpu=one.cpu + safe.trained.cpu,
+            recovered=classify(study.curves([safe]), start.band).outcome, cpu=one.cpu + safe.trained.cpu,
         )  # fmt: skip
     plan = replace(study.plan, optimizers=(optimizer,))
     return one, FaultFile(plan, fault, done, found.outcome, digest)
@@ -108,7 +108,7 @@ def _experiment(
     digest: str,
 ) -> Experiment:  # fmt: skip
     site, gaps = fault.site, found.gaps
-    accuracy = study.curves(run).parts
+    accuracy = study.curves([run]).parts
     return Experiment(
         number, optimizer, fault.model, site.layer, operators_of(study.network)[site.layer],
         round(depth_of(study.network, site.layer), 4), site.stage, site.array, fault.epoch, fault.step,

@@ -176,18 +176,19 @@ class Study:
         x, y = self.data.train[chosen], self.data.train_labels[chosen]
         return Part(x, y, rates, self.data.test[few], self.data.test_labels[few])
 
-    def curves(self, run: Watched) -> Curves:
-        """What outcomes are judged by: a run that broke off goes on as not finite."""
-        found, shown = run.trained.found, run.shown
-        missing = self.plan.after - len(found["loss"])
-        lost = np.full(missing, np.nan)
-        right = np.mean(found["predictions"] == self.data.test_labels)
-        loss, accuracy = (np.concatenate([found[name], lost]) for name in ("loss", "accuracy"))
-        history, variance = (np.concatenate([shown[name], lost]) for name in ("history", "variance"))
-        finite = np.concatenate([shown["finite"] > 0, np.zeros(missing, bool)])
-        return Curves(
-            loss, accuracy, finite, float(right), history, variance, self.plan.batch, len(self.data.test_labels)
-        )
+    def curves(self, runs: Sequence[Watched]) -> Curves:
+        """What outcomes are judged by, of parts one behind the other, the last of which was tested: a run that broke
+        off goes on as not finite."""
+        series = {
+            name: np.concatenate([{**run.trained.found, **run.shown}[name] for run in runs])
+            for name in ("loss", "accuracy", "history", "variance", "finite")
+        }
+        missing = self.plan.after - len(series["loss"])
+        lost = {name: np.full(missing, 0.0 if name == "finite" else np.nan) for name in series}
+        loss, accuracy, history, variance, finite = (np.concatenate([series[name], lost[name]]) for name in series)
+        right = float(np.mean(runs[-1].trained.found["predictions"] == self.data.test_labels))
+        tested = len(self.data.test_labels)
+        return Curves(loss, accuracy, finite > 0, right, history, variance, self.plan.batch, tested)
 
     def starts(self, pool: Pool, optimizer: str) -> list[Start]:
         """The points of an optimiser, with their bands. Raises LoopError."""
@@ -202,17 +203,21 @@ class Study:
     def _points(self, pool: Pool, optimizer: str, seed: int) -> list[tuple[Arrays, Arrays, Curves, bool]]:
         """Of a fault-free run, guarded: the state at each point, the bounds, the curves after it, and whether there was
         an alarm until then."""
-        loop = self.loop(optimizer)
+        loop, ends = self.loop(optimizer), [point + self.plan.after for point in self.points]
         state: Arrays = loop.begin(self.parameters(seed))
         bounds: Arrays | None = None
-        found, step, alarmed = [], 0, False
-        for point in self.points:
-            run = watched(pool, loop, state, self.part(optimizer, seed, step, point, False), True, bounds)
-            state, bounds, step = run.trained.state, {"bounds": run.shown["bounds"]}, point
-            alarmed |= len(run.shown["alarms"]) > 0
-            after = self.part(optimizer, seed, point, point + self.plan.after, True)
-            tail = watched(pool, loop, state, after, True, bounds)
-            found.append((state, bounds, self.curves(tail), alarmed or len(tail.shown["alarms"]) > 0))
+        at: dict[int, tuple[Watched, Arrays]] = {}
+        stops = sorted({*self.points, *ends})
+        for first, last in zip((0, *stops), stops, strict=False):
+            run = watched(pool, loop, state, self.part(optimizer, seed, first, last, last in ends), True, bounds)
+            state, bounds = run.trained.state, {"bounds": run.shown["bounds"]}
+            at[last] = run, bounds
+        found = []
+        for point, end in zip(self.points, ends, strict=True):
+            runs = [run for stop, (run, _) in at.items() if point < stop <= end]
+            before = [run for stop, (run, _) in at.items() if stop <= end]
+            alarmed = any(len(run.shown["alarms"]) for run in before)
+            found.append((at[point][0].trained.state, at[point][1], self.curves(runs), alarmed))
         return found
 
     def state_at(self, pool: Pool, optimizer: str, point: int) -> Arrays:
