@@ -99,6 +99,8 @@ class Study:
         self.plan, self._at = plan, at
         self.data: DataSet = load(plan.dataset, folder, plan.side, plan.train, plan.test)
         self.network: Network = architecture(plan.network, self.data.shape, len(self.data.classes), plan.width)
+        if len(self.data.train) < plan.batch:
+            raise PlanError(f"batches of {plan.batch} of {len(self.data.train)} samples")
 
     @property
     def about(self) -> dict[str, str]:
@@ -117,10 +119,7 @@ class Study:
     @property
     def epoch(self) -> int:
         """Steps of an epoch. Batches are whole: what is left over waits for the next epoch's order."""
-        steps = len(self.data.train) // self.plan.batch
-        if not steps:
-            raise PlanError(f"batches of {self.plan.batch} of {len(self.data.train)} samples")
-        return steps
+        return len(self.data.train) // self.plan.batch
 
     @cached_property
     def points(self) -> tuple[int, ...]:
