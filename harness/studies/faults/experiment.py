@@ -92,7 +92,7 @@ def experiment(
     run = struck(pool, loop, start.state, part, fault, done)
     found, digest = classify(study.curves([run]), start.band), digest_of(run)
     one = _experiment(study, optimizer, number, fault, done, run, found, digest)
-    if study.plan.guarded:
+    if study.plan.guarded and study.guarded:
         safe = struck(pool, loop, start.state, part, fault, done, guarded=True, bounds=start.bounds)
         alarms = safe.shown["alarms"]
         one = replace(

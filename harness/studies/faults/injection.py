@@ -14,11 +14,17 @@ from generators.faults.fault import TO_INPUT, TO_WEIGHT, Fault, Injection, Site,
 from generators.faults.models import MODELS
 from harness.execute.pool import Pool
 from harness.studies.loops.loop import Loop
+from harness.studies.loops.programs import forward_lines
 from harness.studies.loops.train import Arrays, Part, Trained, train
 
 HERE = Path(__file__).parent
-FRAMEWORKS = ("torch",)
-"""Whose loops have a text for this."""
+FRAMEWORKS = ("torch", "tensorflow", "jax")
+GUARDED = ("torch",)
+"""Whose loops the guard can go back in."""
+_MODEL = {
+    "tensorflow": "def struck_model(stepping, p, norms, x, training):",
+    "jax": "def struck_model(stepping, p, b, x, training):",
+}
 SERIES = ("history", "variance", "finite")
 """By step: the greatest magnitude of what the optimiser keeps, of moving variances, and whether the state is finite."""
 SHOWN = (*SERIES, "captured", "alarms", "repeated")
@@ -96,10 +102,23 @@ def _run(
     if bounds is not None:
         given["bounds"] = bounds["bounds"]
     head = f"FAULT = {described!r}\nGUARDED = {guarded}\n"
-    own = replace(loop, stepping=head + _text(loop.framework, guarded), given=tuple(given), more=shown)
+    model = _struck_model(loop, what[0].site) if what and loop.framework in _MODEL and what[0].site.computed else ""
+    own = replace(loop, stepping=head + _text(loop.framework, guarded) + model, given=tuple(given), more=shown)
     trained = train(pool, own, state, replace(part, given=given))
     found = dict(trained.found)
     return Watched(replace(trained, found=found), {name: found.pop(name) for name in shown})
+
+
+def _struck_model(loop: Loop, site: Site) -> str:
+    """The model, its layer at this site with the fault in it."""
+    inputs = {layer.name: layer.inputs[0] for layer in loop.network.layers}
+    lines = []
+    for line in forward_lines(loop):
+        name, _, text = line.partition(" = ")
+        if name == site.layer:
+            line = f"{name} = stepping.layer(lambda {inputs[name]}, p: {text}, {inputs[name]}, p)"
+        lines.append(f"    {line}")
+    return "\n".join(["", "", "", _MODEL[loop.framework], *lines])
 
 
 def _axes(site: Site, dimensions: int) -> tuple[int, ...]:

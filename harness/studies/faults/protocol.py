@@ -22,7 +22,7 @@ from harness.execute.pool import Pool
 from harness.execute.worker import versions_of
 from harness.studies.datasets import load
 from harness.studies.datasets.dataset import DataSet
-from harness.studies.faults.injection import FRAMEWORKS, Watched, watched
+from harness.studies.faults.injection import FRAMEWORKS, GUARDED, Watched, watched
 from harness.studies.loops.loop import OPTIMIZERS, Loop
 from harness.studies.loops.train import Arrays, Part
 from oracles.outcomes import Band, Curves, band_of
@@ -30,7 +30,8 @@ from oracles.outcomes import Band, Curves, band_of
 RATES: Mapping[str, float] = {"sgd": 0.1, "momentum": 0.02, "adam": 1e-3, "rmsprop": 1e-3, "adagrad": 1e-2}
 """Learning rates that train the digits alike: after five epochs of batches of 64 more than 95 % of the test samples."""
 WITHOUT = ("add", "mean")
-"""Kinds of layers that are expressions of the program, in which no fault strikes."""
+"""Kinds of layers in which no fault strikes: in PyTorch they are expressions of the program. In TensorFlow and JAX
+normalisation is not struck either, which changes statistics on its way; the statistics are."""
 POINTS = 3
 """Steps at which the fault-free run is stored."""
 
@@ -117,6 +118,11 @@ class Study:
         return Loop(self.plan.framework, self.network, optimizer, batch=self.plan.batch, dtype=self.plan.precision)
 
     @property
+    def guarded(self) -> bool:
+        """Can the guard go back in its loops?"""
+        return self.plan.framework in GUARDED
+
+    @property
     def epoch(self) -> int:
         """Steps of an epoch. Batches are whole: what is left over waits for the next epoch's order."""
         return len(self.data.train) // self.plan.batch
@@ -141,7 +147,8 @@ class Study:
         kinds = {layer.name: layer.kind for layer in self.network.layers}
         statistics = tuple(dict.fromkeys(name.partition(".")[2] for name in loops[0].statistics))
         found = sites_of(self.network, common, statistics)
-        return tuple(site for site in found if kinds[site.layer] not in WITHOUT)
+        without = (*WITHOUT, *(("batch_norm",) if self.plan.framework != "torch" else ()))
+        return tuple(site for site in found if not (site.computed and kinds[site.layer] in without))
 
     def fault(self, number: int) -> Fault:
         """The fault with this number: the same for every optimiser."""
@@ -208,8 +215,10 @@ class Study:
         at: dict[int, tuple[Watched, Arrays]] = {}
         stops = sorted({*self.points, *ends})
         for first, last in zip((0, *stops), stops, strict=False):
-            run = watched(pool, loop, state, self.part(optimizer, seed, first, last, last in ends), True, bounds)
-            state, bounds = run.trained.state, {"bounds": run.shown["bounds"]}
+            run = watched(
+                pool, loop, state, self.part(optimizer, seed, first, last, last in ends), self.guarded, bounds
+            )
+            state, bounds = run.trained.state, {"bounds": run.shown.get("bounds", np.zeros(0))}
             at[last] = run, bounds
         found = []
         for point, end in zip(self.points, ends, strict=True):

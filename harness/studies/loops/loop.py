@@ -31,10 +31,12 @@ class Loop:
     dtype: float32 or float64; deterministic: the framework's documented deterministic mode; probe: source text of
     `def probe(name, value, given)`, through which the input (`l0.input`), each parameter (`l0.weight`) and the result
     (`l0.result`) of every layer that has parameters go (""; nothing is printed then); given: names of further arrays,
-    which the program takes as inputs and hands to probe as a dict, with the number of the step as `step`. stepping (of
-    PyTorch's loop): source text of `def steps(state, model, named, buffers, optimizer, found)`, a generator of the
-    number and the learning rate of each step, which may go back, or end before its time, and what it calls (""; nothing
-    is printed then); more: names of arrays that it leaves in `found`, which the program returns behind the others."""
+    which the program takes as inputs and hands to probe as a dict, with the number of the step as `step`. stepping:
+    source text (""; nothing is printed then) of what takes the place of the loop's steps. PyTorch: `def steps(state,
+    model, named, buffers, optimizer, found)`, a generator of the number and the learning rate of each step, which may
+    go back, or end before its time. TensorFlow and JAX: `class Stepping`, made of the compiled step (TensorFlow: the
+    subject), the state and `found`, and called as the step is; more: names of arrays that it leaves in `found`, which
+    the program returns behind the others."""
 
     framework: str
     network: Network

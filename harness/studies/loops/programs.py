@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 
 from generators.training.networks import Network, parameters_of
 from harness.execute.templates import render
@@ -86,7 +87,13 @@ def program(loop: Loop) -> str:
         noise=False,
         surprisal=False,
     )
-    return text.replace("KEY_OF_THIS_TEXT", f"{zlib.crc32(text.encode()):08x}")
+    plain = program(replace(loop, stepping="", more=(), given=())) if loop.stepping else text  # its step is the same
+    return text.replace("KEY_OF_THIS_TEXT", f"{zlib.crc32(plain.encode()):08x}")
+
+
+def forward_lines(loop: Loop) -> list[str]:
+    """The lines of the model's forward pass, one a layer, and what it returns."""
+    return _LINES[loop.framework](loop.network)
 
 
 _LINES = {

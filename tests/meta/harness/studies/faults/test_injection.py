@@ -219,6 +219,44 @@ def test_each_operand_by_its_formula(stage: str, array: str) -> None:
     assert "forward" not in vars(model.d)
 
 
+PLAIN = checked(Network(NORMED.shape, 0, tuple(
+    replace(layer, inputs=("c",)) if layer.name == "r" else layer for layer in NORMED.layers if layer.name != "n"
+)))  # fmt: skip
+SITES = (
+    Site("d", FORWARD, "input"), Site("d", TO_INPUT, "weight"), Site("d", TO_WEIGHT, "weight"),
+    Site("c", FORWARD, "weight"), Site("c", TO_WEIGHT, "input"), Site("r", FORWARD, "output"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "jax"])
+def test_frameworks_are_struck_alike(framework: str, pool: Pool) -> None:
+    """The same fault in the same place has the same value before it, and the same parameters after it, to rounding; the
+    same bits in place of others change nothing but last bits, since the step is not compiled."""
+    studies = [Study(replace(PLAN, framework=name)) for name in ("torch", framework)]
+    found = []
+    for study in studies:
+        study.network = PLAIN
+        loop, state, part = setting(study, "sgd")
+        part = replace(part, x=part.x[:32], y=part.y[:32], rates=part.rates[:2])
+        plain = watched(pool, loop, state, part).trained.state
+        results = []
+        for number, site in enumerate(SITES):
+            fault = Fault("FLIP", site, 0, 0, 0, number, chosen=(31,))
+            done = inject(pool, loop, state, part, fault)
+            run = struck(pool, loop, state, part, fault, done)
+            nothing = replace(done, put=done.before)
+            same = struck(pool, loop, state, part, fault, nothing)
+            for name, array in plain.items():
+                assert np.allclose(same.trained.state[name], array, rtol=1e-4, atol=1e-6), (site, name)
+            results.append((done, run.trained.state))
+        found.append(results)
+    for site, (one, first), (other, second) in zip(SITES, *found, strict=True):
+        assert (one.shape, one.ranges) == (other.shape, other.ranges)
+        assert np.allclose(one.values, other.values, rtol=1e-3, atol=1e-6), site
+        for name, array in first.items():
+            assert np.allclose(array, second[name], rtol=1e-3, atol=1e-5), (site, name)
+
+
 def test_a_digest_is_of_every_bit(study: Study, pool: Pool) -> None:
     loop, state, part = setting(study)
     run = watched(pool, loop, state, part)
