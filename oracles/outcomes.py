@@ -3,15 +3,15 @@
 The names are those of the study of hardware failures in training (Y. He et al., ISCA 2023). Nothing is compared with a
 constant: what is out of the ordinary is more than a further fault-free run would show, by the prediction interval of
 the fault-free runs with other seeds (t distribution; G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, section
-4.7), each of which is held against the others in the same way.
+4.7), each of which is held against the others in the same way; and what one of them showed is never out of it.
 
 The steps after the fault are split into PARTS parts, and a run's training accuracy is averaged over each. Its gap is
 the mean of the fault-free runs' minus its own. In this order:
 
 | outcome | rule |
 |---|---|
-| Immediate INFs/NaNs | the loss or the state is not finite in the step of the fault |
-| Short-term INFs/NaNs | it is not in a later step |
+| Immediate INFs/NaNs | the loss, a parameter or a statistic is not finite in the step of the fault |
+| Short-term INFs/NaNs | one is not in a later step |
 | SharpSlowDegrade | the gap is out of the ordinary at the end, and half of its greatest in the first SHARP parts |
 | SlowDegrade | it is at the end, without having grown so at once |
 | SharpDegrade | somewhere, but not at the end |
@@ -43,8 +43,8 @@ LEVEL = 0.999
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """What is seen of a run from the step of the fault on. loss, accuracy: of training, by step; finite: whether the
-    state was after each step; test: accuracy at the end; history, variance: the greatest magnitude of any gradient
+    """What is seen of a run from the step of the fault on. loss, accuracy: of training, by step; finite: whether
+    parameters and statistics were after each step; test: accuracy at the end; history, variance: the greatest magnitude of any gradient
     history (what the optimiser keeps of gradients) and of any moving variance, by step. batch, tested: samples that an
     accuracy is of. Shapes (steps,); NaN accuracies are those of a run that is not finite."""
 
@@ -64,7 +64,7 @@ class Curves:
 
     @property
     def broken(self) -> int | None:
-        """The first step in which the loss or the state was not finite."""
+        """The first step in which the loss, a parameter or a statistic was not finite."""
         wrong = np.flatnonzero(~(np.isfinite(self.loss) & self.finite))
         return int(wrong[0]) if len(wrong) else None
 
@@ -127,8 +127,8 @@ def band_of(runs: Sequence[Curves]) -> Band:
     shortest = len(runs[0].loss) // len(parts[0])
     grain = 1 / (runs[0].batch * shortest)
     ordinary = Gaps(
-        *(max(grain, further([getattr(gap, name) for gap in left])) for name in ("sharp", "most", "end")),
-        test=max(1 / runs[0].tested, further([gap.test for gap in left])),
+        *(max(grain, _ordinary([getattr(gap, name) for gap in left])) for name in ("sharp", "most", "end")),
+        test=max(1 / runs[0].tested, _ordinary([gap.test for gap in left])),
     )
     return Band(
         parts.mean(0), float(tests.mean()), ordinary, max(float(run.history.max()) for run in runs),
@@ -141,6 +141,11 @@ def further(values: Sequence[float], level: float = LEVEL) -> float:
     n = len(values)
     t = float(scipy.stats.t.ppf(level, n - 1))
     return float(np.mean(values) + t * np.std(values, ddof=1) * sqrt(1 + 1 / n))
+
+
+def _ordinary(values: Sequence[float]) -> float:
+    """The greatest that is: of a further run, or of one that there was (their tails may be longer than normal ones)."""
+    return max(further(values), *values)
 
 
 def _gaps(run: Curves, parts: np.ndarray, test: float) -> Gaps:

@@ -26,7 +26,8 @@ _MODEL = {
     "jax": "def struck_model(stepping, p, b, x, training):",
 }
 SERIES = ("history", "variance", "finite")
-"""By step: the greatest magnitude of what the optimiser keeps, of moving variances, and whether the state is finite."""
+"""By step: the greatest magnitude of what the optimiser keeps, of moving variances, and whether
+parameters and statistics are finite."""
 SHOWN = (*SERIES, "captured", "alarms", "repeated")
 CHANNELS_LAST = {3: (1, 2, 0), 4: (0, 2, 3, 1)}
 KERNEL_LAST = {2: (1, 0), 4: (2, 3, 1, 0)}

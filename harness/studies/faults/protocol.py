@@ -2,7 +2,7 @@
 faults strike each of them at the same step, and what becomes of training is classified.
 
 A fault-free run of each optimiser is stored at some steps, the points. An experiment starts from there, so that it
-costs the steps after the fault only. Fault-free runs with other seeds are the band that outcomes are judged by."""
+costs the steps after the fault only. Fault-free runs with other seeds, and this one, are the band that outcomes are judged by."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ class Study:
         found = []
         for point, (state, bounds, _, _) in enumerate(runs[0]):
             alarmed = tuple(number for number, run in enumerate(runs) if run[point][3])
-            found.append(Start(state, bounds, band_of([run[point][2] for run in runs[1:]]), alarmed))
+            found.append(Start(state, bounds, band_of([run[point][2] for run in runs]), alarmed))
         return found
 
     def _points(self, pool: Pool, optimizer: str, seed: int) -> list[tuple[Arrays, Arrays, Curves, bool]]:

@@ -151,7 +151,7 @@ def conditions(found: Sequence[Experiment]) -> list[Condition]:
 def false_alarms_of(starts: Mapping[str, Sequence[Start]]) -> dict[str, tuple[int, int]]:
     """By optimiser: in how many fault-free runs the guard raised an alarm, and how many runs there were."""
     return {
-        name: (len({number for start in listed for number in start.alarmed}), listed[0].band.runs + 1)
+        name: (len({number for start in listed for number in start.alarmed}), listed[0].band.runs)
         for name, listed in starts.items()
     }
 

@@ -34,7 +34,7 @@ class Stepping:
         variance = greatest([value for name, value in b.items() if name.endswith("variance")])
         self.found["history"].append(history)
         self.found["variance"].append(variance)
-        self.found["finite"].append(float(np.isfinite([history, variance, greatest([*p.values(), *b.values()])]).all()))
+        self.found["finite"].append(float(np.isfinite(greatest([*p.values(), *b.values()]))))
         return p, b, states, loss, right
 
     def struck(self, *given):

@@ -35,7 +35,8 @@ class Stepping:
         moving = [v for name, v in kept.items() if name.endswith(".variance")]
         self.found["history"].append(np.max(state) if state else 0.0)
         self.found["variance"].append(np.max(moving) if moving else 0.0)
-        self.found["finite"].append(float(np.isfinite(list(kept.values())).all()))
+        used = [v for name, v in kept.items() if name.startswith(("parameter.", "buffer."))]
+        self.found["finite"].append(float(np.isfinite(used).all()))
         return loss, right
 
     def struck(self, x, y):

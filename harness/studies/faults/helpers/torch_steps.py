@@ -33,14 +33,11 @@ def steps(state, model, named, buffers, optimizer, found):
         kept = [v for s in optimizer.state.values() for v in s.values() if isinstance(v, torch.Tensor) and v.dim()]
         history = greatest(kept)
         variance = greatest([b for name, b in buffers.items() if name.endswith("variance")])
-        size = greatest([*named.values(), *buffers.values()])
+        size = greatest([*named.values(), *buffers.values()])  # what the next step computes with
         found["history"] = series["history"] = [*series["history"][:number], history]
         found["variance"] = series["variance"] = [*series["variance"][:number], variance]
         loss = found["loss"][-1].item()
-        found["finite"] = series["finite"] = [
-            *series["finite"][:number],
-            float(np.isfinite([history, variance, size]).all()),
-        ]
+        found["finite"] = series["finite"] = [*series["finite"][:number], float(np.isfinite(size))]
         if guard:
             after = guard.after(number, loss)
             if after <= number:
