@@ -44,9 +44,9 @@ LEVEL = 0.999
 @dataclass(frozen=True, eq=False)
 class Curves:
     """What is seen of a run from the step of the fault on. loss, accuracy: of training, by step; finite: whether
-    parameters and statistics were after each step; test: accuracy at the end; history, variance: the greatest magnitude of any gradient
-    history (what the optimiser keeps of gradients) and of any moving variance, by step. batch, tested: samples that an
-    accuracy is of. Shapes (steps,); NaN accuracies are those of a run that is not finite."""
+    parameters and statistics were after each step; test: accuracy at the end; history, variance: the greatest magnitude
+    of any gradient history (what the optimiser keeps of gradients) and of any moving variance, by step. batch, tested:
+    samples that an accuracy is of. Shapes (steps,); NaN accuracies are those of a run that is not finite."""
 
     loss: np.ndarray
     accuracy: np.ndarray

@@ -2,7 +2,8 @@
 faults strike each of them at the same step, and what becomes of training is classified.
 
 A fault-free run of each optimiser is stored at some steps, the points. An experiment starts from there, so that it
-costs the steps after the fault only. Fault-free runs with other seeds, and this one, are the band that outcomes are judged by."""
+costs the steps after the fault only. This run and fault-free ones with other seeds are the band that outcomes are
+judged by."""
 
 from __future__ import annotations
 

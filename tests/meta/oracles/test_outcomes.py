@@ -83,6 +83,15 @@ def test_thresholds_come_from_the_band() -> None:
     assert classify(curve, wide).outcome == outcomes.MASKED
 
 
+def test_what_a_fault_free_run_showed_is_ordinary() -> None:
+    """One run of nine has a dip such as no normal distribution of the others would have."""
+    runs = [replace(run(seed), accuracy=np.full(STEPS, 0.9 + seed / 1e4)) for seed in range(8)]
+    dip = lowered(run(0), np.where((T > 60) & (T < 80), 0.5, 0))
+    dipped = replace(dip, accuracy=np.where((T > 60) & (T < 80), 0.4, 0.9))
+    assert classify(dipped, band_of(runs)).outcome == outcomes.SHARP_ONLY
+    assert classify(dipped, band_of([*runs, dipped])).outcome == outcomes.MASKED
+
+
 def test_one_sample_is_ordinary_where_all_runs_are_perfect() -> None:
     perfect = [replace(run(seed), accuracy=np.ones(STEPS), test=1.0) for seed in range(5)]
     band = band_of(perfect)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,7 @@ from harness.studies.faults.experiment import digest_of
 from harness.studies.faults.injection import HERE, canonical, captured, inject, native, struck, watched
 from harness.studies.faults.protocol import Plan, Study
 from harness.studies.loops.loop import Loop
+from harness.studies.loops.programs import program
 from harness.studies.loops.train import Part, train
 
 STAGES = (FORWARD, TO_INPUT, TO_WEIGHT)
@@ -71,6 +73,7 @@ def bits_of(run: Any) -> dict[str, bytes]:
 def test_nothing_is_changed_where_nothing_strikes(optimizer: str, study: Study, pool: Pool) -> None:
     """Neither by looking on, nor by the guard; and the loop without either has nothing of it in its text."""
     loop, state, part = setting(study, optimizer)
+    assert not re.search("FAULT|Stepping|steps\\(", program(loop))
     plain = train(pool, loop, state, part)
     for guarded in (False, True):
         run = watched(pool, loop, state, part, guarded)
@@ -228,6 +231,7 @@ SITES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow(one_in=2)
 @pytest.mark.parametrize("framework", ["tensorflow", "jax"])
 def test_frameworks_are_struck_alike(framework: str, pool: Pool) -> None:
     """The same fault in the same place has the same value before it, and the same parameters after it, to rounding; the
