@@ -28,6 +28,12 @@ CURVES = 25
 """Curves of each outcome that the page draws, the first ones."""
 
 
+def _bit(one: Experiment) -> str:
+    if one.bit < 0:
+        return "not one bit"
+    return f"{one.bit:02} of 16" if one.model.endswith("_16") else f"{one.bit:02}"
+
+
 def _depth(one: Experiment) -> str:
     return ("first third", "middle third", "last third")[min(2, int(one.depth * 3))]
 
@@ -39,7 +45,7 @@ GROUPS: Mapping[str, Callable[[Experiment], str]] = {
     "direction": lambda one: f"{one.stage}: {one.array}" if one.stage in ("optimizer", "batch-norm") else one.stage,
     "array": lambda one: one.array,
     "depth": _depth,
-    "bit": lambda one: "more than one bit" if one.bit < 0 else f"bit {one.bit:02}",
+    "bit": _bit,
     "precision": lambda one: f"{one.precision}, operands of 16 bits" if one.model.endswith("_16") else one.precision,
 }
 """What tables are by."""
@@ -218,7 +224,7 @@ def _curves(found: Sequence[Experiment], after: int) -> go.Figure:
 
 _LAYOUT: dict[str, Any] = {
     "height": 380, "margin": {"l": 10, "r": 10, "t": 10, "b": 40}, "plot_bgcolor": "#ffffff",
-    "legend": {"orientation": "h", "y": 1.12}, "xaxis": {"automargin": True, "gridcolor": "#eeeeee"},
+    "legend": {"orientation": "h", "y": 1.15}, "xaxis": {"automargin": True, "gridcolor": "#eeeeee"},
     "yaxis": {"automargin": True, "gridcolor": "#eeeeee"},
 }  # fmt: skip
 
@@ -235,7 +241,7 @@ def page(
             bits, lambda one: f"{one.bit:02}" + " of 16" * one.model.endswith("_16"), "bit that was inverted"
         ),
     }
-    options = {"displaylogo": False, "responsive": True}
+    options = {"displayModeBar": False, "responsive": True}
     drawn = {
         name: figure.to_html(full_html=False, include_plotlyjs=name == "outcomes", config=options, div_id=name)
         for name, figure in figures.items()

@@ -110,7 +110,7 @@ def page(found: Sequence[Mutant], seed: int, versions: Mapping[str, str]) -> str
         yaxis={"title": "caught, %", "range": [0, 102], "automargin": True, "gridcolor": "#eeeeee"},
         legend={"orientation": "h", "y": 1.12},
     )  # fmt: skip
-    options = {"displaylogo": False, "responsive": True}
+    options = {"displayModeBar": False, "responsive": True}
     plot = figure.to_html(full_html=False, include_plotlyjs=True, config=options, div_id="curves")
     return render(
         "studies/faults/sensitivity.html.j2", found=found, tables=tables_of(found), plot=plot, seed=seed,
