@@ -1,5 +1,5 @@
 """A fault on one rank of a distribution strategy of PyTorch: in a layer of its replica, or in its copy of a gradient
-after all ranks have added theirs up. The strategy is another one, with a piece of its program around the backward pass."""
+after all ranks have added theirs up. The strategy is another one, with a piece around its backward pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `faults`: one fault of hardware in training, done again."""
+"""The command `faults replay`: one fault of a study of faults, done again."""
 
 from __future__ import annotations
 
