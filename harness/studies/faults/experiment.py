@@ -142,9 +142,9 @@ def all_of(
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         idle.append(running.pop(future))
                         yield future.result()
-            finally:  # what still runs ends with its workers
+            finally:  # what still runs is abandoned
                 for pool in pools:
-                    pool.stop_workers()
+                    pool.abandon()
     finally:
         for pool in pools:
             pool.close()
