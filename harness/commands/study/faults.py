@@ -125,7 +125,7 @@ def faults(
     order = {name: number for number, name in enumerate(plan.optimizers)}
     found = [one for one in kept.runs if one.number < num_experiments and one.optimizer in order]
     found.sort(key=lambda one: (one.number, order[one.optimizer]))
-    _told(found, time.monotonic() - started, len(todo))
+    _told(found, time.monotonic() - started, len(kept.runs) - len(done))
     told = as_json(plan, found, false_alarms_of(starts))
     try:
         replace_text(out / "experiments.csv", csv_of(found))
@@ -144,7 +144,7 @@ def faults(
 
 
 def _told(found: list[Experiment], seconds: float, count: int) -> None:
-    """Tables on the terminal."""
+    """Tables on the terminal. seconds: that `count` of the experiments took, with the fault-free runs."""
     shown = [outcome for outcome in OUTCOMES if any(one.outcome == outcome for one in found)]
     for name in ("optimiser", "fault model", "direction"):
         table = Table(name, "all", *shown, "not masked")
