@@ -139,7 +139,8 @@ def parameters_of(layer: Layer, given: Shape) -> dict[str, Shape]:
             weight = {"weight": (n["features"], given[-1])}
             return weight | ({"bias": (n["features"],)} if n["bias"] else {})
         case "conv2d":
-            return {"weight": (n["channels"], given[0], n["kernel"], n["kernel"]), "bias": (n["channels"],)}
+            weight = {"weight": (n["channels"], given[0], n["kernel"], n["kernel"])}
+            return weight | ({"bias": (n["channels"],)} if n.get("bias", 1) else {})
         case "layer_norm":
             return {"weight": given[-1:], "bias": given[-1:]}
         case "batch_norm":
@@ -190,7 +191,11 @@ def result_of(layer: Layer, shapes: Mapping[str, Shape]) -> Shape:
         case "linear" if first:
             return (*first[:-1], n["features"])
         case "conv2d" if len(first) == 3 and min(first[1:]) > 0:
-            return (n["channels"], *first[1:])  # padded to keep the size: kernels are odd
+            return (n["channels"], *strided(layer, first))  # padded so that a step of 1 keeps the size: kernels are odd
+        case "max_pool" if len(first) == 3 and min(strided(layer, first)) > 0:
+            return (first[0], *strided(layer, first))
+        case "mean" if len(first) == 3 and min(first[1:]) > 0:
+            return first[:1]
         case "layer_norm" if first:
             return first
         case "batch_norm" if len(first) in (1, 3):
@@ -216,6 +221,17 @@ def result_of(layer: Layer, shapes: Mapping[str, Shape]) -> Shape:
         case kind if kind in ACTIVATIONS and len(given) == 1:
             return first
     raise NetworkError(f"{layer.name}: {layer.kind} does not take {given}")
+
+
+def padding(layer: Layer) -> int:
+    """Rows and columns that are added on each side of what a window goes over (`conv2d`, `max_pool`)."""
+    return (layer.numbers["kernel"] - 1) // 2
+
+
+def strided(layer: Layer, given: Shape) -> Shape:
+    """Rows and columns after a window has gone over a sample, in steps of `stride` (1)."""
+    n = layer.numbers
+    return tuple((size + 2 * padding(layer) - n["kernel"]) // n.get("stride", 1) + 1 for size in given[1:])
 
 
 def _within(layer: Layer, shapes: Mapping[str, Shape]) -> bool:

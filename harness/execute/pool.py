@@ -252,6 +252,13 @@ class Pool:
         """Make the next job of this framework in this environment run in a new process."""
         self._retire((framework, environment))
 
+    def abandon(self) -> None:
+        """Called by another thread than the one that waits for an outcome: nothing runs on, `OutOfTime` there."""
+        self.until = 0.0
+        for worker in list(self._workers.values()):  # the one that waits sees their end, and closes what is theirs
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(worker.process.pid, signal.SIGKILL)
+
     def stop_workers(self) -> None:
         """Let all workers go; the next jobs start new ones."""
         for key in list(self._workers):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.training.networks import Layer, Network, ragged
+from generators.training.networks import Layer, Network, padding, ragged
 from generators.training.runs import Training
 from harness.execute.templates import render
 from harness.strategies.strategy import Noise, Strategy, columns_of_samples
@@ -189,8 +189,15 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]], noise: str)
         case "linear":
             return f"{x} @ {weight}.T" + (f" + {bias}" if n["bias"] else "")
         case "conv2d":
-            pad = n["kernel"] // 2
-            return f"jax.lax.conv_general_dilated({x}, {weight}, (1, 1), [({pad}, {pad})] * 2) + {bias}[:, None, None]"
+            steps, pad = (n.get("stride", 1),) * 2, padding(layer)
+            made = f"jax.lax.conv_general_dilated({x}, {weight}, {steps}, [({pad}, {pad})] * 2)"
+            return made + (f" + {bias}[:, None, None]" if n.get("bias", 1) else "")
+        case "max_pool":
+            window, steps = (1, 1, n["kernel"], n["kernel"]), (1, 1, n["stride"], n["stride"])
+            pads = ((0, 0), (0, 0), *((padding(layer),) * 2,) * 2)
+            return f"jax.lax.reduce_window({x}, -jnp.inf, jax.lax.max, {window}, {steps}, {pads})"
+        case "mean":
+            return f"{x}.mean((2, 3))"
         case "layer_norm":
             centred = f"({x} - {x}.mean(-1, keepdims=True))"
             return f"{centred} / jnp.sqrt({x}.var(-1, keepdims=True) + 1e-5) * {weight} + {bias}"

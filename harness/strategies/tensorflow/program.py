@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.training.networks import Layer, Network, ragged
+from generators.training.networks import Layer, Network, padding, ragged
 from generators.training.runs import Training
 from harness.execute.templates import render
 from harness.strategies.mixed_precision import GROWTH, SCALE
@@ -233,7 +233,14 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
         case "linear":
             return f"tf.matmul({x}, {weight}, transpose_b=True)" + (f" + {bias}" if n["bias"] else "")
         case "conv2d":
-            return f"convolved({x}, {weight}) + {bias}[:, None, None]"
+            made = f"convolved({x}, {weight})"
+            if n.get("stride", 1) > 1:
+                made = f"strided({x}, {weight}, {n['stride']}, {padding(layer)})"
+            return made + (f" + {bias}[:, None, None]" if n.get("bias", 1) else "")
+        case "max_pool":
+            return f"greatest({x}, {n['kernel']}, {n['stride']}, {padding(layer)})"
+        case "mean":
+            return f"tf.reduce_mean({x}, (2, 3))"
         case "layer_norm":
             centred = f"({x} - tf.reduce_mean({x}, -1, keepdims=True))"
             return f"{centred} / tf.sqrt(tf.math.reduce_variance({x}, -1, keepdims=True) + 1e-5) * {weight} + {bias}"

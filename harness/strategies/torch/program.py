@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.training.networks import Layer, Network, ragged
+from generators.training.networks import Layer, Network, padding, ragged
 from generators.training.runs import Training
 from harness.execute.templates import render
 from harness.strategies.mixed_precision import LowPrecision, low_precision_of
@@ -165,7 +165,13 @@ def _module(layer: Layer, shapes: Mapping[str, tuple[int, ...]], place: str) -> 
         case "linear":
             return f"torch.nn.Linear({given[-1]}, {n['features']}, bias={bool(n['bias'])})"
         case "conv2d":
-            return f"torch.nn.Conv2d({given[0]}, {n['channels']}, {n['kernel']}, padding={n['kernel'] // 2})"
+            more = f", stride={n['stride']}" if n.get("stride", 1) > 1 else ""
+            more += "" if n.get("bias", 1) else ", bias=False"
+            return f"torch.nn.Conv2d({given[0]}, {n['channels']}, {n['kernel']}, padding={padding(layer)}{more})"
+        case "max_pool":
+            return f"torch.nn.MaxPool2d({n['kernel']}, {n['stride']}, {padding(layer)})"
+        case "mean":
+            return "torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())"
         case "layer_norm":
             return f"torch.nn.LayerNorm({given[-1]})"
         case "batch_norm":

@@ -11,8 +11,10 @@ FLOORS = {
         "attributes spec slots composed drawing | elementwise | shape | linear | index | reduce | nn | complex"
         " | __init__"
     ),
-    "generators/training": "networks settings | blocks | runs | d3",
-    "oracles": "judge decompositions onnx | questions derivatives quantised models training | arithmetic",
+    "generators/training": "networks settings | blocks | architectures runs | d3",
+    "oracles": (
+        "judge decompositions onnx outcomes statistics | questions derivatives quantised models training | arithmetic"
+    ),
     "oracles/judge": "discrepancy outcome reference | compare | verdict",
     "oracles/questions": "forward | *",
     "oracles/decompositions": "composite | expressions | * | derivatives",
@@ -49,9 +51,15 @@ FLOORS = {
     "harness/training": "* | findings table | known_runs",
     "harness/models": "variants | given | * | results | known report | examine",
     "harness/models/given": "inputs spectra images | audio | *",
+    "harness/studies": "datasets loops | *",
+    "harness/studies/datasets": "dataset | * | __init__",
+    "harness/studies/loops": "loop | programs | train",
     "harness/studies/surface": "cell registry | registries scope | trace | table",
     "harness/studies/surface/registries": "onnx tensorflow tflite | * | __init__",
     "harness/studies/conformance": "values | collected | targets | examine | results | page",
+    "harness/studies/faults": (
+        "guard helpers | injection mutation | protocol ranks sensitivity | experiment store | report from_artifact"
+    ),
     "harness/studies/distribution": "settings store | protocol | report",
     "harness/commands": "shared | * | app",
 }

@@ -48,9 +48,11 @@ PRINTED = (
     "harness/dialects/functions/*",
     "harness/models/helpers/*",
     "harness/studies/conformance/helpers/*",
+    "harness/studies/faults/guard/*",
+    "harness/studies/faults/helpers/*",
     "harness/studies/surface/helpers/*",
 )
-"""Text of printed programs, read and never imported."""
+"""Text of printed programs, read and never imported by Dissent; the guard is for training loops of others, too."""
 GATES = ("harness/conversions/gate/*",)
 """Run in a confined worker alone; inside functions they ask a format's own schema and parser."""
 

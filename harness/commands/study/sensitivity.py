@@ -1,0 +1,90 @@
+"""The command `study sensitivity`: what share of small faults each oracle catches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.terminal import (
+    Json,
+    console,
+    fail,
+    named,
+    print_wide,
+    write_json,
+    write_text,
+)
+from harness.execute.isolation.signals import status_of
+from harness.execute.pool import HarnessError, Pool
+from harness.execute.ranks import RankPools
+from harness.execute.worker import versions_of
+from harness.studies.faults.mutation import ORACLES, Mutant, mutants
+from harness.studies.faults.sensitivity import as_json, csv_of, page, tables_of
+
+
+def sensitivity(
+    cases: Annotated[int, typer.Option(min=1, help="Drawn graphs for each oracle of graphs.")] = 300,
+    runs: Annotated[int, typer.Option(min=0, help="Drawn training runs for the oracle of ranks.")] = 20,
+    oracle_globs: Annotated[str, typer.Option("--oracles", metavar="GLOB", help=f"Of {', '.join(ORACLES)}.")] = "*",
+    seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same faults.")] = 0,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep each fault's line there, and go on with what is there.")
+    ] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all faults as CSV.")] = None,
+    html_file: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page.")] = None,
+    json_file: Json = None,
+) -> None:
+    """Faults of relative size 1e-7 to 1 in one target: what share of them does each oracle catch?"""
+    chosen = named(oracle_globs, ORACLES, "oracle")
+    try:
+        kept = Record.opened(record, {"seed": seed}, Mutant)
+    except RecordError as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(f"cannot use {error.filename}: {error.strerror}") from error
+    done = {(one.oracle, one.number) for one in kept.runs}
+    counts = {oracle: runs if oracle == "sharding" else cases for oracle in chosen}
+    todo = [
+        (oracle, number) for oracle, count in counts.items() for number in range(count) if (oracle, number) not in done
+    ]
+    failure, code = None, 0
+    with Pool() as pool, RankPools() as pools, Progress(console=console, transient=True) as progress:
+        task = progress.add_task("cases", total=len(todo))
+        try:
+            for oracle, number in todo:
+                for one in list(mutants(oracle, seed, number, pool, pools)):  # a case is kept whole
+                    kept.add(one)
+                progress.advance(task)
+        except KeyboardInterrupt as stop:
+            code = status_of(stop)
+        except HarnessError as error:
+            failure = str(error)
+        except OSError as error:
+            failure = f"cannot write {error.filename or record}: {error.strerror}"
+    kept.close()
+    found = [one for one in kept.runs if one.number < counts.get(one.oracle, 0)]
+    found.sort(key=lambda one: (ORACLES.index(one.oracle), one.number))  # in whichever order they came
+    for name, lines in list(tables_of(found).items())[:2]:
+        table = Table(f"by {name}", "faults", "visible", "caught", "share", "95 %", "undetermined")
+        for line in lines:
+            share = f"{100 * line.caught / line.visible:.1f} %" if line.visible else "-"
+            interval = f"{100 * line.interval.low:.1f} to {100 * line.interval.high:.1f} %"
+            row = (line.all, line.visible, line.caught, share, interval, line.undetermined)
+            table.add_row(line.group, *map(str, row))
+        print_wide(table)
+    write_json(json_file, as_json(found))
+    write_text(csv_file, csv_of(found))
+    write_text(html_file, page(found, seed, versions_of(["torch", "numpy"])) if html_file else "")
+    if failure:
+        raise fail(failure)
+    if code:
+        console.print("interrupted; everything found so far is kept", style="yellow")
+        raise typer.Exit(code)
+
+
+STUDIES = (sensitivity,)

@@ -1,0 +1,1 @@
+"""Faults of hardware in training, and in what oracles look at."""

@@ -1,0 +1,155 @@
+"""Loops in which a fault strikes: the array at its site is looked at in the fault-free step, the fault drawn on it by
+`generators/faults/`, and the loop run with the patterns put in its place; so a run and its replay are one program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from generators.faults import bits
+from generators.faults.fault import TO_INPUT, TO_WEIGHT, Fault, Injection, Site, injection
+from generators.faults.models import MODELS
+from harness.execute.pool import Pool
+from harness.studies.loops.loop import Loop
+from harness.studies.loops.programs import forward_lines
+from harness.studies.loops.train import Arrays, Part, Trained, train
+
+HERE = Path(__file__).parent
+FRAMEWORKS = ("torch", "tensorflow", "jax")
+GUARDED = ("torch",)
+"""Whose loops the guard can go back in."""
+_MODEL = {
+    "tensorflow": "def struck_model(stepping, p, norms, x, training):",
+    "jax": "def struck_model(stepping, p, b, x, training):",
+}
+SERIES = ("history", "variance", "finite")
+"""By step: the greatest magnitude of what the optimiser keeps, of moving variances, and whether
+parameters and statistics are finite."""
+SHOWN = (*SERIES, "captured", "alarms", "repeated")
+CHANNELS_LAST = {3: (1, 2, 0), 4: (0, 2, 3, 1)}
+KERNEL_LAST = {2: (1, 0), 4: (2, 3, 1, 0)}
+"""Axes of arrays of PyTorch's layout in the order of faults: of activations, and of weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """What a part of a run gave. trained: the state after it, curves and tests, shorter where it broke off because
+    the loss was not finite; shown: SHOWN by name."""
+
+    trained: Trained
+    shown: Arrays
+
+
+@cache
+def _text(framework: str, guarded: bool) -> str:
+    guard = ["guard/bounds.py", f"guard/{framework}.py"] if guarded else []
+    texts = [(HERE / name).read_text(encoding="utf-8") for name in (*guard, f"helpers/{framework}_steps.py")]
+    lines = "\n\n".join(texts).splitlines()
+    return "\n".join(line for line in lines if not line.startswith("from harness."))
+
+
+def watched(
+    pool: Pool, loop: Loop, state: Arrays, part: Part, guarded: bool = False, bounds: Arrays | None = None
+) -> Watched:
+    """A fault-free part, looked at. bounds: of a guard, by its names, from the steps before. Raises LoopError."""
+    return _run(pool, loop, state, part, None, guarded, bounds=bounds)
+
+
+def captured(pool: Pool, loop: Loop, state: Arrays, part: Part, fault: Fault, step: int = 0) -> np.ndarray:
+    """The array that the fault would strike in this step of the part, channels last. Raises LoopError."""
+    rows = slice(0, (step + 1) * loop.batch)
+    short = Part(part.x[rows], part.y[rows], part.rates[: step + 1], part.test_x[:0], part.test_y[:0])
+    seen = _run(pool, loop, state, short, (fault, None, step), False)
+    return canonical(seen.shown["captured"], fault.site)
+
+
+def inject(pool: Pool, loop: Loop, state: Arrays, part: Part, fault: Fault, step: int = 0) -> Injection:
+    """What the fault does to the array at its site in this step of the part, which is run that far. Raises LoopError,
+    and ValueError where the fault cannot strike the array."""
+    array = captured(pool, loop, state, part, fault, step)
+    return injection(array, fault.strike(array))
+
+
+def struck(
+    pool: Pool, loop: Loop, state: Arrays, part: Part, fault: Fault, done: Injection, step: int = 0,
+    guarded: bool = False, bounds: Arrays | None = None,
+) -> Watched:  # fmt: skip
+    """The part with the fault in this step of it. Raises LoopError."""
+    return _run(pool, loop, state, part, (fault, done, step), guarded, bounds)
+
+
+def _run(
+    pool: Pool, loop: Loop, state: Arrays, part: Part, what: tuple[Fault, Injection | None, int] | None, guarded: bool,
+    bounds: Arrays | None = None,
+) -> Watched:  # fmt: skip
+    given = {"fault.index": np.zeros(0, np.int64), "fault.put": np.zeros(0, np.int64), "bounds": np.zeros(0)}
+    described = None
+    if what:
+        fault, done, step = what
+        keep = 0
+        if done:
+            strike, width = done.strike, bits.WIDTHS[done.dtype]
+            given["fault.index"] = native(done.shape, fault.site)[strike.places]
+            given["fault.put"] = strike.put.view(f"int{width}")
+            keep = int(np.array(done.keep, f"uint{width}").view(f"int{width}"))
+        described = {
+            "layer": fault.site.layer, "stage": fault.site.stage, "array": fault.site.array, "step": step,
+            "lasts": fault.lasts, "keep": keep, "capture": done is None,
+        }  # fmt: skip
+    shown = (*SHOWN, "bounds") if guarded else SHOWN
+    if bounds is not None:
+        given["bounds"] = bounds["bounds"]
+    head = f"FAULT = {described!r}\nGUARDED = {guarded}\n"
+    model = _struck_model(loop, what[0].site) if what and loop.framework in _MODEL and what[0].site.computed else ""
+    own = replace(loop, stepping=head + _text(loop.framework, guarded) + model, given=tuple(given), more=shown)
+    trained = train(pool, own, state, replace(part, given=given))
+    found = dict(trained.found)
+    return Watched(replace(trained, found=found), {name: found.pop(name) for name in shown})
+
+
+def _struck_model(loop: Loop, site: Site) -> str:
+    """The model, its layer at this site with the fault in it."""
+    inputs = {layer.name: layer.inputs[0] for layer in loop.network.layers}
+    lines = []
+    for line in forward_lines(loop):
+        name, _, text = line.partition(" = ")
+        if name == site.layer:
+            line = f"{name} = stepping.layer(lambda {inputs[name]}, p: {text}, {inputs[name]}, p)"
+        lines.append(f"    {line}")
+    return "\n".join(["", "", "", _MODEL[loop.framework], *lines])
+
+
+def _axes(site: Site, dimensions: int) -> tuple[int, ...]:
+    """Axes of an array of PyTorch's at this site, in the order of faults."""
+    weights = {(TO_INPUT, "weight"), (TO_WEIGHT, "output"), ("forward", "weight")}
+    of_weight = (site.stage, site.array) in weights or (not site.computed and site.array.startswith("weight"))
+    return (KERNEL_LAST if of_weight else CHANNELS_LAST).get(dimensions, tuple(range(dimensions)))
+
+
+def canonical(array: np.ndarray, site: Site) -> np.ndarray:
+    """An array of PyTorch's layout, channels last."""
+    axes = _axes(site, array.ndim)
+    return array.transpose(axes if len(axes) == array.ndim else None)
+
+
+def native(shape: tuple[int, ...], site: Site) -> np.ndarray:
+    """For each flat place of an array of this shape, channels last, the flat place in PyTorch's layout."""
+    axes = _axes(site, len(shape))
+    own = tuple(shape[axes.index(axis)] for axis in range(len(shape)))
+    return np.arange(int(np.prod(shape))).reshape(own).transpose(axes).reshape(-1)
+
+
+def flipped_bit(fault: Fault, done: Injection) -> int:
+    """The one bit that a fault inverted in the one place that it struck, counted in the 16 bits of an operand that was
+    rounded to them; -1 where there is no such bit."""
+    strike = done.strike
+    if len(strike.places) > 1:
+        return -1
+    before, after = strike.before, strike.after
+    if MODELS[fault.model].half and bits.WIDTHS[done.dtype] > 16:
+        before, after = (bits.patterns_of(bits.rounded(values, fault.half)) for values in done.values)
+    changed = int(before[0] ^ after[0])
+    return changed.bit_length() - 1 if changed and changed & (changed - 1) == 0 else -1

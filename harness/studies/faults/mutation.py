@@ -1,0 +1,191 @@
+"""How small an error do Dissent's own oracles see? A fault multiplies one element of a result, or all of them, by one
+plus its relative size, in one target: PyTorch, a node of a drawn graph (forward), the gradient that comes to one
+(gradient), or one rank's gradient after all ranks have added theirs up (DistributedDataParallel)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from generators.graph import Graph
+from generators.graphs import SeededDraw, build_case
+from generators.training.runs import seeded_training
+from harness.backends import TARGETS, Target
+from harness.execute.pool import Job, Pool
+from harness.execute.ranks import RankPools
+from harness.questions.derivatives.gradient import GRADIENT
+from harness.questions.forward import FORWARD
+from harness.questions.question import Question
+from harness.strategies import STRATEGIES
+from harness.strategies.torch.program import SINGLE_DEVICE
+from harness.training.judge import TrainingJudge
+from oracles.judge.compare import Expected
+from oracles.judge.outcome import Outcome, Value
+from oracles.judge.verdict import judge
+
+SIZES = tuple(10.0**power for power in range(-7, 1))
+EXTENTS = ("element", "result")
+TARGET, STRATEGY, WORLD = "torch-eager", "torch-ddp", 2
+STRUCK_DTYPES = ("float32", "float64", "float16", "bfloat16")
+QUESTIONS: dict[str, Question] = {FORWARD.name: FORWARD, GRADIENT.name: GRADIENT}
+"""Of graphs, by the oracle's name."""
+ORACLES = (*QUESTIONS, "sharding")
+
+_STRIKE = '''
+def strike(value):
+    """The value with a fault in it: {what}, times one plus {size}."""
+    flat = value.detach().clone().reshape(-1)
+    able = (flat.isfinite() & (flat != 0)).nonzero().reshape(-1)
+    places = able[{place} % max(1, len(able)) :][:1] if {one} else able
+    flat[places] = flat[places] * {factor!r}
+    return flat.reshape(value.shape)
+
+
+'''
+_FORWARD = "struck = strike\n\n\n"
+_GRADIENT = '''class Struck(torch.autograd.Function):
+    """The same, its gradient with a fault in it."""
+
+    @staticmethod
+    def forward(ctx, value):
+        return value.view_as(value)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return strike(gradient)
+
+
+struck = Struck.apply
+
+
+'''
+_REDUCED = """
+
+def backward(subject, x, y, coefficient, last, world):
+    loss = fault_free_backward(subject, x, y, coefficient, last, world)
+    if last and dist.get_rank() == 0:
+        named = [p for p in subject.parameters() if p.grad is not None]
+        parameter = named[{place} % len(named)]
+        parameter.grad.copy_(strike(parameter.grad))
+    return loss
+"""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault. oracle: of ORACLES; number: of the case; dtype: of what is struck; extent: of EXTENTS; size: relative;
+    shown: the greatest relative change in what the target returned (0: no bit changed; at most 1, and 1 for what are no
+    floating numbers, for what is not finite in one of both, and where nothing was returned); caught: did the oracle
+    report it? determined: may the oracle judge any element that changed, or are all of them such as it excuses?"""
+
+    oracle: str
+    number: int
+    operator: str
+    dtype: str
+    extent: str
+    size: float
+    shown: float
+    caught: bool
+    determined: bool = True
+
+    @property
+    def visible(self) -> bool:
+        """Did any bit of what was returned change?"""
+        return self.shown > 0
+
+
+def mutants(oracle: str, seed: int, number: int, pool: Pool, pools: RankPools) -> Iterator[Mutant]:
+    """All faults of one case, drawn from the seed and this number alone: each extent, each size. None where the case
+    has nothing to strike, or the target fails it or refuses it as it is."""
+    yield from (
+        _of_ranks(seed, number, pools) if oracle == "sharding" else _of_graph(QUESTIONS[oracle], seed, number, pool)
+    )
+
+
+def _of_graph(question: Question, seed: int, number: int, pool: Pool) -> Iterator[Mutant]:
+    d = SeededDraw(f"mutation/{question.name}/{seed}/{number}")
+    case, target = build_case(d, operators=question.drawn, style=question.style), TARGETS[TARGET]
+    nodes = [node for node in case.graph.nodes if case.graph.types[node.name].dtype in STRUCK_DTYPES]
+    nodes = [node for node in nodes if case.graph.types[node.name].size]
+    if not nodes or question.why_not(target, case.graph):
+        return
+    node, place = d.choice(nodes), d.integer(0, 2**16)
+    dtype = case.graph.types[node.name].dtype
+    expected = question.expected(target, case)
+    kinds = [(extent, size) for extent in EXTENTS for size in SIZES]
+    texts = [_program(question, target, case.graph, node.name, place, *kind) for kind in kinds]
+    first = question.program(target, case.graph)
+    arrays = question.arrays(case)
+    right, *outcomes = pool.run(Job(target.framework, target.modules, text, arrays) for text in (first, *texts))
+    if not isinstance(right, Value) or judge(expected, right).discrepancy:
+        return
+    for (extent, size), outcome in zip(kinds, outcomes, strict=True):
+        shown, determined = _seen(expected, right, outcome)
+        caught = judge(expected, outcome).discrepancy is not None
+        yield Mutant(question.name, number, node.op, dtype, extent, size, shown, caught, determined)
+
+
+def _program(question: Question, target: Target, graph: Graph, node: str, place: int, extent: str, size: float) -> str:
+    """The program with a line behind the node's that strikes it. Raises ValueError where it has no such line."""
+    text, found = re.subn(
+        rf"^    {node} = .*$", rf"\g<0>\n    {node} = struck({node})", question.program(target, graph), flags=re.M
+    )
+    if found != 1:
+        raise ValueError(f"{found} lines that begin with {node}")
+    before, model, after = text.partition("def model(")
+    return before + _strike(place, extent, size) + (_GRADIENT if question is GRADIENT else _FORWARD) + model + after
+
+
+def _strike(place: int, extent: str, size: float) -> str:
+    one = extent == EXTENTS[0]
+    what = "one element" if one else "all elements"
+    return _STRIKE.lstrip("\n").format(what=what, size=size, place=place, one=one, factor=1.0 + size)
+
+
+def _seen(expected: Expected, right: Value, outcome: Outcome) -> tuple[float, bool]:
+    """The greatest relative change in what was returned, and whether the oracle judges an element that changed."""
+    if not isinstance(outcome, Value):
+        return 1.0, True
+    shown, determined = 0.0, False
+    for old, new, bound in zip(right.outputs, outcome.outputs, expected.values, strict=True):
+        bits = np.frombuffer(old.tobytes(), np.uint8) != np.frombuffer(new.tobytes(), np.uint8)
+        elements = bits.reshape(max(1, old.size), -1).any(1)
+        if elements.any():
+            shown = max(shown, _change(old.reshape(-1)[elements], new.reshape(-1)[elements]))
+            determined |= bool(np.isfinite(np.broadcast_to(bound.error, old.shape)).reshape(-1)[elements].any())
+    return shown, determined
+
+
+def _change(old: np.ndarray, new: np.ndarray) -> float:
+    """The greatest relative change of elements that differ, above 0 and at most 1."""
+    if old.dtype.kind in "biu":
+        return 1.0
+    wide = "complex128" if old.dtype.kind == "c" else "float64"
+    with np.errstate(all="ignore"):
+        before, after = old.astype(wide), new.astype(wide)
+        relative = np.abs(after - before) / np.abs(before)
+    return float(np.clip(np.where(np.isfinite(relative), relative, 1.0), 1e-30, 1.0).max())
+
+
+def _of_ranks(seed: int, number: int, pools: RankPools) -> Iterator[Mutant]:
+    d = SeededDraw(f"mutation/sharding/{seed}/{number}")
+    training, strategy, place = seeded_training(seed, number), STRATEGIES[STRATEGY], d.integer(0, 2**16)
+    if strategy.refusal(training, WORLD):
+        return
+    own = TrainingJudge(pools)
+    if own.examine(training, strategy, WORLD).status != "agree":
+        return
+    pieces = {**SINGLE_DEVICE, **strategy.pieces}
+    kept = pieces["backward"].replace("def backward(", "def fault_free_backward(")
+    for extent in EXTENTS:
+        for size in SIZES:
+            text = f"{kept.rstrip()}\n\n\n{_strike(place, extent, size).rstrip()}\n{_REDUCED.format(place=place)}"
+            faulty = replace(strategy, pieces={**strategy.pieces, "backward": text})
+            found = own.examine(training, faulty, WORLD)
+            yield Mutant(
+                "sharding", number, training.settings.optimizer, training.settings.dtype, extent, size, size,
+                found.discrepancy is not None,
+            )  # fmt: skip

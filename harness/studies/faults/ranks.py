@@ -1,0 +1,85 @@
+"""A fault on one rank of a distribution strategy of PyTorch: in a layer of its replica, or in its copy of a gradient
+after all ranks have added theirs up. The strategy is another one, with a piece around its backward pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from generators.faults import bits
+from generators.faults.fault import REDUCED, Fault, Injection, injection
+from generators.training.runs import Training, arrays_of
+from harness.execute.ranks import RankOutputs, RankPools
+from harness.strategies.strategy import Strategy
+from harness.strategies.torch.program import SINGLE_DEVICE
+from harness.studies.faults.injection import HERE, canonical, native
+from harness.training.programs import program
+
+_AROUND = """
+
+FAULT = {fault!r}
+GUARDED = False
+STATE = {{"fault.index": np.array({index}, np.int64), "fault.put": np.array({put}, "{integer}")}}
+FOUND = {{"captured": np.zeros(0), "step": 0}}
+
+
+def backward(subject, x, y, coefficient, last, world):
+    here, inner = dist.get_rank() == {worker} and FOUND["step"] == FAULT["step"], module(subject)
+    named = dict(inner.named_parameters())
+    computed = FAULT["stage"] != "{reduced}"
+    site = struck(inner, named, dict(inner.named_buffers()), None, STATE, FOUND) if here else nothing()
+    with site if computed else nothing():
+        loss = fault_free_backward(subject, x, y, coefficient, last, world)
+    if here and last and not computed:
+        gradient = named[FAULT["layer"] + "." + FAULT["array"]].grad
+        gradient.copy_(site.strike(gradient))
+    FOUND["step"] += last
+    return loss
+"""
+_CAPTURED = """
+
+def states(subject, optimizer):
+    return {**fault_free_states(subject, optimizer), "captured": torch.from_numpy(FOUND["captured"].copy())}
+"""
+
+
+def struck_strategy(strategy: Strategy, fault: Fault, done: Injection | None) -> Strategy:
+    """The strategy with the fault on the rank `fault.worker`, in the step `fault.step` of the run. done: what it does;
+    None: the array is looked at, and is among what the rank returns, as `state.captured`."""
+    pieces = {**SINGLE_DEVICE, **strategy.pieces}
+    described = {
+        "layer": fault.site.layer, "stage": fault.site.stage, "array": fault.site.array, "step": fault.step, "lasts": 1,
+        "keep": 0, "capture": done is None,
+    }  # fmt: skip
+    index, put, width = [], [], 32
+    if done:
+        strike, width = done.strike, bits.WIDTHS[done.dtype]
+        index = native(done.shape, fault.site)[strike.places].tolist()
+        put = strike.put.view(f"int{width}").tolist()
+        described["keep"] = int(np.array(done.keep, f"uint{width}").view(f"int{width}"))
+    own = pieces["backward"].replace("def backward(", "def fault_free_backward(")
+    around = _AROUND.format(
+        fault=described, index=index, put=put, integer=f"int{width}", worker=fault.worker, reduced=REDUCED
+    )
+    text = (HERE / "helpers/torch_steps.py").read_text(encoding="utf-8")
+    changed = {"backward": f"{text.rstrip()}\n\n\n{own.strip()}\n{around}"}
+    if done is None:
+        changed["states"] = (
+            pieces["states"].replace("def states(", "def fault_free_states(").rstrip() + "\n" + _CAPTURED
+        )
+    return replace(strategy, pieces={**strategy.pieces, **changed})
+
+
+def inject_on_rank(pools: RankPools, training: Training, strategy: Strategy, world: int, fault: Fault) -> Injection:
+    """What the fault does to the array on its rank. Raises ValueError where the run has no result, or the array cannot
+    be struck."""
+    looked = struck_strategy(strategy, fault, None)
+    text = program(training, looked)
+    outcome = pools.run(
+        looked.modules, looked.processes(world), text, arrays_of(training), looked.variables(world), looked.environment
+    )
+    if not isinstance(outcome, RankOutputs):
+        raise ValueError(f"no result: {outcome}")
+    array = canonical(outcome.ranks[fault.worker]["state.captured"], fault.site)
+    return injection(array, fault.strike(array))

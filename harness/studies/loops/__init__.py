@@ -1,0 +1,1 @@
+"""Training programs of named networks: state in, state out, by framework."""

@@ -1,0 +1,64 @@
+"""A fault on one replica of DistributedDataParallel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from generators.faults.fault import FORWARD, REDUCED, TO_INPUT, TO_WEIGHT, Fault, Site
+from generators.training.networks import Layer, Network
+from generators.training.runs import Training, arrays_of, fitted
+from generators.training.settings import Settings
+from harness.execute.ranks import RankOutputs, RankPools
+from harness.strategies import STRATEGIES
+from harness.strategies.strategy import Strategy
+from harness.studies.faults.ranks import inject_on_rank, struck_strategy
+from harness.training.judge import TrainingJudge
+from harness.training.programs import program
+
+pytestmark = pytest.mark.distributed
+SETTINGS = Settings(
+    "mse", "mean", False, 8, 8, 2, 1, 0.0, 1.0, "sgd",
+    (("lr", 0.125), ("momentum", 0.0), ("weight_decay", 0.0), ("nesterov", 0.0)), "float32",
+)  # fmt: skip
+LAYERS = (
+    Layer("l0", "linear", ("x",), (), (("features", 5), ("bias", 1))),
+    Layer("l1", "tanh", ("l0",), ()),
+    Layer("l2", "linear", ("l1",), (), (("features", 3), ("bias", 1))),
+)
+DDP = STRATEGIES["torch-ddp"]
+
+
+def made() -> Training:
+    training = fitted(Training(Network((4,), 0, ()), SETTINGS, 7), LAYERS)
+    assert training is not None
+    return training
+
+
+def ranks(pools: RankPools, strategy: Strategy) -> tuple:
+    given = strategy.modules, 2, program(made(), strategy), arrays_of(made()), strategy.variables(2), ""
+    outcome = pools.run(*given)
+    assert isinstance(outcome, RankOutputs), outcome
+    return outcome.ranks
+
+
+def test_one_replica_is_struck() -> None:
+    with RankPools() as pools:
+        plain = ranks(pools, DDP)
+        judge = TrainingJudge(pools)
+        for site in (
+            Site("l2", FORWARD, "input"), Site("l2", TO_INPUT, "weight"), Site("l2", TO_WEIGHT, "output"),
+            Site("l2", REDUCED, "weight"),
+        ):  # fmt: skip
+            nothing = Fault("RELATIVE", site, 0, 1, 1, 3)
+            done = inject_on_rank(pools, made(), DDP, 2, nothing)
+            same = ranks(pools, struck_strategy(DDP, nothing, done))
+            for rank, other in zip(plain, same, strict=True):
+                assert {k: v.tobytes() for k, v in rank.items()} == {k: v.tobytes() for k, v in other.items()}, site
+            flip = Fault("FLIP", site, 0, 1, 1, 3, chosen=(28,))
+            done = inject_on_rank(pools, made(), DDP, 2, flip)
+            faulty = struck_strategy(DDP, flip, done)
+            first, second = ranks(pools, faulty)
+            together = all(np.array_equal(first[name], second[name]) for name in first)
+            assert together == (site.stage != REDUCED)  # what is added up spreads, what comes after does not
+            assert judge.examine(made(), faulty, 2).status == "mismatch", site
