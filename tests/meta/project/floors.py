@@ -12,7 +12,10 @@ FLOORS = {
         " | __init__"
     ),
     "generators/training": "networks settings | blocks | architectures runs | d3",
-    "oracles": "judge decompositions onnx statistics | questions derivatives quantised models training | arithmetic",
+    "oracles": (
+        "judge decompositions onnx statistics | determinism spread | questions derivatives quantised models training"
+        " | arithmetic"
+    ),
     "oracles/judge": "discrepancy outcome reference | compare | verdict",
     "oracles/questions": "forward | *",
     "oracles/decompositions": "composite | expressions | * | derivatives",
@@ -49,9 +52,11 @@ FLOORS = {
     "harness/training": "* | findings table | known_runs",
     "harness/models": "variants | given | * | results | known report | examine",
     "harness/models/given": "inputs spectra images | audio | *",
-    "harness/studies": "datasets loops | *",
+    "harness/studies": "datasets drawing | loops | runs | *",
     "harness/studies/datasets": "dataset | * | __init__",
-    "harness/studies/loops": "loop | programs | train",
+    "harness/studies/loops": "loop | programs | train | draws",
+    "harness/studies/runs": "plan history opened | perform | first together",
+    "harness/studies/randomness": "protocol | measures | report",
     "harness/studies/surface": "cell registry | registries scope | trace | table",
     "harness/studies/surface/registries": "onnx tensorflow tflite | * | __init__",
     "harness/studies/conformance": "values | collected | targets | examine | results | page",
