@@ -4,19 +4,17 @@ samples, and from the framework."""
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from generators.training.networks import NetworkError
 from harness.commands.shared import training_options as options
 from harness.commands.shared.terminal import console, fail, named, print_wide
+from harness.commands.shared.training_runs import train_all
 from harness.execute.files import replace_text
 from harness.execute.isolation.jobs import JobError
-from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError
 from harness.execute.reading import FileError
 from harness.studies.datasets.dataset import DataSet
@@ -28,7 +26,7 @@ from harness.studies.randomness.report import Results, as_json, csv_of, page, ro
 from harness.studies.runs.first import named_difference
 from harness.studies.runs.opened import opened
 from harness.studies.runs.plan import AUGMENTATIONS, Plan, Run
-from harness.studies.runs.together import do, finished
+from harness.studies.runs.together import finished
 
 
 def randomness(
@@ -73,7 +71,7 @@ def randomness(
         samples = plan.data()
         plan.loop(samples, runs[0])
         with opened(folder, plan.about | {"seed": str(seed), "threads": str(threads)} | versions):
-            code = _train(plan, runs, folder, jobs)
+            code = train_all(plan, runs, folder, jobs)
             results = _results(plan, runs, folder, samples, which, models, threads, seed, versions)
             _write(folder, results)
     except (FileError, NetworkError, JobError, HarnessError, LoopError) as error:
@@ -91,23 +89,6 @@ def randomness(
         raise typer.Exit(code)
     if results.broken:
         raise typer.Exit(1)
-
-
-def _train(plan: Plan, runs: list[Run], folder: Path, jobs: int) -> int:
-    """All that is not done; the exit status of an interruption, or 0."""
-    total, started = plan.epochs * len(runs), time.monotonic()
-    done = finished(plan, runs, folder)
-    console.print(f"{len(runs)} models, {len(done)} of them there already", highlight=False)
-    if len(done) == len(runs):
-        return 0
-    try:
-        with Progress(console=console, transient=True) as progress:
-            task = progress.add_task("epochs", total=total)
-            do(plan, runs, folder, jobs, lambda epochs: progress.update(task, completed=epochs))
-    except KeyboardInterrupt as stop:
-        return status_of(stop)
-    console.print(f"trained in {time.monotonic() - started:.0f} s", style="dim", highlight=False)
-    return 0
 
 
 def _results(

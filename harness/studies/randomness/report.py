@@ -57,7 +57,8 @@ def told(found: Estimate, times: float = 1.0, digits: int = 3) -> str:
         return short(times * found.value, digits)
     if found.low != found.low:
         return short(times * found.value, digits)
-    return f"{short(times * found.value, digits)} ({short(times * found.low, 2)} to {short(times * found.high, 2)})"
+    ends = (short(times * end, digits) for end in (found.low, found.high))
+    return f"{short(times * found.value, digits)} ({' to '.join(ends)})"
 
 
 def rows(results: Results) -> list[list[str]]:
@@ -65,7 +66,7 @@ def rows(results: Results) -> list[list[str]]:
     return [
         [
             one.framework, one.setting, str(len(one.accuracies)), f"{100 * one.accuracy.value:.2f} %",
-            told(one.accuracy_sd, 100), told(one.churn, 100), told(one.distance),
+            told(one.accuracy_sd, 100), told(one.churn, 100), told(one.distance, digits=4),
             "yes" if one.zero else f"no: {len(one.differences)} differ" if one.differences else "no",
         ]
         for one in results.measured
@@ -150,7 +151,9 @@ def worst(groups: Sequence[GroupRates], rate: str, whole: float) -> str:
         return "-"
     group = max(known, key=lambda one: getattr(one, f"{rate}_sd").value)
     value = getattr(group, f"{rate}_sd").value
-    return f"{group.name}: {short(100 * value)}" + (f", {short(value / whole)} times" if whole and value else "")
+    if not value:
+        return "0"
+    return f"{group.name}: {short(100 * value)}" + (f", {short(value / whole)} times" if whole else "")
 
 
 def headline(results: Results) -> list[str]:
@@ -163,7 +166,9 @@ def headline(results: Results) -> list[str]:
             parts.append("Control is exactly zero" if by[CONTROL].zero else "Control is NOT zero")
         for name in ("algo", "impl", "algo+impl"):
             if name in by:
-                parts.append(f"{name.upper()} churn {short(100 * by[name].churn.value)} %")
+                own = by[name]
+                weights = f" (weights {short(own.distance.value)} apart)" if not own.churn.value else ""
+                parts.append(f"{name.upper()} churn {short(100 * own.churn.value)} %{weights}")
         found.append(f"{framework}: {', '.join(parts)}.")
     return found
 

@@ -16,29 +16,33 @@ from harness.studies.runs.perform import epoch_of, limits_of, none_of, parts_of,
 from harness.studies.runs.plan import Plan, Run
 from oracles.determinism import Difference, Moment, first_difference
 
+ALL = ("data", "initial", "batch", "loss", "state")
 
-def kept_difference(number: int, base: History, other: History) -> Difference | None:
+
+def kept_difference(number: int, base: History, other: History, kinds: tuple[str, ...] = ALL) -> Difference | None:
     """The first one that is kept: of the data, of the initial parameters, of a batch, of a batch's loss, of an array of
-    the state after an epoch. It has no element. number: of the run that is compared with run 0."""
+    the state after an epoch. It has no element. number: of the run that is compared with run 0; kinds: which of these
+    are looked at."""
     names = list(base.state)
 
     def found(what: str, array: str, *place: int) -> Difference:
         return Difference(number, Moment(what, *place), array, why="other bits")
 
-    if base.data != other.data:
+    if "data" in kinds and base.data != other.data:
         return found("data", "x")
-    if (base.digests[0] != other.digests[0]).any():
+    if "initial" in kinds and (base.digests[0] != other.digests[0]).any():
         return found("initial", names[int(np.argmax(base.digests[0] != other.digests[0]))])
     for epoch in range(min(base.epochs, other.epochs)):
         batch = base.batches[epoch] != other.batches[epoch]
         loss = base.losses[epoch].view(np.uint64) != other.losses[epoch].view(np.uint64)
-        steps = [int(np.argmax(one)) if one.any() else len(one) for one in (batch, loss)]
+        looked = (("batch", batch), ("loss", loss))
+        steps = [int(np.argmax(one)) if one.any() and kind in kinds else len(one) for kind, one in looked]
         if min(steps) < len(batch):
             return found(
                 "batch" if steps[0] <= steps[1] else "loss", "x" if steps[0] <= steps[1] else "loss", epoch, min(steps)
             )
         marks = base.digests[epoch + 1] != other.digests[epoch + 1]
-        if marks.any():
+        if "state" in kinds and marks.any():
             return found("state", names[int(np.argmax(marks))], epoch)
     return None
 
