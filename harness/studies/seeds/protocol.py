@@ -92,7 +92,7 @@ class Share:
 
 def share_of(measure: str, same: Sequence[float], different: Sequence[float], seed: int) -> Share:
     """The interval is by percentiles of both groups drawn again (B. Efron, Bootstrap methods, Annals of Statistics 7,
-    1979)."""
+    1979); draws in which runs of different seeds have no spread are left out."""
     one, other = (np.asarray(values, np.float64) for values in (same, different))
     test = brown_forsythe(one, other)
     if not np.ptp(other):
@@ -101,7 +101,8 @@ def share_of(measure: str, same: Sequence[float], different: Sequence[float], se
     drawn = [rng.choice(v, (RESAMPLES, len(v))).std(1, ddof=1) for v in (one, other)]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = drawn[0] / drawn[1]
-    ends = np.nanquantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    ratios = ratios[np.isfinite(ratios)]
+    ends = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) if len(ratios) else (np.nan, np.nan)
     value = 0.0 if not np.ptp(one) else float(one.std(ddof=1) / other.std(ddof=1))
     return Share(measure, Estimate(value, float(ends[0]), float(ends[1])), test)
 

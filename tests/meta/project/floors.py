@@ -58,6 +58,7 @@ FLOORS = {
     "harness/studies/runs": "plan history opened | perform | first together",
     "harness/studies/randomness": "protocol | measures | report",
     "harness/studies/seeds": "protocol | report",
+    "harness/studies/determinism": "conditions random_operators",
     "harness/studies/surface": "cell registry | registries scope | trace | table",
     "harness/studies/surface/registries": "onnx tensorflow tflite | * | __init__",
     "harness/studies/conformance": "values | collected | targets | examine | results | page",
