@@ -97,13 +97,15 @@ def share_of(measure: str, same: Sequence[float], different: Sequence[float], se
     test = brown_forsythe(one, other)
     if not np.ptp(other):
         return Share(measure, None, test)
+    if not np.ptp(one):  # whose mean may be rounded, so that deviations are not 0
+        return Share(measure, Estimate(0.0, 0.0, 0.0), test)
     rng = np.random.default_rng(seed)
     drawn = [rng.choice(v, (RESAMPLES, len(v))).std(1, ddof=1) for v in (one, other)]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = drawn[0] / drawn[1]
     ratios = ratios[np.isfinite(ratios)]
     ends = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) if len(ratios) else (np.nan, np.nan)
-    value = 0.0 if not np.ptp(one) else float(one.std(ddof=1) / other.std(ddof=1))
+    value = float(one.std(ddof=1) / other.std(ddof=1))
     return Share(measure, Estimate(value, float(ends[0]), float(ends[1])), test)
 
 
