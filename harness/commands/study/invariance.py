@@ -21,9 +21,10 @@ from harness.commands.shared.terminal import console, fail, finite, named, print
 from harness.execute.files import replace_text
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, OutOfTime, Pool
+from harness.studies.invariance import transformers
 from harness.studies.invariance.batches import batched
 from harness.studies.invariance.examine import VARIATIONS, Cell, examine
-from harness.studies.invariance.report import as_json, counts, csv_of, page
+from harness.studies.invariance.report import NETWORK, as_json, counts, csv_of, page
 
 DEFAULT = "torch-eager,torch-inductor,jax-jit,tf-xla,ort-all,tvm-O3"
 
@@ -58,6 +59,9 @@ def invariance(
     found = [one for one in map(batched, names) if one]
     console.print(f"{len(found)} of {len(names)} operators have a batch dimension", highlight=False)
     todo = [(target, one) for target in here for one in found if (one.operator, target.name) not in done]
+    wanted = [(t.name, style) for t in here if t.name in transformers.TARGETS for style in transformers.STYLES]
+    networks = [(name, style) for name, style in wanted if (f"{NETWORK}{style}", name) not in done]
+    networks = networks if operators == "*" else []
     limits = Limits(seconds=timeout, workers=1)
     try:
         with (
@@ -66,6 +70,9 @@ def invariance(
             Progress(console=console, transient=True) as progress,
         ):
             task = progress.add_task("operators", total=len(todo))
+            for name, style in networks:
+                for cell in transformers.examine(one_thread, two_threads, name, style, seed):
+                    kept.add(cell)
             for target, one in todo:
                 for cell in examine(one_thread, two_threads, target, one, seed):
                     kept.add(cell)
@@ -76,7 +83,11 @@ def invariance(
         code = status_of(stop)
     except HarnessError as error:
         failure = str(error)
-    cells = [cell for cell in kept.runs if cell.operator in names and cell.target in {t.name for t in chosen}]
+    cells = [
+        cell
+        for cell in kept.runs
+        if (cell.operator in names or cell.operator.startswith(NETWORK)) and cell.target in {t.name for t in chosen}
+    ]
     kept.close()
     about = versions(here)
     try:

@@ -16,10 +16,11 @@ from oracles.determinism import same, ulps
 from oracles.judge.outcome import Value
 from oracles.judge.reference import evaluate
 
-EQUAL, WITHIN, BEYOND, NONE = "equal", "within", "beyond", "no result"
+EQUAL, WITHIN, VARIES, BEYOND, NONE = "equal", "within", "varies", "beyond", "no result"
 STATES = {
     EQUAL: "bit for bit the same",
     WITHIN: "other bits, both within the bound of the operator's error",
+    VARIES: "other bits; of a whole network no bound is derived",
     BEYOND: "farther apart than two correct results may be",
     NONE: "the target does not run it",
 }
@@ -30,6 +31,11 @@ VARIATIONS = {
     "padding": "the same rows, the rest of the batch filled with copies of the first",
     "threads": "the same batch on two threads",
 }
+SEQUENCES = {
+    "chunks": "a sequence in parts of eight, each with keys and values of those before it, against the whole",
+    "cache": "a sequence one by one, with a cache of keys and values, against the whole",
+}
+"""Of whole transformers only."""
 FARTHEST = 2.0**64
 """Ulps between what cannot be compared: another shape, a NaN and a number."""
 TURNED = 5

@@ -11,10 +11,23 @@ from dataclasses import asdict
 from harness.execute.templates import render
 from harness.models.report.words import short
 from harness.studies.invariance.batches import SIZES
-from harness.studies.invariance.examine import BEYOND, EQUAL, NONE, STATES, VARIATIONS, WITHIN, Cell, table
+from harness.studies.invariance.examine import (
+    BEYOND,
+    EQUAL,
+    NONE,
+    SEQUENCES,
+    STATES,
+    VARIATIONS,
+    VARIES,
+    WITHIN,
+    Cell,
+    table,
+)
 
-MARKS = {EQUAL: ("=", "s0"), WITHIN: ("~", "s2"), BEYOND: ("!", "s6"), NONE: ("", "s-2")}
+MARKS = {EQUAL: ("=", "s0"), WITHIN: ("~", "s2"), VARIES: ("~", "s3"), BEYOND: ("!", "s6"), NONE: ("", "s-2")}
 """How a cell of the page shows a state: its sign, and its shade."""
+NETWORK = "transformer "
+"""How the names of whole networks begin."""
 COLUMNS = ("operator", "target", "variation", "state", "largest_ulps", "sizes", "why")
 
 
@@ -33,7 +46,9 @@ def csv_of(cells: Sequence[Cell]) -> str:
 def counts(cells: Sequence[Cell]) -> dict[tuple[str, str], Counter[str]]:
     """How many operators are in each state, by target and variation."""
     found: dict[tuple[str, str], Counter[str]] = {}
-    for (_, target), own in table(cells).items():
+    for (operator, target), own in table(cells).items():
+        if operator.startswith(NETWORK):
+            continue
         for name, cell in own.items():
             found.setdefault((target, name), Counter())[cell.state] += 1
     return found
@@ -46,7 +61,7 @@ def as_json(cells: Sequence[Cell], versions: Mapping[str, str]) -> dict[str, obj
 
 def varying(cells: Sequence[Cell]) -> list[Cell]:
     """What is not bit for bit the same, the worst first."""
-    own = [cell for cell in cells if cell.state in (WITHIN, BEYOND)]
+    own = [cell for cell in cells if cell.state in (WITHIN, VARIES, BEYOND)]
     return sorted(own, key=lambda c: (c.state != BEYOND, -c.largest, c.operator, c.target))
 
 
@@ -57,13 +72,15 @@ def page(cells: Sequence[Cell], versions: Mapping[str, str]) -> str:
         "studies/invariance/page.html.j2",
         title="Does a row's result depend on its batch?",
         rows=rows,
-        operators=list(dict.fromkeys(cell.operator for cell in cells)),
+        operators=list(dict.fromkeys(c.operator for c in cells if not c.operator.startswith(NETWORK))),
         targets=list(dict.fromkeys(cell.target for cell in cells)),
         variations=VARIATIONS,
         states=STATES,
         marks=MARKS,
         counts=counts(cells),
         varying=varying(cells),
+        networks=[cell for cell in cells if cell.operator.startswith(NETWORK)],
+        sequences=SEQUENCES,
         versions=versions,
         sizes=SIZES,
         short=short,

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from harness.backends import TARGETS, Target
-from harness.execute.pool import Limits, Pool
+from harness.execute.pool import Job, Limits, Pool
+from harness.studies.invariance import transformers
 from harness.studies.invariance.batches import SIZES, Batched, batched
-from harness.studies.invariance.examine import BEYOND, EQUAL, WITHIN, Cell, examine
+from harness.studies.invariance.examine import BEYOND, EQUAL, VARIES, WITHIN, Cell, examine
 from harness.studies.invariance.report import page, varying
 from oracles.judge.reference import evaluate
 
@@ -54,7 +55,7 @@ def states(cells: list[Cell]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["gelu", "matmul", "linear", "layer_norm", "softmax", "conv2d", "attention", "mse_loss"]
+    "name", ["gelu", "matmul", "linear", "layer_norm", "softmax", "conv1d", "attention", "mse_loss"]
 )
 def test_operators_with_a_batch_dimension(name: str) -> None:
     """Rows come out of the reference alone as they do together."""
@@ -96,3 +97,33 @@ def test_planted_dependence_is_found(pools: tuple[Pool, Pool], fault: str, expec
         assert size.sizes == (3,)
     assert page(cells, {}).count("bit for bit the same") > 0
     assert len(varying(cells)) == len(expected)
+
+
+@pytest.mark.parametrize("style", transformers.STYLES)
+def test_transformers(pools: tuple[Pool, Pool], style: str) -> None:
+    """In parts with a cache a network gives what the whole gives, but for rounding; every variation is there."""
+    cells = {cell.variation: cell for cell in transformers.examine(*pools, "torch-eager", style, 0)}
+    assert list(cells) == ["size", "position", "neighbours", "padding", "chunks", "cache", "threads"]
+    assert {cell.state for cell in cells.values()} <= {EQUAL, VARIES}
+    for cell in cells.values():
+        assert not cell.why or cell.why.endswith("next tokens that differ: 0 %")
+
+
+def test_a_transformer_whose_cache_is_wrong_is_found(pools: tuple[Pool, Pool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Positions that begin anew with every chunk: the embedding is the first that varies."""
+    plain = transformers.job
+
+    def wrong(style: str, target: str, seed: int) -> Job:
+        job = plain(style, target, seed)
+        text = job.program.replace(
+            'p["positions"][start : start + tokens.shape[1]]', 'p["positions"][: tokens.shape[1]]'
+        )
+        assert text != job.program
+        return replace(job, program=text)
+
+    monkeypatch.setattr(transformers, "job", wrong)
+    cells = {cell.variation: cell for cell in transformers.examine(*pools, "torch-eager", "gpt", 0)}
+    assert "embedding" not in cells["size"].why
+    for name in ("chunks", "cache"):
+        assert cells[name].state == VARIES
+        assert cells[name].why.startswith("first at embedding")
