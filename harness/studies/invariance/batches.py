@@ -118,23 +118,22 @@ def _fits(found: Batched) -> bool:
 def _independent(found: Batched) -> bool:
     """Do rows come out as they do alone, and in any order, by the reference?"""
     arrays = found.arrays(PROBED, 0)
-    whole = _values(found.at(PROBED), arrays)
-    if whole is None or not np.isfinite(whole).all():
+    whole = value_of(found.at(PROBED), arrays)
+    if not np.isfinite(whole).all():
         return False
-    turned = _values(found.at(PROBED), found.rows(arrays, np.arange(PROBED)[::-1]))
-    alone = [_values(found.at(1), found.rows(arrays, np.array([row]))) for row in range(PROBED)]
-    if turned is None or any(one is None for one in alone):
-        return False
-    together = np.concatenate([one for one in alone if one is not None])
-    return _near(turned[::-1], whole) and _near(together, whole)
+    turned = value_of(found.at(PROBED), found.rows(arrays, np.arange(PROBED)[::-1]))
+    alone = [value_of(found.at(1), found.rows(arrays, np.array([row]))) for row in range(PROBED)]
+    together = np.concatenate(alone)
+    return near(turned[::-1], whole) and near(together, whole)
 
 
-def _near(a: np.ndarray, b: np.ndarray) -> bool:
+def near(a: np.ndarray, b: np.ndarray) -> bool:
     """The same but for the rounding of float64: the reference is no more invariant than what it judges."""
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=1e-9, atol=1e-12))
 
 
-def _values(graph: Graph, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+def value_of(graph: Graph, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The result by the reference, float64."""
     with np.errstate(all="ignore"):
         return np.asarray(evaluate(graph, arrays)[graph.outputs[0]].value, np.float64)
 
