@@ -234,11 +234,11 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
             return f"tf.matmul({x}, {weight}, transpose_b=True)" + (f" + {bias}" if n["bias"] else "")
         case "conv2d":
             made = f"convolved({x}, {weight})"
-            if n.get("stride", 1) > 1:
-                made = f"strided({x}, {weight}, {n['stride']}, {padding(layer)})"
+            if n.get("stride", 1) > 1 or n["kernel"] % 2 == 0:
+                made = f"strided({x}, {weight}, {n.get('stride', 1)}, {padding(layer)})"
             return made + (f" + {bias}[:, None, None]" if n.get("bias", 1) else "")
         case "max_pool":
-            return f"greatest({x}, {n['kernel']}, {n['stride']}, {padding(layer)})"
+            return f"greatest({x}, {n['kernel']}, {n.get('stride', 1)}, {padding(layer)})"
         case "mean":
             return f"tf.reduce_mean({x}, (2, 3))"
         case "layer_norm":

@@ -13,7 +13,8 @@ FLOORS = {
     ),
     "generators/training": "networks settings | blocks | architectures runs | d3",
     "oracles": (
-        "judge decompositions onnx outcomes statistics | questions derivatives quantised models training | arithmetic"
+        "judge decompositions onnx outcomes statistics | determinism spread | questions derivatives quantised models"
+        " training | arithmetic"
     ),
     "oracles/judge": "discrepancy outcome reference | compare | verdict",
     "oracles/questions": "forward | *",
@@ -51,9 +52,15 @@ FLOORS = {
     "harness/training": "* | findings table | known_runs",
     "harness/models": "variants | given | * | results | known report | examine",
     "harness/models/given": "inputs spectra images | audio | *",
-    "harness/studies": "datasets loops | *",
+    "harness/studies": "datasets drawing | loops | runs | *",
     "harness/studies/datasets": "dataset | * | __init__",
-    "harness/studies/loops": "loop | programs | train",
+    "harness/studies/loops": "loop | programs | train | draws",
+    "harness/studies/runs": "plan history opened | perform | first together",
+    "harness/studies/randomness": "protocol | measures | report",
+    "harness/studies/seeds": "protocol | report",
+    "harness/studies/determinism": "conditions random_operators",
+    "harness/studies/overhead": "measure | report",
+    "harness/studies/invariance": "batches | examine | report transformers",
     "harness/studies/surface": "cell registry | registries scope | trace | table",
     "harness/studies/surface/registries": "onnx tensorflow tflite | * | __init__",
     "harness/studies/conformance": "values | collected | targets | examine | results | page",

@@ -1,0 +1,31 @@
+"""What the studies of training runs share: doing the runs with a bar, and an interruption that loses nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.progress import Progress
+
+from harness.commands.shared.terminal import console
+from harness.execute.isolation.signals import status_of
+from harness.studies.runs.plan import Plan, Run
+from harness.studies.runs.together import do, finished
+
+
+def train_all(plan: Plan, runs: Sequence[Run], folder: Path, jobs: int) -> int:
+    """All that is not done; the exit status of an interruption, or 0. Raises JobError, HistoryError, OSError."""
+    total, started = plan.epochs * len(runs), time.monotonic()
+    done = finished(plan, runs, folder)
+    console.print(f"{len(runs)} models, {len(done)} of them there already", highlight=False)
+    if len(done) == len(runs):
+        return 0
+    try:
+        with Progress(console=console, transient=True) as progress:
+            task = progress.add_task("epochs", total=total)
+            do(plan, runs, folder, jobs, lambda epochs: progress.update(task, completed=epochs))
+    except KeyboardInterrupt as stop:
+        return status_of(stop)
+    console.print(f"trained in {time.monotonic() - started:.0f} s", style="dim", highlight=False)
+    return 0

@@ -1,0 +1,98 @@
+"""The command `study overhead`: the time of training with determinism over the time without it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from generators.training.architectures import ARCHITECTURES
+from generators.training.networks import NetworkError
+from harness.commands.shared import training_options as options
+from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.terminal import console, fail, named, print_wide
+from harness.execute.files import replace_text
+from harness.execute.isolation.signals import status_of
+from harness.execute.pool import HarnessError
+from harness.studies.loops.loop import FRAMEWORKS
+from harness.studies.loops.train import LoopError
+from harness.studies.overhead.measure import KERNELS, Timed, networks, time_one
+from harness.studies.overhead.report import as_json, csv_of, page
+
+
+def overhead(
+    frameworks: options.Frameworks = "torch,tensorflow",
+    models: Annotated[str, typer.Option("--networks", metavar="GLOB", help=f"Of {', '.join(ARCHITECTURES)}.")] = "*",
+    kernels: Annotated[bool, typer.Option(help="Time convolutions with windows of 1 x 1 to 7 x 7, too.")] = True,
+    side: Annotated[int, typer.Option(min=8, help="Of the pictures.")] = 32,
+    width: options.Width = 0,
+    steps: Annotated[int, typer.Option(min=1, help="Of a round (the paper: 100).")] = 100,
+    rounds: Annotated[int, typer.Option(min=1, help="With the deterministic mode, and without.")] = 3,
+    batch: options.Batch = 128,
+    device: options.Device = "cpu",
+    timeout: options.Timeout = 3600.0,
+    out: options.Out = None,
+) -> None:
+    """Time training steps with the deterministic mode on and off, in turn, network by network."""
+    chosen = named(frameworks, FRAMEWORKS, "framework")
+    names = named(models, ARCHITECTURES, "network")
+    options.checked_device(device)
+    folder, versions = out or Path("studies") / "overhead", options.versions(FRAMEWORKS)
+    head = {"side": side, "width": width, "steps": steps, "rounds": rounds, "batch": batch, "gpu": int(device == "gpu")}
+    code = 0
+    try:
+        found = networks(names, tuple(KERNELS) if kernels else (), side, width)
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = Record.opened(folder / "rounds.jsonl", head, Timed)
+    except (NetworkError, RecordError) as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(f"cannot use {error.filename or folder}: {error.strerror}") from error
+    try:
+        done = {(one.framework, one.network) for one in kept.runs}
+        todo = [(f, name) for f in chosen for name in found if (f, name) not in done]
+        with Progress(console=console, transient=True) as progress:
+            task = progress.add_task("networks", total=len(todo))
+            for framework, name in todo:
+                kept.add(
+                    time_one(
+                        framework, name, found[name], steps=steps, rounds=rounds, batch=batch, timeout=timeout,
+                        device=device,
+                    )
+                )  # fmt: skip
+                progress.advance(task)
+    except KeyboardInterrupt as stop:
+        code = status_of(stop)
+    except (LoopError, HarnessError) as error:
+        raise fail(f"{error}; what is done is kept in {folder}") from error
+    except OSError as error:
+        raise fail(f"cannot write {error.filename or folder}: {error.strerror}") from error
+    kept.close()
+    if kept.runs:
+        try:
+            replace_text(folder / "results.json", json.dumps(as_json(kept.runs, versions), indent=1) + "\n")
+            replace_text(folder / "overhead.csv", csv_of(kept.runs))
+            replace_text(folder / "report.html", page(kept.runs, versions, device))
+        except OSError as error:
+            raise fail(f"cannot write {error.filename}: {error.strerror}") from error
+    print_wide(_table(kept.runs))
+    console.print(f"{folder}/report.html, results.json, overhead.csv", highlight=False, soft_wrap=True)
+    if code:
+        console.print("interrupted; the same command goes on", style="yellow")
+        raise typer.Exit(code)
+
+
+def _table(timed: list[Timed]) -> Table:
+    """A line a network."""
+    shown = Table("framework", "network", "ratio", "of single rounds")
+    for one in timed:
+        low, high = one.ends
+        shown.add_row(one.framework, one.network, f"{one.ratio:.3f}", f"{low:.3f} to {high:.3f}")
+    return shown
+
+
+STUDIES = (overhead,)

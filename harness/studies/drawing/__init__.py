@@ -1,0 +1,1 @@
+"""Drawings that pages of studies share: lines of dots and intervals on one scale, as SVG without any script."""

@@ -1,0 +1,1 @@
+"""Does a row's result depend on what it is batched with?"""

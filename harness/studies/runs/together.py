@@ -1,0 +1,50 @@
+"""Many runs, several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from harness.execute.isolation.jobs import JobError, Jobs
+from harness.studies.runs.history import History, read
+from harness.studies.runs.perform import perform
+from harness.studies.runs.plan import Plan, Run
+
+
+def path_of(folder: Path, run: Run) -> Path:
+    """The file of a run."""
+    return folder / "runs" / f"{run.name}.npz"
+
+
+def do(plan: Plan, runs: Sequence[Run], folder: Path, jobs: int, progress: Callable[[int], None]) -> None:
+    """Every run that is not done, by so many processes; progress: is told how many epochs are done. Raises JobError,
+    OSError; a KeyboardInterrupt loses at most the epochs under way."""
+    (folder / "runs").mkdir(parents=True, exist_ok=True)
+
+    def tell(latest: Mapping[int, int]) -> None:
+        progress(sum(latest.values()))
+
+    count = max(1, min(jobs, len(runs)))
+    together = Jobs[int](partial(_share, plan, tuple(runs), folder, count), count)
+    together.run(tell)
+    if together.failures:
+        raise JobError(together.failures[0])
+
+
+def _share(
+    plan: Plan, runs: tuple[Run, ...], folder: Path, count: int, number: int, report: Callable[[int], None]
+) -> int:
+    """Every `count`-th run: the epochs that are done."""
+    data, done = plan.data(), 0
+    for run in runs[number::count]:
+        perform(plan, run, data, path_of(folder, run), lambda epochs, before=done: report(before + epochs))
+        done += plan.epochs
+        report(done)
+    return done
+
+
+def finished(plan: Plan, runs: Sequence[Run], folder: Path) -> dict[Run, History]:
+    """The runs that are done. Raises HistoryError."""
+    found = {run: read(path_of(folder, run)) for run in runs if path_of(folder, run).exists()}
+    return {run: history for run, history in found.items() if history.epochs >= plan.epochs}
