@@ -7,7 +7,7 @@ which; what no rule folds stays apart, since two faults in one cause would be wo
 3. *message*: the same framework, question, symptoms and words (of entries the regular expression, of findings the
    message without what varies), and an operator in common.
 4. *structure*: the same framework, symptoms, dtypes and conditions, the same operators in the smallest cases in the
-   same order, and the same expression `where` with a size of the error in it (NaN and infinities alone tell too little).
+   same order, and the same expression `where` with a size of the error in it (NaN and infinities tell too little).
 5. *pass*: findings of one framework whose guilty passes and symptom are the same."""
 
 from __future__ import annotations
@@ -205,8 +205,7 @@ def words_of(instance: Instance) -> str:
 
 
 def _common(first: Sequence[str], second: Sequence[str]) -> str:
-    """An operator, or glob, that both name; "" where there is none. An entry on any operator has none in common with one
-    that names its own."""
+    """An operator, or glob, that both name; "" where there is none. "*" has one in common with itself alone."""
     pairs = [(a, b) for a in first for b in second if a == b or ("*" not in (a, b) and _overlap(a, b))]
     return min((min(pair, key=lambda glob: ("*" in glob, glob)) for pair in pairs), default="")
 
