@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -154,8 +155,5 @@ def slug(text: str) -> str:
     return text.replace(" ", "-")
 
 
-def _by_count(names: object) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for name in names:  # type: ignore[attr-defined]
-        counts[name] = counts.get(name, 0) + 1
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+def _by_count(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items(), key=lambda item: (-item[1], item[0])))

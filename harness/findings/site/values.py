@@ -15,8 +15,8 @@ ROWS = 8
 
 @dataclass(frozen=True)
 class Values:
-    """One output: its type, so many elements as there are, and the first of them: (index, value, allowed error, the
-    same in ulps)."""
+    """One output: its type, so many elements as there are, and the first of them that are determined: (index, value,
+    allowed error, the same in ulps)."""
 
     name: str
     type: str
@@ -41,15 +41,12 @@ def in_ulps(value: float, error: float, dtype: str) -> str:
 
 def values_of(written: Written) -> list[Values]:
     """The outputs that a reproducer has in it."""
-    named = written.named
-    expected, allowed = named.get("EXPECTED"), named.get("ALLOWED")
-    keys = list(expected) if isinstance(expected, dict) else range(len(expected or []))
+    expected, allowed = written.named.get("EXPECTED", {}), written.named.get("ALLOWED", {})
+    types = written.named.get("OUTPUTS")
     found = []
-    for number, key in enumerate(keys):
-        value, error = np.asarray(expected[key]), np.asarray(allowed[key])  # type: ignore[index]
-        types = named.get("OUTPUTS")
-        known = isinstance(types, list) and number < len(types)
-        dtype = types[number][0] if known else str(value.dtype)  # type: ignore[index]
+    for number, key in enumerate(expected if isinstance(expected, dict) else range(len(expected))):
+        value, error = np.asarray(expected[key]), np.asarray(allowed[key])
+        dtype = types[number][0] if isinstance(types, list) and number < len(types) else str(value.dtype)
         rows = tuple(
             (
                 str(tuple(int(i) for i in index)),
@@ -57,17 +54,17 @@ def values_of(written: Written) -> list[Values]:
                 "anything" if np.isposinf(error[index]) else f"{float(error[index]):.3g}",
                 "" if np.iscomplexobj(value) else in_ulps(float(value[index]), float(error[index]), dtype),
             )
-            for index in (np.unravel_index(place, value.shape) for place in range(min(value.size, ROWS)))
+            for index in (np.unravel_index(place, value.shape) for place in _chosen(error))
         )
-        found.append(
-            Values(
-                f"output {number}" if isinstance(key, int) else str(key),
-                f"{dtype}{list(value.shape)}",
-                value.size,
-                rows,
-            )
-        )
+        name = f"output {number}" if isinstance(key, int) else str(key)
+        found.append(Values(name, f"{dtype}{list(value.shape)}", value.size, rows))
     return found
+
+
+def _chosen(error: np.ndarray) -> list[int]:
+    """Places, counted row by row, of the first elements that are determined; of the first of all where none is."""
+    determined = np.flatnonzero(~np.isposinf(error))[:ROWS]
+    return [int(place) for place in determined] or list(range(min(error.size, ROWS)))
 
 
 def _number(value: object) -> str:
