@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from importlib import metadata
 from pathlib import Path
 
@@ -62,6 +63,12 @@ def of_folder(folder: Path) -> Instance:
     framework = target.framework if target else finding.target.split("-")[0]
     case = read_by(folder / "graph.json", caseio.loads)
     return instance.of_finding(finding, framework, folder, case)
+
+
+def names_of(one: Instance) -> list[str]:
+    """Targets that an instance names."""
+    question = QUESTIONS[one.question]
+    return [name for name in question.targets if any(fnmatchcase(name, glob) for glob in one.subjects)]
 
 
 def _installed(package: str) -> str | None:
