@@ -39,19 +39,17 @@ def site(
     """Make a static site of all faults: by cause, with severity, reach, programs; it opens without a network."""
     if not (out or summary or sarif):
         raise fail("nothing to write: --out DIR, --summary FILE or --sarif FILE is needed")
+    if findings and not findings.is_dir():
+        raise fail(f"{findings}: no folder of findings")
+    if out and out.exists() and not (out / "index.html").is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise fail(f"{out}: there is something else in it")
     try:
-        instances = gather.entries(known_issues)
-        hunts = None
-        if findings:
-            if not findings.is_dir():
-                raise fail(f"{findings}: no folder of findings")
-            instances += gather.found(findings)
-            hunts = hunts_of(findings)
+        instances = gather.found(findings) if findings else []
+        hunts = hunts_of(findings) if findings else None
+        instances += gather.entries(known_issues)
         causes = causes_of(instances)
         console.print(f"{len(instances)} instances, {len(causes)} causes", highlight=False)
         if out:
-            if out.exists() and not (out / "index.html").is_file() and any(out.iterdir()):
-                raise fail(f"{out}: there is something else in it")
             count = pages.write(out, causes, versions(), hunts)
             console.print(f"{count} pages: {out / 'index.html'}", highlight=False, soft_wrap=True)
     except FileError as error:

@@ -116,7 +116,7 @@ def shown_of(instance: Instance, reach: Reach) -> Shown:
     if program and program.program:
         code = [
             ("what it needs", highlighted(program.head), False),
-            ("the program", highlighted(program.program.strip("\n") + "\n\n\n"), True),
+            ("the program", highlighted(program.program), True),
             ("inputs, and what is expected", highlighted(program.data), len(program.data) < 3000),
             ("the check", highlighted(program.check), False),
         ]

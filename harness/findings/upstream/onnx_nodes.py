@@ -34,23 +34,29 @@ _SECONDS = 120
 _ELEMENT = {"float32": "FLOAT", "float64": "DOUBLE"}
 
 
-def model_lines(program: str, case: Case) -> list[str]:
-    """Lines that bind `model`, an ONNX model of the case. program: what a target runs. Raises NoProgramError."""
+Nodes = tuple[list, Mapping[str, list], list[str], int]
+"""Of a model: nodes, constants, names of what it returns, opset."""
+
+
+def nodes_of(program: str) -> Nodes:
+    """The model that a program makes. program: what a target runs. Raises NoProgramError."""
     done = subprocess.run(
         [sys.executable, "-c", program + _SHOW], capture_output=True, text=True, timeout=_SECONDS, check=False
     )
     if done.returncode:
         raise NoProgramError(f"the nodes cannot be listed: {(done.stderr.splitlines() or ['no reason'])[-1]}")
-    nodes, constants, results, opset = json.loads(done.stdout.splitlines()[-1])
-    return _lines(case, nodes, constants, results, opset)
+    return tuple(json.loads(done.stdout.splitlines()[-1]))
 
 
-def _lines(case: Case, nodes: list, constants: Mapping[str, list], results: list[str], opset: int) -> list[str]:
+def model_lines(case: Case, made_of: Nodes, apart: bool) -> list[str]:
+    """Lines that bind `model`, an ONNX model of the case. apart: each output is that of an Identity of its own. Raises
+    NoProgramError."""
     graph = case.graph
+    nodes, constants, results, opset = made_of
     made = {output for _, _, outputs, _ in nodes for output in outputs}
     outputs = []
     for number, name in enumerate(results):  # an output needs a name of its own, and may not be an input
-        if name not in made or name in results[:number]:
+        if apart or name not in made or name in results[:number]:
             nodes = [*nodes, ["Identity", [name], [f"y{number}"], {}]]
             outputs.append(f"y{number}")
         else:

@@ -13,7 +13,7 @@ from generators.graphs import Case
 from harness.backends import Target
 from harness.dialects import RELAX
 from harness.findings.upstream.literals import NoProgramError, literal
-from harness.findings.upstream.onnx_nodes import feeds, model_lines
+from harness.findings.upstream.onnx_nodes import feeds, model_lines, nodes_of
 from harness.findings.upstream.seen import Seen, checks
 
 LONGEST = 30
@@ -138,7 +138,7 @@ def _litert(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
 
 def _onnx(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
     """A model of nodes, run by ONNX Runtime at the target's level, or by OpenVINO."""
-    lines = model_lines(target.program(case.graph), case)
+    nodes = nodes_of(target.program(case.graph))
     given = feeds(case.graph, case)
     level = _LEVELS.get(target.name, "")
     if target.name == "openvino":
@@ -156,7 +156,8 @@ def _onnx(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
         run = [*(options if level else ()), f"session = {session}", f"y = session.run(None, {given}){which}"]
     imports = ["import numpy as np", f"import {'openvino' if target.name == 'openvino' else 'onnxruntime'}"]
     imports.append("from onnx import TensorProto, helper, numpy_helper")
-    yield [*imports, *lines, *run, *checks(seen, _NUMPY.names, _NUMPY.item)]
+    for apart in (False, True):
+        yield [*imports, *model_lines(case, nodes, apart), *run, *checks(seen, _NUMPY.names, _NUMPY.item)]
 
 
 def _relax(case: Case, seen: Seen) -> Iterator[list[str]]:
