@@ -11,7 +11,7 @@ import numpy as np
 from harness.execute.templates import render
 from harness.findings.site.values import in_ulps
 from harness.findings.triage.instance import Instance
-from harness.findings.triage.words import SYMPTOM, headline
+from harness.findings.triage.words import SYMPTOM, plain_reason, title
 from harness.findings.upstream.seen import Seen
 
 PROJECTS = {
@@ -43,8 +43,9 @@ def issue_of(
     processor's model name."""
     template, repository, before = PROJECTS.get(instance.framework, ("plain", "", ""))
     package = next((v for k, v in versions.items() if k not in ("python", "numpy", "onnx")), "")
+    reason = plain_reason(instance) if instance.kind != "finding" else ""
     text = render(
-        f"findings/upstream/templates/{template}.md.j2", reason=_reason(instance), why=why(seen), program=program,
+        f"findings/upstream/templates/{template}.md.j2", reason=reason, why=why(seen), program=program,
         printed=printed.strip(), versions=versions, package=package, system=platform.platform(),
         machine=platform.machine(), cpu=cpu, expected=expectation(seen), actual=actual(seen), target=target,
     )  # fmt: skip
@@ -54,7 +55,7 @@ def issue_of(
 def title_of(instance: Instance, seen: Seen) -> str:
     """What is wrong, in one line; of a finding: which operator, of which dtype, and how."""
     if instance.kind != "finding":
-        return headline(instance)
+        return title(instance)
     dtype = f" of {seen.type.dtype}" if seen.type else ""
     what = f"{' + '.join(instance.operators)}{dtype}"
     if seen.symptom in ("value", "special"):
@@ -65,12 +66,12 @@ def title_of(instance: Instance, seen: Seen) -> str:
 def why(seen: Seen) -> str:
     """Why it is a bug: the float64 value with its allowed error, or what a program may expect."""
     assert seen.type is not None
+    if seen.symptom in ("type", "outputs"):
+        return "Types follow from the operators and the types of their inputs."
     if seen.symptom not in ("value", "special"):
-        return "The program is valid: other frameworks run the same operators on the same inputs." * (
-            seen.symptom in ("rejected", "crash", "timeout")
-        )
+        return "The program is valid: each operator is given types and values that its documentation allows."
     if not isinstance(seen.value, np.inexact | float):
-        return "Integers and truth values are exact."
+        return "Operations on integers and truth values are exact."
     if not np.isfinite(seen.value):
         return "The value follows from IEEE 754 arithmetic on the inputs; no rounding changes it."
     if seen.value == 0 and seen.got == 0:
@@ -101,8 +102,3 @@ def actual(seen: Seen) -> str:
     return {"crash": "The process ends", "timeout": "The call does not return"}.get(
         seen.symptom, f"{SYMPTOM[seen.symptom].capitalize()}"
     ) + f": {' '.join(seen.message.split())[:300]}"
-
-
-def _reason(instance: Instance) -> str:
-    """The reason in the words of the entry, without ids that nobody else knows."""
-    return instance.reason if instance.kind != "finding" else ""

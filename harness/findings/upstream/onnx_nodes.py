@@ -24,7 +24,9 @@ for node in g.nodes:
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     if "to" in attributes:
         attributes["to"] = "TensorProto." + TensorProto.DataType.Name(attributes["to"])
-    attributes = {k: v.decode() if isinstance(v, bytes) else v for k, v in attributes.items()}
+    plain = {k: [x.decode() if isinstance(x, bytes) else x for x in (v if isinstance(v, list) else [v])]
+             for k, v in attributes.items()}
+    attributes = {k: x if isinstance(attributes[k], list) else x[0] for k, x in plain.items()}
     nodes.append([node.op_type, list(node.input), list(node.output), attributes])
 arrays = {t.name: numpy_helper.to_array(t) for t in g.initializers}
 constants = {name: [str(a.dtype), list(a.shape), a.tolist()] for name, a in arrays.items()}

@@ -97,11 +97,14 @@ def _function(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
     y = ", ".join(returned)
     head = [*dialect.imports.splitlines(), *helpers, *leaves]
     tail = checks(seen, family.names, family.item)
+    last = nodes[-1].removeprefix(f"{y} = ")
+    first = nodes[:-1] if last != nodes[-1] else nodes
+    last = last if last != nodes[-1] else y
     if not decorator:
-        yield [*head, *nodes, f"y = {y}", *tail]
+        yield [*head, *first, f"y = {last}", *tail]
         return
     inputs = [leaf.name for leaf in (graph.leaves if maker == "torch" else graph.inputs)]
-    body = [f"    {line}" for line in [*nodes, f"return {y}"]]
+    body = [f"    {line}" for line in [*first, f"return {last}"]]
     yield [*head, decorator, f"def f({', '.join(inputs)}):", *body, f"y = f({', '.join(inputs)})", *tail]
 
 
@@ -143,7 +146,9 @@ def _onnx(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
     level = _LEVELS.get(target.name, "")
     if target.name == "openvino":
         run = [
-            'compiled = openvino.Core().compile_model(model.SerializeToString(), "CPU")',
+            "core = openvino.Core()",
+            'precision = {"INFERENCE_PRECISION_HINT": "f32"}',
+            'compiled = core.compile_model(core.read_model(model.SerializeToString()), "CPU", precision)',
             f"y = compiled({given}){'' if seen.symptom == 'outputs' else f'[{seen.output}]'}",
         ]
     else:
@@ -212,10 +217,25 @@ def _tidy(lines: list[str]) -> str:
     text = "\n".join(rest)
     if re.search(r"\b(nan|inf)\b", re.sub(r"np\.(nan|inf)", "", text)):
         used.insert(0, "from math import inf, nan")
-    if "math." in text:
+    if re.search(r"(?<![\w.])math\.", text):
         used.insert(0, "import math")
     kept = [line for line in dict.fromkeys(used) if line != "import numpy as np" or re.search(r"\bnp\.", text)]
     if "x64" in body and not re.search(r"64\b", re.sub(r"jax_enable_x64", "", text)):
         rest = [line for line in rest if "jax_enable_x64" not in line]
     rest = [line for line in rest if line.strip()]
+    rest = _spaced(rest)
     return "\n".join([*kept, "", *rest]) + "\n"
+
+
+def _spaced(lines: list[str]) -> list[str]:
+    """Empty lines around functions."""
+    found: list[str] = []
+    inside = False
+    for line in lines:
+        begins = line.startswith(("def ", "class ", "@"))
+        ends = inside and not line.startswith((" ", "def ", "class ", "@"))
+        if (begins and found and not found[-1].startswith("@")) or ends:
+            found.append("")
+        inside = begins or (inside and not ends)
+        found.append(line)
+    return found
