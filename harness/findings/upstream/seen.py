@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from generators.graph import TensorType
-from harness.findings.upstream.literals import NoProgramError, number
+from harness.findings.upstream.literals import number
 from oracles.judge.compare import Expected, wide, wrong_elements
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Outcome, Value
@@ -18,7 +18,7 @@ from oracles.judge.outcome import Outcome, Value
 class Seen:
     """symptom, message: of the discrepancy; output: which is wrong; type: that it should have; place: of the worst
     element; value, error: what is expected there, in float64, and how far from it a correct evaluation can be; got:
-    what came (None: nothing is compared)."""
+    what came (None: nothing is compared); part: of a complex number that is compared ("": the whole)."""
 
     symptom: str
     message: str
@@ -29,6 +29,7 @@ class Seen:
     error: float = 0.0
     got: object = None
     outputs: int = 1
+    part: str = ""
 
 
 def seen_in(discrepancy: Discrepancy, expected: Expected, outcome: Outcome) -> Seen:
@@ -45,15 +46,27 @@ def seen_in(discrepancy: Discrepancy, expected: Expected, outcome: Outcome) -> S
         worst = np.where(wrong, np.nan_to_num(np.asarray(distance, float), nan=math.inf, posinf=1e300), -1.0)
     place = tuple(int(i) for i in np.unravel_index(int(np.argmax(worst)), wrong.shape))
     value, got = reference.value[place], wide(output, reference)[place]
+    part = ""
+    if reference.complex and discrepancy.symptom == "special":
+        part = "real" if _apart(got.real, value.real) else "imag"
+        value, got = getattr(value, part), getattr(got, part)
     return Seen(
         discrepancy.symptom, discrepancy.message, index, expected.types[index], place, value,
-        float(reference.error[place]), got, len(expected.types),
+        float(reference.error[place]), got, len(expected.types), part,
     )  # fmt: skip
+
+
+def _apart(got: float, value: float) -> bool:
+    """Do NaN, infinities or signs differ?"""
+    if np.isnan(got) or np.isnan(value):
+        return bool(np.isnan(got) != np.isnan(value))
+    infinite = (np.isinf(got) or np.isinf(value)) and got != value
+    return bool(infinite or np.signbit(got) != np.signbit(value))
 
 
 def checks(seen: Seen, names: str, item: str) -> list[str]:
     """The last lines of a program that has the output in `y`. names: an expression for its dtype's name; item: one for
-    the element at {place} ("": none). Raises NoProgramError."""
+    the element at {place} ("": none)."""
     assert seen.type is not None
     if seen.symptom == "outputs":
         return [f'print("expected", {seen.outputs}, "outputs, got", len(y))', f"assert len(y) == {seen.outputs}"]
@@ -63,10 +76,9 @@ def checks(seen: Seen, names: str, item: str) -> list[str]:
         return [*lines, 'print("expected", expected, "got", got)', "assert got == expected"]
     if seen.symptom not in ("value", "special"):
         return []
-    if isinstance(seen.value, np.complexfloating) and not (np.isfinite(seen.value) and np.isfinite(seen.got)):  # type: ignore[arg-type]
-        raise NoProgramError("a complex number that is infinite or NaN in part has no literal")
     subscript = f"y[{', '.join(map(str, seen.place))}]" if seen.place else "y"
-    got = item.format(kind=_kind(seen.value), element=subscript)
+    got = item.format(kind="complex" if seen.part else _kind(seen.value), element=subscript)
+    got = f"{got}.{seen.part}" if seen.part else got
     lines = [f"expected, got = {number(seen.value)}, {got}", 'print("expected", expected, "got", got)']
     return [*lines, f"assert {condition(seen)}"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from math import inf, nan
@@ -16,6 +17,7 @@ from hypothesis.extra import numpy as hnp
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
+from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
 from harness.backends import TARGETS
 from harness.commands.app import app_of
@@ -24,8 +26,10 @@ from harness.commands.findings.report import run
 from harness.findings.known.entry import FOLDER
 from harness.findings.triage.words import plain_reason, title
 from harness.findings.upstream.literals import NoProgramError, literal
-from harness.findings.upstream.seen import Seen, condition, seen_in
+from harness.findings.upstream.seen import Seen, checks, condition, seen_in
 from harness.findings.upstream.short import LONGEST, programs
+from oracles.judge.compare import Expected
+from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import judge
 from oracles.questions import forward
@@ -71,11 +75,26 @@ def test_what_has_no_literal_is_refused() -> None:
 def test_an_assertion_fails_for_what_came_and_holds_for_what_is_right(
     value: object, error: float, wrong: object, right: object
 ) -> None:
-    import math
-
     text = condition(Seen("value", "", value=value, error=error, got=wrong))
     assert not eval(text, {"got": wrong, "expected": value, "math": math})
     assert eval(text, {"got": right, "expected": value, "math": math})
+
+
+@pytest.mark.parametrize(
+    ("value", "got", "part"),
+    [(complex(1, -0.0), complex(1, 0.0), "imag"), (complex(inf, 2), complex(nan, 2), "real")],
+)
+def test_of_complex_numbers_the_part_that_is_wrong_is_compared(value: complex, got: complex, part: str) -> None:
+    type_ = TensorType("complex128", (1,))
+    expected = Expected(("y",), (type_,), (Bounded(np.array([value]), np.zeros(1), zero_sign=True),))
+    seen = seen_in(Discrepancy("special", "", 0), expected, Value((np.array([got]),)))
+    assert seen.part == part
+    lines = checks(seen, "", "{kind}({element})")
+    assert f"complex(y[0]).{part}" in lines[0]
+    names = {"y": np.array([got]), "inf": inf, "nan": nan, "math": math}
+    with pytest.raises(AssertionError):
+        exec("\n".join(lines), names)
+    exec("\n".join(lines), {**names, "y": np.array([value])})
 
 
 def planted(name: str) -> Seen:
