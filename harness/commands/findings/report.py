@@ -28,8 +28,8 @@ from harness.findings.upstream.short import PREFERRED, programs
 from harness.questions.forward import FORWARD
 from harness.search.laboratory import Laboratory
 
-HANG = 60.0
-"""Seconds after which a short program is taken not to return."""
+HANG, SLOW = 60.0, 300.0
+"""Seconds after which a short program is taken not to return, and for which others are waited for."""
 TRIES = 4
 """Targets that show a fault and are written programs for."""
 
@@ -169,9 +169,10 @@ def seen_on(lab: Laboratory, one: Instance, target: Target) -> Seen | None:
 
 def run(text: str, seen: Seen) -> str | None:
     """What a program prints, where it shows what was seen: a wrong result fails its assertion, a refusal raises."""
+    seconds = HANG if seen.symptom == "timeout" else SLOW
     try:
         done = subprocess.run(
-            [sys.executable, "-c", text], capture_output=True, text=True, timeout=HANG, check=False, errors="replace"
+            [sys.executable, "-c", text], capture_output=True, text=True, timeout=seconds, check=False, errors="replace"
         )
     except subprocess.TimeoutExpired:
         return f"(nothing within {HANG:g} s)" if seen.symptom == "timeout" else None

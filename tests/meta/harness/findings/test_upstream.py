@@ -86,7 +86,7 @@ def test_an_assertion_fails_for_what_came_and_holds_for_what_is_right(
 )
 def test_of_complex_numbers_the_part_that_is_wrong_is_compared(value: complex, got: complex, part: str) -> None:
     type_ = TensorType("complex128", (1,))
-    expected = Expected(("y",), (type_,), (Bounded(np.array([value]), np.zeros(1), zero_sign=True),))
+    expected = Expected(("y",), (type_,), (Bounded(np.array([value]), np.zeros(1), "complex128", zero_sign=True),))
     seen = seen_in(Discrepancy("special", "", 0), expected, Value((np.array([got]),)))
     assert seen.part == part
     lines = checks(seen, "", "{kind}({element})")
