@@ -15,7 +15,7 @@ from harness.commands.shared.terminal import fail
 from harness.execute.reading import FileError
 
 _FIRST = (
-    *("training", "versions", "conversions", "model", "quantise", "lists", "hunt", "reach.coverage", "known"),
+    *("training", "versions", "conversions", "model", "quantise", "lists", "hunt", "reach.coverage", "findings.known"),
     *("study.group", "environments"),
 )
 """In the order in which `--help` lists them; all others after them, in alphabetical order of the files."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.live import Live
 
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
@@ -28,6 +27,7 @@ from harness.commands.shared.terminal import (
     write_json,
 )
 from harness.commands.shared.view import hunt_table, replay_lines
+from harness.commands.shared.watch import hunt_line, next_steps, watched
 from harness.conversions.edges import EDGES
 from harness.conversions.route import availability, shortest, target_of
 from harness.execute.isolation.signals import status_of
@@ -74,6 +74,7 @@ def hunt(
     passes: Annotated[
         bool, typer.Option("--passes", help="Run each case also without some of each compiler's passes.")
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing before the summary.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where something new was found.")] = False,
     json_file: Json = None,
 ) -> None:
@@ -125,9 +126,10 @@ def hunt(
     def progress(tally: hunting.Tally) -> None:
         nonlocal latest
         latest = tally
-        live.update(hunt_table(options, tally, time.monotonic() - started))
+        seconds = time.monotonic() - started
+        tell(lambda: hunt_table(options, tally, seconds), lambda: hunt_line(options, tally, seconds))
 
-    with Live(console=console, refresh_per_second=4, transient=True) as live:
+    with watched(console, quiet) as tell:
         try:
             latest = hunting.run(options, progress)
         except KeyboardInterrupt as stop:
@@ -140,6 +142,8 @@ def hunt(
     console.print(hunt_table(options, latest, elapsed))
     for finding in latest.findings.values():
         console.print(f"{finding.fingerprint}  {finding.path}", markup=False, highlight=False, soft_wrap=True)
+    for line in next_steps(options, latest):
+        console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
     write_json(json_file, hunting.to_json(options, latest, elapsed))
     if code:
         console.print("interrupted; everything found so far is kept", style="yellow")

@@ -71,6 +71,11 @@ class KnownModel(entry.Entry):
         )
 
 
+def matches(name: str, globs: Sequence[str]) -> bool:
+    """Is a name one of these?"""
+    return _any([name], globs)
+
+
 def _any(names: Sequence[str], globs: Sequence[str]) -> bool:
     return any(fnmatchcase(name, glob) for name in names for glob in globs)
 

@@ -1,0 +1,1 @@
+"""The commands on what was found: known issues, the site, texts for upstream."""

@@ -1,0 +1,91 @@
+"""The command `site`: pages of all that was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.backends import TARGETS
+from harness.backends.probe import probe
+from harness.commands.findings import gather
+from harness.commands.shared.terminal import Known, console, fail, write_text
+from harness.execute.reading import FileError, read_json
+from harness.findings.known.entry import FOLDER
+from harness.findings.site import pages
+from harness.findings.site.hunted import Hunted, outcomes_of
+from harness.findings.site.sarif import sarif_of
+from harness.findings.site.summary import summary_of
+from harness.findings.store import Finding
+from harness.findings.triage.causes import causes_of
+from harness.search import coverage
+from harness.search.hunting import plan
+
+
+def site(
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the pages go; index.html is the first.")
+    ] = None,
+    findings: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Findings that are shown as new, and what they say of hunts.")
+    ] = None,
+    summary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write Markdown for the summary of a CI run.")
+    ] = None,
+    sarif: Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF 2.1.0.")] = None,
+    known_issues: Known = FOLDER,
+) -> None:
+    """Make a static site of all faults: by cause, with severity, reach, programs; it opens without a network."""
+    if not (out or summary or sarif):
+        raise fail("nothing to write: --out DIR, --summary FILE or --sarif FILE is needed")
+    if findings and not findings.is_dir():
+        raise fail(f"{findings}: no folder of findings")
+    if out and out.exists() and not (out / "index.html").is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise fail(f"{out}: there is something else in it")
+    try:
+        instances = gather.found(findings) if findings else []
+        hunts = hunts_of(findings) if findings else None
+        instances += gather.entries(known_issues)
+        causes = causes_of(instances)
+        console.print(f"{len(instances)} instances, {len(causes)} causes", highlight=False)
+        if out:
+            count = pages.write(out, causes, versions(), hunts)
+            console.print(f"{count} pages: {out / 'index.html'}", highlight=False, soft_wrap=True)
+    except FileError as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(f"cannot write {error.filename or out}: {error.strerror}") from error
+    write_text(summary, summary_of(causes, hunts is not None))
+    write_text(sarif, sarif_of(causes))
+
+
+def versions() -> dict[str, str]:
+    """Of the frameworks, as they are installed here."""
+    found = {}
+    for target in TARGETS.values():
+        version = probe(target).version
+        if version:
+            found.setdefault(target.framework, version)
+    return found
+
+
+def hunts_of(findings: Path) -> Hunted:
+    """What a findings folder has of hunts. Raises FileError."""
+    covered = coverage.load(findings / coverage.FILE) if (findings / coverage.FILE).exists() else {}
+    done: dict[str, tuple[int, int]] = {}
+    for (question, _, operator), bits in plan.load(findings).bits.items():
+        before = done.get(question, (0, 0))
+        done[question] = (before[0] + bits.bit_count(), before[1] + len(plan.places(operator)))
+    records = [path for path in sorted(findings.glob("[!.]*/finding.json")) if "strategy" not in read_json(path, dict)]
+    return Hunted(
+        str(findings),
+        {question: outcomes_of(counted.cells) for question, counted in covered.items()},
+        done,
+        sum(counted.elements.total() for counted in covered.values()),
+        sum(counted.undetermined.total() for counted in covered.values()),
+        [read_json(path, Finding).votes for path in records],
+    )
+
+
+COMMANDS = (site,)
