@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from harness.backends import TARGETS
-from harness.backends.probe import probe
 from harness.commands.findings import gather
 from harness.commands.shared.terminal import Known, console, fail, write_text
+from harness.execute import environments
 from harness.execute.reading import FileError, read_json
 from harness.findings.known.entry import FOLDER
 from harness.findings.site import pages
@@ -61,13 +61,10 @@ def site(
 
 
 def versions() -> dict[str, str]:
-    """Of the frameworks, as they are installed here."""
-    found = {}
-    for target in TARGETS.values():
-        version = probe(target).version
-        if version:
-            found.setdefault(target.framework, version)
-    return found
+    """Of the frameworks' distributions, as they are installed here."""
+    named = dict.fromkeys(next(iter(target.packages)) for target in TARGETS.values() if not target.environment)
+    found = environments.versions_of(list(named))
+    return {names.split("|")[0]: found[names] for names in named if names in found}
 
 
 def hunts_of(findings: Path) -> Hunted:

@@ -27,6 +27,10 @@ PROJECTS = {
 """By the folder of an entry: template, repository, and what titles begin with."""
 
 
+MANY = 1e6
+"""Ulps beyond which an allowed error is told as a number alone: the bound is absolute there."""
+
+
 @dataclass(frozen=True)
 class Issue:
     """repository: where it goes ("": Dissent knows none); title; text: Markdown."""
@@ -77,11 +81,12 @@ def why(seen: Seen) -> str:
     if seen.value == 0 and seen.got == 0:
         return "The sign of this zero follows from IEEE 754 arithmetic on the inputs."
     ulps = in_ulps(float(np.real(seen.value)), seen.error, seen.type.dtype)
-    told = f", {ulps} ulps of {seen.type.dtype}" if ulps else ""
+    told = f", {ulps} ulps of {seen.type.dtype}" if ulps and float(ulps) < MANY else ""
     with np.errstate(all="ignore"):
         off = abs(complex(seen.got) - complex(seen.value))  # type: ignore[call-overload]
     result = in_ulps(float(np.real(seen.value)), float(off), seen.type.dtype)
-    off_by = f" The result is off by {off:.3g}{f', {result} ulps' if result else ''}." if np.isfinite(off) else ""
+    far = f", {result} ulps" if result and told else ""
+    off_by = f" The result is off by {off:.3g}{far}." if np.isfinite(off) else ""
     return (
         f"The expected value is that of a float64 evaluation. A correct {seen.type.dtype} evaluation, each operator "
         f"within the accuracy that is usual for it, can differ from it by {seen.error:.2g}{told} at most.{off_by}"

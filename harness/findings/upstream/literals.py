@@ -50,6 +50,8 @@ def number(value: object) -> str:
     if isinstance(value, np.integer | int):
         return str(int(value))
     if isinstance(value, np.complexfloating | complex):
-        return repr(complex(value))
+        parts = (float(np.real(value)), float(np.imag(value)))
+        # the literal of a sum has no negative zeros in it
+        return f"complex{parts}" if any(x == 0 and np.signbit(x) for x in parts) else repr(complex(value))
     text = str(value)
     return text if any(mark in text for mark in ".einf") else f"{text}.0"

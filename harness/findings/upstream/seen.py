@@ -43,7 +43,8 @@ def seen_in(discrepancy: Discrepancy, expected: Expected, outcome: Outcome) -> S
     wrong = next(mask for symptom, mask in masks if symptom == discrepancy.symptom and mask.any())
     with np.errstate(all="ignore"):
         distance = np.abs(wide(output, reference) - reference.value) if reference.floating else wrong
-        worst = np.where(wrong, np.nan_to_num(np.asarray(distance, float), nan=math.inf, posinf=1e300), -1.0)
+        ratio = np.asarray(distance, float) / np.maximum(reference.error, np.finfo(float).tiny)
+        worst = np.where(wrong, np.nan_to_num(ratio, nan=1e300, posinf=1e300), -1.0)
     place = tuple(int(i) for i in np.unravel_index(int(np.argmax(worst)), wrong.shape))
     value, got = reference.value[place], wide(output, reference)[place]
     part = ""

@@ -46,6 +46,12 @@ def test_literals_give_the_same_bits_back(array: np.ndarray) -> None:
         np.testing.assert_array_equal(np.signbit(again) | np.isnan(again), np.signbit(array) | np.isnan(array))
 
 
+def test_complex_literals_keep_signs_of_zeros() -> None:
+    array = np.array([complex(-0.0, 1), complex(2, -0.0), complex(0.0, 0.5)], "complex64")
+    again = eval(literal(array, "numpy"), {"np": np})
+    assert again.tobytes() == array.tobytes()
+
+
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (2, 2)])
 def test_nothing_and_zeros_keep_their_shape(shape: tuple[int, ...]) -> None:
     assert eval(literal(np.zeros(shape, "float32"), "numpy"), {"np": np}).shape == shape

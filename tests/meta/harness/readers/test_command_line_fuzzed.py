@@ -29,7 +29,8 @@ from typer.testing import CliRunner
 
 from generators import caseio
 from generators.training import runs
-from harness.commands import app, hunt, known, training
+from harness.commands import app, hunt, training
+from harness.commands.findings import known
 from harness.commands.reach import coverage
 from harness.commands.study import distribution
 from harness.conversions.model_file import Port
