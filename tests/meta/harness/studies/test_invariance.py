@@ -99,6 +99,7 @@ def test_planted_dependence_is_found(pools: tuple[Pool, Pool], fault: str, expec
     assert len(varying(cells)) == len(expected)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("style", transformers.STYLES)
 def test_transformers(pools: tuple[Pool, Pool], style: str) -> None:
     """In parts with a cache a network gives what the whole gives, but for rounding; every variation is there."""

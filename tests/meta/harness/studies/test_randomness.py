@@ -114,6 +114,7 @@ def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path: Path, monkeypatch: pyt
     np.testing.assert_array_equal(whole.predictions, cut.predictions)
 
 
+@pytest.mark.nightly
 def test_first_differences_are_found(tmp_path: Path) -> None:
     """Another seed of the initialisation, and another one of the order of the samples."""
     plan, base = replace(PLAN, epochs=1), Run("torch", "control", 0, 3, 4)
