@@ -192,10 +192,15 @@ def test_points_are_kept_and_those_of_another_plan_made_anew(tmp_path: Path) -> 
         store.load(tmp_path / "adam", study.about)
 
 
+def workers() -> set[int]:
+    """Worker processes of this one."""
+    return {p.pid for p in psutil.Process().children(recursive=True) if "worker.py" in " ".join(p.cmdline())}
+
+
 def test_what_runs_is_abandoned_where_a_study_ends_early() -> None:
     """As by an interruption: no experiment is waited for, and no worker is left."""
     study = Study(Plan(batch=32, width=4, warm=1, after=5, band=3, train=64, test=20))
-    begun = threading.Event()
+    begun, before = threading.Event(), workers()  # those of other tests
 
     def starts(pool: Pool, optimizer: str) -> list:
         begun.set()
@@ -212,7 +217,7 @@ def test_what_runs_is_abandoned_where_a_study_ends_early() -> None:
     with pytest.raises(KeyboardInterrupt):
         list(all_of(study, [(0, "adam")], starts, 1))
     assert time.monotonic() - started < 60
-    assert not [p for p in psutil.Process().children(recursive=True) if "worker.py" in " ".join(p.cmdline())]
+    assert workers() == before
 
 
 def test_a_point_is_in_an_epoch() -> None:
