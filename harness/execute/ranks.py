@@ -22,7 +22,7 @@ import numpy as np
 from harness.execute import environments
 from harness.execute.isolation import folders
 from harness.execute.pool import HarnessError, OutOfTime, ProgramError, Unavailable, death_message, environment
-from harness.execute.worker import read_message, write_message
+from harness.execute.worker import address, read_message, write_message
 from oracles.judge.outcome import Crash, Rejected, Timeout
 
 PORT_TAKEN = ("Could not start gRPC server", "EADDRINUSE", "Address already in use")
@@ -248,7 +248,8 @@ class RankPools:
         name = self._folder / f"group{self.started}"
         ranks: dict[int, _Rank] = {}
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(f"{name}.sock")
+            with address(f"{name}.sock") as near:
+                listener.bind(near)
             listener.listen(world)
             listener.settimeout(max(0.1, min(self.limits.start, self.until - time.monotonic())))
             for rank in range(world):

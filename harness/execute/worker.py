@@ -8,6 +8,7 @@ They travel over the process' original stdin and stdout; programs get /dev/null 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import importlib
 import importlib.metadata
@@ -20,6 +21,7 @@ import struct
 import sys
 import traceback
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -67,6 +69,16 @@ def _exactly(stream: IO[bytes], count: int) -> bytes:
     if len(data) < count:
         raise EOFError(f"{count} bytes expected, {len(data)} received")
     return data
+
+
+@contextlib.contextmanager
+def address(path: str) -> Iterator[str]:
+    """Of a Unix socket: it has 107 bytes at most, and the temporary folder may have a longer path."""
+    folder = os.open(Path(path).parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{Path(path).name}"
+    finally:
+        os.close(folder)
 
 
 def cpu_seconds() -> float:

@@ -21,7 +21,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from worker import MESSAGE_LIMIT, cpu_seconds, read_message, write_message  # beside this file
+from worker import MESSAGE_LIMIT, address, cpu_seconds, read_message, write_message  # beside this file
 
 
 def execute(path: str, rank: int, world: int, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
@@ -48,7 +48,8 @@ def serve(order: dict) -> None:
     log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(order["socket"])
+        with address(order["socket"]) as near:
+            connection.connect(near)
         requests, replies = connection.makefile("rb"), connection.makefile("wb")
         rank, world = order["rank"], order["world"]
         write_message(replies, {"outcome": "ready", "rank": rank, "pid": os.getpid()}, {})

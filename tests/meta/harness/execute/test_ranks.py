@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -270,3 +271,15 @@ def test_ranks_do_not_outlive_a_reproducer_that_is_killed(tmp_path: Path) -> Non
     process.kill()
     process.wait()
     assert ends(tmp_path)
+
+
+def test_the_temporary_folder_may_have_a_long_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address of a Unix socket has 107 bytes at most."""
+    folder = tmp_path / ("a" * 120)
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with RankPools(LIMITS) as pools:
+        found = run(pools, GOOD)
+    assert isinstance(found, RankOutputs)
+    assert [float(rank["sum"]) for rank in found.ranks] == [3.0, 4.0]
