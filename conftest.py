@@ -36,6 +36,9 @@ from harness.search.trial import Trial
 
 hypothesis_profiles.register()
 
+NIGHTLY_SECONDS = 4 * 3600.0
+"""That a test of the nightly profile may take, before it counts as one that hangs."""
+
 
 def _option(config: pytest.Config, name: str) -> Any:
     return config.getoption(name)
@@ -137,6 +140,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="no CUDA device (nvidia-smi lists none)"))
         if item.get_closest_marker("nightly") and not hypothesis_profiles.nightly():
             item.add_marker(pytest.mark.skip(reason="runs with --hypothesis-profile=nightly only"))
+        if hypothesis_profiles.nightly():  # pytest.ini's limit is for tests with fewer examples
+            item.add_marker(pytest.mark.timeout(NIGHTLY_SECONDS))
     if hypothesis_profiles.quick():
         left_out = set(_left_out(items))
         items[:] = [item for item in items if item not in left_out]

@@ -94,10 +94,20 @@ def admit_weights(path: Path) -> None:
 
 def _refusal(gate: str, path: Path) -> str | None:
     """Why a gate does not let a file pass, or None."""
+    with pool_for(path) as pool:
+        return refusal(gate, path, pool)
+
+
+def pool_for(path: Path) -> Pool:
+    """Whose worker may read the gates and a model, and write nothing."""
+    return Pool(LIMITS, Confinement((GATE, path.parent, path.resolve())))  # a link leads out of the folder
+
+
+def refusal(gate: str, path: Path, pool: Pool) -> str | None:
+    """Why a gate, a module of that folder, does not let a file pass, or None. What its parsers take no end of, or die
+    of, is refused, too: those of HDF5 and of MLIR are native."""
     text = _PROGRAM.format(folder=str(GATE), path=str(path.absolute()), name=f".{gate}", seconds=SECONDS)
-    allowed = Confinement((GATE, path.parent, path.resolve()))  # a link leads out of the folder
-    with Pool(LIMITS, allowed) as pool:
-        outcome = pool.run([Job("gate", (), text, {})], confirm=False)[0]
+    outcome = pool.run([Job("gate", (), text, {})], confirm=False)[0]
     if isinstance(outcome, Value):
         return plain(np.asarray(outcome.outputs[0]).tobytes().decode()) or None
     if isinstance(outcome, Timeout):

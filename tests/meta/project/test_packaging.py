@@ -29,6 +29,7 @@ USED_AS = {
     "onnxscript": "dynamo=True",
     "pre-commit": "pre-commit install",
     "pyright": "bin/pyright",
+    "pytest-timeout": "mark.timeout",
     "pytest-xdist": "-n auto",
     "ruff": "bin/ruff",
     "syrupy": "snapshot",
