@@ -16,10 +16,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal without UTF-8 cannot show is no reason to end
             stream.reconfigure(errors="replace")
+    app = app_of(next(iter(sys.argv[1:]), ""))
     signal.signal(signal.SIGINT, heeded)
     signals.heed()
     try:
-        app_of(next(iter(sys.argv[1:]), ""))(args=spelled_out(sys.argv[1:]))
+        app(args=spelled_out(sys.argv[1:]))
     except SystemExit as end:  # Typer's status of an interruption is 1, which means that something disagrees
         stop = end.__context__.__cause__ if end.__context__ else None
         sys.exit(signals.status_of(stop) if isinstance(stop, KeyboardInterrupt) else end.code)

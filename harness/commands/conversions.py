@@ -23,6 +23,7 @@ from harness.commands.shared.terminal import (
     print_counts,
     print_wide,
     seconds_of,
+    unwritten,
     write_json,
     write_text,
 )
@@ -141,7 +142,7 @@ def conversions(
         except HarnessError as error:
             failure = ", ".join([str(error), *getattr(error, "__notes__", ())])
         except OSError as error:
-            failure = f"cannot write {error.filename or record or findings}: {error.strerror}"
+            failure = unwritten(error, record or findings)
     rows = rows_of(kept.runs)
     print_wide(table_of(rows))
     excused = ", ".join(f"{name} ({count})" for name, count in campaign.excused.most_common())

@@ -19,6 +19,7 @@ from harness.commands.shared.terminal import (
     finite,
     print_counts,
     print_wide,
+    unwritten,
     write_json,
     write_text,
 )
@@ -138,7 +139,7 @@ def model(
     except (FormatError, ValueError, HarnessError) as error:
         raise fail(str(error)) from error
     except OSError as error:
-        raise fail(f"cannot write {error.filename or folder}: {error.strerror or error}") from error
+        raise fail(unwritten(error, folder)) from error
     except KeyboardInterrupt as stop:
         told = f"interrupted before any variant had run; what was done is kept in {folder}: the same command goes on"
         console.print(told, style="yellow", markup=False, highlight=False, soft_wrap=True)

@@ -25,6 +25,7 @@ from harness.commands.shared.terminal import (
     print_counts,
     print_wide,
     seconds_of,
+    unwritten,
     write_json,
 )
 from harness.execute.isolation.signals import status_of
@@ -91,7 +92,7 @@ def quantise(
         except HarnessError as error:
             failure = str(error)
         except OSError as error:
-            failure = f"cannot write {error.filename or findings}: {error.strerror}"
+            failure = unwritten(error, findings)
         excused, unconfirmed = dict(campaign.excused), pool.unconfirmed + campaign.unconfirmed
     report(tally, excused, time.monotonic() - started)
     print_counts("unconfirmed {count} times", unconfirmed.elements())

@@ -25,6 +25,7 @@ from harness.commands.shared.terminal import (
     print_counts,
     print_wide,
     seconds_of,
+    unwritten,
     write_json,
     write_text,
 )
@@ -150,7 +151,7 @@ def train(
         except HarnessError as error:
             failure = str(error)
         except OSError as error:
-            failure = f"cannot write {error.filename or record or findings}: {error.strerror}"
+            failure = unwritten(error, record or findings)
     rows = rows_of(kept.runs, cells)  # in order
     print_wide(table_of(rows))
     console.print(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from importlib import metadata
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -11,6 +10,7 @@ from packaging.specifiers import SpecifierSet
 from generators import caseio
 from harness.conversions.formats import RUNNERS
 from harness.execute.reading import read_by, read_json
+from harness.execute.worker import versions_of
 from harness.findings.deviation import Deviation
 from harness.findings.known import deviations, issues
 from harness.findings.store import Finding
@@ -30,7 +30,7 @@ def entries(root: Path) -> list[Instance]:
 
 def of_model(known: models.KnownModel) -> Instance:
     """An issue of models that are given."""
-    have = {name: version for name in known.versions if (version := _installed(name))}
+    have = versions_of(list(known.versions))
     fixed = any(not SpecifierSet(known.versions[name], prereleases=True).contains(have[name]) for name in have)
     needed = [f"a model with {', '.join(names)}" for names in (known.nodes, known.layers) if names]
     subjects = known.runners or known.edges
@@ -69,10 +69,3 @@ def names_of(one: Instance) -> list[str]:
     """Targets that an instance names."""
     question = QUESTIONS[one.question]
     return [name for name in question.targets if any(fnmatchcase(name, glob) for glob in one.subjects)]
-
-
-def _installed(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None

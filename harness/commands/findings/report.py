@@ -116,9 +116,7 @@ def told(one: Instance, entries: list[Instance]) -> None:
 def refuse(one: Instance) -> None:
     """One clear line for what no short program is written of."""
     if one.case is None:
-        what = {"deviation": "a training run on ranks", "model": "a whole model"}.get(
-            one.kind, "a training run on ranks"
-        )
+        what = "a whole model" if one.kind == "model" else "a training run on ranks"
         raise NoProgramError(f"it is about {what}")
     if one.question != FORWARD.name:
         raise NoProgramError(f"it is shown by the question {one.question!r}, and they are written for values of graphs")

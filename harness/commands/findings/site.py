@@ -9,7 +9,7 @@ import typer
 
 from harness.backends import TARGETS
 from harness.commands.findings import gather
-from harness.commands.shared.terminal import Known, console, fail, write_text
+from harness.commands.shared.terminal import Known, console, fail, unwritten, write_text
 from harness.execute import environments
 from harness.execute.reading import FileError, read_json
 from harness.findings.known.entry import FOLDER
@@ -55,7 +55,7 @@ def site(
     except FileError as error:
         raise fail(str(error)) from error
     except OSError as error:
-        raise fail(f"cannot write {error.filename or out}: {error.strerror}") from error
+        raise fail(unwritten(error, out)) from error
     write_text(summary, summary_of(causes, hunts is not None))
     write_text(sarif, sarif_of(causes))
 

@@ -62,6 +62,17 @@ def fail(message: str) -> typer.Exit:
     return typer.Exit(2)
 
 
+def unwritten(error: OSError, where: Path | str | None) -> str:
+    """What cannot be written, and why: the file that the error names, else `where`."""
+    return f"cannot write {error.filename or where}: {error.strerror or error}"
+
+
+def interrupted(code: int) -> typer.Exit:
+    """What a study says that a signal ended, and how it ends."""
+    console.print("interrupted; the same command goes on", style="yellow")
+    return typer.Exit(code)
+
+
 def write_json(path: Path | None, data: object) -> None:
     """Write data where a file is named; one clear line where that fails."""
     write_text(path, json.dumps(data, indent=1) + "\n")
@@ -77,7 +88,7 @@ def write_text(path: Path | None, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise fail(f"cannot write {path}: {error.strerror}") from error
+        raise fail(unwritten(error, path)) from error
 
 
 def finite(value: float) -> float:

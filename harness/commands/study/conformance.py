@@ -20,6 +20,7 @@ from harness.commands.shared.terminal import (
     named,
     print_wide,
     seconds_of,
+    unwritten,
     write_json,
     write_text,
 )
@@ -114,7 +115,7 @@ def _run(
     except HarnessError as error:
         return 0, str(error)
     except OSError as error:
-        return 0, f"cannot write {error.filename or kept.path}: {error.strerror}"
+        return 0, unwritten(error, kept.path)
     return 0, None
 
 

@@ -19,9 +19,11 @@ from harness.commands.shared.terminal import (
     console,
     fail,
     finite,
+    interrupted,
     print_counts,
     print_wide,
     seconds_of,
+    unwritten,
 )
 from harness.execute.files import replace_text
 from harness.execute.isolation.signals import status_of
@@ -119,14 +121,14 @@ def distribution(
         except (HarnessError, StoreError) as error:
             failure = str(error)
         except OSError as error:
-            failure = f"cannot write {error.filename or folder}: {error.strerror}"
+            failure = unwritten(error, folder)
     try:
         results = plan.within(store.results())
         store.close()
         replace_text(folder / "inconsistencies.csv", csv_of(plan, results))
         replace_text(folder / "report.html", page(plan, results, versions | versions_beside(chosen)))
     except (OSError, StoreError) as error:
-        told = f"cannot write {error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        told = unwritten(error, folder) if isinstance(error, OSError) else str(error)
         raise fail(f"{failure or told}; results so far are kept in {folder / 'study.sqlite'}") from error
     print_wide(_table(plan, results))
     print_counts("not available: {count} settings", plan.unavailable.values())
@@ -144,8 +146,7 @@ def distribution(
     if failure:
         raise fail(f"{failure}; results so far are kept in {folder / 'study.sqlite'}")
     if code:
-        console.print("interrupted; the same command goes on", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code)
 
 
 def _table(plan: Study, results: Sequence[Result]) -> Table:

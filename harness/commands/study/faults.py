@@ -17,7 +17,16 @@ from generators.faults.models import MODELS, PUBLISHED
 from generators.training.architectures import ARCHITECTURES
 from generators.training.networks import NetworkError
 from harness.commands.shared.record import Record, RecordError
-from harness.commands.shared.terminal import Json, console, fail, print_wide, seconds_of, write_json
+from harness.commands.shared.terminal import (
+    Json,
+    console,
+    fail,
+    interrupted,
+    print_wide,
+    seconds_of,
+    unwritten,
+    write_json,
+)
 from harness.execute.files import replace_text
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Pool
@@ -120,7 +129,7 @@ def faults(
         except (HarnessError, LoopError, FileError) as error:
             failure = str(error)
         except OSError as error:
-            failure = f"cannot write {error.filename or out}: {error.strerror}"
+            failure = unwritten(error, out)
     kept.close()
     order = {name: number for number, name in enumerate(plan.optimizers)}
     found = [one for one in kept.runs if one.number < num_experiments and one.optimizer in order]
@@ -132,15 +141,14 @@ def faults(
         text = page(plan, found, versions_of(["numpy", plan.framework]), false_alarms_of(starts))
         replace_text(out / "report.html", text)
     except OSError as error:
-        raise fail(f"cannot write {error.filename}: {error.strerror}") from error
+        raise fail(unwritten(error, out)) from error
     write_json(out / "study.json", told)
     write_json(json_file, told)
     console.print(f"{out}/report.html, {out}/experiments.csv, {out}/study.json", highlight=False, soft_wrap=True)
     if failure:
         raise fail(f"{failure}; experiments so far are kept in {kept.path}")
     if code:
-        console.print("interrupted; the same command goes on", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code)
 
 
 def _told(found: list[Experiment], seconds: float, count: int) -> None:

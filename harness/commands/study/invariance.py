@@ -17,7 +17,16 @@ from harness.backends import TARGETS
 from harness.backends.probe import probe, versions
 from harness.commands.shared import training_options as options
 from harness.commands.shared.record import Record, RecordError
-from harness.commands.shared.terminal import console, fail, finite, named, print_wide, seconds_of
+from harness.commands.shared.terminal import (
+    console,
+    fail,
+    finite,
+    interrupted,
+    named,
+    print_wide,
+    seconds_of,
+    unwritten,
+)
 from harness.execute.files import replace_text
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, OutOfTime, Pool
@@ -95,14 +104,13 @@ def invariance(
         replace_text(folder / "cells.csv", csv_of(cells))
         replace_text(folder / "report.html", page(cells, about))
     except OSError as error:
-        raise fail(f"cannot write {error.filename}: {error.strerror}") from error
+        raise fail(unwritten(error, folder)) from error
     print_wide(_table(cells))
     console.print(f"{folder}/report.html, results.json, cells.csv", highlight=False, soft_wrap=True)
     if failure:
         raise fail(f"{failure}; what is done is kept in {folder}")
     if code:
-        console.print("interrupted; the same command goes on", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code)
 
 
 def _table(cells: list[Cell]) -> Table:

@@ -14,7 +14,7 @@ from generators.training.architectures import ARCHITECTURES
 from generators.training.networks import NetworkError
 from harness.commands.shared import training_options as options
 from harness.commands.shared.record import Record, RecordError
-from harness.commands.shared.terminal import console, fail, named, print_wide
+from harness.commands.shared.terminal import console, fail, interrupted, named, print_wide, unwritten
 from harness.execute.files import replace_text
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError
@@ -70,7 +70,7 @@ def overhead(
     except (LoopError, HarnessError) as error:
         raise fail(f"{error}; what is done is kept in {folder}") from error
     except OSError as error:
-        raise fail(f"cannot write {error.filename or folder}: {error.strerror}") from error
+        raise fail(unwritten(error, folder)) from error
     kept.close()
     if kept.runs:
         try:
@@ -78,12 +78,11 @@ def overhead(
             replace_text(folder / "overhead.csv", csv_of(kept.runs))
             replace_text(folder / "report.html", page(kept.runs, versions, device))
         except OSError as error:
-            raise fail(f"cannot write {error.filename}: {error.strerror}") from error
+            raise fail(unwritten(error, folder)) from error
     print_wide(_table(kept.runs))
     console.print(f"{folder}/report.html, results.json, overhead.csv", highlight=False, soft_wrap=True)
     if code:
-        console.print("interrupted; the same command goes on", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code)
 
 
 def _table(timed: list[Timed]) -> Table:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from generators.training.networks import NetworkError
 from harness.commands.shared import training_options as options
-from harness.commands.shared.terminal import console, fail, named, print_wide
+from harness.commands.shared.terminal import console, fail, interrupted, named, print_wide, unwritten
 from harness.commands.shared.training_runs import train_all
 from harness.execute.files import replace_text
 from harness.execute.isolation.jobs import JobError
@@ -77,7 +77,7 @@ def randomness(
     except (FileError, NetworkError, JobError, HarnessError, LoopError) as error:
         raise fail(f"{error}; epochs that are done are kept in {folder}") from error
     except OSError as error:
-        raise fail(f"cannot write {error.filename or folder}: {error.strerror}") from error
+        raise fail(unwritten(error, folder)) from error
     print_wide(_table(results))
     for framework, lines in results.named.items():
         for line in lines:
@@ -85,8 +85,7 @@ def randomness(
             console.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{folder}/report.html, results.json, settings.csv", highlight=False, soft_wrap=True)
     if code:
-        console.print("interrupted; the same command goes on", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code)
     if results.broken:
         raise typer.Exit(1)
 

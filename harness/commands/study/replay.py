@@ -9,7 +9,7 @@ import typer
 
 from generators.faults.artifact import ArtifactError, read
 from generators.training.networks import NetworkError
-from harness.commands.shared.terminal import console, fail
+from harness.commands.shared.terminal import console, fail, unwritten
 from harness.execute.pool import HarnessError, Pool
 from harness.execute.reading import FileError, read_by
 from harness.studies.datasets import NAMES
@@ -59,7 +59,7 @@ def replay(
     except ArtifactError as error:
         raise fail(f"{file}: {error}") from error
     except OSError as error:
-        raise fail(f"cannot write {error.filename or out}: {error.strerror}") from error
+        raise fail(unwritten(error, out)) from error
     _tell(one, again)
     if not again.same:
         console.print("another run than that of the file", style="red")

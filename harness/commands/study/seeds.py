@@ -10,7 +10,7 @@ import typer
 
 from generators.training.networks import NetworkError
 from harness.commands.shared import training_options as options
-from harness.commands.shared.terminal import console, fail, named
+from harness.commands.shared.terminal import console, fail, interrupted, named, unwritten
 from harness.commands.shared.training_runs import train_all
 from harness.execute.files import replace_text
 from harness.execute.isolation.jobs import JobError
@@ -85,13 +85,12 @@ def seeds(
     except (FileError, NetworkError, JobError, HarnessError, LoopError) as error:
         raise fail(f"{error}; epochs that are done are kept in {folder}") from error
     except OSError as error:
-        raise fail(f"cannot write {error.filename or folder}: {error.strerror}") from error
+        raise fail(unwritten(error, folder)) from error
     for line in lines(results):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     console.print(f"{folder}/report.html, results.json, runs.csv", highlight=False, soft_wrap=True)
     if code:
-        console.print("interrupted; the same command goes on", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code)
     if any(not one.same for group in groups if group.name == SAME for one in group.checked):
         raise typer.Exit(1)  # one seed did not give one model, or one order of batches
 

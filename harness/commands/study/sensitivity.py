@@ -10,15 +10,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from harness.commands.shared.record import Record, RecordError
-from harness.commands.shared.terminal import (
-    Json,
-    console,
-    fail,
-    named,
-    print_wide,
-    write_json,
-    write_text,
-)
+from harness.commands.shared.terminal import Json, console, fail, named, print_wide, unwritten, write_json, write_text
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Pool
 from harness.execute.ranks import RankPools
@@ -65,7 +57,7 @@ def sensitivity(
         except HarnessError as error:
             failure = str(error)
         except OSError as error:
-            failure = f"cannot write {error.filename or record}: {error.strerror}"
+            failure = unwritten(error, record)
     kept.close()
     found = [one for one in kept.runs if one.number < counts.get(one.oracle, 0)]
     found.sort(key=lambda one: (ORACLES.index(one.oracle), one.number))  # in whichever order they came

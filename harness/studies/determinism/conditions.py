@@ -55,8 +55,6 @@ CONDITIONS = (
     Condition("in other memory", False, "nothing is said of alignment"),
     Condition("on two threads", False, "nothing is said of the number of threads"),
 )
-UNAVAILABLE = {"on another device stream": "no GPU: a CPU has no streams"}
-"""Conditions that are not tried here, with the reason."""
 
 
 @dataclass(frozen=True)

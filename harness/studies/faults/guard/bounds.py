@@ -23,6 +23,10 @@ SLACK = 1e-4
 """Of rounding, relative: float32 has 6e-8, and a recurrence of a thousand steps a thousand of them."""
 
 
+BACK = 2
+"""Iterations to go back: the one in which something shows, and the one before it."""
+
+
 class Bounds:
     """By name: the greatest magnitudes so far, `greatest`; each a number, so that they can be stored and given back."""
 
@@ -74,6 +78,37 @@ class Bounds:
         size = max(-low, high)
         seen = {"mean": size, "square": math.sqrt(max(size, 0.0)), "sum": math.sqrt(max(size, 0.0))}.get(rule, 0.0)
         self.greatest[parameter] = max(self.greatest.get(parameter, 0.0), seen)
+
+
+class Watch:
+    """What guards have in common: which step is run next. `alarms` lists steps and reasons, `repeated` those of them
+    that came again. A guard says what the optimiser keeps, (rule, least, greatest element) by name (`_kept`), and goes
+    back (`_back`, which returns the step)."""
+
+    def __init__(self, bounds):
+        self.bounds = bounds or Bounds()
+        self.alarms, self.repeated = [], []
+        self.doubted = None  # the step that is run again
+        self.ranges = self._kept()
+        if self.bounds.steps == 0:
+            for name, (rule, low, high) in self.ranges.items():
+                self.bounds.begin(name.rpartition(".")[0], rule, low, high)
+
+    def _next(self, step, reason, gradients, kept, statistics):
+        """One further; where there is a reason not to believe the step, the one that is gone back to. What is wrong
+        again is believed."""
+        if reason and self.doubted == step:
+            self.repeated.append((step, reason))
+            reason = ""
+        if reason:
+            self.alarms.append((step, reason))
+            self.doubted = step
+            return self._back()
+        if self.doubted == step:
+            self.doubted = None
+        self.bounds.accept(gradients, kept, statistics)
+        self.ranges = {name: value[:3] for name, value in kept.items()}
+        return step + 1
 
 
 def limits(rule, most, low_before, high_before, factor, rate):

@@ -13,7 +13,7 @@ of them that came again. What else steps change (other variables) is given as `o
 
 import tensorflow as tf
 
-from harness.studies.faults.guard.bounds import Bounds
+from harness.studies.faults.guard.bounds import BACK, Watch
 
 RULES = {
     "Adam": {"_momentums": "mean", "_velocities": "square"},
@@ -23,14 +23,11 @@ RULES = {
     "SGD": {"momentums": "momentum"},
 }
 """What optimisers keep of gradients, and by which rule; Keras' SGD keeps steps: u = b u - r g, r being the rate."""
-BACK = 2
-"""Iterations to go back: the one in which something shows, and the one before it."""
 
 
-class Guard:
+class Guard(Watch):
     def __init__(self, variables, optimizer, norms=None, bounds=None, others=()):
         self.variables, self.optimizer, self.norms = variables, optimizer, norms or {}
-        self.bounds = bounds or Bounds()
         if not optimizer.built:
             optimizer.build(list(variables.values()))
         moving = [v for norm in self.norms.values() for v in (norm.moving_mean, norm.moving_variance)]
@@ -40,14 +37,9 @@ class Guard:
             for name, value in zip(variables, getattr(optimizer, slot, None) or ()):
                 self.slots[f"{name}.{slot.strip('_')}"] = (rule, value.value)
         self.saved = []  # (step, copies)
-        self.alarms, self.repeated = [], []
-        self.doubted = None
         self.copied = tf.function(lambda: [tf.identity(v) for v in self.all])
         self.ranged = tf.function(_ranges)
-        self.ranges = self._kept()
-        if self.bounds.steps == 0:
-            for name, (rule, low, high) in self.ranges.items():
-                self.bounds.begin(name.rpartition(".")[0], rule, low, high)
+        super().__init__(bounds)
 
     def before(self, step):
         """Keep a copy of all that the step changes."""
@@ -59,18 +51,7 @@ class Guard:
         found = dict(zip(dense, _pairs(self.ranged(list(dense.values())))))
         kept, statistics = self._with_before(self._kept()), self._statistics()
         reason = self.bounds.wrong(float(loss), found, kept, statistics)
-        if reason and self.doubted == step:
-            self.repeated.append((step, reason))
-            reason = ""
-        if reason:
-            self.alarms.append((step, reason))
-            self.doubted = step
-            return self._back()
-        if self.doubted == step:
-            self.doubted = None
-        self.bounds.accept(found, kept, statistics)
-        self.ranges = {name: value[:3] for name, value in kept.items()}
-        return step + 1
+        return self._next(step, reason, found, kept, statistics)
 
     def _back(self):
         step, copies = self.saved[0]

@@ -14,7 +14,7 @@ that came again. replicas: all ranks of a process group call it, go back togethe
 
 import torch
 
-from harness.studies.faults.guard.bounds import Bounds
+from harness.studies.faults.guard.bounds import BACK, Watch
 
 RULES = {
     "Adam": {"exp_avg": "mean", "exp_avg_sq": "square"},
@@ -24,14 +24,11 @@ RULES = {
     "SGD": {"momentum_buffer": "momentum"},
 }
 """What optimisers keep of gradients, and by which rule."""
-BACK = 2
-"""Iterations to go back: the one in which something shows, and the one before it."""
 
 
-class Guard:
+class Guard(Watch):
     def __init__(self, model, optimizer, bounds=None, replicas=False):
         self.model, self.optimizer, self.replicas = model, optimizer, replicas
-        self.bounds = bounds or Bounds()
         self.rules = RULES[type(optimizer).__name__]
         self.names = {p: name for name, p in model.named_parameters() if p.requires_grad}
         self.norms = {
@@ -40,12 +37,7 @@ class Guard:
             if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.track_running_stats
         }
         self.saved, self.free = [], []  # (step, tensors, copies, random state), the oldest first; copies to use again
-        self.alarms, self.repeated = [], []
-        self.doubted = None  # the step that is run again
-        self.ranges = self._kept()
-        if self.bounds.steps == 0:
-            for name, (rule, low, high) in self.ranges.items():
-                self.bounds.begin(name.rpartition(".")[0], rule, low, high)
+        super().__init__(bounds)
 
     def before(self, step):
         """Keep a copy of all that the step changes."""
@@ -69,19 +61,7 @@ class Guard:
         kept = self._with_before(self._kept())
         statistics = self._statistics()
         reason = self.bounds.wrong(float(torch.as_tensor(loss).detach()), gradients, kept, statistics)
-        reason = self._together(reason)
-        if reason and self.doubted == step:
-            self.repeated.append((step, reason))
-            reason = ""
-        if reason:
-            self.alarms.append((step, reason))
-            self.doubted = step
-            return self._back()
-        if self.doubted == step:
-            self.doubted = None
-        self.bounds.accept(gradients, kept, statistics)
-        self.ranges = {name: value[:3] for name, value in kept.items()}
-        return step + 1
+        return self._next(step, self._together(reason), gradients, kept, statistics)
 
     def _tensors(self):
         state = [v for s in self.optimizer.state.values() for v in s.values() if isinstance(v, torch.Tensor)]

@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from examples.commands import model as command
 from examples.decoders import EXPORT, Form, decoder
-from typer.testing import CliRunner
 
-from harness.commands import app
 from harness.conversions.formats import RUNNERS
 from harness.conversions.model_file import Port, Signature
 from harness.models.given.decoding import cache_of, drawing, roles_of
@@ -37,12 +36,6 @@ TOLD = {
     "cache": "4 of 8 sets of inputs: step 1 of decoding: mismatched 32 of 32",
     "none": "3 of 8 sets of inputs: step 2 of decoding: 1 outputs instead of 5",
 }
-
-
-def command(*arguments: str | Path) -> tuple[int, str]:
-    """Exit status and output of `model`."""
-    result = CliRunner().invoke(app.app_of(), ["model", *map(str, arguments)], catch_exceptions=False)
-    return result.exit_code, result.output + (result.stderr if result.exit_code == 2 else "")
 
 
 def examined(path: Path, targets: str, out: Path) -> tuple[int, str]:

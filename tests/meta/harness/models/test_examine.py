@@ -13,12 +13,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from examples.commands import model as command
 from examples.networks_onnx import blocks
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
-from typer.testing import CliRunner
 
-from harness.commands import app
 from harness.conversions.edges import EDGES
 from harness.conversions.formats import RUNNERS
 from harness.findings.known.entry import KnownFileError
@@ -37,12 +36,6 @@ def convert(source, target):
     node.attribute.append(helper.make_attribute("epsilon", 1e-3))
     onnx.save(model, target)
 """
-
-
-def command(*arguments: str | Path) -> tuple[int, str]:
-    """Exit status and output of `model`."""
-    result = CliRunner().invoke(app.app_of(), ["model", *map(str, arguments)], catch_exceptions=False)
-    return result.exit_code, result.output + (result.stderr if result.exit_code == 2 else "")
 
 
 def again(program: Path) -> tuple[int, str]:

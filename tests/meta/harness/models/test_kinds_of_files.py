@@ -10,20 +10,13 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from examples.commands import model as command
 from onnx import TensorProto, helper, numpy_helper
-from typer.testing import CliRunner
 
-from harness.commands import app
 from harness.models.report import copies
 
 RNG = np.random.default_rng(3)
 FEW = ("--targets", "ort-all,openvino,onnx-reference", "--edges", "ort-optimised,openvino-onnx", "--runs", "0")
-
-
-def command(*arguments: str | Path) -> tuple[int, str]:
-    """Exit status and output of `model`."""
-    result = CliRunner().invoke(app.app_of(), ["model", *map(str, arguments)], catch_exceptions=False)
-    return result.exit_code, result.output + (result.stderr if result.exit_code == 2 else "")
 
 
 def model_of(nodes: Sequence, element: int, arrays: dict[str, np.ndarray], ends: tuple[int, int]) -> onnx.ModelProto:

@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from examples.commands import model as command
 from onnx import TensorProto, helper, numpy_helper
 from syrupy.assertion import SnapshotAssertion
-from typer.testing import CliRunner
 
-from harness.commands import app
 from harness.conversions.formats import RUNNERS
 
 RNG = np.random.default_rng(3)
@@ -37,12 +36,6 @@ ODD = {
     "hangs": "import time; time.sleep(100)",
 }
 """What runners that are planted make of the right outputs."""
-
-
-def command(*arguments: str | Path) -> tuple[int, str]:
-    """Exit status and output of `model`."""
-    result = CliRunner().invoke(app.app_of(), ["model", *map(str, arguments)], catch_exceptions=False)
-    return result.exit_code, result.output + (result.stderr if result.exit_code == 2 else "")
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, name: str, body: str) -> None:

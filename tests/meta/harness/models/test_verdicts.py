@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from examples.commands import model as command
 from onnx import TensorProto, helper, numpy_helper
 from syrupy.assertion import SnapshotAssertion
-from typer.testing import CliRunner
 
-from harness.commands import app
 from harness.conversions.formats import RUNNERS
 from harness.conversions.model_file import Port
 from harness.models import examine
@@ -129,12 +128,6 @@ def test_no_layer_adds_error_is_never_all_that_is_said_of_a_deviation(snapshot: 
 
 
 # ---- from the command -------------------------------------------------------------------------------------------
-
-
-def command(*arguments: str | Path) -> tuple[int, str]:
-    """Exit status and output of `model`."""
-    result = CliRunner().invoke(app.app_of(), ["model", *map(str, arguments)], catch_exceptions=False)
-    return result.exit_code, result.output + (result.stderr if result.exit_code == 2 else "")
 
 
 def network(path: Path, shift: float = 0.0) -> Path:

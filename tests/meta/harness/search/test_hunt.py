@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from examples.commands import workers
 
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN
@@ -50,11 +51,6 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", None)
     return folder
-
-
-def workers() -> set[int]:
-    """Worker processes of this one."""
-    return {p.pid for p in psutil.Process().children(recursive=True) if "worker.py" in " ".join(p.cmdline())}
 
 
 @pytest.mark.slow

@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from examples.commands import model as run_model
 from onnx import TensorProto, helper, numpy_helper
-from typer.testing import CliRunner
 
-from harness.commands import app
 from harness.conversions.model_file import FormatError, Port
 from harness.execute.pool import Pool
 from harness.models.given.inputs import OTHER, drawn, fitted
@@ -184,8 +183,7 @@ def test_text_is_not_drawn() -> None:
 def command(*arguments: str | Path) -> tuple[int, str]:
     """Exit status and output of `model`."""
     few = "--targets", "ort-all,onnx-reference", "--no-conversions", "--runs", "0", "--iterations", "2"
-    result = CliRunner().invoke(app.app_of(), ["model", *map(str, arguments), *few], catch_exceptions=False)
-    return result.exit_code, result.output + (result.stderr if result.exit_code == 2 else "")
+    return run_model(*arguments, *few)
 
 
 def flattened(path: Path, side: int, **metadata: str) -> Path:

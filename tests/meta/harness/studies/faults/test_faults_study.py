@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
+from examples.commands import workers
 from typer.testing import CliRunner
 
 from harness.commands.app import app_of
@@ -190,11 +190,6 @@ def test_points_are_kept_and_those_of_another_plan_made_anew(tmp_path: Path) -> 
     (tmp_path / "adam" / "arrays.npz").write_bytes(b"PK nothing")
     with pytest.raises(FileError, match="not the points of a fault-free run"):
         store.load(tmp_path / "adam", study.about)
-
-
-def workers() -> set[int]:
-    """Worker processes of this one."""
-    return {p.pid for p in psutil.Process().children(recursive=True) if "worker.py" in " ".join(p.cmdline())}
 
 
 def test_what_runs_is_abandoned_where_a_study_ends_early() -> None:
