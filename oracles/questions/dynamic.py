@@ -48,7 +48,7 @@ def plan(graph: Graph) -> Plan | None:
     best: tuple[int, Plan] | None = None
     seen: set[tuple[Place, ...]] = set()
     for size in sorted({d for leaf in graph.leaves for d in leaf.type.shape if d > 1}, reverse=True):
-        for group in _groups(graph, size):
+        for group in groups(graph, size):
             if group in seen:
                 continue
             seen.add(group)
@@ -63,7 +63,7 @@ def plan(graph: Graph) -> Plan | None:
     return best[1] if best else None
 
 
-def _groups(graph: Graph, size: int) -> Iterator[tuple[Place, ...]]:
+def groups(graph: Graph, size: int) -> Iterator[tuple[Place, ...]]:
     """For each place of this size, a smallest group with it that may change together."""
     places = tuple((i.name, axis) for i in graph.leaves for axis, d in enumerate(i.type.shape) if d == size)
     for place in places:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
 import weakref
 from collections.abc import Callable, Iterator
@@ -60,13 +62,16 @@ class Record(Generic[Line]):
         replace_text(path, "".join(json.dumps(line) + "\n" for line in lines))
         return record
 
-    def add(self, run: Line) -> None:
-        """Keep one. Raises OSError."""
-        self.runs.append(run)
+    def add(self, *runs: Line) -> None:
+        """Keep these, in one write behind what is there, so that other processes may add to the file, too. Raises
+        OSError."""
+        self.runs += runs
         if self.path:
-            line: Any = run
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(line)) + "\n")
+            lines: tuple[Any, ...] = runs
+            text = "".join(json.dumps(asdict(line)) + "\n" for line in lines).encode()
+            with self.path.open("ab", buffering=0) as file:
+                if file.write(text) < len(text):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
 
 
 def head_of(path: Path) -> dict[str, int] | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from generators.ops import DRAWN
@@ -17,6 +20,7 @@ from harness.backends import TARGETS
 from harness.backends.probe import probe, versions
 from harness.commands.shared import training_options as options
 from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.recorded_jobs import Keep, together
 from harness.commands.shared.terminal import (
     console,
     fail,
@@ -28,11 +32,11 @@ from harness.commands.shared.terminal import (
     unwritten,
 )
 from harness.execute.files import replace_text
-from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError, Limits, OutOfTime, Pool
+from harness.execute.pool import Limits, OutOfTime, Pool
 from harness.studies.invariance import transformers
-from harness.studies.invariance.batches import batched
+from harness.studies.invariance.batches import Batched, batched
 from harness.studies.invariance.examine import VARIATIONS, Cell, examine
+from harness.studies.invariance.packs import OPERATORS
 from harness.studies.invariance.report import NETWORK, as_json, counts, csv_of, page
 
 DEFAULT = "torch-eager,torch-inductor,jax-jit,tf-xla,ort-all,tvm-O3"
@@ -43,7 +47,8 @@ def invariance(
     targets: Annotated[str, typer.Option(metavar="GLOB", help="Globs of targets.")] = DEFAULT,
     seed: options.Seed = 0,
     budget: Annotated[str | None, typer.Option(help="Stop after so long, 15m say, and go on another time.")] = None,
-    timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds that one program may take.")] = 120.0,
+    timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds that one program may take.")] = 600.0,
+    jobs: options.JobCount = 1,
     out: options.Out = None,
 ) -> None:
     """Run rows in batches of other sizes, at other places, beside other rows, padded, and on two threads."""
@@ -64,34 +69,19 @@ def invariance(
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
-    done, code, failure = {(cell.operator, cell.target) for cell in kept.runs}, 0, None
+    done = {(cell.operator, cell.target) for cell in kept.runs}
     found = [one for one in map(batched, names) if one]
     console.print(f"{len(found)} of {len(names)} operators have a batch dimension", highlight=False)
-    todo = [(target, one) for target in here for one in found if (one.operator, target.name) not in done]
-    wanted = [(t.name, style) for t in here if t.name in transformers.TARGETS for style in transformers.STYLES]
-    networks = [(name, style) for name, style in wanted if (f"{NETWORK}{style}", name) not in done]
-    networks = networks if operators == "*" else []
-    limits = Limits(seconds=timeout, workers=1)
+    todo = tasks_of([target.name for target in here], found, operators == "*", done)
+    total = sum(len(task.operators) + len(task.styles) for task in todo)
     try:
-        with (
-            Pool(limits, until=until, tolerant=True) as one_thread,
-            Pool(Limits(seconds=timeout, workers=1, threads=2), until=until, tolerant=True) as two_threads,
-            Progress(console=console, transient=True) as progress,
-        ):
-            task = progress.add_task("operators", total=len(todo))
-            for name, style in networks:
-                for cell in transformers.examine(one_thread, two_threads, name, style, seed):
-                    kept.add(cell)
-            for target, one in todo:
-                for cell in examine(one_thread, two_threads, target, one, seed):
-                    kept.add(cell)
-                progress.advance(task)
-    except OutOfTime:
-        pass
-    except KeyboardInterrupt as stop:
-        code = status_of(stop)
-    except HarnessError as error:
-        failure = str(error)
+        kept, code, failure = together(
+            kept, Cell, todo, jobs, partial(work, seed=seed, timeout=timeout, until=until), total
+        )
+    except RecordError as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(unwritten(error, folder)) from error
     cells = [
         cell
         for cell in kept.runs
@@ -111,6 +101,44 @@ def invariance(
         raise fail(f"{failure}; what is done is kept in {folder}")
     if code:
         raise interrupted(code)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one process does at a time for a target: operators that share programs, or networks of our own."""
+
+    target: str
+    operators: tuple[Batched, ...] = ()
+    styles: tuple[str, ...] = ()
+
+
+def tasks_of(
+    targets: Sequence[str], found: Sequence[Batched], networks: bool, done: Collection[tuple[str, str]]
+) -> list[Task]:
+    """Target by target, what is not done."""
+    tasks = []
+    for target in targets:
+        styles = [style for style in transformers.STYLES if (f"{NETWORK}{style}", target) not in done]
+        if networks and target in transformers.TARGETS:
+            tasks += [Task(target, styles=(style,)) for style in styles]
+        todo = [one for one in found if (one.operator, target) not in done]
+        tasks += [Task(target, tuple(todo[n : n + OPERATORS])) for n in range(0, len(todo), OPERATORS)]
+    return tasks
+
+
+def work(tasks: Sequence[Task], keep: Keep[Cell], *, seed: int, timeout: float, until: float) -> None:
+    """One after another, until the time is over: an operator's cells, or a network's, are kept together."""
+    with (
+        contextlib.suppress(OutOfTime),
+        Pool(Limits(seconds=timeout, workers=1), until=until, tolerant=True) as one,
+        Pool(Limits(seconds=timeout, workers=1, threads=2), until=until, tolerant=True) as two,
+    ):
+        for task in tasks:
+            for style in task.styles:
+                keep(transformers.examine(one, two, task.target, style, seed))
+            if task.operators:
+                for cells in examine(one, two, TARGETS[task.target], task.operators, seed):
+                    keep(cells)
 
 
 def _table(cells: list[Cell]) -> Table:

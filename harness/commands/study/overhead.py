@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from generators.training.architectures import ARCHITECTURES
-from generators.training.networks import NetworkError
+from generators.training.networks import Network, NetworkError
 from harness.commands.shared import training_options as options
 from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.recorded_jobs import Keep, together
 from harness.commands.shared.terminal import console, fail, interrupted, named, print_wide, unwritten
 from harness.execute.files import replace_text
-from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError
 from harness.studies.loops.loop import FRAMEWORKS
-from harness.studies.loops.train import LoopError
 from harness.studies.overhead.measure import KERNELS, Timed, networks, time_one
 from harness.studies.overhead.report import as_json, csv_of, page
 
@@ -34,6 +33,7 @@ def overhead(
     rounds: Annotated[int, typer.Option(min=1, help="With the deterministic mode, and without.")] = 3,
     batch: options.Batch = 128,
     device: options.Device = "cpu",
+    jobs: options.JobCount = 1,
     timeout: options.Timeout = 3600.0,
     out: options.Out = None,
 ) -> None:
@@ -43,7 +43,6 @@ def overhead(
     options.checked_device(device)
     folder, versions = out or Path("studies") / "overhead", options.versions(FRAMEWORKS)
     head = {"side": side, "width": width, "steps": steps, "rounds": rounds, "batch": batch, "gpu": int(device == "gpu")}
-    code = 0
     try:
         found = networks(names, tuple(KERNELS) if kernels else (), side, width)
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,25 +51,17 @@ def overhead(
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {error.filename or folder}: {error.strerror}") from error
+    done = {(one.framework, one.network) for one in kept.runs}
+    todo = [(f, name, network) for f in chosen for name, network in found.items() if (f, name) not in done]
+    one = partial(work, steps=steps, rounds=rounds, batch=batch, timeout=timeout, device=device)
     try:
-        done = {(one.framework, one.network) for one in kept.runs}
-        todo = [(f, name) for f in chosen for name in found if (f, name) not in done]
-        with Progress(console=console, transient=True) as progress:
-            task = progress.add_task("networks", total=len(todo))
-            for framework, name in todo:
-                kept.add(
-                    time_one(
-                        framework, name, found[name], steps=steps, rounds=rounds, batch=batch, timeout=timeout,
-                        device=device,
-                    )
-                )  # fmt: skip
-                progress.advance(task)
-    except KeyboardInterrupt as stop:
-        code = status_of(stop)
-    except (LoopError, HarnessError) as error:
-        raise fail(f"{error}; what is done is kept in {folder}") from error
+        kept, code, failure = together(kept, Timed, todo, jobs, one, len(todo))
+    except RecordError as error:
+        raise fail(str(error)) from error
     except OSError as error:
         raise fail(unwritten(error, folder)) from error
+    if failure:
+        raise fail(f"{failure}; what is done is kept in {folder}")
     kept.close()
     if kept.runs:
         try:
@@ -83,6 +74,16 @@ def overhead(
     console.print(f"{folder}/report.html, results.json, overhead.csv", highlight=False, soft_wrap=True)
     if code:
         raise interrupted(code)
+
+
+def work(
+    tasks: Sequence[tuple[str, str, Network]], keep: Keep[Timed], *, steps: int, rounds: int, batch: int,
+    timeout: float, device: str,
+) -> None:  # fmt: skip
+    """Networks one after another."""
+    about = {"steps": steps, "rounds": rounds, "batch": batch}
+    for framework, name, network in tasks:
+        keep([time_one(framework, name, network, **about, timeout=timeout, device=device)])
 
 
 def _table(timed: list[Timed]) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -12,22 +13,22 @@ from generators.graph import Graph
 from generators.retype import confined
 from generators.sweep import sweep
 from oracles.judge.reference import evaluate
-from oracles.questions.dynamic import Place, resized
+from oracles.questions.dynamic import Place, groups, resized
 
 DTYPE = "float32"
 PROBED = 3
 """Rows by which independence is tried."""
-WIDE = 67
-"""What other axes are made, where they can be: long enough for blocked and vectorised kernels, and no multiple of any
-vector."""
+WIDTHS = (67, 35, 19)
+"""What other axes are made, the first that they can have (no operand of two or more may have over 2048 elements):
+long enough for blocked and vectorised kernels, and no multiple of any vector."""
 SIZES = (1, 2, 3, 4, 8, 16, 32)
 """Rows of a batch; the others are compared with the last."""
-MOST = 1 << 20
+MOST = 1 << 17
 """Elements of all values of a widened case together, with as many rows."""
 LEAST = (-1.0, 0.5, 1.5)
 """Of floating numbers: the first with which all results are finite."""
-TRIED = 12
-"""Cases of an operator's sweep that are looked at."""
+TRIED = (12, 48)
+"""Cases of an operator's sweep that are looked at; more of them where none of few has a batch dimension."""
 
 
 @dataclass(frozen=True)
@@ -74,15 +75,25 @@ class Batched:
 
 def batched(operator: str) -> Batched | None:
     """None where no case of its sweep has a batch dimension."""
-    for number, case in enumerate(sweep(operator, TRIED, (DTYPE,))):
-        if number >= TRIED:
-            return None
-        for graph, places in _candidates(case.graph):
+    cases = (case.graph for most in TRIED for case in islice(sweep(operator, most, (DTYPE,)), most))
+    for case in cases:
+        for graph, places in _candidates(_separated(case)):
             for least in LEAST:
                 found = Batched(operator, graph, places, least)
                 if _independent(found):
                     return _widened(found)
     return None
+
+
+def _separated(graph: Graph) -> Graph:
+    """A graph of one node, each operand of which is a leaf of its own: what is drawn may be a sum of a value and
+    itself, or a convolution of one with itself, in which rows are no rows."""
+    if len(graph.nodes) != 1:
+        return graph
+    (node,), by_name = graph.nodes, {leaf.name: leaf for leaf in graph.leaves}
+    leaves = tuple(replace(by_name[operand], name=f"x{k}") for k, operand in enumerate(node.operands))
+    apart = replace(node, operands=tuple(leaf.name for leaf in leaves))
+    return Graph(leaves, (apart,), graph.outputs) if node.name not in apart.operands else graph
 
 
 def _candidates(graph: Graph) -> Iterator[tuple[Graph, tuple[Place, ...]]]:
@@ -139,20 +150,27 @@ def value_of(graph: Graph, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _widened(found: Batched) -> Batched:
-    """With its other axes as long as they may be, one group after the other."""
-    graph = found.graph
-    sizes = sorted({d for leaf in graph.leaves for d in leaf.type.shape})
-    for size in sizes:
+    """With its other axes as long as they may be: all of one size together, or else those that have to change together,
+    the most first, so that an axis that is summed over is longer than others."""
+    for size in sorted({d for leaf in found.graph.leaves for d in leaf.type.shape}):
         places = tuple(
             (leaf.name, axis)
-            for leaf in graph.leaves
+            for leaf in found.graph.leaves
             for axis, d in enumerate(leaf.type.shape)
             if d == size and (leaf.name, axis) not in found.places
         )
-        for group in (places, *((place,) for place in places)):
-            wide = resized(graph, group, WIDE) if group else None
-            tried = replace(found, graph=wide) if wide else None
-            if tried and _fits(tried) and _independent(tried):
-                graph = tried.graph
-                break
-    return replace(found, graph=graph)
+        wide = _longer(found, places)
+        for group in sorted(groups(found.graph, size), key=len, reverse=True) if wide is None else ():
+            found = found if set(group) & set(found.places) else _longer(found, group) or found
+        found = wide or found
+    return found
+
+
+def _longer(found: Batched, places: tuple[Place, ...]) -> Batched | None:
+    """With these axes as long as they may be; None where they have to stay as they are."""
+    for width in WIDTHS if places else ():
+        graph = resized(found.graph, places, width)
+        tried = replace(found, graph=graph) if graph else None
+        if tried and _fits(tried) and _independent(tried):
+            return tried
+    return None

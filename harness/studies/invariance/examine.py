@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from generators.graph import Graph
 from harness.backends import Target
 from harness.execute.pool import Job, Pool
 from harness.studies.invariance.batches import SIZES, Batched, near, value_of
+from harness.studies.invariance.packs import joined, named, packed
 from oracles.determinism import same, ulps
-from oracles.judge.outcome import Value
+from oracles.judge.outcome import Outcome, Value
 from oracles.judge.reference import evaluate
 
 EQUAL, WITHIN, VARIES, BEYOND, NONE = "equal", "within", "varies", "beyond", "no result"
@@ -47,7 +49,7 @@ once = load
 
 def load(parameters):
     compiled = once(parameters)
-    return lambda *inputs: [out for k in range(len(inputs[0])) for out in compiled(*[x[k].copy() for x in inputs])]
+    return lambda *inputs: [out for k in range(len(inputs[0])) for out in compiled(*[np.array(x[k]) for x in inputs])]
 """
 
 
@@ -65,48 +67,135 @@ class Cell:
     why: str = ""
 
 
-def examine(one: Pool, two: Pool, target: Target, found: Batched, seed: int) -> list[Cell]:
-    """All variations. one, two: pools whose processes have one thread and two."""
-    most = SIZES[-1]
-    graph, arrays = found.at(most), found.arrays(most, seed)
-    why = target.unsupported(graph)
-    if why:
-        return [Cell(found.operator, target.name, name, NONE, why=why) for name in VARIATIONS]
-    allowed = 2 * bound_of(graph, arrays)
-    batches = list(_batches(found, arrays, seed))
-    if not _independent(found, arrays, batches):
-        why = "rows of these arrays depend on each other by the reference, too"
-        return [Cell(found.operator, target.name, name, NONE, why=why) for name in VARIATIONS]
-    stacked = {leaf.name: np.stack([b[leaf.name] for _, b, _, _ in batches]) for leaf in graph.inputs}
-    stacked |= {leaf.name: arrays[leaf.name] for leaf in graph.parameters}
-    text = target.program(graph) + _SEVERAL
-    jobs = [Job(target.framework, target.modules, text, stacked, target.environment)]
-    for size in SIZES[:-1]:
-        less = found.rows(arrays, np.arange(size))
-        jobs.append(Job(target.framework, target.modules, target.program(found.at(size)), less, target.environment))
-    (whole, *parts), (threads,) = one.run(jobs), two.run(jobs[:1])
-    if not isinstance(whole, Value):
-        told = str(whole).splitlines()[0]
-        return [Cell(found.operator, target.name, name, NONE, why=told) for name in VARIATIONS]
-    base, cells = whole.outputs[0], []
-    sizes = {}
-    for size, part in zip(SIZES[:-1], parts, strict=True):
-        if not isinstance(part, Value):
-            cells.append(Cell(found.operator, target.name, "size", NONE, sizes=(size,), why=str(part).splitlines()[0]))
-        else:
-            sizes[size] = _state(base[:size], part.outputs[0], allowed[:size])
-    cells += [_worst(found, target, sizes)] if sizes else []
-    for (name, _, rows, places), got in zip(batches[1:], whole.outputs[1:], strict=True):
-        cells.append(Cell(found.operator, target.name, name, *_state(base[rows], got[places], allowed[rows])))
-    if isinstance(threads, Value):
-        cells.append(Cell(found.operator, target.name, "threads", *_state(base, threads.outputs[0], allowed)))
-    else:
-        cells.append(Cell(found.operator, target.name, "threads", NONE, why=str(threads).splitlines()[0]))
-    return cells
-
-
 Batch = tuple[str, Mapping[str, np.ndarray], np.ndarray, np.ndarray]
 """A variation, its arrays, which rows of the first batch it has, and at which places."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An operator's batches. allowed: how far two correct results may be apart, by element; independent: do rows not
+    depend on each other by the reference, in any of the batches?"""
+
+    found: Batched
+    arrays: Mapping[str, np.ndarray]
+    batches: tuple[Batch, ...]
+    allowed: np.ndarray
+    independent: bool
+
+    @property
+    def parts(self) -> list[tuple[Graph, dict[str, np.ndarray]]]:
+        """The graph at every size, the largest first, and its arrays; inputs have an axis in front, of the batches of
+        the largest size, along which smaller ones are repeated."""
+        whole, count = self.found.at(SIZES[-1]), len(self.batches)
+        stacked = {leaf.name: np.stack([b[leaf.name] for _, b, _, _ in self.batches]) for leaf in whole.inputs}
+        stacked |= {leaf.name: self.arrays[leaf.name] for leaf in whole.parameters}
+        parts = [(whole, stacked)]
+        for size in SIZES[:-1]:
+            graph, less = self.found.at(size), self.found.rows(self.arrays, np.arange(size))
+            inputs = {leaf.name for leaf in graph.inputs}
+            again = {n: np.stack([array] * count) if n in inputs else array for n, array in less.items()}
+            parts.append((graph, again))
+        return parts
+
+
+@dataclass(frozen=True)
+class Got:
+    """What a target returned for an operator: a result of each batch, by size that of the first rows, and that of the
+    first batch on two threads; or why there is none."""
+
+    batches: Sequence[np.ndarray] | str
+    sizes: Mapping[int, np.ndarray | str]
+    threads: np.ndarray | str
+
+
+@cache
+def prepared(found: Batched, seed: int) -> Prepared:
+    """Made once for all targets."""
+    graph, arrays = found.at(SIZES[-1]), found.arrays(SIZES[-1], seed)
+    batches = tuple(_batches(found, arrays, seed))
+    return Prepared(found, arrays, batches, 2 * bound_of(graph, arrays), _independent(found, arrays, batches))
+
+
+def examine(one: Pool, two: Pool, target: Target, found: Sequence[Batched], seed: int) -> Iterator[list[Cell]]:
+    """All variations of each operator, in their order but for those that cannot run, which come first. Operators share
+    a program; where it does not run, halves of it are tried, and then single operators, size by size. one, two: pools
+    whose processes have one thread and two."""
+    able = []
+    for own in (prepared(each, seed) for each in found):
+        why = target.unsupported(own.found.at(SIZES[-1]))
+        if not why and not own.independent:
+            why = "rows of these arrays depend on each other by the reference, too"
+        if why:
+            yield [Cell(own.found.operator, target.name, name, NONE, why=why) for name in VARIATIONS]
+        else:
+            able.append(own)
+    for pack in packed(able, lambda own: sum(leaf.type.size for leaf in own.found.at(SIZES[-1]).leaves)):
+        for own, got in _together(one, two, target, pack):
+            yield cells_from(target, own, got)
+
+
+def _together(one: Pool, two: Pool, target: Target, pack: Sequence[Prepared]) -> Iterator[tuple[Prepared, Got]]:
+    parts = [part for own in pack for part in own.parts]
+    graph = joined([graph for graph, _ in parts])
+    arrays = {named(k, name): array for k, (_, own) in enumerate(parts) for name, array in own.items()}
+    job = Job(target.framework, target.modules, target.program(graph) + _SEVERAL, arrays, target.environment)
+    (whole,) = one.run([job])
+    (threads,) = two.run([job]) if isinstance(whole, Value) or len(pack) == 1 else (whole,)
+    if isinstance(whole, Value) and (isinstance(threads, Value) or len(pack) == 1):
+        for k, own in enumerate(pack):
+            first = k * len(SIZES)
+            batches = [whole.outputs[row * len(parts) + first] for row in range(len(own.batches))]
+            sizes = {size: whole.outputs[first + 1 + n] for n, size in enumerate(SIZES[:-1])}
+            yield own, Got(batches, sizes, threads.outputs[first] if isinstance(threads, Value) else told(threads))
+    elif len(pack) > 1:
+        half = len(pack) // 2
+        yield from _together(one, two, target, pack[:half])
+        yield from _together(one, two, target, pack[half:])
+    else:
+        yield pack[0], size_by_size(one, two, target, pack[0])
+
+
+def size_by_size(one: Pool, two: Pool, target: Target, own: Prepared) -> Got:
+    """A program for each size, so that what does not run is known."""
+    (graph, arrays), *_ = own.parts
+    job = Job(target.framework, target.modules, target.program(graph) + _SEVERAL, arrays, target.environment)
+    jobs = [job]
+    for size in SIZES[:-1]:
+        less = own.found.rows(own.arrays, np.arange(size))
+        text = target.program(own.found.at(size))
+        jobs.append(Job(target.framework, target.modules, text, less, target.environment))
+    (whole, *parts), (threads,) = one.run(jobs), two.run([job])
+    sizes = {
+        size: part.outputs[0] if isinstance(part, Value) else told(part)
+        for size, part in zip(SIZES[:-1], parts, strict=True)
+    }
+    batches = whole.outputs if isinstance(whole, Value) else told(whole)
+    return Got(batches, sizes, threads.outputs[0] if isinstance(threads, Value) else told(threads))
+
+
+def told(outcome: Outcome) -> str:
+    """Why there is no result, in a line."""
+    return str(outcome).splitlines()[0]
+
+
+def cells_from(target: Target, own: Prepared, got: Got) -> list[Cell]:
+    operator, allowed = own.found.operator, own.allowed
+    if isinstance(got.batches, str):
+        return [Cell(operator, target.name, name, NONE, why=got.batches) for name in VARIATIONS]
+    base, cells, sizes = got.batches[0], [], {}
+    for size, part in got.sizes.items():
+        if isinstance(part, str):
+            cells.append(Cell(operator, target.name, "size", NONE, sizes=(size,), why=part))
+        else:
+            sizes[size] = _state(base[:size], part, allowed[:size])
+    cells += [_worst(operator, target, sizes)] if sizes else []
+    for (name, _, rows, places), result in zip(own.batches[1:], got.batches[1:], strict=True):
+        cells.append(Cell(operator, target.name, name, *_state(base[rows], result[places], allowed[rows])))
+    if isinstance(got.threads, str):
+        cells.append(Cell(operator, target.name, "threads", NONE, why=got.threads))
+    else:
+        cells.append(Cell(operator, target.name, "threads", *_state(base, got.threads, allowed)))
+    return cells
 
 
 def _batches(found: Batched, arrays: Mapping[str, np.ndarray], seed: int) -> Iterator[Batch]:
@@ -157,12 +246,12 @@ def _state(base: np.ndarray, other: np.ndarray, allowed: np.ndarray) -> tuple[st
     return (WITHIN if near.all() else BEYOND), min(FARTHEST, float(ulps(base, other).astype(np.float64).max()))
 
 
-def _worst(found: Batched, target: Target, sizes: Mapping[int, tuple[str, float]]) -> Cell:
+def _worst(operator: str, target: Target, sizes: Mapping[int, tuple[str, float]]) -> Cell:
     """Of all sizes the worst; and the sizes at which rows are others than in the largest batch."""
     states = list(STATES)
     worst = max((state for state, _ in sizes.values()), key=states.index)
     other = tuple(size for size, (state, _) in sizes.items() if state != EQUAL)
-    return Cell(found.operator, target.name, "size", worst, max(far for _, far in sizes.values()), other)
+    return Cell(operator, target.name, "size", worst, max(far for _, far in sizes.values()), other)
 
 
 def table(cells: Sequence[Cell]) -> dict[tuple[str, str], dict[str, Cell]]:

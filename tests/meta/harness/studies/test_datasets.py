@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
+import pickle
+import struct
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -53,6 +58,84 @@ def test_cifar(tmp_path: Path, name: str, labels: int, expected: list[int]) -> N
     assert data.train_labels[: len(expected)].tolist() == expected
     assert data.test_labels.tolist() == ([3, 9] if labels == 1 else [3, 1])
     np.testing.assert_array_equal(data.train[:1][0], pixels.reshape(3, 32, 32).astype(np.float32) / np.float32(255))
+
+
+class Python2(pickle._Pickler):
+    """Writes strings as Python 2 does, in opcodes that the pickler of Python 3 no longer writes."""
+
+    dispatch: ClassVar = dict(pickle._Pickler.dispatch)
+
+    def save_string(self, value: str | bytes) -> None:
+        data = value.encode() if isinstance(value, str) else value
+        self.write(pickle.BINSTRING + struct.pack("<i", len(data)) + data)
+        self.memoize(value)
+
+    dispatch[str] = dispatch[bytes] = save_string
+
+
+def pickled(path: Path, value: object) -> None:
+    """Protocol 2, and the names of numpy before 2.0."""
+    Python2(file := io.BytesIO(), 2).dump(value)
+    path.write_bytes(file.getvalue().replace(b"numpy._core.multiarray", b"numpy.core.multiarray"))
+
+
+@pytest.mark.parametrize("name", ["cifar10", "cifar100"])
+def test_pickles_of_cifar_are_the_same_samples(tmp_path: Path, name: str) -> None:
+    """The Python version against the binary one."""
+    (binary := tmp_path / "binary").mkdir()
+    (python := tmp_path / "python").mkdir()
+    cifar(binary, 1 if name == "cifar10" else 2)
+    wanted = load(name, binary)
+    count = len(wanted.classes)
+    labels, names = (b"labels", "label_names") if count == 10 else (b"fine_labels", "fine_label_names")
+    files = [f"data_batch_{number}" for number in range(1, 6)] if count == 10 else ["train"]
+    bytes_, held = ((x[:] * 255).round().astype(np.uint8).reshape(-1, 3072) for x in (wanted.train, wanted.test))
+    size = len(bytes_) // len(files)
+    for number, file in enumerate(files):
+        rows = slice(number * size, (number + 1) * size)
+        pickled(python / file, {b"data": bytes_[rows], labels: wanted.train_labels[rows].tolist()})
+    test = "test_batch" if count == 10 else "test"
+    pickled(python / test, {b"data": held, labels: wanted.test_labels.tolist()})
+    pickled(python / ("batches.meta" if count == 10 else "meta"), {names.encode(): [b"a"] * count})
+    found = load(name, python)
+    for field in ("train", "train_labels", "test", "test_labels"):
+        np.testing.assert_array_equal(getattr(found, field), getattr(wanted, field), field)
+    assert found.classes == ("a",) * count
+
+
+class Harmful:
+    """Whose pickle calls a function when it is read."""
+
+    def __init__(self, *call: object) -> None:
+        self.call = call
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return self.call[0], self.call[1:]
+
+
+def test_pickles_run_nothing(tmp_path: Path) -> None:
+    """A pickle that names a function, or a class of numpy that no array needs, is refused before it is called."""
+    (tmp_path / "batches.meta").touch()
+    made, path = tmp_path / "made", tmp_path / "data_batch_1"
+    pixels = np.zeros((1, 3072), np.uint8)
+    cases: list[tuple[object, str]] = [
+        (Harmful(os.mkdir, str(made)), r"it names (posix|os)\.mkdir"),
+        (Harmful(eval, "1"), r"it names __builtin__\.eval"),
+        (Harmful(np.load, str(made)), r"it names numpy.*load"),
+        ({b"data": np.array([None]), b"labels": [1]}, "data is no array of bytes"),
+        ({b"data": pixels, b"labels": [1, 2]}, "1 samples and 2 labels"),
+        ({b"data": pixels, b"labels": [-1]}, "labels is no list of labels"),
+        ([1], "a list, not a dict"),
+    ]
+    for value, message in cases:
+        pickled(path, value)
+        with pytest.raises(FileError, match=message):
+            load("cifar10", tmp_path)
+    pickled(path, {b"data": pixels, b"labels": [1]})
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(FileError, match="data_batch_1: no pickle of CIFAR"):
+        load("cifar10", tmp_path)
+    assert not made.exists()
 
 
 def test_celeba(tmp_path: Path) -> None:

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from harness.backends import TARGETS, Target
+from harness.commands.app import app_of
 from harness.execute.pool import Job, Limits, Pool
 from harness.studies.invariance import transformers
 from harness.studies.invariance.batches import SIZES, Batched, batched
-from harness.studies.invariance.examine import BEYOND, EQUAL, VARIES, WITHIN, Cell, examine
+from harness.studies.invariance.examine import (
+    BEYOND,
+    EQUAL,
+    NONE,
+    VARIATIONS,
+    VARIES,
+    WITHIN,
+    Cell,
+    cells_from,
+    examine,
+    prepared,
+    size_by_size,
+)  # fmt: skip
+from harness.studies.invariance.packs import ELEMENTS, packed
 from harness.studies.invariance.report import page, varying
 from oracles.judge.reference import evaluate
 
@@ -24,10 +41,12 @@ plain = load
 def load(parameters):
     compiled = plain(parameters)
 
-    def run(*inputs):
-        out = np.array(compiled(*inputs)[0])
+    def changed(out):
         {fault}
-        return [out]
+        return out
+
+    def run(*inputs):
+        return [changed(np.array(out)) for out in compiled(*inputs)]
 
     return run
 """
@@ -43,6 +62,11 @@ def operator(name: str) -> Batched:
     found = batched(name)
     assert found is not None
     return found
+
+
+def cells_of(pools: tuple[Pool, Pool], target: Target, name: str) -> list[Cell]:
+    (cells,) = examine(*pools, target, [operator(name)], 0)
+    return cells
 
 
 def planted(fault: str) -> Target:
@@ -72,7 +96,7 @@ def test_operators_without_one() -> None:
 
 
 def test_a_correct_target_is_accepted(pools: tuple[Pool, Pool]) -> None:
-    cells = examine(*pools, TARGETS["torch-eager"], operator("gelu"), 0)
+    cells = cells_of(pools, TARGETS["torch-eager"], "gelu")
     assert set(states(cells).values()) <= {EQUAL, WITHIN}
     assert list(states(cells)) == ["size", "position", "neighbours", "padding", "threads"]
 
@@ -88,7 +112,7 @@ def test_a_correct_target_is_accepted(pools: tuple[Pool, Pool]) -> None:
     ],
 )
 def test_planted_dependence_is_found(pools: tuple[Pool, Pool], fault: str, expected: dict[str, str]) -> None:
-    cells = examine(*pools, planted(fault), operator("gelu"), 0)
+    cells = cells_of(pools, planted(fault), "gelu")
     assert states(cells) == dict.fromkeys(states(cells), EQUAL) | expected
     size = next(cell for cell in cells if cell.variation == "size")
     if expected == {"size": WITHIN}:
@@ -97,6 +121,55 @@ def test_planted_dependence_is_found(pools: tuple[Pool, Pool], fault: str, expec
         assert size.sizes == (3,)
     assert page(cells, {}).count("bit for bit the same") > 0
     assert len(varying(cells)) == len(expected)
+
+
+@pytest.mark.parametrize("names", [("gelu", "linear", "softmax", "attention"), ("sinh", "conv2d")])
+def test_operators_of_one_program_come_out_as_alone(pools: tuple[Pool, Pool], names: tuple[str, ...]) -> None:
+    """Joined with others, and each size in a program of its own."""
+    target = TARGETS["torch-eager"]
+    together = list(examine(*pools, target, [operator(name) for name in names], 0))
+    assert [cells[0].operator for cells in together] == list(names)
+    assert together == [cells_of(pools, target, name) for name in names]
+    for name, cells in zip(names, together, strict=True):
+        own = prepared(operator(name), 0)
+        assert cells_from(target, own, size_by_size(*pools, target, own)) == cells
+
+
+def test_a_size_that_is_refused_takes_nothing_else_with_it(pools: tuple[Pool, Pool]) -> None:
+    """The program that two operators share is refused: each is tried alone, and one of them size by size."""
+    fault = "assert not any(x.shape == (3, 67) for x in inputs)"
+    target = replace(planted("pass"), load=planted("pass").load.replace("(*inputs):", f"(*inputs):\n        {fault}"))
+    refused, whole = examine(*pools, target, [operator("gelu"), operator("add")], 0)
+    assert states(whole) == dict.fromkeys(VARIATIONS, EQUAL)
+    (missing,) = [cell for cell in refused if cell.state == NONE]
+    assert (missing.variation, missing.sizes) == ("size", (3,))
+    assert states([cell for cell in refused if cell != missing]) == dict.fromkeys(VARIATIONS, EQUAL)
+
+
+def test_operands_have_values_of_their_own() -> None:
+    """A sum of a value and itself, or a convolution of one with itself, is not what is meant; and axes that are summed
+    over are long."""
+    assert [leaf.type.shape for leaf in operator("add").graph.leaves] == [(2, 35), (2, 35)]
+    assert operator("linear").graph.leaves[1].type.shape == (35, 35)
+    assert len(operator("conv2d").graph.leaves) == 3
+
+
+def test_packs() -> None:
+    """In order; one that is too large by itself is alone."""
+    assert packed([1, 2, ELEMENTS, 3], lambda n: n) == [[1, 2], [ELEMENTS], [3]]
+    assert [len(pack) for pack in packed([1] * 30, lambda n: n)] == [12, 12, 6]
+
+
+def test_a_study_by_two_processes(tmp_path: Path) -> None:
+    """Every operator once; done again nothing is added."""
+    arguments = ["study", "invariance", "--targets", "torch-eager", "--operators", "gelu,linear,so*", "--jobs", "2"]
+    for _ in range(2):
+        done = CliRunner().invoke(app_of(), [*arguments, "--out", str(tmp_path)])
+        assert done.exit_code == 0, done.output
+    lines = (tmp_path / "cells.jsonl").read_text().splitlines()[1:]
+    found = [json.loads(line) for line in lines]
+    assert len({(cell["operator"], cell["variation"]) for cell in found}) == len(found)
+    assert {cell["operator"] for cell in found} >= {"gelu", "linear", "softmax"}
 
 
 @pytest.mark.nightly

@@ -29,6 +29,8 @@ def test_a_study(tmp_path: Path) -> None:
     """Figures, and nothing done twice."""
     arguments = ["study", "overhead", "--frameworks", "torch", "--networks", "smallcnn", "--no-kernels"]
     arguments += [
+        "--jobs",
+        "2",
         "--width",
         "2",
         "--side",
