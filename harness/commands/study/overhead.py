@@ -81,9 +81,11 @@ def work(
     timeout: float, device: str,
 ) -> None:  # fmt: skip
     """Networks one after another."""
-    about = {"steps": steps, "rounds": rounds, "batch": batch}
     for framework, name, network in tasks:
-        keep([time_one(framework, name, network, **about, timeout=timeout, device=device)])
+        one = time_one(
+            framework, name, network, steps=steps, rounds=rounds, batch=batch, timeout=timeout, device=device
+        )
+        keep([one])
 
 
 def _table(timed: list[Timed]) -> Table:

@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -63,7 +64,9 @@ def test_cifar(tmp_path: Path, name: str, labels: int, expected: list[int]) -> N
 class Python2(pickle._Pickler):
     """Writes strings as Python 2 does, in opcodes that the pickler of Python 3 no longer writes."""
 
-    dispatch: ClassVar = dict(pickle._Pickler.dispatch)
+    dispatch: ClassVar[dict[type, Callable[..., None]]] = dict(pickle._Pickler.dispatch)
+    write: Callable[[bytes], None]
+    memoize: Callable[[object], None]
 
     def save_string(self, value: str | bytes) -> None:
         data = value.encode() if isinstance(value, str) else value
