@@ -54,6 +54,12 @@ def counts(cells: Sequence[Cell]) -> dict[tuple[str, str], Counter[str]]:
     return found
 
 
+def ran(cells: Sequence[Cell]) -> dict[str, int]:
+    """Of how many operators there is any result, by target."""
+    found = {(c.operator, c.target) for c in cells if c.state != NONE and not c.operator.startswith(NETWORK)}
+    return Counter(target for _, target in found)
+
+
 def as_json(cells: Sequence[Cell], versions: Mapping[str, str]) -> dict[str, object]:
     """All of it."""
     return {"sizes": list(SIZES), "versions": dict(versions), "cells": [asdict(cell) for cell in cells]}
@@ -67,7 +73,10 @@ def varying(cells: Sequence[Cell]) -> list[Cell]:
 
 def page(cells: Sequence[Cell], versions: Mapping[str, str]) -> str:
     """The report as one file of HTML, without scripts and without a network."""
-    rows = table(cells)
+    rows, by_network = table(cells), {}
+    for cell in cells:
+        if cell.operator.startswith(NETWORK):
+            by_network.setdefault((cell.operator, cell.target), []).append(cell)
     return render(
         "studies/invariance/page.html.j2",
         title="Does a row's result depend on its batch?",
@@ -78,11 +87,15 @@ def page(cells: Sequence[Cell], versions: Mapping[str, str]) -> str:
         states=STATES,
         marks=MARKS,
         counts=counts(cells),
+        ran=ran(cells),
         varying=varying(cells),
         networks=[cell for cell in cells if cell.operator.startswith(NETWORK)],
+        by_network=by_network,
         sequences=SEQUENCES,
         versions=versions,
         sizes=SIZES,
         short=short,
         beyond=BEYOND,
+        equal=EQUAL,
+        missing=NONE,
     )

@@ -183,6 +183,18 @@ def test_transformers(pools: tuple[Pool, Pool], style: str) -> None:
         assert not cell.why or cell.why.endswith("next tokens that differ: 0 %")
 
 
+def test_the_page_counts_operators_and_not_networks() -> None:
+    """Of those that have a result; what has none varies nowhere."""
+    cells = [
+        Cell("gelu", "t", "size", WITHIN, 1.0, (1,)), Cell("exp", "t", "size", EQUAL), Cell("sum", "t", "size", NONE),
+        Cell("transformer gpt", "t", "cache", VARIES, 3.0, why="first at x"),
+    ]  # fmt: skip
+    text = page(cells, {})
+    assert "targets: 1 combinations" in text
+    assert '<code>t</code></td><td class="n">2</td><td class="n">1</td><td class="n">0</td>' in text
+    assert "cache: first at x; 3 ulps at most" in text
+
+
 def test_a_transformer_whose_cache_is_wrong_is_found(pools: tuple[Pool, Pool], monkeypatch: pytest.MonkeyPatch) -> None:
     """Positions that begin anew with every chunk: the embedding is the first that varies."""
     plain = transformers.job
