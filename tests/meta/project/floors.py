@@ -64,6 +64,7 @@ FLOORS = {
     "harness/studies/determinism": "conditions random_operators",
     "harness/studies/overhead": "measure | report",
     "harness/studies/invariance": "batches | examine | report transformers",
+    "harness/studies/errors": "points | measure | report",
     "harness/studies/surface": "cell registry | registries scope | trace | table",
     "harness/studies/surface/registries": "onnx tensorflow tflite | * | __init__",
     "harness/studies/conformance": "values | collected | targets | examine | results | page",
