@@ -77,8 +77,7 @@ def leaf(array: Array) -> Bounded:
     if dtype in COMPONENT:
         parts = [leaf(np.asarray(part)).error for part in (np.real(array), np.imag(array))]
         return Bounded(array.astype(np.complex128), np.hypot(*parts), dtype, zero_sign=True)
-    with np.errstate(invalid="ignore"):  # of a signalling NaN
-        value = array.astype(np.float64)
+    value = array.astype(np.float64)
     magnitude = np.abs(value)
     flushed = (magnitude < PRECISION[dtype].tiny) & (magnitude > 0)
     return Bounded(value, np.where(flushed, magnitude, 0.0), dtype, zero_sign=True)

@@ -40,8 +40,13 @@ LAYOUTS = {
 
 
 def numbers(bits: np.ndarray, dtype: str) -> np.ndarray:
-    """The numbers of these bits."""
-    return np.ascontiguousarray(bits).view(LAYOUTS[dtype].numbers)
+    """The numbers of these bits. A signalling NaN becomes a quiet one: of those IEEE 754 says otherwise than C (fmax),
+    and nothing computes them."""
+    layout = LAYOUTS[dtype]
+    infinity = (layout.count >> 1) - (1 << layout.mantissa)
+    nan = (bits & ((layout.count >> 1) - 1)) > infinity
+    quiet = np.where(nan, bits | (1 << (layout.mantissa - 1)), bits).astype(layout.bits)
+    return np.ascontiguousarray(quiet).view(layout.numbers)
 
 
 def bits_of(values: Sequence[float], dtype: str) -> np.ndarray:
@@ -61,7 +66,7 @@ def stratified(dtype: str, operands: int, count: int, rng: np.random.Generator) 
     among them, the rest evenly spread; each other operand has the same numbers in another order."""
     layout = LAYOUTS[dtype]
     size = 1 << layout.mantissa
-    each = max(2, min(size, count // layout.strata))
+    each = max(2, count // layout.strata if operands > 1 else min(size, count // layout.strata))
     low = np.arange(each) * size // each
     found = []
     for _ in range(operands):
