@@ -15,7 +15,8 @@ import numpy as np
 
 from generators.graph import COMPLEX, FLOATS, Graph
 from generators.graphs import FAVOURED, Case, Style, build_case
-from generators.inputs import FLOATING, INTEGER, Arrays, Recipe, fill_all
+from generators.inputs import FLOATING, INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
+from generators.ops import OPS
 from generators.union import Filled
 
 T = TypeVar("T")
@@ -53,7 +54,8 @@ class ScriptedDraw:
 def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.favoured) -> Iterator[Case]:
     """Distinct one-node cases of an operator, for each favoured dtype: the simplest, then one choice at each of its
     edges, then two choices at their last options; each once with the elements that belong to it, and once with
-    those of the next distribution in turn. most: only about so many of them, evenly spaced; dtypes: the favoured."""
+    those of the next distribution in turn, or every third time from beside the operator's thresholds. most: only about
+    so many of them, evenly spaced; dtypes: the favoured."""
     starts = [_start(dtype) for dtype in dict.fromkeys(dtypes)]
     sizes = [_sizes(operator, start) for start in starts]
     scripts = [
@@ -66,7 +68,7 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
     seen: set[str] = set()
     for turn in range(0, len(scripts), step):
         case = build_case(ScriptedDraw(scripts[turn]), 1, (operator,), SWEPT)
-        for version in (case, _refilled(case.graph, turn)):
+        for version in (case, _refilled(case.graph, turn, beside=turn % 3 == 1)):
             key = repr((version.graph, [(name, a.tobytes()) for name, a in version.arrays.items()]))
             if key not in seen:
                 seen.add(key)
@@ -90,13 +92,15 @@ def places(operator: str) -> np.ndarray:
 
 def swept(operator: str, turn: int, fills: int) -> Filled:
     """Place number `turn` of an operator's sweep, with so many sets of arrays: the elements that belong to it, then
-    those of one distribution after the other."""
+    those from beside the operator's thresholds, then of one distribution after the other."""
     number, script = map(int, places(operator)[turn])
     start = _start(DTYPES[number])
     chosen = next(islice(_scripts(_sizes(operator, start)), script, None))
     case = build_case(ScriptedDraw({**chosen, **start}), 1, (operator,), SWEPT)
     constant = {leaf.name: case.arrays[leaf.name] for leaf in case.graph.parameters}
-    others: list[Arrays] = [{**_refilled(case.graph, turn + k).arrays, **constant} for k in range(1, fills)]
+    others: list[Arrays] = [
+        {**_refilled(case.graph, turn + k, beside=k == 1).arrays, **constant} for k in range(1, fills)
+    ]
     return Filled(case.graph, (case.arrays, *others))
 
 
@@ -111,8 +115,13 @@ def _scripts(sizes: Sequence[int]) -> Iterator[Script]:
     return (script for script in found if 0 not in script)
 
 
-def _refilled(graph: Graph, turn: int) -> Case:
-    """All leaves from one distribution, the `turn`-th of those that their dtypes have."""
+def _refilled(graph: Graph, turn: int, beside: bool = False) -> Case:
+    """All leaves from one distribution, the `turn`-th of those that their dtypes have; or from beside the thresholds of
+    the operator, if it has any."""
+    numbers = OPS[graph.nodes[0].op].thresholds
+    if beside and numbers:
+        chosen = {leaf.name: Recipe(THRESHOLDS, turn + i) for i, leaf in enumerate(graph.leaves)}
+        return Case(graph, fill_all(graph, chosen, numbers))
     recipes = {}
     for i, leaf in enumerate(graph.leaves):
         names = tuple(FLOATING if leaf.type.dtype in (*FLOATS, *COMPLEX) else INTEGER)

@@ -9,6 +9,7 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded
 from generators.graph import COMPONENT, Graph, Leaf, TensorType
+from generators.ops import OPS
 from generators.ops.slots import broadcast_shape
 from generators.retype import retyped_graph
 from generators.sweep import sweep
@@ -144,9 +145,9 @@ def searched(lab: Laboratory, target: Target, graph: Graph, seed: int, count: in
 
 
 def _thresholds(operator: str, dtype: str, operands: int) -> np.ndarray:
-    """Points where formulas may change."""
-    values = [sign * 2.0**power for power in range(-8, 9) for sign in (1, -1)]
-    bits = bits_of(values, dtype)
+    """Points where formulas may change: powers of two, and what the operator's record names."""
+    values = [2.0**power for power in range(-8, 9)] + list(OPS[operator].thresholds)
+    bits = bits_of([sign * value for value in values for sign in (1, -1)], dtype)
     return np.stack([np.roll(bits, number * 3) for number in range(operands)])
 
 

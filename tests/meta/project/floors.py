@@ -8,7 +8,7 @@ FLOORS = {
     "generators": "discovery schema | graph | bounds inputs | ops | graphs | *",
     "generators/bounds": "bounded | *",
     "generators/ops": (
-        "attributes spec slots composed drawing | elementwise | shape | linear | index | reduce | nn | complex"
+        "attributes spec slots composed drawing thresholds | elementwise | shape | linear | index | reduce | nn | complex"
         " | __init__"
     ),
     "generators/training": "networks settings | blocks | architectures runs | d3",
