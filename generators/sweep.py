@@ -16,6 +16,7 @@ import numpy as np
 from generators.graph import COMPLEX, FLOATS, Graph
 from generators.graphs import FAVOURED, Case, Style, build_case
 from generators.inputs import FLOATING, INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
+from generators.large import SHAPES, large
 from generators.ops import OPS
 from generators.union import Filled
 
@@ -78,7 +79,8 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
 @cache
 def places(operator: str) -> np.ndarray:
     """All places of an operator's sweep, each a dtype's number and a script's, in a drawn order that is always the
-    same: however far one gets, dtypes have had shares as `FAVOURED` has them, complex ones as rare ones."""
+    same: however far one gets, dtypes have had shares as `FAVOURED` has them, complex ones as rare ones. Those of
+    large cases have the numbers -1, -2, ... as scripts: all of float32, one in turn of every other dtype."""
     rng, keys = random.Random(operator), []
     for number, dtype in enumerate(DTYPES):
         count = sum(1 for _ in _scripts(_sizes(operator, _start(dtype))))
@@ -87,13 +89,27 @@ def places(operator: str) -> np.ndarray:
             ((turn + rng.random()) / weight, number, script)
             for turn, script in enumerate(rng.sample(range(count), count))
         ]
+    scripts, shapes = len(keys), len(SHAPES.get(operator, ()))
+    for number, dtype in enumerate(DTYPES):
+        for k in range(shapes) if dtype == "float32" else range(number % shapes, shapes, shapes) if shapes else ():
+            if large(operator, dtype, k):
+                last = max(keys)[0] if scripts else 1.0
+                keys.append((rng.random() * last, number, -1 - k))
     return np.array([key[1:] for key in sorted(keys)], np.int32)
 
 
-def swept(operator: str, turn: int, fills: int) -> Filled:
+def swept(operator: str, turn: int, fills: int, enlarge: bool = False) -> Filled:
     """Place number `turn` of an operator's sweep, with so many sets of arrays: the elements that belong to it, then
-    those from beside the operator's thresholds, then of one distribution after the other."""
+    those from beside the operator's thresholds, then of one distribution after the other. enlarge: are large
+    cases wanted? They have two sets of arrays at most; in their place comes the dtype's simplest case."""
     number, script = map(int, places(operator)[turn])
+    if script < 0:
+        graph = large(operator, DTYPES[number], -1 - script)
+        if enlarge and graph:
+            ordinary = 0 if DTYPES[number] in FLOATS else 1  # normal, or all of an integer's numbers
+            sets = (_refilled(graph, ordinary).arrays, _refilled(graph, turn, beside=True).arrays)
+            return Filled(graph, sets[:fills])
+        script = 0
     start = _start(DTYPES[number])
     chosen = next(islice(_scripts(_sizes(operator, start)), script, None))
     case = build_case(ScriptedDraw({**chosen, **start}), 1, (operator,), SWEPT)

@@ -139,6 +139,8 @@ CONSISTENCY = Question(
     refusal=refusal,
     inherits=(FORWARD.name,),
     concerns=consistency.concerns,
+    worth=consistency.worth,
+    large=True,
 )
 
 QUESTIONS = (CONSISTENCY,)

@@ -130,6 +130,11 @@ def expect(case: Case) -> Expected:
     return Expected(tuple(names), tuple(types), tuple(values), said)
 
 
+def worth(case: Case) -> bool:
+    """Is there an element where the reference allows anything, and no document leaves the result open?"""
+    return any(not value.undetermined.all() for value in expect(case).values)
+
+
 def _open(case: Case, node: Node, check: str) -> bool:
     """Does a document leave the whole result open?"""
     if not concerns(node.op):

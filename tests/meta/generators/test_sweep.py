@@ -7,9 +7,10 @@ import pytest
 
 from generators.graph import FLOATS, Leaf, TensorType
 from generators.inputs import THRESHOLDS, Recipe, beside, fill
+from generators.large import SHAPES, large
 from generators.ops import OPS, check
 from generators.ops.thresholds import THRESHOLDS as BY_OPERATOR
-from generators.sweep import ScriptedDraw, sweep, swept
+from generators.sweep import DTYPES, ScriptedDraw, places, sweep, swept
 from harness.search.dtype_support import dtypes_of
 from harness.search.hypothesis_profiles import nightly
 
@@ -85,3 +86,20 @@ def test_a_place_has_elements_beside_thresholds() -> None:
     sets = [swept("exp", turn, 2).fills[1] for turn in range(40)]
     seen = np.concatenate([a.astype(np.float64).ravel() for arrays in sets for a in arrays.values()])
     assert (np.abs(np.abs(seen) - np.log(3.4028234663852886e38)) < 1e-4).any()
+
+
+@pytest.mark.parametrize("operator", ["sum", "argsort", "matmul", "take"])
+def test_large_cases_are_valid_and_few(operator: str) -> None:
+    """All of float32, and no more than one of every other dtype; other questions get small ones in their place."""
+    found = places(operator)
+    turns = [turn for turn, (_, script) in enumerate(found) if script < 0]
+    assert 0 < len(turns) < min(len(SHAPES[operator]) + len(DTYPES), len(found) / 4)
+    graphs = [large(operator, "float32", number) for number in range(len(SHAPES[operator]))]
+    assert {graph for graph in graphs if graph} <= {swept(operator, turn, 1, True).graph for turn in turns}
+    for turn in turns:
+        whole, small = swept(operator, turn, 8, True), swept(operator, turn, 8)
+        check(whole.graph)
+        assert len(whole.fills) == 2
+        assert max(leaf.type.size for leaf in whole.graph.leaves) > 2**11
+        assert max(leaf.type.size for leaf in small.graph.leaves) <= 2**11
+    assert large(operator, "float32", len(SHAPES[operator])) is None

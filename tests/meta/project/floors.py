@@ -5,11 +5,11 @@ where no circle comes of it. `*` stands for all that is not named; a folder with
 
 FLOORS = {
     ".": "generators | oracles | harness | conftest tests",
-    "generators": "discovery schema | graph | bounds inputs | ops | graphs | *",
+    "generators": "discovery schema | graph | bounds inputs | ops | graphs large | *",
     "generators/bounds": "bounded | *",
     "generators/ops": (
-        "attributes spec slots composed drawing thresholds | elementwise | shape | linear | index | reduce | nn | complex"
-        " | __init__"
+        "attributes spec slots composed drawing thresholds | elementwise | shape | linear | index | reduce | nn"
+        " | complex | __init__"
     ),
     "generators/training": "networks settings | blocks | architectures runs | d3",
     "oracles": (
