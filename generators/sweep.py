@@ -13,11 +13,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from generators.graph import COMPLEX, FLOATS, Graph
-from generators.graphs import FAVOURED, Case, Style, build_case
+from generators.graph import COMPLEX, FLOATS, LARGEST, Graph, Leaf, Node, TensorType
+from generators.graphs import FAVOURED, Case, SeededDraw, Style, build_case
 from generators.inputs import FLOATING, INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
-from generators.large import SHAPES, large
 from generators.ops import OPS
+from generators.ops.spec import Shape, TypeRuleError
 from generators.union import Filled
 
 T = TypeVar("T")
@@ -28,6 +28,69 @@ DTYPES = tuple(dict.fromkeys(SWEPT.favoured))
 """What each of a sweep's cases favours one of."""
 Script = Mapping[int, int]
 """Number of a choice -> the option taken, counted from the simplest; every other choice takes its simplest option."""
+
+# ---- large cases: sizes that cross tiles and blocks of sums, at which kernels go parallel and split their work ----
+
+ROWS: tuple[tuple[Shape, ...], ...] = (((2**16,),), ((2**15, 2),), ((3, 16387),), ((67, 961),))
+"""All in one row; PyTorch's grain of 2**15 rows; more than 2**14 beside each other; blocks with a rest."""
+PRODUCTS: tuple[tuple[Shape, ...], ...] = (
+    ((129, 257), (257, 131)),
+    ((3, 16387), (16387, 2)),
+    ((1, 2**15), (2**15, 1)),
+    ((2**14, 3), (3, 4)),
+)
+"""Blocks with a rest, sums of many terms, and many rows."""
+INDEXED: tuple[tuple[Shape, ...], ...] = (((2**15, 2), (4099,)), ((2**16,), (2**15,)))
+SHORTER: tuple[tuple[Shape, ...], ...] = (((1031, 3),), ((3, 2051),))
+"""Where the reference compares each element of a row with each."""
+_OF_ROWS = """
+sum mean prod max min argmax argmin variance std logsumexp l1_norm l2_norm sum_of_squares count_nonzero nansum
+softmax log_softmax cumsum cumprod cummax cummin logcumsumexp sort topk
+"""
+
+SHAPES: dict[str, tuple[tuple[Shape, ...], ...]] = {
+    **dict.fromkeys(_OF_ROWS.split(), ROWS),
+    **dict.fromkeys(("argsort", "topk_indices"), SHORTER),
+    "matmul": PRODUCTS,
+    "dot": (((2**16,), (2**16,)),),
+    "take": INDEXED,
+    "segment_sum": (((2**15, 2), (2**15,)),),
+}
+"""Shapes of the operands, by operator."""
+
+
+def large(operator: str, dtype: str, number: int) -> Graph | None:
+    """Case `number` of those with these shapes, of a dtype: a graph of one node on inputs. None where there is no such
+    case, or the operator does not take the dtype or the shapes."""
+    shapes = SHAPES.get(operator, ())
+    if number >= len(shapes):
+        return None
+    spec, draw = OPS[operator], SeededDraw(f"{operator}/{dtype}/{number}")
+    draw.dtype = dtype
+    leaves: list[Leaf] = []
+    for position, shape in enumerate(shapes[number]):
+        slot, earlier = spec.slot(position), tuple(leaf.type for leaf in leaves)
+        own = TensorType(dtype, shape)
+        if not slot.accepts(own, earlier):
+            own = TensorType("int64", shape)  # of indices
+        if not slot.accepts(own, earlier):
+            return None
+        leaves.append(Leaf(f"x{position}", own, "input", slot.domain(earlier)))
+    types = tuple(leaf.type for leaf in leaves)
+    attrs: dict = {}
+    try:
+        for key, rule in spec.attrs.items():
+            attrs[key] = rule(draw, types, attrs)
+        result = spec.result(types, attrs)
+    except TypeRuleError:
+        return None
+    if result.size > LARGEST or leaves[0].type.dtype != dtype:
+        return None
+    names = tuple(leaf.name for leaf in leaves)
+    return Graph(tuple(leaves), (Node("v0", operator, names, tuple(attrs.items()), result),), ("v0",))
+
+
+# ---- all places of a sweep ----
 
 
 class ScriptedDraw:

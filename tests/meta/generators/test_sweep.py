@@ -7,10 +7,9 @@ import pytest
 
 from generators.graph import FLOATS, Leaf, TensorType
 from generators.inputs import THRESHOLDS, Recipe, beside, fill
-from generators.large import SHAPES, large
 from generators.ops import OPS, check
 from generators.ops.thresholds import THRESHOLDS as BY_OPERATOR
-from generators.sweep import DTYPES, ScriptedDraw, places, sweep, swept
+from generators.sweep import DTYPES, SHAPES, ScriptedDraw, large, places, sweep, swept
 from harness.search.dtype_support import dtypes_of
 from harness.search.hypothesis_profiles import nightly
 
