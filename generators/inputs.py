@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,6 +88,30 @@ def _boundaries(rng: Rng, n: int, dtype: str) -> np.ndarray:
     return np.array(edges, dtype)[rng.integers(0, len(edges), n)]
 
 
+def beside(rng: Rng, n: int, dtype: str, numbers: Sequence[float]) -> np.ndarray:
+    """Those of the numbers that the dtype holds, some of them negated, and up to two of its numbers beside each."""
+    step = rng.integers(-2, 3, n)
+    sign = np.where(rng.integers(0, 4, n) == 0, -1.0, 1.0)
+    if dtype not in FLOATS:
+        info = np.iinfo(dtype)
+        held = [int(number) for number in numbers if info.min <= number <= float(info.max)] or [0]
+        chosen = [min(max(held[k], info.min), info.max) for k in rng.integers(0, len(held), n)]
+        wide = [int(s) * value + int(k) for s, value, k in zip(sign, chosen, step, strict=True)]
+        return np.array([min(max(value, int(info.min)), int(info.max)) for value in wide], dtype)
+    with np.errstate(over="ignore"):
+        all_of_them = np.asarray(numbers, np.float64).astype(dtype)
+    held_ones = all_of_them[np.isfinite(all_of_them)]
+    chosen_ones = held_ones[rng.integers(0, len(held_ones), n)] if len(held_ones) else np.zeros(n, dtype)
+    bits = f"i{chosen_ones.dtype.itemsize}"
+    size = np.abs(chosen_ones).view(bits)
+    size = np.clip(
+        size.astype(np.int64) + step, 0, np.asarray(float(finfo(dtype).max), dtype).view(bits).astype(np.int64)
+    )
+    return np.copysign(
+        size.astype(bits).view(chosen_ones.dtype).astype(np.float64), sign * chosen_ones.astype(np.float64)
+    )
+
+
 Distribution = Callable[[Rng, int, str], np.ndarray]
 
 FLOATING: dict[str, Distribution] = {
@@ -145,14 +169,19 @@ class Recipe:
     seed: int
 
 
-def fill(leaf: Leaf, recipe: Recipe) -> np.ndarray:
-    """The leaf's array: a new C-contiguous array of its dtype and shape, within its domain."""
+THRESHOLDS = "thresholds"
+"""Of a recipe: elements from beside an operator's thresholds."""
+
+
+def fill(leaf: Leaf, recipe: Recipe, numbers: Sequence[float] = ()) -> np.ndarray:
+    """The leaf's array: a new C-contiguous array of its dtype and shape, within its domain. numbers: thresholds, for
+    the recipe of that name."""
     dtype, n = leaf.type.dtype, leaf.type.size
     rng = np.random.default_rng(recipe.seed)
     if dtype in COMPONENT:  # both parts from the same distribution
         part = COMPONENT[dtype]
         with np.errstate(over="ignore"):
-            parts = np.asarray(FLOATING[recipe.distribution](rng, 2 * n, part)).astype(part)
+            parts = np.asarray(_drawn(rng, 2 * n, part, recipe.distribution, numbers)).astype(part)
         return parts.view(dtype).reshape(leaf.type.shape)
     if leaf.domain is not None:
         low, high = leaf.domain
@@ -160,12 +189,17 @@ def fill(leaf: Leaf, recipe: Recipe) -> np.ndarray:
     elif dtype == "bool":
         values = rng.integers(0, 2, n)
     else:
-        table = FLOATING if dtype in FLOATS else INTEGER
-        values = table[recipe.distribution](rng, n, dtype)
+        values = _drawn(rng, n, dtype, recipe.distribution, numbers)
     with np.errstate(over="ignore"):
         return np.asarray(values).astype(dtype).reshape(leaf.type.shape)
 
 
-def fill_all(graph: Graph, recipes: Mapping[str, Recipe]) -> dict[str, np.ndarray]:
+def _drawn(rng: Rng, n: int, dtype: str, distribution: str, numbers: Sequence[float]) -> np.ndarray:
+    if distribution == THRESHOLDS:
+        return beside(rng, n, dtype, numbers)
+    return (FLOATING if dtype in FLOATS else INTEGER)[distribution](rng, n, dtype)
+
+
+def fill_all(graph: Graph, recipes: Mapping[str, Recipe], numbers: Sequence[float] = ()) -> dict[str, np.ndarray]:
     """Arrays of all leaves by name."""
-    return {leaf.name: fill(leaf, recipes[leaf.name]) for leaf in graph.leaves}
+    return {leaf.name: fill(leaf, recipes[leaf.name], numbers) for leaf in graph.leaves}

@@ -10,7 +10,6 @@ import numpy as np
 from generators.graph import FLOATS, Graph, GraphError, Node
 from generators.graphs import Case
 from generators.ops import OPS, check
-from generators.ops.spec import TypeRuleError
 
 
 def retyped_graph(graph: Graph) -> Graph | None:
@@ -26,7 +25,7 @@ def retyped_graph(graph: Graph) -> Graph | None:
                 wanted = OPS[node.op].slot(position).domain(operands[:position])
                 if wanted is not None:
                     domains[name] = wanted
-        except (TypeRuleError, IndexError):
+        except (ValueError, IndexError):  # some rules unpack a shape of another rank
             return None
         types[node.name] = result
         nodes.append(replace(node, type=result))

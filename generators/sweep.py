@@ -13,9 +13,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from generators.graph import COMPLEX, FLOATS, Graph
-from generators.graphs import FAVOURED, Case, Style, build_case
-from generators.inputs import FLOATING, INTEGER, Arrays, Recipe, fill_all
+from generators.graph import COMPLEX, FLOATS, LARGEST, Graph, Leaf, Node, TensorType
+from generators.graphs import FAVOURED, Case, SeededDraw, Style, build_case
+from generators.inputs import FLOATING, INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
+from generators.ops import OPS
+from generators.ops.spec import Shape, TypeRuleError
 from generators.union import Filled
 
 T = TypeVar("T")
@@ -26,6 +28,69 @@ DTYPES = tuple(dict.fromkeys(SWEPT.favoured))
 """What each of a sweep's cases favours one of."""
 Script = Mapping[int, int]
 """Number of a choice -> the option taken, counted from the simplest; every other choice takes its simplest option."""
+
+# ---- large cases: sizes that cross tiles and blocks of sums, at which kernels go parallel and split their work ----
+
+ROWS: tuple[tuple[Shape, ...], ...] = (((2**16,),), ((2**15, 2),), ((3, 16387),), ((67, 961),))
+"""All in one row; PyTorch's grain of 2**15 rows; more than 2**14 beside each other; blocks with a rest."""
+PRODUCTS: tuple[tuple[Shape, ...], ...] = (
+    ((129, 257), (257, 131)),
+    ((3, 16387), (16387, 2)),
+    ((1, 2**15), (2**15, 1)),
+    ((2**14, 3), (3, 4)),
+)
+"""Blocks with a rest, sums of many terms, and many rows."""
+INDEXED: tuple[tuple[Shape, ...], ...] = (((2**15, 2), (4099,)), ((2**16,), (2**15,)))
+SHORTER: tuple[tuple[Shape, ...], ...] = (((1031, 3),), ((3, 2051),))
+"""Where the reference compares each element of a row with each."""
+_OF_ROWS = """
+sum mean prod max min argmax argmin variance std logsumexp l1_norm l2_norm sum_of_squares count_nonzero nansum
+softmax log_softmax cumsum cumprod cummax cummin logcumsumexp sort topk
+"""
+
+SHAPES: dict[str, tuple[tuple[Shape, ...], ...]] = {
+    **dict.fromkeys(_OF_ROWS.split(), ROWS),
+    **dict.fromkeys(("argsort", "topk_indices"), SHORTER),
+    "matmul": PRODUCTS,
+    "dot": (((2**16,), (2**16,)),),
+    "take": INDEXED,
+    "segment_sum": (((2**15, 2), (2**15,)),),
+}
+"""Shapes of the operands, by operator."""
+
+
+def large(operator: str, dtype: str, number: int) -> Graph | None:
+    """Case `number` of those with these shapes, of a dtype: a graph of one node on inputs. None where there is no such
+    case, or the operator does not take the dtype or the shapes."""
+    shapes = SHAPES.get(operator, ())
+    if number >= len(shapes):
+        return None
+    spec, draw = OPS[operator], SeededDraw(f"{operator}/{dtype}/{number}")
+    draw.dtype = dtype
+    leaves: list[Leaf] = []
+    for position, shape in enumerate(shapes[number]):
+        slot, earlier = spec.slot(position), tuple(leaf.type for leaf in leaves)
+        own = TensorType(dtype, shape)
+        if not slot.accepts(own, earlier):
+            own = TensorType("int64", shape)  # of indices
+        if not slot.accepts(own, earlier):
+            return None
+        leaves.append(Leaf(f"x{position}", own, "input", slot.domain(earlier)))
+    types = tuple(leaf.type for leaf in leaves)
+    attrs: dict = {}
+    try:
+        for key, rule in spec.attrs.items():
+            attrs[key] = rule(draw, types, attrs)
+        result = spec.result(types, attrs)
+    except TypeRuleError:
+        return None
+    if result.size > LARGEST or leaves[0].type.dtype != dtype:
+        return None
+    names = tuple(leaf.name for leaf in leaves)
+    return Graph(tuple(leaves), (Node("v0", operator, names, tuple(attrs.items()), result),), ("v0",))
+
+
+# ---- all places of a sweep ----
 
 
 class ScriptedDraw:
@@ -53,7 +118,8 @@ class ScriptedDraw:
 def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.favoured) -> Iterator[Case]:
     """Distinct one-node cases of an operator, for each favoured dtype: the simplest, then one choice at each of its
     edges, then two choices at their last options; each once with the elements that belong to it, and once with
-    those of the next distribution in turn. most: only about so many of them, evenly spaced; dtypes: the favoured."""
+    those of the next distribution in turn, or every third time from beside the operator's thresholds. most: only about
+    so many of them, evenly spaced; dtypes: the favoured."""
     starts = [_start(dtype) for dtype in dict.fromkeys(dtypes)]
     sizes = [_sizes(operator, start) for start in starts]
     scripts = [
@@ -66,7 +132,7 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
     seen: set[str] = set()
     for turn in range(0, len(scripts), step):
         case = build_case(ScriptedDraw(scripts[turn]), 1, (operator,), SWEPT)
-        for version in (case, _refilled(case.graph, turn)):
+        for version in (case, _refilled(case.graph, turn, beside=turn % 3 == 1)):
             key = repr((version.graph, [(name, a.tobytes()) for name, a in version.arrays.items()]))
             if key not in seen:
                 seen.add(key)
@@ -76,7 +142,8 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
 @cache
 def places(operator: str) -> np.ndarray:
     """All places of an operator's sweep, each a dtype's number and a script's, in a drawn order that is always the
-    same: however far one gets, dtypes have had shares as `FAVOURED` has them, complex ones as rare ones."""
+    same: however far one gets, dtypes have had shares as `FAVOURED` has them, complex ones as rare ones. Those of
+    large cases have the numbers -1, -2, ... as scripts: all of float32, one in turn of every other dtype."""
     rng, keys = random.Random(operator), []
     for number, dtype in enumerate(DTYPES):
         count = sum(1 for _ in _scripts(_sizes(operator, _start(dtype))))
@@ -85,18 +152,34 @@ def places(operator: str) -> np.ndarray:
             ((turn + rng.random()) / weight, number, script)
             for turn, script in enumerate(rng.sample(range(count), count))
         ]
+    scripts, shapes = len(keys), len(SHAPES.get(operator, ()))
+    for number, dtype in enumerate(DTYPES):
+        for k in range(shapes) if dtype == "float32" else range(number % shapes, shapes, shapes) if shapes else ():
+            if large(operator, dtype, k):
+                last = max(keys)[0] if scripts else 1.0
+                keys.append((rng.random() * last, number, -1 - k))
     return np.array([key[1:] for key in sorted(keys)], np.int32)
 
 
-def swept(operator: str, turn: int, fills: int) -> Filled:
+def swept(operator: str, turn: int, fills: int, enlarge: bool = False) -> Filled:
     """Place number `turn` of an operator's sweep, with so many sets of arrays: the elements that belong to it, then
-    those of one distribution after the other."""
+    those from beside the operator's thresholds, then of one distribution after the other. enlarge: are large
+    cases wanted? They have two sets of arrays at most; in their place comes the dtype's simplest case."""
     number, script = map(int, places(operator)[turn])
+    if script < 0:
+        graph = large(operator, DTYPES[number], -1 - script)
+        if enlarge and graph:
+            ordinary = 0 if DTYPES[number] in FLOATS else 1  # normal, or all of an integer's numbers
+            sets = (_refilled(graph, ordinary).arrays, _refilled(graph, turn, beside=True).arrays)
+            return Filled(graph, sets[:fills])
+        script = 0
     start = _start(DTYPES[number])
     chosen = next(islice(_scripts(_sizes(operator, start)), script, None))
     case = build_case(ScriptedDraw({**chosen, **start}), 1, (operator,), SWEPT)
     constant = {leaf.name: case.arrays[leaf.name] for leaf in case.graph.parameters}
-    others: list[Arrays] = [{**_refilled(case.graph, turn + k).arrays, **constant} for k in range(1, fills)]
+    others: list[Arrays] = [
+        {**_refilled(case.graph, turn + k, beside=k == 1).arrays, **constant} for k in range(1, fills)
+    ]
     return Filled(case.graph, (case.arrays, *others))
 
 
@@ -111,8 +194,13 @@ def _scripts(sizes: Sequence[int]) -> Iterator[Script]:
     return (script for script in found if 0 not in script)
 
 
-def _refilled(graph: Graph, turn: int) -> Case:
-    """All leaves from one distribution, the `turn`-th of those that their dtypes have."""
+def _refilled(graph: Graph, turn: int, beside: bool = False) -> Case:
+    """All leaves from one distribution, the `turn`-th of those that their dtypes have; or from beside the thresholds of
+    the operator, if it has any."""
+    numbers = OPS[graph.nodes[0].op].thresholds
+    if beside and numbers:
+        chosen = {leaf.name: Recipe(THRESHOLDS, turn + i) for i, leaf in enumerate(graph.leaves)}
+        return Case(graph, fill_all(graph, chosen, numbers))
     recipes = {}
     for i, leaf in enumerate(graph.leaves):
         names = tuple(FLOATING if leaf.type.dtype in (*FLOATS, *COMPLEX) else INTEGER)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from generators.discovery import collected
 from generators.graph import Graph, GraphError
 from generators.ops.attributes import check_attributes
 from generators.ops.drawing import LISTED, OFTEN, ON_REQUEST, SELDOM, STEPPED
 from generators.ops.spec import Call, OpSpec, TypeRuleError, Value
+from generators.ops.thresholds import THRESHOLDS
 
 _FOUND: dict[str, OpSpec] = collected(__name__, "OPERATORS")
 _UNLISTED = tuple(sorted(set(_FOUND) - set(LISTED)))
 
-OPS: dict[str, OpSpec] = {name: _FOUND[name] for name in (*LISTED, *_UNLISTED)}
+
+def _complete(spec: OpSpec) -> OpSpec:
+    """The record with its own thresholds and those of the table."""
+    return replace(spec, thresholds=(*spec.thresholds, *THRESHOLDS.get(spec.name, ())))
+
+
+OPS: dict[str, OpSpec] = {name: _complete(_FOUND[name]) for name in (*LISTED, *_UNLISTED)}
 DRAWN: tuple[str, ...] = (*OFTEN, *SELDOM, *STEPPED, *_UNLISTED)
 """What is drawn unless operators are asked for; `ON_REQUEST` is not."""
 DRAWN_SELDOM: frozenset[str] = frozenset((*SELDOM, *STEPPED, *_UNLISTED))

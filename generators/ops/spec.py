@@ -122,7 +122,8 @@ def only(dtypes: Sequence[str], why: str, text: str, operand: int = 0) -> Spelli
 class OpSpec:
     """One operator, one record. `variadic` operands: the last slot may repeat up to that many times.
     `signed_zero`: IEEE 754 (or C Annex F) fixes the sign of a zero result when the signs of zero operands
-    are known."""
+    are known. `thresholds`: numbers at which kernels change their formula or a step of theirs overflows, of any dtype:
+    sweeps take elements from beside those that a dtype holds (`thresholds.py` has them, by operator)."""
 
     name: str
     family: str
@@ -137,6 +138,7 @@ class OpSpec:
     attrs: Mapping[str, AttrRule] = field(default_factory=dict)
     variadic: int = 1
     signed_zero: bool = False
+    thresholds: tuple[float, ...] = ()
 
     def slot(self, position: int) -> Slot:
         return self.operands[min(position, len(self.operands) - 1)]

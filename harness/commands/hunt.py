@@ -36,6 +36,7 @@ from harness.execute.reading import FileError
 from harness.findings.known.entry import FOLDER
 from harness.findings.known.issues import load
 from harness.questions import QUESTIONS
+from harness.questions.consistency import CONSISTENCY
 from harness.questions.conversion import CONVERSION
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
@@ -74,8 +75,12 @@ def hunt(
     passes: Annotated[
         bool, typer.Option("--passes", help="Run each case also without some of each compiler's passes.")
     ] = False,
+    inconsistencies: Annotated[
+        bool,
+        typer.Option(help="Compare each target with itself, too, where the reference allows anything."),
+    ] = True,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing before the summary.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where something new was found.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where something new is wrong.")] = False,
     json_file: Json = None,
 ) -> None:
     """Draw random graphs, run them on every target, judge, minimise and keep what disagrees."""
@@ -94,7 +99,8 @@ def hunt(
         following = None
         if plan and cases is None and not favoured:
             everything = tuple(OPS) if not operator_globs else operators
-            lanes = lanes_of(target_globs, QUESTIONS if question is None else (question,))
+            wanted = [name for name in QUESTIONS if inconsistencies or name != CONSISTENCY.name]
+            lanes = lanes_of(target_globs, wanted if question is None else (question,))
             following = planning.Plan(lanes, everything, drawn_seed, *planning.state(findings))
     except (typer.BadParameter, FileError) as error:
         raise fail(str(error)) from error
@@ -156,7 +162,7 @@ def hunt(
         cases_run = latest.cases + latest.taken
         why = f"none of {cases_run} cases had a result" if cases_run else f"no case ended within {budget}"
         raise fail(f"nothing was compared: {why}")
-    if strict and latest.findings:
+    if strict and len(latest.findings) > len(latest.inconsistencies):
         raise typer.Exit(1)
 
 

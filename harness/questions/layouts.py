@@ -59,6 +59,6 @@ def program(target: Target, graph: Graph) -> str:
     return renamed(target.program(graph), "OUTPUTS", "OWN_OUTPUTS") + _VIEWS.format(layouts=chosen, compiled=compiled)
 
 
-LAYOUTS = Question(layouts.NAME, layouts.expect, program, arrays=layouts.arrays, inherits=(FORWARD.name,))
+LAYOUTS = Question(layouts.NAME, layouts.expect, program, arrays=layouts.arrays, inherits=(FORWARD.name,), large=True)
 
 QUESTIONS = (LAYOUTS,)

@@ -41,6 +41,8 @@ class Question:
                  before it. Which outputs there are is known only then, so that the program says OUTPUTS = []
     targets:     what can be asked, by name
     joins:       cases of which this is the same can be parts of one program; None: a case has one of its own
+    worth:       is anything of a case compared? The plan runs no other
+    large:       are large cases worth it? What is expected has to take little longer than the program
     fills:       with how many sets of arrays a program of the plan runs: fewer where what is expected takes long"""
 
     name: str
@@ -61,6 +63,8 @@ class Question:
     targets: Mapping[str, Target] = field(default_factory=lambda: TARGETS, hash=False)
     joins: Callable[[Graph], str | None] = lambda graph: ""
     fills: int = 8
+    worth: Callable[[Case], bool] = lambda case: True
+    large: bool = False
 
     def expected(self, target: Target, case: Case) -> Expected:
         """What a run of the case on this target is judged against."""

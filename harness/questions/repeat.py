@@ -63,6 +63,8 @@ def program(target: Target, graph: Graph) -> str:
     return renamed(target.program(graph), "OUTPUTS", "OWN_OUTPUTS") + _REPEAT.format(flags=flags)
 
 
-REPEAT = Question(repeat.NAME, repeat.expect, program, inherits=(FORWARD.name,), joins=lambda graph: None, fills=1)
+REPEAT = Question(
+    repeat.NAME, repeat.expect, program, inherits=(FORWARD.name,), joins=lambda graph: None, fills=1, large=True
+)
 
 QUESTIONS = (REPEAT,)

@@ -361,6 +361,7 @@ def to_json(options: Options, tally: Tally, seconds: float) -> dict:
         "workers": {"started": tally.restarts, "off": list(tally.off), "died": list(tally.died)},
         "unconfirmed": dict(sorted(tally.unconfirmed.items())),
         "cpu_seconds": {name: round(value, 3) for name, value in sorted(tally.seconds.items())},
+        "inconsistencies": list(tally.inconsistencies),
         "findings": [
             {
                 "fingerprint": finding.fingerprint,

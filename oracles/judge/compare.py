@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +14,13 @@ from oracles.judge.discrepancy import Discrepancy
 
 @dataclass(frozen=True)
 class Expected:
-    """What a correct run returns: name, type and bounded value of each output, in order."""
+    """What a correct run returns: name, type and bounded value of each output, in order. said: what a discrepancy of an
+    output of this name and these elements is called, if outputs tell of differences."""
 
     names: tuple[str, ...]
     types: tuple[TensorType, ...]
     values: tuple[Bounded, ...]
+    said: Callable[[str, np.ndarray, Discrepancy], Discrepancy] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,10 @@ def compare_all(outputs: Sequence[np.ndarray], expected: Expected) -> Comparison
     for index, (output, type_, reference) in enumerate(zip(outputs, types, expected.values, strict=True)):
         elements += reference.value.size
         undetermined += int(np.count_nonzero(reference.undetermined))
-        first = first or compare(output, type_, reference, index)
+        if first is None:
+            first = compare(output, type_, reference, index)
+            if first and expected.said:
+                first = expected.said(expected.names[index], np.where(reference.undetermined, 0, output), first)
     return Comparison(elements, undetermined, first)
 
 

@@ -78,6 +78,12 @@ class LevelMismatch(Inconsistency):
     symptom = "level"
 
 
+class SelfMismatch(Inconsistency):
+    """A framework differs in kind from itself where the reference allows anything."""
+
+    symptom = "inconsistency"
+
+
 SYMPTOMS: dict[str, type[Inconsistency]] = {
     kind.symptom: kind
     for kind in (
@@ -89,7 +95,10 @@ SYMPTOMS: dict[str, type[Inconsistency]] = {
         ProcessCrash,
         Hang,
         LevelMismatch,
+        SelfMismatch,
     )
 }
+WEAK = ("inconsistency",)
+"""Symptoms of which neither result need be wrong: they are counted apart."""
 SILENT = ("rejected", "crash", "timeout")
 """Symptoms of a run that returned nothing."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.bounds.bounded import U64, Bounded, add, divide, ends, exact, multiply, spread
+from generators.bounds.bounded import PRECISION, U64, Bounded, add, divide, ends, exact, multiply, spread
 from generators.graph import INTEGERS
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX, NO_TENSORFLOW
 from generators.ops.elementwise.references import wrapping
@@ -50,9 +50,18 @@ def _quotient(x: Bounded, y: Bounded, to_integer: Round) -> Bounded:
         error = spread(value, *(to_integer(end) for end in ends(q)))
         # an infinite dividend, any infinite divisor, a divisor that is 0
         special = ~np.isfinite(x.value) | ~np.isfinite(y.value) | (y.value == 0) | q.undetermined
+        error = np.where(_flushed(x, y), np.maximum(error, 1.0), error)
     nan = _nan(x, y)
     value = np.where(nan, np.nan, value)
     return Bounded(value, np.where(nan, 0.0, np.where(special, np.inf, error)), x.dtype)
+
+
+def _flushed(x: Bounded, y: Bounded) -> Array:
+    """Where what is left is subnormal, on either side of the quotient: a back end that takes it for zero finds that the
+    division has no remainder."""
+    left = np.abs(np.fmod(x.value, y.value))
+    tiny = PRECISION[x.dtype].tiny
+    return ((left > 0) & (left < tiny)) | (np.abs(y.value) - left < tiny) & (left > 0)
 
 
 def _nan(x: Bounded, y: Bounded) -> Array:
@@ -85,6 +94,7 @@ def _left_over(f: Function, to_integer: Round) -> Reference:
             naive = add(x, multiply(q, y), -1.0)
             own = 4 * U64 * (np.abs(x.value) + np.abs(y.value))  # of the reference's x - q y
             error = naive.error + spread(value, naive.value) + np.where(naive.error > 0, own, 0.0)
+            error = np.where(_flushed(x, y), np.maximum(error, np.abs(y.value) + PRECISION[x.dtype].tiny), error)
             error = np.where(q.undetermined | ~np.isfinite(error), np.inf, error)
             undefined = np.isinf(x.value) & ~x.undetermined & ~y.undetermined
             undefined |= (y.value == 0) & (y.error == 0) & ~x.undetermined

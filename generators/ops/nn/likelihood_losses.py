@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -70,16 +71,27 @@ def _bce_pos_weight(args: Sequence[Bounded], call: Call) -> Bounded:
 def _kl_div_log_target(args: Sequence[Bounded], call: Call) -> Bounded:
     """exp(t) (t - x)."""
     x, t = args
-    return reduced(multiply(compute(exp, t), add(t, x, -1.0)), call)
+    power, difference = compute(exp, t), add(t, x, -1.0)
+    return reduced(_kept(multiply(power, difference), args, power, difference), call)
 
 
 def _poisson_nll(args: Sequence[Bounded], call: Call) -> Bounded:
     """exp(x) - t x, or x - t log(x + eps) if x is no logarithm."""
     x, t = args
     if call.attrs["log_input"]:
-        return reduced(add(compute(exp, x), multiply(t, x), -1.0), call)
+        power, product = compute(exp, x), multiply(t, x)
+        return reduced(_kept(add(power, product, -1.0), args, power, product), call)
     logarithm = compute(log, add(x, given(call.number("eps"), x.dtype)))
-    return reduced(add(x, multiply(t, logarithm), -1.0), call)
+    product = multiply(t, logarithm)
+    return reduced(_kept(add(x, product, -1.0), args, product), call)
+
+
+def _kept(result: Bounded, operands: Sequence[Bounded], *steps: Bounded) -> Bounded:
+    """Undetermined where a step overflows that no operand makes infinite: a compiler may keep it in a wider format
+    (float16 in float32), or contract it with the next one."""
+    finite = np.logical_and.reduce([np.isfinite(x.value) for x in operands])
+    over = np.logical_or.reduce([np.isinf(step.value) for step in steps])
+    return replace(result, error=np.where(finite & over, np.inf, result.error))
 
 
 def _gaussian_nll(args: Sequence[Bounded], call: Call) -> Bounded:

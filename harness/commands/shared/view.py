@@ -56,11 +56,14 @@ def hunt_table(options: Options, tally: Tally, seconds: float) -> Group:
         planned.add_row(question, *(str(counts[status] or "·") for status in STATUSES))
     rate = tally.cases / seconds if seconds else 0.0
     total = max(1, tally.elements)
+    weak = tally.inconsistencies
+    times = sum(tally.counts[name] for name in weak)
     lines = [
         f"{tally.cases} cases in {seconds:.0f} s ({rate:.1f}/s), "
         f"{tally.elements - tally.undetermined} elements compared, "
         f"{100 * tally.undetermined / total:.2g} % undetermined",
-        f"{len(tally.findings)} findings ({sum(tally.counts.values())} times), "
+        f"{len(tally.findings) - len(weak)} findings ({sum(tally.counts.values()) - times} times), "
+        f"{len(weak)} inconsistencies ({times} times), "
         f"{sum(tally.excused.values())} excused by {len(tally.excused)} known issues, "
         f"{tally.restarts} workers started, {tally.unconfirmed.total()} unconfirmed",
         *(f"  unconfirmed: {count}: {why}" for why, count in tally.unconfirmed.most_common()),

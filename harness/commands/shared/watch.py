@@ -48,7 +48,8 @@ def hunt_line(options: Options, tally: Tally, seconds: float) -> str:
     whole = "" if options.cases is not None else f" of {options.budget / MINUTE:g}"
     return (
         f"{seconds / MINUTE:.0f}{whole} min: {tally.cases} cases ({tally.cases / max(seconds, 1e-9):.1f}/s), "
-        f"{tally.taken} places of the plan, {len(tally.findings)} findings, "
+        f"{tally.taken} places of the plan, {len(tally.findings) - len(tally.inconsistencies)} findings, "
+        f"{len(tally.inconsistencies)} inconsistencies, "
         f"{tally.excused.total()} excused as known{slowest}"
     )
 

@@ -19,6 +19,7 @@ OF_SYMPTOM = {
     "outputs": "wrong type",
     "rejected": "rejection",
     "level": "inconsistency",
+    "inconsistency": "inconsistency",
 }
 """By symptom. A wrong number of outputs is a wrong type of the whole; two levels of one compiler that differ by more
 than both may err are inconsistent, whichever is right."""

@@ -40,8 +40,12 @@ class Carrier:
             one = member(question, operator, turn)
             if question.why_not(target, one.graph):
                 yield self._counted(campaign, target, one.case(0), NOTHING, Verdict("unsupported"))
+                continue
+            fills = tuple(arrays for arrays in one.fills if question.worth(Case(one.graph, arrays)))
+            if fills:
+                runnable.append(Filled(one.graph, fills))
             else:
-                runnable.append(one)
+                yield self._counted(campaign, target, one.case(0), NOTHING, Verdict("undetermined"))
         together = Together(
             lab,
             target,

@@ -191,7 +191,7 @@ def state(folder: Path) -> tuple[dict[Key, int], dict[Key, int]]:
 def member(question: Question, operator: str, turn: int) -> Filled:
     """A place of a sweep as the question asks it: with those sets of arrays of which it makes the same graph and the
     same parameters."""
-    plain = swept(operator, turn, question.fills)
+    plain = swept(operator, turn, question.fills, question.large)
     asked = [question.prepare(Case(plain.graph, arrays)) for arrays in plain.fills]
     first = asked[0]
     constant = [leaf.name for leaf in first.graph.parameters]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.findings.store import Finding
+from oracles.judge.discrepancy import WEAK
 
 
 @dataclass
@@ -31,6 +32,11 @@ class Tally:
     planned: dict[str, Counter[str]] = field(default_factory=dict)
     taken: int = 0
     waiting: int = 0
+
+    @property
+    def inconsistencies(self) -> tuple[str, ...]:
+        """Those of the findings that are of the weaker class."""
+        return tuple(name for name, finding in self.findings.items() if finding.symptom in WEAK)
 
     def merged(self, other: Tally) -> Tally:
         return Tally(

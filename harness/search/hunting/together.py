@@ -112,7 +112,7 @@ class Together:
                 if k >= len(member.fills) or not mine:
                     continue
                 names, types, values = zip(*((owners[i][1], one.types[i], one.values[i]) for i in mine), strict=True)
-                part = Expected(names, types, values)
+                part = Expected(names, types, values, one.said)
                 with self.lab.clock("judge"):
                     own = Value(tuple(outputs[i] for i in mine))
                     verdict = judge(part, own)

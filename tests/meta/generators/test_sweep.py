@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from generators.graph import FLOATS, Leaf, TensorType
+from generators.inputs import THRESHOLDS, Recipe, beside, fill
 from generators.ops import OPS, check
-from generators.sweep import ScriptedDraw, sweep
+from generators.ops.thresholds import THRESHOLDS as BY_OPERATOR
+from generators.sweep import DTYPES, SHAPES, ScriptedDraw, large, places, sweep, swept
 from harness.search.dtype_support import dtypes_of
 from harness.search.hypothesis_profiles import nightly
 
@@ -46,3 +49,56 @@ def test_an_option_beyond_the_last_is_the_last() -> None:
     draw = ScriptedDraw({1: 99})
     assert [draw.integer(3, 5), draw.integer(3, 5), draw.integer(3, 5)] == [3, 5, 3]
     assert draw.sizes == [3, 3, 3]
+
+
+def test_every_threshold_is_of_an_operator() -> None:
+    assert set(BY_OPERATOR) <= set(OPS)
+    assert all(numbers for numbers in BY_OPERATOR.values())
+    assert OPS["exp"].thresholds == BY_OPERATOR["exp"]
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "int8", "uint8", "int64", "uint64"])
+def test_elements_beside_thresholds(dtype: str) -> None:
+    """Near those that the dtype holds, on both sides; of both signs where it has them."""
+    type_ = TensorType(dtype, (400,))
+    found = fill(Leaf("x", type_), Recipe(THRESHOLDS, 3), (96.0, 1e300))
+    if dtype in FLOATS:
+        found = found.astype(np.float64)
+        size = np.abs(found)
+        assert len(set(size[size < 100].tolist())) == 5
+        assert ((size > 90) & (size < 100) | (size > 1e299)).all()
+        assert (size > 1e299).any() == (dtype == "float64")
+        assert (found < 0).any()
+    else:
+        values = {int(value) for value in found}
+        assert {94, 95, 96, 97, 98} <= values
+        assert (min(values) < -90) == (dtype[0] == "i")
+
+
+def test_ends_of_integers_stay_within() -> None:
+    found = beside(np.random.default_rng(0), 300, "int64", (2.0**63, -(2.0**63), 2.0**53))
+    assert {-(2**63), 2**53 + 1} <= {int(value) for value in found}
+
+
+def test_a_place_has_elements_beside_thresholds() -> None:
+    """The second set of arrays: one of them is next to where exp overflows."""
+    sets = [swept("exp", turn, 2).fills[1] for turn in range(40)]
+    seen = np.concatenate([a.astype(np.float64).ravel() for arrays in sets for a in arrays.values()])
+    assert (np.abs(np.abs(seen) - np.log(3.4028234663852886e38)) < 1e-4).any()
+
+
+@pytest.mark.parametrize("operator", ["sum", "argsort", "matmul", "take"])
+def test_large_cases_are_valid_and_few(operator: str) -> None:
+    """All of float32, and no more than one of every other dtype; other questions get small ones in their place."""
+    found = places(operator)
+    turns = [turn for turn, (_, script) in enumerate(found) if script < 0]
+    assert 0 < len(turns) < min(len(SHAPES[operator]) + len(DTYPES), len(found) / 4)
+    graphs = [large(operator, "float32", number) for number in range(len(SHAPES[operator]))]
+    assert {graph for graph in graphs if graph} <= {swept(operator, turn, 1, True).graph for turn in turns}
+    for turn in turns:
+        whole, small = swept(operator, turn, 8, True), swept(operator, turn, 8)
+        check(whole.graph)
+        assert len(whole.fills) == 2
+        assert max(leaf.type.size for leaf in whole.graph.leaves) > 2**11
+        assert max(leaf.type.size for leaf in small.graph.leaves) <= 2**11
+    assert large(operator, "float32", len(SHAPES[operator])) is None

@@ -8,8 +8,8 @@ FLOORS = {
     "generators": "discovery schema | graph | bounds inputs | ops | graphs | *",
     "generators/bounds": "bounded | *",
     "generators/ops": (
-        "attributes spec slots composed drawing | elementwise | shape | linear | index | reduce | nn | complex"
-        " | __init__"
+        "attributes spec slots composed drawing thresholds | elementwise | shape | linear | index | reduce | nn"
+        " | complex | __init__"
     ),
     "generators/training": "networks settings | blocks | architectures runs | d3",
     "oracles": (
@@ -64,6 +64,7 @@ FLOORS = {
     "harness/studies/determinism": "conditions random_operators",
     "harness/studies/overhead": "measure | report",
     "harness/studies/invariance": "batches packs | examine | report transformers",
+    "harness/studies/errors": "points | measure | report",
     "harness/studies/surface": "cell registry | registries scope | trace | table",
     "harness/studies/surface/registries": "onnx tensorflow tflite | * | __init__",
     "harness/studies/conformance": "values | collected | targets | examine | results | page",

@@ -49,7 +49,7 @@ def test_a_terminal_has_the_table_and_no_lines() -> None:
 
 def test_the_line_says_how_far_it_is() -> None:
     assert hunt_line(options(), tally("a"), 60.0) == (
-        "1 of 5 min: 120 cases (2.0/s), 64 places of the plan, 1 findings, 7 excused as known, "
+        "1 of 5 min: 120 cases (2.0/s), 64 places of the plan, 1 findings, 0 inconsistencies, 7 excused as known, "
         "slowest tvm-O3 (75 % of the time in programs)"
     )
     assert hunt_line(options(cases=9), Tally(), 0.0).startswith("0 min: 0 cases (0.0/s)")

@@ -1,0 +1,1 @@
+"""The greatest error of elementwise operators over all numbers of a dtype."""
