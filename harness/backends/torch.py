@@ -85,6 +85,22 @@ def load(parameters):
 """
 
 
+_FROZEN = (
+    before(_EXPORT, "def load")
+    + """def load(parameters):
+    module = Module(parameters).eval()
+    compiled = torch.compile(module, backend="inductor", fullgraph=True, dynamic=False, options={"freezing": True})
+
+    def run(*inputs):
+        with torch.no_grad():
+            return [output.numpy() for output in compiled(*[torch.from_numpy(x) for x in inputs])]
+
+    return run
+"""
+)
+"""Parameters are constants of the compiled function, which inductor folds and packs."""
+
+
 def _torch_compile(backend: str, dynamic: bool = False, options: str = "") -> str:
     return f'torch.compile(model, backend="{backend}", fullgraph=True, dynamic={dynamic}{options})'
 
@@ -214,6 +230,20 @@ TARGETS = (
         gradient=torch_compiled(_torch_compile("inductor")),
         question_loads=_question_loads("inductor"),
         switches=passes.INDUCTOR,
+    ),
+    Target(
+        "torch-inductor-frozen",
+        "torch",
+        _MODULES,
+        TORCH,
+        _FROZEN,
+        _PACKAGES,
+        Level("torch", 4),
+        refuses=INDUCTOR_REFUSES,
+        refusals_file="torch",
+        sample_every=16,
+        gradient=Unsupported("its parameters are constants"),
+        opt_in=True,
     ),
     Target(
         "torch-inductor-fast",
