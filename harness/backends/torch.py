@@ -88,11 +88,13 @@ def load(parameters):
 _FROZEN = (
     before(_EXPORT, "def load")
     + """def load(parameters):
+    import torch._inductor.config
+
     module = Module(parameters).eval()
-    compiled = torch.compile(module, backend="inductor", fullgraph=True, dynamic=False, options={"freezing": True})
+    compiled = torch.compile(module, backend="inductor", fullgraph=True, dynamic=False)
 
     def run(*inputs):
-        with torch.no_grad():
+        with torch.no_grad(), torch._inductor.config.patch(freezing=True):  # the tracer asks for it, too
             return [output.numpy() for output in compiled(*[torch.from_numpy(x) for x in inputs])]
 
     return run

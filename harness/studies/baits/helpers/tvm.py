@@ -1,11 +1,10 @@
 """TVM: the module before and after each pass; also what further Relax passes, which no level has, make of it."""
 
-import functools
-
 import tvm
+import tvm_ffi
 from tvm import relax
 
-CONTEXT = tvm.transform.PassContext
+INITIAL = tvm.transform.PassContext.__init__
 FURTHER = {
     name: getattr(relax.transform, name)
     for name in (
@@ -24,24 +23,28 @@ class Watching:
         self.changed, self.stack = changed, []
 
     def run_before_pass(self, module, info):
-        self.stack.append(tvm.ir.structural_hash(module))
+        self.stack.append(tvm_ffi.structural_hash(module))
 
     def run_after_pass(self, module, info):
-        if self.stack.pop() != tvm.ir.structural_hash(module):
+        if self.stack.pop() != tvm_ffi.structural_hash(module):
             self.changed.add(str(info.name))
 
 
 def fired_by(program, parameters, inputs):
     changed = set()
-    tvm.transform.PassContext = functools.partial(CONTEXT, instruments=[Watching(changed)])
+
+    def initial(self, *arguments, **options):
+        INITIAL(self, *arguments, instruments=[Watching(changed)], **options)
+
+    tvm.transform.PassContext.__init__ = initial
     try:
         program["load"](parameters)
     finally:
-        tvm.transform.PassContext = CONTEXT
+        tvm.transform.PassContext.__init__ = INITIAL
     before = bound(program, parameters)
     for name, one in FURTHER.items():
         after = one()(before)
-        if tvm.ir.structural_hash(after) != tvm.ir.structural_hash(before):
+        if tvm_ffi.structural_hash(after) != tvm_ffi.structural_hash(before):
             changed.add(name)
     return changed
 
