@@ -23,6 +23,8 @@ def convolved(p: Pattern, shape: str = "plain", x: str = "", bias: bool = True, 
     channels = p.shape(x)[1]
     kernel = (channels, channels // groups, side, side)
     weight = p.constant(0.0, *kernel) if zero else p.weight(*kernel)
+    if shape == "depthwise" and not bias:
+        return p.depthwise_conv2d(x, weight, stride=(1, 1), padding=(1, 1))
     operands = (x, weight, p.weight(channels)) if bias else (x, weight, p.constant(0.0, channels))
     return p.conv2d(
         *operands,

@@ -66,7 +66,8 @@ def _rms_norm(p: Pattern, exponent: float, epsilon: float, form: str, scale: str
 def _skip(p: Pattern, kind: str, second: tuple[int, ...], bias: str, also: str) -> str | tuple[str, ...]:
     """A sum of two, or of two and a bias, that is normalised; the sum may be needed, too."""
     x = p.input(2, 3, 8)
-    x = p.add(x, p.weight(8)) if bias in ("first", "both") else x
+    x = p.matmul(x, p.weight(2, 8, 8)) if bias == "product" else x
+    x = p.add(x, p.weight(8)) if bias in ("first", "both", "product") else x
     total = p.add(x, p.input(*second))
     total = p.add(total, p.weight(8)) if bias in ("last", "both") else total
     if kind == "layer":
@@ -149,7 +150,8 @@ BAITS = (
           "scale": Guard(("row",), ("none", "full", "scalar")), "axes": _REDUCED}, _FLOATS),
     Bait("skip-layer-norm", (_ORT + "SkipLayerNormFusion", _ORT + "BiasSkipLayerNormFusion"), _skip,
          {"kind": Guard(("layer", "rms")), "second": Guard(((2, 3, 8),), ((1, 3, 8), (3, 8), (8,), (2, 1, 8))),
-          "bias": Guard(("none", "first", "last"), ("both",)), "also": Guard(("alone",), ("also",))}, _FLOATS),
+          "bias": Guard(("none", "first", "last", "product"), ("both",)),
+          "also": Guard(("alone",), ("also",))}, _FLOATS),
     Bait("softmax-by-parts", (_XLA, "torch-inductor/prepare_softmax"), _softmax,
          {"shifted": Guard(("shifted",), ("plain",)), "axis": Guard((-1, 1), (0,)),
           "divided": Guard(("divided",), ("times",)), "log": Guard(("none",), ("log",))}),

@@ -9,7 +9,8 @@ from torch._inductor.graph import GraphLowering
 
 FIRED, LISTED = set(), set()
 OUTSIDE = re.compile(
-    r"cuda|triton|dropout|_training|random|auto_functionalized|b2b_gemm|partial_reduc|int_mm|decompose_map|scan_to|quant"
+    r"cuda|triton|dropout|_training|random|auto_functionalized|b2b_gemm|partial_reduc|int_mm|decompose_map|scan_to"
+    r"|quant|woq|qconv|qlinear|dynamic_fp16|mkldnn_rnn|gumbel|fix_iota_device"
 )
 """Entries for another device, for training or for what programs do not have."""
 
@@ -23,7 +24,8 @@ def name_of(entry):
     check = getattr(entry, "extra_check", None)
     for number, free in enumerate(getattr(getattr(check, "__code__", None), "co_freevars", ())):
         if free == "search_fn":
-            return check.__closure__[number].cell_contents.__name__
+            sought = check.__closure__[number].cell_contents
+            return sought.__name__ + (" with dropout" if "dropout_p" in sought.__code__.co_varnames else "")
     handler = getattr(entry, "handler", None)
     if handler is None:
         return str(entry.pattern)[:60]

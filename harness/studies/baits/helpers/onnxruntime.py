@@ -6,7 +6,12 @@ import tempfile
 
 import onnxruntime
 
-SESSION, SHARED = onnxruntime.InferenceSession, "Level1_RuleBasedTransformer"
+SESSION = onnxruntime.InferenceSession
+SHARED = {
+    "Level1_RuleBasedTransformer": RULES,
+    "Level2_RuleBasedTransformer": ["ClipQuantRewrite", "ReluQuantRewrite"],
+}
+"""Transformers and the rules that they have, as a level does."""
 
 
 def logged(data, options, providers, without=()):
@@ -32,9 +37,10 @@ def fired_by(program, parameters, inputs):
     def session(data, options, providers):
         made, found = logged(data, options, providers)
         changed.update(found)
-        if SHARED in found:
-            for rule in RULES:
-                changed.update({rule} if SHARED in logged(data, options, providers, set(RULES) - {rule})[1] else ())
+        for shared in set(SHARED) & found:
+            for rule in SHARED[shared]:
+                others = set(SHARED[shared]) - {rule}
+                changed.update({rule} if shared in logged(data, options, providers, others)[1] else ())
         return made
 
     onnxruntime.InferenceSession = session

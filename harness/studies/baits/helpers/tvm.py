@@ -9,7 +9,7 @@ FURTHER = {
     name: getattr(relax.transform, name)
     for name in (
         *("AdjustMatmulOrder", "ExpandMatmulOfSum", "ReorderTakeAfterMatmul", "ReorderPermuteDimsAfterConcat"),
-        *("Normalize", "ToNonDataflow", "RemoveUnusedParameters", "DecomposeOpsForInference"),
+        "DecomposeOpsForInference",
     )
     if hasattr(relax.transform, name)
 }
@@ -17,28 +17,33 @@ FURTHER = {
 
 @tvm.instrument.pass_instrument
 class Watching:
-    """Notes the passes that change the module."""
+    """Notes the passes that change the module; `stack` has those that are under way."""
 
-    def __init__(self, changed):
-        self.changed, self.stack = changed, []
+    def __init__(self, changed, stack):
+        self.changed, self.stack = changed, stack
 
     def run_before_pass(self, module, info):
-        self.stack.append(tvm_ffi.structural_hash(module))
+        self.stack.append((str(info.name), tvm_ffi.structural_hash(module)))
 
     def run_after_pass(self, module, info):
-        if self.stack.pop() != tvm_ffi.structural_hash(module):
-            self.changed.add(str(info.name))
+        name, before = self.stack.pop()
+        if before != tvm_ffi.structural_hash(module):
+            self.changed.add(name)
 
 
 def fired_by(program, parameters, inputs):
-    changed = set()
+    changed, stack = set(), []
 
     def initial(self, *arguments, **options):
-        INITIAL(self, *arguments, instruments=[Watching(changed)], **options)
+        INITIAL(self, *arguments, instruments=[Watching(changed, stack)], **options)
 
     tvm.transform.PassContext.__init__ = initial
     try:
         program["load"](parameters)
+    except Exception:
+        if not stack:
+            raise
+        changed.add(stack[-1][0])  # one that fails has found something to do
     finally:
         tvm.transform.PassContext.__init__ = INITIAL
     before = bound(program, parameters)
