@@ -85,11 +85,32 @@ def load(parameters):
 """
 
 
-_FROZEN = (
-    before(_EXPORT, "def load")
-    + """def load(parameters):
-    import torch._inductor.config
+_FROZEN = """
+import torch._inductor.config
 
+
+class Module(torch.nn.Module):
+    def __init__(self, parameters):
+        super().__init__()
+        self.full = {}
+        for name, array in parameters.items():
+            tensor = torch.from_numpy(array)
+            if len({one.tobytes() for one in array.reshape(-1)}) == 1:  # all alike, the sign of a zero, too
+                self.full[name] = (tensor.shape, tensor.flatten()[0].item(), tensor.dtype)
+            else:
+                self.register_buffer(name, tensor)
+
+    def constant(self, name):
+        if name not in self.full:
+            return getattr(self, name)
+        shape, value, dtype = self.full[name]
+        return torch.full(shape, value, dtype=dtype)
+
+    def forward(self, *inputs):
+        return model(*inputs, *[self.constant(name) for name in PARAMETERS])
+
+
+def load(parameters):
     module = Module(parameters).eval()
     compiled = torch.compile(module, backend="inductor", fullgraph=True, dynamic=False)
 
@@ -99,8 +120,8 @@ _FROZEN = (
 
     return run
 """
-)
-"""Parameters are constants of the compiled function, which inductor folds and packs."""
+"""Parameters are constants of the compiled function, which inductor folds and packs; those of one number are written
+as such."""
 
 
 def _torch_compile(backend: str, dynamic: bool = False, options: str = "") -> str:

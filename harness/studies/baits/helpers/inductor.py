@@ -10,9 +10,10 @@ from torch._inductor.graph import GraphLowering
 FIRED, LISTED = set(), set()
 OUTSIDE = re.compile(
     r"cuda|triton|dropout|_training|random|auto_functionalized|b2b_gemm|partial_reduc|int_mm|decompose_map|scan_to"
-    r"|quant|woq|qconv|qlinear|dynamic_fp16|mkldnn_rnn|gumbel|fix_iota_device"
+    r"|quant|woq|qconv|qlinear|dynamic_fp16|mkldnn_rnn|gumbel|fix_iota_device|randperm|randint"
+    r"|mm_plus_mm|^(add|b|)mm_pattern|fuse_pattern|prepare_softmax|unfuse_bias|efficient_conv_bn"
 )
-"""Entries for another device, for training or for what programs do not have."""
+"""Entries for another device, for training, for what programs do not have, and those that are off by default."""
 
 
 class Lowered(Exception):
