@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from generators.baited import operators_of
 from generators.baits import BAITS
+from generators.baits.cases import operators_of
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
 from harness.backends import Target, probe, select

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from generators.baited import with_bait
+from generators.baits.cases import with_bait
 from generators.graphs import Case, Style, seeded_case
 from harness.backends import Target, probe
 from harness.execute.isolation.jobs import JobError, Jobs

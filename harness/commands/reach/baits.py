@@ -8,8 +8,8 @@ import typer
 from rich.progress import Progress
 from rich.table import Column, Table
 
-from generators.baited import places
 from generators.baits import BAITS
+from generators.baits.cases import places
 from harness.commands.shared.terminal import Json, console, fail, named, print_wide, write_json
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool

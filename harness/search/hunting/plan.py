@@ -14,8 +14,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from generators import baited
 from generators.baits import BAITS
+from generators.baits import cases as baited
 from generators.graphs import Case
 from generators.sweep import places as sweep_places
 from generators.sweep import swept

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from generators.baited import baited, places
 from generators.baits import BAITS
+from generators.baits.cases import baited, places
 from generators.graphs import Case
 from generators.schema import converted, parsed
 from harness.backends import TARGETS, Target

@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from generators.baited import baited, operators_of, places, with_bait
 from generators.baits import BAITS
 from generators.baits.bait import Bait, Guard, Pattern, chosen_at_random, drawn, places_of
+from generators.baits.cases import baited, operators_of, places, with_bait
 from generators.graphs import FAVOURED, Case, seeded_case
 from generators.ops import DRAWN, OPS, check
 from oracles.questions import forward

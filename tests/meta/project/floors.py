@@ -6,7 +6,8 @@ where no circle comes of it. `*` stands for all that is not named; a folder with
 FLOORS = {
     ".": "generators | oracles | harness | conftest tests",
     "generators": "discovery schema | graph | bounds inputs | ops | graphs | union | baits | *",
-    "generators/baits": "bait | arithmetic | products | * | __init__",
+    "generators/baits": "bait | patterns | __init__ | cases",
+    "generators/baits/patterns": "arithmetic | products | *",
     "generators/bounds": "bounded | *",
     "generators/ops": (
         "attributes spec slots composed drawing | elementwise | shape | linear | index | reduce | nn | complex"

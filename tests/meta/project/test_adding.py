@@ -68,7 +68,7 @@ from generators.baits.bait import Bait
 BAITS = (Bait("added-bait", ("nobody/rule",), lambda p: p.neg(p.neg(p.input(2, 3)))),)
 """
 ADDED: Mapping[str, str] = {
-    "generators/baits/added.py": BAIT,
+    "generators/baits/patterns/added.py": BAIT,
     "harness/backends/torch_fx.py": block("Adding a back end"),
     "harness/questions/odd.py": block("Adding an oracle"),
     "harness/dialects/added.py": DIALECT,

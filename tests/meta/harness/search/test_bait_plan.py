@@ -8,8 +8,8 @@ from pathlib import Path
 
 from planted.targets import planted
 
-from generators.baited import operators_of
 from generators.baits import BAITS
+from generators.baits.cases import operators_of
 from harness.backends import TARGETS
 from harness.search import hunt
 from harness.search.hunting.plan import STEP, Done, Lane, Plan, load, places

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from generators.baits.arithmetic import NEAR
 from generators.baits.bait import Bait, Guard, Pattern
+from generators.baits.patterns.arithmetic import NEAR
 
 _FLOATS = Guard(("float32",), ("float64", "float16"))
 _ORT, _GRAPPLER, _XLA = "onnxruntime/", "grappler/", "xla/algsimp"

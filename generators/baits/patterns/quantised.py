@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from generators.baits.bait import Bait, Guard, Pattern
-from generators.baits.products import activated
+from generators.baits.patterns.products import activated
 
 _FLOATS = Guard(("float32",))
 _ORT = "onnxruntime/"

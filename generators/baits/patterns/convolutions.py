@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from generators.baits.arithmetic import NEAR
 from generators.baits.bait import Bait, Guard, Pattern
-from generators.baits.products import ACTIVATIONS, activated
+from generators.baits.patterns.arithmetic import NEAR
+from generators.baits.patterns.products import ACTIVATIONS, activated
 
 _FLOATS = Guard(("float32",), ("float64", "float16"))
 _ORT, _GRAPPLER, _XLA, _TVM, _INDUCTOR = "onnxruntime/", "grappler/", "xla/", "tvm/", "torch-inductor/"
