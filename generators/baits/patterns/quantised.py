@@ -107,7 +107,7 @@ BAITS = (
           "other": Guard((0,), (3, 127)), "kind": Guard(("uint8", "int8")), "again": Guard(("uint8", "int8")),
           "between": Guard(("nothing", "relu"), ("transpose",))}, _FLOATS),
     Bait("quantised-after-limit", (_ORT + "ClipQuantRewrite", _ORT + "ReluQuantRewrite"), _limited,
-         {"activation": Guard(("relu", "clip"), ("relu6", "narrow")), "scale": Guard((0.0625,), (0.017, 3.0)),
+         {"activation": Guard(("relu", "clip"), ("relu6", "narrow")), "scale": Guard((0.017,), (0.0625, 3.0)),
           "point": Guard((0,), (3, 127)), "kind": Guard(("uint8", "int8"))}, _FLOATS),
     Bait("quantised-linear", (_ORT + "QDQSelectorActionTransformer", _ORT + "WeightBiasQuantization"), _gemm,
          {"bias": Guard(("plain", "quantised")), "point": POINTS, "activation": Guard(("", "relu"), ("tanh",)),
