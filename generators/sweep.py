@@ -1,4 +1,5 @@
-"""Systematic cases of one operator: every choice at its edges, alone and in pairs, instead of at random.
+"""Systematic cases instead of random ones: of one operator every choice at its edges, alone and in pairs; and every
+ordered pair of operators whose types fit, since optimisers rewrite neighbours.
 
 Whatever is drawn (dtypes, shapes, attributes, distributions of elements) goes through `Draw`, so a case is a list of
 choices. The simplest case takes the first option of each; the sweep moves one choice, then two, to an edge."""
@@ -14,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from generators.graph import COMPLEX, FLOATS, LARGEST, Graph, Leaf, Node, TensorType
-from generators.graphs import FAVOURED, Case, SeededDraw, Style, build_case
+from generators.graphs import FAVOURED, PLAIN, Case, SeededDraw, Style, build_case, build_pair, draw_recipes
 from generators.inputs import FLOATING, INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
 from generators.ops import OPS
 from generators.ops.spec import Shape, TypeRuleError
@@ -26,6 +27,8 @@ LAST = 2**62
 SWEPT = Style((*FAVOURED, *COMPLEX))
 DTYPES = tuple(dict.fromkeys(SWEPT.favoured))
 """What each of a sweep's cases favours one of."""
+ATTEMPTS = 24
+"""Draws before a pair is taken not to fit: they find 98.8 % of the pairs that 100 find (1,637 and 1,657 of 2,000)."""
 Script = Mapping[int, int]
 """Number of a choice -> the option taken, counted from the simplest; every other choice takes its simplest option."""
 
@@ -181,6 +184,25 @@ def swept(operator: str, turn: int, fills: int, enlarge: bool = False) -> Filled
         {**_refilled(case.graph, turn + k, beside=k == 1).arrays, **constant} for k in range(1, fills)
     ]
     return Filled(case.graph, (case.arrays, *others))
+
+
+def successors(first: str, operators: Sequence[str], seed: int = 0, style: Style = PLAIN) -> Iterator[tuple[str, Case]]:
+    """Each operator that can take a result of `first`, with a case of the two: the same for the same seed, whatever
+    other operators are asked for."""
+    for second in operators:
+        case = pair(first, second, seed, style)
+        if case:
+            yield second, case
+
+
+def pair(first: str, second: str, seed: int = 0, style: Style = PLAIN) -> Case | None:
+    """A case in which `second` takes the result of `first`, or None where none was found."""
+    for attempt in range(ATTEMPTS):
+        d = SeededDraw(f"{seed}/{first}/{second}/{attempt}")
+        graph = build_pair(d, first, second, style)
+        if graph:
+            return Case(graph, fill_all(graph, draw_recipes(d, graph, style)))
+    return None
 
 
 def _start(dtype: str) -> Script:

@@ -11,8 +11,7 @@ from hypothesis import settings
 
 from generators.graphs import PLAIN, WIDE
 from generators.ops import DRAWN, OPS
-from generators.successors import successors
-from generators.sweep import sweep
+from generators.sweep import successors, sweep
 from harness.backends import Target
 from harness.search.campaign import operators_for
 from harness.search.hypothesis_profiles import nightly

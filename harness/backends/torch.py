@@ -85,6 +85,45 @@ def load(parameters):
 """
 
 
+_FROZEN = """
+import torch._inductor.config
+
+
+class Module(torch.nn.Module):
+    def __init__(self, parameters):
+        super().__init__()
+        self.full = {}
+        for name, array in parameters.items():
+            tensor = torch.from_numpy(array)
+            if len({one.tobytes() for one in array.reshape(-1)}) == 1:  # all alike, the sign of a zero, too
+                self.full[name] = (tensor.shape, tensor.flatten()[0].item(), tensor.dtype)
+            else:
+                self.register_buffer(name, tensor)
+
+    def constant(self, name):
+        if name not in self.full:
+            return getattr(self, name)
+        shape, value, dtype = self.full[name]
+        return torch.full(shape, value, dtype=dtype)
+
+    def forward(self, *inputs):
+        return model(*inputs, *[self.constant(name) for name in PARAMETERS])
+
+
+def load(parameters):
+    module = Module(parameters).eval()
+    compiled = torch.compile(module, backend="inductor", fullgraph=True, dynamic=False)
+
+    def run(*inputs):
+        with torch.no_grad(), torch._inductor.config.patch(freezing=True):  # the tracer asks for it, too
+            return [output.numpy() for output in compiled(*[torch.from_numpy(x) for x in inputs])]
+
+    return run
+"""
+"""Parameters are constants of the compiled function, which inductor folds and packs; those of one number are written
+as such."""
+
+
 def _torch_compile(backend: str, dynamic: bool = False, options: str = "") -> str:
     return f'torch.compile(model, backend="{backend}", fullgraph=True, dynamic={dynamic}{options})'
 
@@ -214,6 +253,20 @@ TARGETS = (
         gradient=torch_compiled(_torch_compile("inductor")),
         question_loads=_question_loads("inductor"),
         switches=passes.INDUCTOR,
+    ),
+    Target(
+        "torch-inductor-frozen",
+        "torch",
+        _MODULES,
+        TORCH,
+        _FROZEN,
+        _PACKAGES,
+        Level("torch", 4),
+        refuses=INDUCTOR_REFUSES,
+        refusals_file="torch",
+        sample_every=16,
+        gradient=Unsupported("its parameters are constants"),
+        opt_in=True,
     ),
     Target(
         "torch-inductor-fast",

@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from generators.baits import BAITS
+from generators.baits.cases import operators_of
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
 from harness.backends import Target, probe, select
@@ -56,7 +58,7 @@ def hunt(
         str, typer.Option("--operators", help="Globs of what is drawn, with those that are drawn on request only.")
     ] = "",
     dtype_globs: Annotated[str, typer.Option("--dtypes", help="Globs of the dtypes that graphs favour.")] = "",
-    max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph.")] = MAX_NODES,
+    max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph, without a bait.")] = MAX_NODES,
     jobs: Annotated[
         int | None, typer.Option(min=1, max=1024, help="Hunting processes; as many as there are cores.")
     ] = None,
@@ -98,7 +100,8 @@ def hunt(
         coverage.check_folder(findings)
         following = None
         if plan and cases is None and not favoured:
-            everything = tuple(OPS) if not operator_globs else operators
+            swept = tuple(OPS) if not operator_globs else operators
+            everything = (*swept, *(name for name in BAITS if operators_of(name) <= set(swept)))
             wanted = [name for name in QUESTIONS if inconsistencies or name != CONSISTENCY.name]
             lanes = lanes_of(target_globs, wanted if question is None else (question,))
             following = planning.Plan(lanes, everything, drawn_seed, *planning.state(findings))

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from generators.baits.cases import with_bait
 from generators.graphs import Case, Style, seeded_case
 from harness.backends import Target, probe
 from harness.execute.isolation.jobs import JobError, Jobs
@@ -216,6 +217,7 @@ class _Hunter:
             chosen += [left_out(options.seed, index, target) for target in chosen if target.switches]
         try:
             drawn = seeded_case(options.seed, index, options.max_nodes, self.operators, self.style)
+            drawn = with_bait(options.seed, index, drawn, self.operators, self.style.favoured)
             self._examine(campaign, self.question.prepare(drawn), chosen)
         except OutOfTime:
             raise

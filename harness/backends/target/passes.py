@@ -66,14 +66,14 @@ def tvm(pipeline: str) -> Switches:
     return Switches((*level, *_LOWERING, LLVM), _tvm)
 
 
-_RULES = (
+ORT_RULES = (
     *("EliminateIdentity", "EliminateSlice", "UnsqueezeElimination", "EliminateDropout", "ExpandElimination"),
     *("CastElimination", "PreShapeNodeElimination", "NoopElimination", "DivMulFusion", "FuseReluClip"),
     *("GemmSumFusion", "GemmTransposeFusion", "NotWhereFusion", "ConvAddFusion", "ConvMulFusion", "ConvBNFusion"),
     *("Pad_Fusion", "MatMul_BatchNormalization_Fusion", "LabelEncoderFusion"),
 )
 _BASIC = (
-    *_RULES,
+    *ORT_RULES,
     *("DoubleQDQPairsRemover", "ConstantSharing", "CommonSubexpressionElimination", "ConstantFolding"),
     *("MatMulAddFusion", "ReshapeFusion", "SliceConcatToSpaceToDepthFusion", "GeluFusionL1", "LayerNormFusionL1"),
     *("QDQPropagationTransformer", "WeightBiasQuantization", "WhereDummyDq", "TransposeOptimizer"),

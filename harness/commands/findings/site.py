@@ -73,7 +73,7 @@ def hunts_of(findings: Path) -> Hunted:
     done: dict[str, tuple[int, int]] = {}
     for (question, _, operator), bits in plan.load(findings).bits.items():
         before = done.get(question, (0, 0))
-        done[question] = (before[0] + bits.bit_count(), before[1] + len(plan.places(operator)))
+        done[question] = (before[0] + bits.bit_count(), before[1] + plan.places(operator))
     records = [path for path in sorted(findings.glob("[!.]*/finding.json")) if "strategy" not in read_json(path, dict)]
     return Hunted(
         str(findings),

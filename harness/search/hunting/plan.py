@@ -1,5 +1,6 @@
-"""The plan of a hunt: every place of every operator's sweep on every target by every question, what has been tested
-least first. It is a list of steps that is the same for a seed, a findings folder and any number of jobs."""
+"""The plan of a hunt: every place of every operator's sweep and of every bait, on every target by every question, what
+has been tested least first. It is a list of steps that is the same for a seed, a findings folder and any number of
+jobs."""
 
 from __future__ import annotations
 
@@ -13,8 +14,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from generators.baits import BAITS
+from generators.baits import cases as baited
 from generators.graphs import Case
-from generators.sweep import places, swept
+from generators.sweep import places as sweep_places
+from generators.sweep import swept
 from generators.union import Filled
 from harness.backends import Target
 from harness.execute.files import locked, replace_text
@@ -30,7 +34,12 @@ STEP, FEW = 64, 8
 """Places that one step takes, those that its target refuses among them; of a question that joins no cases."""
 
 Key = tuple[str, str, str]
-"""(question, target, operator)."""
+"""(question, target, operator or bait)."""
+
+
+def places(name: str) -> int:
+    """How many an operator's sweep has, or a bait. Raises KeyError."""
+    return len(baited.places(name) if name in BAITS else sweep_places(name))
 
 
 @dataclass(frozen=True)
@@ -41,14 +50,19 @@ class Lane:
     target: Target
 
     def operators(self, names: Sequence[str]) -> list[str]:
-        """Those of the operators that are worth asking about here, and that can be expressed."""
+        """Those of the operators and baits that are worth asking about here, and that can be expressed."""
         concerns = QUESTIONS[self.question].concerns
-        return [name for name in operators_for(self.target, names) if concerns(name)]
+
+        def worth(name: str) -> bool:
+            needed = baited.operators_of(name) if name in BAITS else (name,)
+            return all(map(concerns, needed)) and len(operators_for(self.target, tuple(needed))) == len(needed)
+
+        return [name for name in names if worth(name)]
 
 
 @dataclass(frozen=True)
 class Step:
-    """What is run at once: places of operators' sweeps, by a question on a target."""
+    """What is run at once: places of operators' sweeps and of baits, by a question on a target."""
 
     lane: Lane
     takes: tuple[tuple[str, int], ...]
@@ -86,7 +100,7 @@ class Done:
                 bits[key] = bits.get(key, 0) | mine
             tree: dict = {}
             for (question, target, operator), done in sorted(bits.items()):
-                cell = {"places": len(places(operator)), "done": f"{done:x}"}
+                cell = {"places": places(operator), "done": f"{done:x}"}
                 tree.setdefault(question, {}).setdefault(target, {})[operator] = cell
             replace_text(folder / FILE, json.dumps(tree))
 
@@ -109,14 +123,14 @@ def load(folder: Path) -> Done:
 
 def _length(operator: str) -> int:
     try:
-        return len(places(operator))
+        return places(operator)
     except KeyError:  # of another version
         return -1
 
 
 @dataclass(frozen=True)
 class Plan:
-    """lanes: in any order; operators: that take part; done: before this hunt; tested: how often each has been"""
+    """lanes: in any order; operators: that take part, and baits; done: before this hunt; tested: how often each was"""
 
     lanes: tuple[Lane, ...]
     operators: tuple[str, ...]
@@ -156,7 +170,7 @@ class _Turns:
         while self._queue and len(found) < most:
             tested, tie, operator, done = heapq.heappop(self._queue)
             turn = (~done & (done + 1)).bit_length() - 1
-            if turn >= len(places(operator)):
+            if turn >= places(operator):
                 continue
             found.append((operator, turn))
             heapq.heappush(self._queue, (tested + 1, tie, operator, done | 1 << turn))
@@ -167,7 +181,9 @@ class _Turns:
         queue = []
         for operator in self.lane.operators(self.plan.operators):
             key = (self.lane.question, self.lane.target.name, operator)
-            queue.append((self.plan.tested.get(key, 0), rng.random(), operator, self.plan.done.get(key, 0)))
+            done = self.plan.done.get(key, 0)
+            before = done.bit_count() if operator in BAITS else self.plan.tested.get(key, 0)
+            queue.append((before, rng.random(), operator, done))
         heapq.heapify(queue)
         return queue
 
@@ -189,9 +205,12 @@ def state(folder: Path) -> tuple[dict[Key, int], dict[Key, int]]:
 
 
 def member(question: Question, operator: str, turn: int) -> Filled:
-    """A place of a sweep as the question asks it: with those sets of arrays of which it makes the same graph and the
-    same parameters."""
-    plain = swept(operator, turn, question.fills, question.large)
+    """A place of a sweep or of a bait as the question asks it: with those sets of arrays of which it makes the same
+    graph and the same parameters."""
+    bait = operator in BAITS
+    plain = (
+        baited.baited(operator, turn, question.fills) if bait else swept(operator, turn, question.fills, question.large)
+    )
     asked = [question.prepare(Case(plain.graph, arrays)) for arrays in plain.fills]
     first = asked[0]
     constant = [leaf.name for leaf in first.graph.parameters]

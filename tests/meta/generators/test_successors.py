@@ -6,7 +6,7 @@ import pytest
 
 from generators import caseio
 from generators.ops import OPS, check
-from generators.successors import pair, successors
+from generators.sweep import pair, successors
 
 SOME = tuple(OPS)[::29]
 

@@ -5,7 +5,9 @@ where no circle comes of it. `*` stands for all that is not named; a folder with
 
 FLOORS = {
     ".": "generators | oracles | harness | conftest tests",
-    "generators": "discovery schema | graph | bounds inputs | ops | graphs | *",
+    "generators": "discovery schema | graph | bounds inputs | ops | graphs | union | baits | *",
+    "generators/baits": "bait | patterns | __init__ | cases",
+    "generators/baits/patterns": "arithmetic | products | *",
     "generators/bounds": "bounded | *",
     "generators/ops": (
         "attributes spec slots composed drawing thresholds | elementwise | shape | linear | index | reduce | nn"

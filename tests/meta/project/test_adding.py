@@ -62,7 +62,13 @@ def added() -> None:
 
 COMMANDS = (added,)
 """
+BAIT = """
+from generators.baits.bait import Bait
+
+BAITS = (Bait("added-bait", ("nobody/rule",), lambda p: p.neg(p.neg(p.input(2, 3)))),)
+"""
 ADDED: Mapping[str, str] = {
+    "generators/baits/patterns/added.py": BAIT,
     "harness/backends/torch_fx.py": block("Adding a back end"),
     "harness/questions/odd.py": block("Adding an oracle"),
     "harness/dialects/added.py": DIALECT,
@@ -76,6 +82,7 @@ ADDED: Mapping[str, str] = {
 }
 """A new file -> its text."""
 NAMES = """
+from generators.baits import BAITS
 from harness.backends import TARGETS
 from harness.conversions.edges import EDGES
 from harness.conversions.formats import FORMATS, RUNNERS
@@ -85,7 +92,7 @@ from harness.quantisers import QUANTISERS
 from harness.questions import QUESTIONS
 from harness.strategies import STRATEGIES
 
-for found in (TARGETS, QUESTIONS, DIALECTS, EDGES, FORMATS, RUNNERS, QUANTISERS, STRATEGIES):
+for found in (TARGETS, QUESTIONS, DIALECTS, EDGES, FORMATS, RUNNERS, QUANTISERS, STRATEGIES, BAITS):
     print(*found)
 print(*helper_sources(functions("torch")[0]))
 """
@@ -111,7 +118,7 @@ def said(copy: Path, *arguments: str) -> str:
 
 
 def test_records_are_there(copy: Path) -> None:
-    targets, questions, dialects, edges, formats, runners, quantisers, strategies, functions = (
+    targets, questions, dialects, edges, formats, runners, quantisers, strategies, baits, functions = (
         line.split() for line in said(copy, "-c", NAMES).splitlines()
     )
     assert (targets[0], targets[-1]) == ("torch-eager", "torch-fx")
@@ -121,6 +128,7 @@ def test_records_are_there(copy: Path) -> None:
         assert found[-1] == "added"
         assert len(found) > 5
     assert "added" in functions
+    assert "added-bait" in baits
 
 
 def test_commands_are_there(copy: Path) -> None:

@@ -98,7 +98,10 @@ def test_commands_and_options_exist() -> None:
     named = re.findall(r"`(\w+)(?: [A-Z ]+)?`", README.split("harness COMMAND`:")[1].split("and more")[0])
     assert len(named) > 5
     assert set(named) <= set(commands)
-    names = ("hunt", "cells", "train", "conversions", "quantise", "conformance", "surface", "errors", "site", "report")
+    names = (
+        *("hunt", "cells", "train", "conversions", "quantise", "conformance", "surface", "errors", "baits", "site"),
+        "report",
+    )
     asked = [parameter for name in names for parameter in commands[name].params]
     asked += [parameter for study in commands["study"].commands.values() for parameter in study.params]
     options = {option for parameter in asked for option in (*parameter.opts, *parameter.secondary_opts)}

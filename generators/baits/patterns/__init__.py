@@ -1,0 +1,1 @@
+"""The records, by what they are about: each file has a tuple `BAITS`."""

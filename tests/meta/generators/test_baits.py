@@ -1,0 +1,99 @@
+"""Baits: each place types and evaluates, guards move what they say, drawn graphs get some, always the same."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from generators.baits import BAITS
+from generators.baits.bait import Bait, Guard, Pattern, chosen_at_random, drawn, places_of
+from generators.baits.cases import baited, operators_of, places, with_bait
+from generators.graphs import FAVOURED, Case, seeded_case
+from generators.ops import DRAWN, OPS, check
+from oracles.questions import forward
+
+
+@pytest.mark.parametrize("name", BAITS)
+def test_each_place_types_and_some_evaluate(name: str) -> None:
+    bait, found = BAITS[name], places(name)
+    assert bait.rewrites
+    assert all("/" in rewrite for rewrite in bait.rewrites)
+    assert name not in OPS
+    assert len(found) == len(places_of(bait)) >= 5
+    for turn in (0, len(found) // 2, len(found) - 1):
+        one = baited(name, turn, 2)
+        check(one.graph)
+        for k in range(2):
+            expected = forward.expect(one.case(k))
+            assert len(expected.values) == len(one.graph.outputs)
+
+
+def test_constants_are_what_the_guard_says() -> None:
+    one = drawn(BAITS["mul-constant"], {"value": 0.5})
+    (name,) = one.fixed
+    assert one.graph.nodes[0].operands[1] == name
+    assert [leaf.role for leaf in one.graph.leaves] == ["input", "parameter"]
+    np.testing.assert_array_equal(one.fixed[name], np.float32(0.5))
+    outside = drawn(BAITS["mul-constant"], {"value": 0.5, "constants": "inputs"})
+    assert {leaf.role for leaf in outside.graph.leaves} == {"input"}
+    limits = [drawn(BAITS["mul-constant"], {"value": "max", "dtype": dtype}) for dtype in ("int8", "float32")]
+    assert [float(next(iter(limit.fixed.values()))) for limit in limits] == [127.0, float(np.finfo("float32").max)]
+
+
+def test_values_on_the_way_are_used_again() -> None:
+    def outputs(uses: str) -> tuple[str, ...]:
+        return drawn(BAITS["neg-neg"], {"uses": uses}).graph.outputs
+
+    assert outputs("once") == ("v1",)
+    assert outputs("first out") == ("v1", "v0")
+    twice = drawn(BAITS["neg-neg"], {"uses": "first twice"}).graph
+    assert str(twice.nodes[-1]) == "v2 = square(v0)"
+
+
+def test_all_sets_of_arrays_have_the_same_parameters() -> None:
+    one = baited("conv-batch-norm", 3, 4)
+    for leaf in one.graph.parameters:
+        assert len({fill[leaf.name].tobytes() for fill in one.fills}) == 1
+    assert len({one.fills[k][one.graph.inputs[0].name].tobytes() for k in range(4)}) > 1
+
+
+def test_a_guard_of_a_name_that_all_have_is_refused() -> None:
+    def build(p: Pattern, uses: str) -> str:
+        return p.neg(p.input(2))
+
+    with pytest.raises(ValueError, match="mine: uses is a guard that all baits have"):
+        places_of(Bait("mine", ("a/b",), build, {"uses": Guard(("once",))}))
+
+
+def test_drawn_cases_get_baits_and_keep_what_they_have() -> None:
+    changed = behind = 0
+    for index in range(400):
+        case = seeded_case(1, index)
+        found = with_bait(1, index, case, DRAWN, FAVOURED)
+        if found is case:
+            continue
+        changed += 1
+        check(found.graph)
+        assert set(found.arrays) == {leaf.name for leaf in found.graph.leaves}
+        again = with_bait(1, index, case, DRAWN, FAVOURED)
+        assert again.graph == found.graph
+        own, baits = (
+            {n.name for n in found.graph.nodes if n.name.startswith("b") == is_bait} for is_bait in (False, True)
+        )
+        assert baits
+        behind += any(set(n.operands) & own for n in found.graph.nodes if n.name in baits)
+        forward.expect(found)
+    assert 30 <= changed <= 70
+    assert behind >= 5
+
+
+def test_a_bait_has_allowed_operators_and_dtypes_only() -> None:
+    allowed = ("neg", "mul", "add", "square")
+    for index in range(200):
+        case = seeded_case(2, index, 3, allowed)
+        found: Case = with_bait(2, index, case, allowed, ("float32",))
+        assert set(found.graph.operators) <= set(allowed)
+    assert chosen_at_random(BAITS["shift-back"], random.Random(0), ("float32",)) is None
+    assert operators_of("shift-back") == {"left_shift", "right_shift"}
