@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -248,20 +249,29 @@ def asking(path: Path, package: str, here: Version, seconds: float, threads: int
             return first
         said = Answer(UNKNOWN, "no environment")
         for asked in releases.environments_of(package, version, beside):
-            try:
-                python = _built(asked, tell).interpreter
-            except EnvironmentsError as error:
-                said = Answer(UNKNOWN, str(error))
+            if not asked.stamp.exists():
+                tell(f"environment for {' '.join(asked.packages)}")
+            why = _failure(asked)
+            if why:
+                said = Answer(UNKNOWN, why)
                 continue
-            said = alike(run(path, str(python), seconds, threads), first)
-            if said.state != UNKNOWN:
+            said = alike(run(path, str(asked.interpreter), seconds, threads), first)
+            if said.state != UNKNOWN or not _UNLOADED.search(said.told):
                 break
         return said
 
     return ask
 
 
-def _built(asked: Environment, tell: Callable[[str], None]) -> Environment:
-    if not asked.stamp.exists():
-        tell(f"environment for {' '.join(asked.packages)}")
-    return build(asked)
+_UNLOADED = re.compile(r"ImportError|ModuleNotFoundError|numpy", re.IGNORECASE)
+"""What a release says that does not go with the packages beside it."""
+
+
+@cache
+def _failure(asked: Environment) -> str:
+    """Build an environment. Why it cannot be, which is found out once; empty where it is there."""
+    try:
+        build(asked)
+    except EnvironmentsError as error:
+        return str(error)
+    return ""
