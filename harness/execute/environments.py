@@ -127,8 +127,16 @@ def _entry(path: Path, name: str, said: object) -> Environment:
     missing = [package for package in NEEDED if package not in names]
     if missing:
         raise EnvironmentsError(f"{where}: {' and '.join(missing)} missing, which a worker imports")
-    folder = (ROOT if path == FILE else path.parent) / ".environments" / name
-    return Environment(name, entry.packages, entry.no_deps, entry.python, folder)
+    return Environment(name, entry.packages, entry.no_deps, entry.python, _home(path) / name)
+
+
+def home() -> Path:
+    """The folder that environments are built into."""
+    return _home(file())
+
+
+def _home(path: Path) -> Path:
+    return (ROOT if path == FILE else path.parent) / ".environments"
 
 
 def _pinned(where: str, text: str) -> str:
@@ -192,8 +200,12 @@ def versions_of(packages: Sequence[str], name: str = "") -> dict[str, str]:
 def create(name: str) -> Environment:
     """Build an environment, in place of whatever is there; at once where it is whole already. Nothing is left of one
     that fails. Raises EnvironmentsError, with where pip's full output is, and OSError."""
-    environment = named(name)
-    folder = environment.folder
+    return build(named(name))
+
+
+def build(environment: Environment) -> Environment:
+    """As `create`, of an environment that no file has to list."""
+    name, folder = environment.name, environment.folder
     with locked(folder.parent / f".{name}.lock"):
         if state(environment).reason is None:
             return environment

@@ -11,6 +11,7 @@ from generators import caseio
 from harness.conversions.formats import RUNNERS
 from harness.execute.reading import read_by, read_json
 from harness.execute.worker import versions_of
+from harness.findings import bisection
 from harness.findings.deviation import Deviation
 from harness.findings.known import deviations, issues
 from harness.findings.store import Finding
@@ -40,7 +41,7 @@ def of_model(known: models.KnownModel) -> Instance:
         asked=len(RUNNERS), symptoms=known.symptoms, folder=known.folder, reason=" ".join(known.reason.split()),
         message=known.message, conditions=tuple(needed),
         versions=", ".join(f"{name} {spec}" for name, spec in known.versions.items()), fixed=fixed,
-        upstream=instance.link(known.upstream),
+        upstream=instance.link(known.upstream), bisection=known.bisection,
     )  # fmt: skip
 
 
@@ -62,7 +63,7 @@ def of_folder(folder: Path) -> Instance:
     target = question.targets.get(finding.target) if question else None
     framework = target.framework if target else finding.target.split("-")[0]
     case = read_by(folder / "graph.json", caseio.loads)
-    return instance.of_finding(finding, framework, folder, case)
+    return instance.of_finding(finding, framework, folder, case, bisection.of(folder))
 
 
 def names_of(one: Instance) -> list[str]:

@@ -106,6 +106,7 @@ def told(one: Instance, entries: list[Instance]) -> None:
         f"{', '.join(reach.dtypes) or 'any dtype'}, {reach.trigger}",
         *(f"needs: {condition}" for condition in reach.conditions),
         f"state: {STATE[one.state]}{f', {one.upstream}' if one.upstream else ''}",
+        *([f"releases: {one.bisection}"] if one.bisection else []),
         f"cause: {cause.id}, {len(cause.instances)} instances",
         *(f"  {fold.first} with {fold.second}, by {fold.rule}: {fold.why}" for fold in cause.folds),
     ]

@@ -6,11 +6,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from packaging.version import InvalidVersion, Version
+
 from generators.schema import SchemaError, converted
+from harness.execute.files import replace_text
 from harness.execute.reading import FileError, read_toml
 from oracles.judge.discrepancy import SYMPTOMS
 
@@ -21,14 +24,24 @@ KINDS = ("issue", "deviation", "model")
 
 @dataclass(frozen=True)
 class Entry:
-    """folder: of the entry; the rest of a record are the keys of its file."""
+    """folder: of the entry; the rest of a record are the keys of its file. since: the first release that is wrong, where
+    the one before it is right, or "<=" and the oldest that could be asked; until: the first that is right again; newest:
+    the last that was asked (`python -m harness bisect`)."""
 
     folder: Path
+    since: str = field(default="", kw_only=True)
+    until: str = field(default="", kw_only=True)
+    newest: str = field(default="", kw_only=True)
 
     @property
     def id(self) -> str:
         """Its short name, which no other entry has."""
         return self.folder.name
+
+    @property
+    def bisection(self) -> str:
+        """Which releases are wrong, for people; empty where they were not asked."""
+        return told(self.since, self.until, self.newest)
 
     @property
     def case(self) -> Path:
@@ -39,6 +52,24 @@ class Entry:
     def reproducer(self) -> Path:
         """The program that shows it."""
         return self.folder / "reproducer.py"
+
+
+def told(since: str, until: str, newest: str) -> str:
+    """Which releases are wrong, for people; empty where none was asked."""
+    if not since:
+        return ""
+    first = f"{since.removeprefix('<=')} or before" if since.startswith("<=") else since
+    return f"wrong from {first}, {f'right again from {until}' if until else f'up to {newest}'}"
+
+
+def note(folder: Path, keys: Mapping[str, str]) -> None:
+    """Write these keys into an entry, in place of what they said; empty ones are left out. Raises OSError."""
+    path = folder / FILE
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = [line for line in lines if not any(line.startswith(f"{key} = ") for key in keys)]
+    at = next(i for i, line in enumerate(lines) if line.startswith("reason = "))
+    lines[at:at] = [f'{key} = "{value}"' for key, value in keys.items() if value]
+    replace_text(path, "\n".join(lines) + "\n")
 
 
 Record = TypeVar("Record", bound=Entry)
@@ -81,6 +112,11 @@ def load(root: Path, kind: str, record: type[Record], check: Check, stored: bool
 
 def _check(data: Mapping[str, Any]) -> None:
     """What all kinds have in common, beside types. Raises SchemaError."""
+    for key in ("since", "until", "newest"):
+        try:
+            Version(str(data.get(key) or "0").removeprefix("<=" if key == "since" else ""))
+        except InvalidVersion as error:
+            raise SchemaError(f"$.{key}: {error}") from error
     for number, symptom in enumerate(data["symptoms"]):
         if symptom not in SYMPTOMS:
             raise SchemaError(f"$.symptoms[{number}]: unknown symptom {symptom!r}")

@@ -38,7 +38,8 @@ class Instance:
     versions:   of the framework, for people; fixed: is the installed version not among them?
     upstream:   link ("": not yet reported)
     passes:     of the compiler, those to blame
-    case:       the smallest that shows it, where that is a graph with arrays"""
+    case:       the smallest that shows it, where that is a graph with arrays
+    bisection:  which releases are wrong, for people ("": not asked)"""
 
     id: str
     framework: str
@@ -61,6 +62,7 @@ class Instance:
     passes: tuple[str, ...] = ()
     empty: bool = False
     case: Case | None = None
+    bisection: str = ""
 
     @property
     def by_design(self) -> bool:
@@ -102,7 +104,7 @@ def of_issue(issue: KnownIssue, case: Case) -> Instance:
         reason=" ".join(issue.reason.split()), question=issue.oracle, operators=issue.operators, dtypes=issue.dtypes,
         message=issue.message, where=where, conditions=tuple(conditions), versions=issue.versions,
         fixed=version is not None and not issue.applies_to(version), upstream=link(issue.upstream),
-        empty=bool(issue.empty), case=case,
+        empty=bool(issue.empty), case=case, bisection=issue.bisection,
     )  # fmt: skip
 
 
@@ -118,11 +120,12 @@ def of_deviation(known: KnownDeviation) -> Instance:
         reason=" ".join(known.reason.split()), message=known.message, versions=known.versions,
         fixed=installed is not None and not asked_for.contains(installed),
         conditions=tuple(f"a training run with {trait}" for trait in traits), upstream=link(known.upstream),
+        bisection=known.bisection,
     )  # fmt: skip
 
 
-def of_finding(finding: Finding, framework: str, folder: Path, case: Case) -> Instance:
-    """A finding of a hunt. framework: of its target."""
+def of_finding(finding: Finding, framework: str, folder: Path, case: Case, bisection: str = "") -> Instance:
+    """A finding of a hunt. framework: of its target; bisection: which releases are wrong, for people."""
     asked: Question | None = QUESTIONS.get(finding.oracle)
     dtypes = tuple(dict.fromkeys(node.type.dtype for node in case.graph.nodes))
     return Instance(
@@ -132,7 +135,7 @@ def of_finding(finding: Finding, framework: str, folder: Path, case: Case) -> In
         dtypes=dtypes, message=finding.message, conditions=tuple(filter(None, [finding.condition])),
         passes=finding.passes, versions=_listed(finding.versions),
         reason=f"{finding.message}. First diverging node: {finding.diverging}." if finding.diverging else "",
-        empty=any(leaf.type.size == 0 for leaf in case.graph.leaves), case=case,
+        empty=any(leaf.type.size == 0 for leaf in case.graph.leaves), case=case, bisection=bisection,
     )  # fmt: skip
 
 

@@ -52,6 +52,7 @@ def issue_of(
         f"findings/upstream/templates/{template}.md.j2", reason=reason, why=why(seen), program=program,
         printed=printed.strip(), versions=versions, package=package, system=platform.platform(),
         machine=platform.machine(), cpu=cpu, expected=expectation(seen), actual=actual(seen), target=target,
+        releases=instance.bisection,
     )  # fmt: skip
     return Issue(repository, before + title_of(instance, seen), text)
 

@@ -35,7 +35,7 @@ FLOORS = {
         " | training models | studies | commands | __main__"
     ),
     "harness/execute": (
-        "files globs install isolation machine reading templates worker zygote | environments | pool | ranks"
+        "files globs install isolation machine reading templates worker zygote | environments | pool releases | ranks"
     ),
     "harness/execute/isolation": "confine keeper signals | confinement folders jobs",
     "harness/dialects": "dialect functions | * | __init__",
@@ -48,7 +48,7 @@ FLOORS = {
     "harness/quantisers": "quantiser cases | * | __init__",
     "harness/strategies": "strategy mixed_precision | * | __init__",
     "harness/questions": "question | * | __init__",
-    "harness/findings": "deviation reproducer written | known store | triage | site upstream",
+    "harness/findings": "deviation reproducer written | known store | bisection triage | site upstream",
     "harness/findings/triage": "instance severity | reach words | causes",
     "harness/findings/site": "heat highlight hunted values | pages | sarif summary",
     "harness/commands/findings": "gather | *",
