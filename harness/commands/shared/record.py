@@ -31,6 +31,8 @@ class Record(Generic[Line]):
     path: Path | None
     head: dict[str, int]
     runs: list[Line] = field(default_factory=list)
+    told: Callable[[Line], object] = field(default=lambda line: None, repr=False, compare=False)
+    """Who else is to know of each line that is added: the store."""
     close: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
     """Let another one have the file; the end of the process does, too."""
 
@@ -67,6 +69,7 @@ class Record(Generic[Line]):
             line: Any = run
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(line)) + "\n")
+        self.told(run)
 
 
 def head_of(path: Path) -> dict[str, int] | None:

@@ -14,6 +14,7 @@ from generators.training.architectures import ARCHITECTURES
 from generators.training.networks import NetworkError
 from harness.commands.shared import training_options as options
 from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import console, fail, interrupted, named, print_wide, unwritten
 from harness.execute.files import replace_text
 from harness.execute.isolation.signals import status_of
@@ -52,6 +53,10 @@ def overhead(
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {error.filename or folder}: {error.strerror}") from error
+    log = recorded(folder)
+    kept.told = lambda one: log.case(
+        "overhead", {"timed": 1}, sum(one.default + one.deterministic), subject=f"{one.framework} {one.network}"
+    )
     try:
         done = {(one.framework, one.network) for one in kept.runs}
         todo = [(f, name) for f in chosen for name in found if (f, name) not in done]

@@ -46,11 +46,14 @@ FLOORS = {
     "harness/quantisers": "quantiser cases | * | __init__",
     "harness/strategies": "strategy mixed_precision | * | __init__",
     "harness/questions": "question | * | __init__",
-    "harness/findings": "deviation reproducer written | known store | triage | site upstream",
+    "harness/findings": "deviation reproducer written database | known store | triage | site upstream",
+    "harness/findings/database": "migrations tables | opened | recorder | *",
     "harness/findings/triage": "instance severity | reach words | causes",
     "harness/findings/site": "heat highlight hunted values | pages | sarif summary",
     "harness/commands/findings": "gather | *",
-    "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | hunting | *",
+    "harness/search": (
+        "coverage reduce hypothesis_profiles | earlier laboratory | blame dtype_support | campaign | hunting | *"
+    ),
     "harness/search/hunting": "runs | together | *",
     "harness/training": "* | findings table | known_runs",
     "harness/models": "variants | given | * | results | known report | examine",
