@@ -15,6 +15,7 @@ import pytest
 
 from generators import caseio
 from harness.backends import TARGETS, Target, probe, select
+from harness.commands.shared import earlier
 from harness.commands.shared.recorded import started
 from harness.conversions.admit import admit
 from harness.conversions.formats import RUNNERS
@@ -30,7 +31,7 @@ from harness.models.convert import DEPTH
 from harness.models.examine import Options, examine
 from harness.models.given.factories import DIGITS, NAME
 from harness.models.results import Results
-from harness.search import coverage, earlier, hypothesis_profiles
+from harness.search import coverage, hypothesis_profiles
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
 from harness.search.trial import Trial

@@ -14,6 +14,7 @@ import typer
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
 from harness.backends import Target, probe, select
+from harness.commands.shared import earlier
 from harness.commands.shared.cases import KINDS, Asked, Targets, asked, load_case, usable
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.recorded import recorded
@@ -40,7 +41,6 @@ from harness.questions import QUESTIONS
 from harness.questions.conversion import CONVERSION
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
-from harness.search import earlier
 from harness.search import hunt as hunting
 from harness.search.dtype_support import involved
 from harness.search.hunting import plan as planning

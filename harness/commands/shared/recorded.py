@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import typer
+from typer._click.globals import get_current_context  # typer has no name of its own for it
 
 from harness.backends import TARGETS, probe
+from harness.commands.shared import earlier
 from harness.commands.shared.terminal import fail
 from harness.execute.isolation.signals import status_of
 from harness.findings.database import opened
 from harness.findings.database.recorder import NOTHING, Recorder, begin
-from harness.search import earlier
 
 
 def recorded(folder: Path | None, seed: int | None = None) -> Recorder:
@@ -26,15 +27,15 @@ def recorded(folder: Path | None, seed: int | None = None) -> Recorder:
     if folder is None and not os.environ.get(opened.VARIABLE):
         return NOTHING
     record = started(folder or Path(), seed)
-    context: typer.Context = typer._click.get_current_context()
-    return context.with_resource(_ended(record))
+    return get_current_context().with_resource(_ended(record))
 
 
 def started(folder: Path, seed: int | None = None) -> Recorder:
     """The same, of a run that ends otherwise."""
     here = [target for target in TARGETS.values() if not target.environment]
     machine = f"{probe.cpu()}, {len(os.sched_getaffinity(0))} cores"
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    program = Path(sys.argv[0])
+    command = shlex.join([program.parent.name if program.stem == "__main__" else program.name, *sys.argv[1:]])
     record = begin(opened.url_of(folder), command, folder, seed, probe.versions(here), machine)
     if folder != Path():
         earlier.take_over(folder)

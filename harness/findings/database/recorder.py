@@ -22,7 +22,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-@dataclass
+@dataclass(eq=False)
 class Recorder:
     """A run in a store. url: of the store (empty: nothing is written); run: its id; failure: why something of it is not
     there (None: all is), which a command says at its end. Jobs write by copies of it."""
@@ -86,29 +86,19 @@ class Recorder:
 
         def write(connection: Connection) -> None:
             for table, counts in ((CELL, cells), (PAIR, pairs), (ELEMENT, kinds)):
-                self._add(connection, table, {(question, *key): count for key, count in counts.items()})
+                added(connection, table, self.run, {(question, *key): count for key, count in counts.items()})
 
         self._write(write)
 
     def timings(self, seconds: Mapping[str, float]) -> None:
         """Processor seconds by activity, which add up."""
-        self._write(lambda c: self._add(c, TIMING, {(name,): round(spent, 3) for name, spent in seconds.items()}))
+        spent = {(name,): round(value, 3) for name, value in seconds.items()}
+        self._write(lambda connection: added(connection, TIMING, self.run, spent))
 
     def end(self, status: int) -> None:
         """The run is over, with this exit status."""
         own = RUN.c.id == self.run
         self._write(lambda connection: connection.execute(update(RUN).where(own).values(ended=now(), status=status)))
-
-    def _add(self, connection: Connection, table: Table, counts: Mapping[tuple[str, ...], float]) -> None:
-        keys = [column.name for column in table.primary_key][1:]
-        rows = [
-            {"run": self.run, **dict(zip(keys, key, strict=True)), "count": count}
-            for key, count in sorted(counts.items())  # in one order, so that writers do not wait for each other
-        ]
-        if rows:
-            new = _insert(connection, table)
-            more = {"count": table.c.count + new.excluded["count"]}
-            connection.execute(new.on_conflict_do_update(index_elements=table.primary_key, set_=more), rows)
 
     def _write(self, work: Callable[[Connection], object]) -> None:
         """One transaction. What cannot be written stops nothing: findings have folders of their own."""
@@ -142,6 +132,19 @@ def begin(
     except SQLAlchemyError as error:
         raise opened.StoreError(f"cannot write {opened.told(url)}: {opened.reason(error)}") from error
     return Recorder(url, row["id"])
+
+
+def added(connection: Connection, table: Table, run: str, counts: Mapping[tuple[str, ...], float]) -> None:
+    """Add counts to those that a run has in a table, by its key."""
+    keys = [column.name for column in table.primary_key][1:]
+    rows = [
+        {"run": run, **dict(zip(keys, key, strict=True)), "count": count}
+        for key, count in sorted(counts.items())  # in one order, so that writers do not wait for each other
+    ]
+    if rows:
+        new = _insert(connection, table)
+        more = {"count": table.c.count + new.excluded["count"]}
+        connection.execute(new.on_conflict_do_update(index_elements=table.primary_key, set_=more), rows)
 
 
 def _insert(connection: Connection, table: Table) -> Any:

@@ -51,9 +51,7 @@ FLOORS = {
     "harness/findings/triage": "instance severity | reach words | causes",
     "harness/findings/site": "heat highlight hunted values | pages | sarif summary",
     "harness/commands/findings": "gather | *",
-    "harness/search": (
-        "coverage reduce hypothesis_profiles | earlier laboratory | blame dtype_support | campaign | hunting | *"
-    ),
+    "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | hunting | *",
     "harness/search/hunting": "runs | together | *",
     "harness/training": "* | findings table | known_runs",
     "harness/models": "variants | given | * | results | known report | examine",
