@@ -59,7 +59,7 @@ def merge(
     path = Path(other)
     source = opened.url_of_store(str(path / opened.FILE) if path.is_dir() else other)
     count = kept.merge(opened.url_of(findings), source)
-    console.print(f"{count} runs of {opened.told(source)} are new", highlight=False, markup=False)
+    console.print(f"{count} runs of {opened.told(source)} are new", highlight=False, markup=False, soft_wrap=True)
 
 
 @db.command()

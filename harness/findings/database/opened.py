@@ -16,8 +16,10 @@ from harness.execute.reading import FileError
 
 VARIABLE = "DISSENT_STORE"
 """Names another store than the folder's: a file of SQLite, or the URL of a database of PostgreSQL."""
+PART_OF = "DISSENT_PART_OF"
+"""Names the run that a command is a part of."""
 FILE = "store.sqlite"
-NEWEST = "1"
+NEWEST = "2"
 """The revision that `tables.py` has."""
 PATIENCE = 60.0
 """Seconds that a writer waits for others."""
@@ -120,8 +122,6 @@ def opened(url: str) -> None:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
                 _upgraded(url, connection)
         elif not path.is_file() or revision(url) != NEWEST:
-            if path.exists() and not path.is_file():
-                raise StoreError(f"{path}: not a plain file")
             with locked(path.with_name(f".{path.name}.lock")):
                 # a file in which one process writes while others read: it keeps a log beside it
                 with writing(url).execution_options(reading=True).connect() as connection:

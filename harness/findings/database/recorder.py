@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -125,6 +126,7 @@ def begin(
     row: dict[str, Any] = {
         "id": run or uuid.uuid4().hex, "command": command, "folder": str(folder), "seed": seed,
         "versions": dict(versions), "machine": machine, "started": now(),
+        "part_of": os.environ.get(opened.PART_OF),
     }  # fmt: skip
     try:
         with opened.writing(url).begin() as connection:

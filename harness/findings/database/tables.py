@@ -28,6 +28,7 @@ RUN = Table(
     Column("started", String(24), nullable=False, comment="UTC, to the millisecond"),
     Column("ended", String(24), comment="none: it runs, or was killed"),
     Column("status", Integer, comment="of its exit"),
+    Column("part_of", String(32), comment="the id of the run that it is a part of"),
 )  # fmt: skip
 EXAMINED = Table(
     "examined", METADATA,
