@@ -60,7 +60,8 @@ def known(
                 for target in known_cases.targets_of(issue):
                     status = known_cases.still_shows(Laboratory(pool), issue, target, case)
                     rows.append({"id": issue.id, "target": target.name, "status": status})
-                    record.finding(issue.id, [target.name], state="fixed" if status == "fixed" else "known")
+                    if status in ("shows", "fixed"):
+                        record.finding(issue.id, [target.name], state="known" if status == "shows" else "fixed")
                     table.add_row(issue.id, target.name, status, issue.upstream)
     except HarnessError as error:
         raise fail(str(error)) from error

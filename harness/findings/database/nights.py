@@ -29,7 +29,7 @@ class Difference:
 def difference(url: str, night: str) -> Difference:
     """Of the run of a night, with its parts, to all that is older. Raises StoreError."""
     opened.checked(url)
-    asked = select(RUN.c.id, RUN.c.part_of, RUN.c.started, FINDING.c.fingerprint, FINDING.c.target, FINDING.c.state)
+    asked = select(RUN.c.id, RUN.c.part_of, FINDING.c.fingerprint, FINDING.c.target, FINDING.c.state)
     try:
         with opened.reading(url).connect() as connection:
             began = {row.id: row.started for row in connection.execute(select(RUN.c.id, RUN.c.started))}
@@ -40,14 +40,13 @@ def difference(url: str, night: str) -> Difference:
     nights = sorted((began[name], name) for name in parts if name in began and began[name] < began[night])
     last = nights[-1][1] if nights else None
     tonight = [row for row in rows if night in (row.id, row.part_of)]
-    before = [row for row in rows if night not in (row.id, row.part_of) and row.started < began[night]]
+    before = [row for row in rows if night not in (row.id, row.part_of)]
     seen = {row.fingerprint for row in tonight if row.state in SEEN}
     ever = {row.fingerprint for row in before if row.state in SEEN}
-    lately = {row.fingerprint for row in before if row.state in SEEN and last in (row.id, row.part_of)}
+    lately = {row.fingerprint for row in before if row.state in SEEN and last and last in (row.id, row.part_of)}
     state = {(row.fingerprint, row.target): row.state for row in before}
-    mended = {
-        f"{r.fingerprint} ({r.target})" for r in tonight if _mended(r.state, state.get((r.fingerprint, r.target)))
-    }
+    fixed = [row for row in tonight if _mended(row.state, state.get((row.fingerprint, row.target)))]
+    mended = {f"{row.fingerprint} ({row.target})" for row in fixed}
     found = (seen - ever, seen & ever, lately - seen, mended)
     return Difference(*(tuple(sorted(names)) for names in found), began[last] if last else None)
 
