@@ -111,7 +111,7 @@ def test_the_summary(tmp_path: Path) -> None:
 def test_a_short_night(tmp_path: Path) -> None:
     entry = next(path for path in sorted((ROOT / "known" / "torch").iterdir()) if (path / "case.json").is_file())
     shutil.copytree(entry, tmp_path / "known" / "torch" / entry.name)
-    arguments = ["nightly", "--budget", "10s", "--targets", "torch-eager", "--seed", "1"]
+    arguments = ["nightly", "--budget", "60s", "--targets", "torch-eager", "--seed", "1"]
     arguments += [
         "--findings",
         str(tmp_path / "f"),
@@ -126,3 +126,13 @@ def test_a_short_night(tmp_path: Path) -> None:
     assert [row.command.split()[1] for row, _, _ in runs if row.part_of] == ["known", "hunt"]
     assert {row.status for row, _, _ in runs if row.part_of} == {0}
     assert (tmp_path / "s" / "index.html").is_file()
+
+
+def test_the_workflow_calls_the_command() -> None:
+    text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text(encoding="utf-8")
+    (line,) = [line for line in text.splitlines() if "-m harness" in line]
+    assert "-m harness nightly " in line
+    told = CliRunner().invoke(app.app_of(), ["nightly", "--help"], terminal_width=200).output
+    options = {word for word in line.split() if word.startswith("--")}
+    assert options
+    assert {option for option in options if option not in told} == set()
