@@ -47,8 +47,8 @@ def difference(url: str, night: str) -> Difference:
     state = {(row.fingerprint, row.target): row.state for row in before}
     fixed = [row for row in tonight if _mended(row.state, state.get((row.fingerprint, row.target)))]
     mended = {f"{row.fingerprint} ({row.target})" for row in fixed}
-    found = (seen - ever, seen & ever, lately - seen, mended)
-    return Difference(*(tuple(sorted(names)) for names in found), began[last] if last else None)
+    new, again, gone, fixed_now = (tuple(sorted(names)) for names in (seen - ever, seen & ever, lately - seen, mended))
+    return Difference(new, again, gone, fixed_now, began[last] if last else None)
 
 
 def _mended(now: str, before: str | None) -> bool:
