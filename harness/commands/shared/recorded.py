@@ -55,7 +55,7 @@ def _ended(record: Recorder) -> Iterator[Recorder]:
         status = status_of(stop)
         raise
     finally:
-        record.end(status)
+        record.end(max(status, 2) if record.failure else status)
         if record.failure:
             told = fail(record.failure)
             if status < 2:  # other ends say more than that something is not written

@@ -14,11 +14,13 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 from sqlalchemy import inspect, select
 from typer.testing import CliRunner
 
 from harness.commands import app
 from harness.commands.shared import earlier
+from harness.commands.shared.recorded import recorded
 from harness.findings.database import kept, opened
 from harness.findings.database.migrations.upgrade import upgrade
 from harness.findings.database.recorder import Recorder, begin
@@ -269,3 +271,19 @@ def postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert db("show")[0] == 0
     finally:
         subprocess.run([tools / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop"], check=True)
+
+
+def test_what_could_not_be_written_is_a_line_and_exit_status_2(tmp_path: Path) -> None:
+    command = typer.Typer()
+
+    @command.command()
+    def found(status: int) -> None:
+        recorded(tmp_path, 5).failure = "cannot write the store: disk full"
+        raise typer.Exit(status)
+
+    line = "dissent: cannot write the store: disk full"
+    for status, ended in ((0, 2), (1, 2), (130, 130)):
+        result = CliRunner().invoke(command, [str(status)])
+        assert result.exit_code == ended
+        assert result.stderr.splitlines() == [line]
+    assert [row.status for row, _, _ in kept.runs(opened.url_of(tmp_path))] == [2, 2, 130]
