@@ -111,7 +111,7 @@ def test_the_summary(tmp_path: Path) -> None:
 def test_a_short_night(tmp_path: Path) -> None:
     entry = next(path for path in sorted((ROOT / "known" / "torch").iterdir()) if (path / "case.json").is_file())
     shutil.copytree(entry, tmp_path / "known" / "torch" / entry.name)
-    arguments = ["nightly", "--budget", "60s", "--targets", "torch-eager", "--seed", "1"]
+    arguments = ["nightly", "--budget", "20s", "--targets", "torch-eager", "--seed", "1"]
     arguments += [
         "--findings",
         str(tmp_path / "f"),
