@@ -15,6 +15,8 @@ import pytest
 
 from generators import caseio
 from harness.backends import TARGETS, Target, probe, select
+from harness.commands.shared import earlier
+from harness.commands.shared.recorded import started
 from harness.conversions.admit import admit
 from harness.conversions.formats import RUNNERS
 from harness.conversions.model_file import FormatError
@@ -84,7 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
             matching(_runners(config), RUNNERS, "runner")
         _chosen(config)
         known_issues.load(_option(config, "--known-issues"))
-        coverage.check_folder(_option(config, "--findings"))
+        earlier.check(_option(config, "--findings"))
     except ValueError as error:
         raise pytest.UsageError(str(error)) from error
     if _option(config, "--max-nodes") < 1:
@@ -244,12 +246,20 @@ def examined(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="session")
 def campaign(request: pytest.FixtureRequest, pool: Pool) -> Iterator[Campaign]:
-    """Where discrepancies become findings. What was examined is added to the findings folder's coverage."""
+    """Where discrepancies become findings. What was examined is written into the findings folder's store."""
     available = [t for t in select("*") if probe.probe(t).available]
     issues = known_issues.load(_option(request.config, "--known-issues"))
     folder, lab = _option(request.config, "--findings"), Laboratory(pool)
-    yield Campaign(lab, available, Store(folder), issues)
-    coverage.save(folder, lab.coverage)
+    folder.mkdir(parents=True, exist_ok=True)
+    record = started(folder)
+    found = Campaign(lab, available, Store(folder, record=record), issues)
+    yield found
+    coverage.save(record, lab.coverage)
+    record.known(found.excused)
+    record.timings(lab.seconds)
+    record.end(int(request.session.testsfailed > 0))
+    if record.failure:
+        pytest.fail(record.failure, pytrace=False)
 
 
 @pytest.fixture

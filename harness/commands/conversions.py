@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 
 from harness.commands.shared.record import Record, RecordError, seed_of
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
     Json,
     Known,
@@ -99,6 +100,8 @@ def conversions(
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
     seed = kept.head["seed"]
+    run = recorded(findings, seed)
+    kept.told = lambda one: run.case("conversion", {one.outcome: 1}, one.cpu, number=one.number, subject=one.route)
     plan = drawn_routes(here, numbers, seed) if drawn else list(shortest_routes(here, numbers))
     done = {(one.route, one.number) for one in kept.runs}
     left = [item for item in plan if (item[1].name, item[2]) not in done]
@@ -112,7 +115,7 @@ def conversions(
         Live(console=console, transient=True, refresh_per_second=1) as live,
     ):
         lab = Laboratory(pool, CONVERSION)
-        store = Store(findings or Path("findings"), timeout)
+        store = Store(findings or Path("findings"), timeout, run)
         campaign = Campaign(
             lab, (), store, issues, reduction=lambda: within(deadline, reduction), confirmations=confirmations
         )
@@ -143,6 +146,8 @@ def conversions(
             failure = ", ".join([str(error), *getattr(error, "__notes__", ())])
         except OSError as error:
             failure = unwritten(error, record or findings)
+    run.known(campaign.excused)
+    run.timings(lab.seconds)
     rows = rows_of(kept.runs)
     print_wide(table_of(rows))
     excused = ", ".join(f"{name} ({count})" for name, count in campaign.excused.most_common())

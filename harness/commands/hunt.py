@@ -16,8 +16,10 @@ from generators.baits.cases import operators_of
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
 from harness.backends import Target, probe, select
+from harness.commands.shared import earlier
 from harness.commands.shared.cases import KINDS, Asked, Targets, asked, load_case, usable
 from harness.commands.shared.record import seed_of
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
     Json,
     Known,
@@ -42,7 +44,6 @@ from harness.questions.consistency import CONSISTENCY
 from harness.questions.conversion import CONVERSION
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
-from harness.search import coverage
 from harness.search import hunt as hunting
 from harness.search.dtype_support import involved
 from harness.search.hunting import plan as planning
@@ -97,7 +98,7 @@ def hunt(
         if favoured:
             operators = tuple(name for name in operators if not set(favoured).isdisjoint(involved(name)))
         findings.mkdir(parents=True, exist_ok=True)
-        coverage.check_folder(findings)
+        earlier.check(findings)
         following = None
         if plan and cases is None and not favoured:
             swept = tuple(OPS) if not operator_globs else operators
@@ -105,6 +106,7 @@ def hunt(
             wanted = [name for name in QUESTIONS if inconsistencies or name != CONSISTENCY.name]
             lanes = lanes_of(target_globs, wanted if question is None else (question,))
             following = planning.Plan(lanes, everything, drawn_seed, *planning.state(findings))
+        record = recorded(findings, drawn_seed)
     except (typer.BadParameter, FileError) as error:
         raise fail(str(error)) from error
     except OSError as error:
@@ -126,6 +128,7 @@ def hunt(
         plan=following,
         share=plan,
         voters=tuple(t for t in voters_of(asking) if probe.probe(t).available),
+        record=record,
     )
     console.print(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}", highlight=False)
     started = time.monotonic()
@@ -148,6 +151,8 @@ def hunt(
         except (HarnessError, RuntimeError) as error:
             raise fail(str(error)) from error
     elapsed = time.monotonic() - started
+    record.timings(latest.seconds)
+    record.failure = record.failure or latest.unrecorded
     console.print(hunt_table(options, latest, elapsed))
     for finding in latest.findings.values():
         console.print(f"{finding.fingerprint}  {finding.path}", markup=False, highlight=False, soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
     Json,
     Known,
@@ -107,6 +109,7 @@ def model(
             steps,
         )  # fmt: skip
         folder.mkdir(parents=True, exist_ok=True)
+        log = recorded(folder, seed)
         if not trust and (why := confinement.missing()):
             console.print(f"not confined: {why} (docs/security.md)", style="yellow", markup=False, highlight=False)
         columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
@@ -120,6 +123,7 @@ def model(
 
             def finished(run: Run, row: Row) -> None:
                 store.write_variant(folder, run, row)
+                log.case("model", {row.status: 1}, row.seconds or 0.0, subject=row.variant.name)
                 word = "is off" if row.status == "mismatch" else words.status_of(row)  # the verdict comes at the end
                 told = " ".join(["  ", word, words.short(row.ratio), row.variant.name])
                 progress.console.print(told, markup=False, highlight=False, soft_wrap=True)
@@ -144,6 +148,9 @@ def model(
         told = f"interrupted before any variant had run; what was done is kept in {folder}: the same command goes on"
         console.print(told, style="yellow", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(status_of(stop)) from None
+    for row in results.unexplained:
+        log.finding(f"{row.symptom or row.status}-{folder.name}-{row.variant.name}", [row.variant.name], row.symptom)
+    log.known(Counter(row.known for row in results.rows if row.known))
     show(results)
     for line in written:
         console.print(f"reproducer of {line}", markup=False, highlight=False, soft_wrap=True)

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from harness.backends import probe
 from harness.commands.shared.record import seed_of
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
     Json,
     Known,
@@ -69,6 +70,7 @@ def quantise(
     except OSError as error:
         raise fail(f"cannot use {findings} for findings: {error.strerror}") from error
     seed = seed_of(seed)
+    record = recorded(findings, seed)
     console.print(f"quantising in {len(paths)} ways, seed {seed}", highlight=False)
     tally, failure, code = Tally(), None, 0
     started = time.monotonic()
@@ -77,7 +79,7 @@ def quantise(
         Pool(Limits(seconds=timeout), until=deadline) as pool,
         Live(console=console, transient=True, refresh_per_second=2) as live,
     ):
-        store = Store(findings, timeout)
+        store = Store(findings, timeout, record)
         campaign = Campaign(
             Laboratory(pool, QUANTISATION), paths, store, issues, reduction=lambda: within(deadline, reduction)
         )
@@ -93,6 +95,8 @@ def quantise(
             failure = str(error)
         except OSError as error:
             failure = unwritten(error, findings)
+        record.known(campaign.excused)
+        record.timings(campaign.lab.seconds)
         excused, unconfirmed = dict(campaign.excused), pool.unconfirmed + campaign.unconfirmed
     report(tally, excused, time.monotonic() - started)
     print_counts("unconfirmed {count} times", unconfirmed.elements())

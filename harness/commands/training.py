@@ -16,6 +16,7 @@ from rich.table import Column, Table
 
 from generators.training.settings import DTYPES
 from harness.commands.shared.record import Record, RecordError, seed_of
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
     Json,
     console,
@@ -119,6 +120,10 @@ def train(
     console.print(f"training under {len(here)} strategies: {extent}, seed {seed}", highlight=False)
     if kept.runs:
         console.print(f"going on with {len(kept.runs)} runs of {record}", highlight=False)
+    log = recorded(findings, seed)
+    kept.told = lambda one: log.case(
+        "training", {one.outcome: 1}, one.cpu, number=one.number, subject=f"{one.strategy} {one.world_size} {one.dtype}"
+    )
     found: dict[str, str] = {}
     excused: Counter[str] = Counter()
     rows, done = rows_of(kept.runs, cells), {(run.cell, run.number) for run in kept.runs}
@@ -138,8 +143,9 @@ def train(
                     continue
                 judgement = judge.examine(run, strategy, world)
                 excused.update(judgement.excused)
+                log.known(Counter(judgement.excused))
                 if judgement.discrepancy:
-                    deviation = investigate(judge, findings, run, strategy, world, judgement, within(deadline, 90))
+                    deviation = investigate(judge, findings, run, strategy, world, judgement, within(deadline, 90), log)
                     found.setdefault(deviation.fingerprint, text_of(deviation))
                 kept.add(run_of(cell, number, judgement))
                 rows.setdefault(cell, Row()).add(kept.runs[-1])

@@ -14,6 +14,7 @@ from generators.graphs import MAX_NODES
 from generators.ops import OPS
 from harness.backends import Target, probe, select
 from harness.commands.shared.record import seed_of
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
     Json,
     Known,
@@ -67,7 +68,10 @@ def versions(
     except OSError as error:
         raise fail(f"cannot use {findings} for findings: {error.strerror}") from error
     chosen = seed_of(seed)
-    options = Options(pairs, cases, chosen, max_nodes, findings, issues, Limits(seconds=timeout), operators, question)
+    record = recorded(findings, chosen)
+    options = Options(
+        pairs, cases, chosen, max_nodes, findings, issues, Limits(seconds=timeout), operators, question, record
+    )
     for said in dict.fromkeys(pair.named for pair in pairs):
         console.print(f"{said}, {cases} cases, seed {chosen}", highlight=False)
     rows: Rows = {pair.new.name: versioned.Row() for pair in pairs}

@@ -18,6 +18,7 @@ from harness.execute.files import locked, replace_text, whole
 from harness.execute.reading import read_json
 from harness.execute.templates import render
 from harness.findings import reproducer
+from harness.findings.database.recorder import NOTHING, Recorder
 from harness.findings.deviation import Deviation
 from harness.questions.question import Question, reproduction_of
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
@@ -89,10 +90,12 @@ def failure_text(finding: Finding, case: Case) -> str:
 
 @dataclass
 class Store:
-    """A findings folder. Several processes may share one: it is locked while it is read and written."""
+    """A findings folder. Several processes may share one: it is locked while it is read and written. record: the run
+    that finds, which is told of all that comes and goes here."""
 
     root: Path
     seconds: float = 120.0
+    record: Recorder = NOTHING
 
     def get(self, name: str) -> Finding | None:
         """The finding with this fingerprint, if it is there. Raises FileError."""
@@ -119,12 +122,14 @@ class Store:
             targets = old.targets if target in old.targets else (*old.targets, target)
             updated = replace(old, count=old.count + 1, targets=targets)
             _write_record(self.root / name, updated)
-            return updated
+        self.record.again(name, target, old.symptom)
+        return updated
 
     def drop(self, name: str) -> None:
         """Remove the folder of a finding that turned out to be another one."""
         with self._locked():
             shutil.rmtree(self.root / name, ignore_errors=True)
+        self.record.dropped(name)
 
     def save(
         self, finding: Finding, question: Question, target: Target, case: Case, outcome: Outcome | None = None
@@ -147,6 +152,9 @@ class Store:
                 report = render("findings/report.md.j2", finding=finding, text=text, case=case, shown=shown)
                 (scratch / "report.md").write_text(report.rstrip("\n"), encoding="utf-8")
                 _write_record(scratch, finding)
+        self.record.finding(
+            finding.fingerprint, [finding.target], finding.symptom, finding.guilty_pass or finding.condition
+        )
         return finding
 
     def _locked(self) -> AbstractContextManager[None]:

@@ -1,25 +1,28 @@
 """What has been tested: operator x dtype x target x outcome, undetermined elements by operator, and which operator's
-result went into which. Runs add to one file, `coverage.json` in the findings folder."""
+result went into which. Runs add it to the store (`harness/findings/database/`)."""
 
 from __future__ import annotations
 
-import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from generators.graph import Graph, Node
-from harness.execute.files import locked, replace_text
 from harness.execute.reading import FileError, read_json
-from harness.findings.store import Store
+from harness.findings.database import opened
+from harness.findings.database.recorder import Recorder
+from harness.findings.database.tables import CELL, ELEMENT, PAIR
 from oracles.judge.compare import Expected
 from oracles.judge.verdict import Verdict
 
 FILE = "coverage.json"
+"""What Dissent kept it in before there was a store."""
 
 
 class CoverageError(FileError):
@@ -92,17 +95,39 @@ def dtype_of(graph: Graph, node: Node) -> str:
     return graph.types[node.operands[0]].dtype if node.operands else node.type.dtype
 
 
-def save(folder: Path, counted: Mapping[str, Coverage]) -> None:
-    """Add these counts, by question, to the file in `folder`. Several processes may do so at once."""
-    with locked(folder / ".coverage.lock"):
-        total = load(folder / FILE) if (folder / FILE).exists() else {}
-        for question, coverage in counted.items():
-            total.setdefault(question, Coverage()).merge(coverage)
-        replace_text(folder / FILE, json.dumps({name: one.to_json() for name, one in total.items()}))
+def save(record: Recorder, counted: Mapping[str, Coverage]) -> None:
+    """Add these counts, by question, to a run of the store."""
+    for question, one in counted.items():
+        record.covered(question, one.cells, one.pairs, one.elements, one.undetermined)
 
 
-def load(path: Path) -> dict[str, Coverage]:
-    """What `save` wrote, by question. Raises CoverageError naming the file."""
+def load(folder: Path) -> dict[str, Coverage]:
+    """What all runs of the store of a findings folder covered, by question; nothing where there is none yet. Raises
+    FileError."""
+    url, total = opened.url_of(folder), defaultdict[str, Coverage](Coverage)
+    if (folder / FILE).exists():  # until a run takes it over
+        total.update(load_file(folder / FILE))
+    if not opened.there(url):
+        return dict(total)
+    opened.checked(url)
+    try:
+        with opened.reading(url).connect() as connection:
+            for table in (CELL, PAIR, ELEMENT):
+                keys = [column for column in table.primary_key if column.name != "run"]
+                asked = select(*keys, func.sum(table.c.count)).group_by(*keys).order_by(*keys)
+                for row in connection.execute(asked):
+                    one, key, count = total[row[0]], tuple(row[1:-1]), int(row[-1])
+                    if table is ELEMENT:
+                        (one.elements if key[1] == "computed" else one.undetermined)[key[0]] += count
+                    else:
+                        (one.cells if table is CELL else one.pairs)[key] += count
+    except SQLAlchemyError as error:
+        raise opened.failed(url, error) from error
+    return dict(total)
+
+
+def load_file(path: Path) -> dict[str, Coverage]:
+    """What a file of an earlier Dissent has, by question. Raises CoverageError naming it."""
     try:
         counted = read_json(path, dict[str, CoverageFile])
     except FileError as error:
@@ -116,13 +141,6 @@ def load(path: Path) -> dict[str, Coverage]:
         )
         for question, counts in counted.items()
     }
-
-
-def check_folder(findings: Path) -> None:
-    """Can what is stored there be gone on with: records and coverage? Raises FileError, before anything is lost."""
-    Store(findings).check()
-    if (findings / FILE).exists():
-        load(findings / FILE)
 
 
 def _nested(counts: Counter[tuple[str, ...]]) -> dict:

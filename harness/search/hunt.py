@@ -16,6 +16,7 @@ from generators.graphs import Case, Style, seeded_case
 from harness.backends import Target, probe
 from harness.execute.isolation.jobs import JobError, Jobs
 from harness.execute.pool import Limits, OutOfTime, Pool, Unavailable
+from harness.findings.database.recorder import Recorder
 from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding, Store
 from harness.questions import QUESTIONS
@@ -43,7 +44,8 @@ class Options:
     that one finding may take to minimise, less where the budget ends before; voters: who else is asked about a finding;
     operators: what is drawn; favoured: dtypes that graphs favour, if not the question's; question: by name, what is
     asked of each case; passes: run each case also without drawn passes of each compiler; plan: what is gone through
-    beside, if anything; share: of the time that it has; steps: stop after so many of it (None: no limit)."""
+    beside, if anything; share: of the time that it has; steps: stop after so many of it (None: no limit); record:
+    the run in the store."""
 
     targets: tuple[Target, ...]
     budget: float
@@ -63,6 +65,7 @@ class Options:
     plan: Plan | None = None
     share: float = 0.5
     steps: int | None = None
+    record: Recorder = field(default_factory=Recorder)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -125,7 +128,8 @@ class _Hunter:
         self.later = Later(time.monotonic(), deadline)
         self.campaigns: dict[str, Campaign] = {}
         self.coverage: dict[str, coverage.Coverage] = {}
-        self.store = Store(options.findings, options.limits.seconds)
+        self.record = replace(options.record)
+        self.store = Store(options.findings, options.limits.seconds, self.record)
         self.question = QUESTIONS[options.question]
         drawn = self.question.style
         self.style: Style = replace(drawn, favoured=options.favoured) if options.favoured else drawn
@@ -141,6 +145,7 @@ class _Hunter:
         self.planning = options.plan is not None
         self.carrier = Carrier(self.pursue)
         self.done, self.saved = Done(), time.monotonic()
+        self.told: Counter[str] = Counter()
         self.spent = {"plan": 0.0, "drawn": 0.0}
         extra = [voter for voter in options.voters if voter not in options.targets]
         self.only_voting = tuple(dict.fromkeys((voter.framework, voter.environment) for voter in extra))
@@ -227,11 +232,12 @@ class _Hunter:
         self.index += options.jobs
 
     def _carry_out(self, step: Step) -> None:
-        question = QUESTIONS[step.lane.question]
-        counts = self.tally.planned.setdefault(question.name, Counter())
+        question, started = QUESTIONS[step.lane.question], time.monotonic()
+        counts, own = self.tally.planned.setdefault(question.name, Counter()), Counter[str]()
         try:
             for verdict in self.carrier.carry_out(self.campaign(question), step):
                 counts[verdict.status] += 1
+                own[verdict.status] += 1
                 self.tally.elements += verdict.elements
                 self.tally.undetermined += verdict.undetermined
         except OutOfTime:
@@ -241,6 +247,7 @@ class _Hunter:
                 f"{question.name} on {step.lane.target.name}: {', '.join(f'{o} {i}' for o, i in step.takes)}"
             )
             raise
+        self.record.case(question.name, own, time.monotonic() - started, subject=step.lane.target.name)
         self.tally.taken += len(step.takes)
         self.done.add(step)
         if time.monotonic() - self.saved > SAVE_EVERY:
@@ -249,9 +256,12 @@ class _Hunter:
     def save(self) -> None:
         """Add what was done and covered to the findings folder."""
         for campaign in self.campaigns.values():
-            coverage.save(self.options.findings, campaign.lab.coverage)
+            coverage.save(self.record, campaign.lab.coverage)
             campaign.lab.coverage.clear()
+            self.record.known(campaign.excused - self.told)
+            self.told = Counter(campaign.excused)
             break  # all labs count in one place
+        self.tally.unrecorded = self.record.failure
         if self.done.bits:
             self.done.save(self.options.findings)
             self.done = Done()
@@ -260,7 +270,7 @@ class _Hunter:
     def _examine(self, campaign: Campaign, case: Case, targets: Sequence[Target]) -> None:
         """One drawn case, without what each target refuses of it: count what came of it, and see to every
         discrepancy."""
-        question, tally = campaign.lab.question, self.tally
+        question, tally, started = campaign.lab.question, self.tally, time.monotonic()
         verdicts: dict[str, tuple[Case, Verdict]] = {}
         groups: dict[tuple[str, ...], tuple[Case, list[Target]]] = {}
         covered = campaign.lab.coverage[question.name]
@@ -278,6 +288,8 @@ class _Hunter:
             examined = campaign.lab.examine(rest, members)
             verdicts |= {name: (rest, verdict) for name, verdict in examined.verdicts.items()}
         tally.cases += 1
+        counts = Counter(verdict.status for _, verdict in verdicts.values())
+        self.record.case(question.name, counts, time.monotonic() - started, number=self.index)
         for target in targets:
             rest, verdict = verdicts[target.name]
             tally.statuses[target.label][verdict.status] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -113,8 +114,10 @@ def examine(
     listed = schedule(paths)
     for index in range(cases) if cases else itertools.count():
         try:
-            path = listed[index % len(listed)]
-            _one(campaign, path, draw_case(seed, index, path, max_nodes), tally)
+            path, started = listed[index % len(listed)], time.monotonic()
+            came = _one(campaign, path, draw_case(seed, index, path, max_nodes), tally)
+            spent = time.monotonic() - started
+            campaign.store.record.case(QUANTISATION.name, {came: 1}, spent, number=index, subject=path.name)
         except OutOfTime:
             return
         except Exception as error:  # a bug of ours: it has to be found again
@@ -123,14 +126,14 @@ def examine(
         yield tally
 
 
-def _one(campaign: Campaign, path: Quantiser, case: Case, tally: Tally) -> None:
-    """One case on one path: count what came of it, and see to a discrepancy."""
+def _one(campaign: Campaign, path: Quantiser, case: Case, tally: Tally) -> str:
+    """One case on one path: count what came of it, and see to a discrepancy. Returns what came of it, in a word."""
     row = tally.rows[path.name]
     (outcome,) = campaign.lab.outcomes([(path, case)])
     row.cases += 1
     if isinstance(outcome, Unsupported):
         row.refused[outcome.why] += 1
-        return
+        return "unsupported"
     if isinstance(outcome, Value):
         judgement = judged(path, outcome)
         row.add(judgement)
@@ -140,11 +143,14 @@ def _one(campaign: Campaign, path: Quantiser, case: Case, tally: Tally) -> None:
     if found.discrepancy is None:
         row.agreed += found.status == "agree"
         row.undetermined += found.status == "undetermined"
-        return
+        return found.status
     rest = campaign.unexplained(path, case, found.discrepancy)
     before = campaign.unconfirmed.total()
     finding = campaign.investigate(path, *rest) if rest else None
-    row.wrong += finding is not None
-    row.excused += finding is None and campaign.unconfirmed.total() == before
     if finding:
+        row.wrong += 1
         tally.findings[finding.fingerprint] = finding
+        return found.status
+    known = campaign.unconfirmed.total() == before
+    row.excused += known
+    return "known" if known else "unconfirmed"

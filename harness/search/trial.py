@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,7 +54,8 @@ class Trial:
         last: list[Failure] = []
 
         def check(case: Case) -> None:
-            failure = examine(case if self.replay else self.campaign.lab.question.prepare(case))
+            prepared = case if self.replay else self.campaign.lab.question.prepare(case)
+            failure = self._recorded(examine, prepared, targets)
             if failure:
                 last.append(failure)  # Hypothesis runs the smallest one last
                 raise SYMPTOMS[failure.discrepancy.symptom](failure.discrepancy.message)
@@ -78,9 +80,18 @@ class Trial:
     def run_listed(self, listed: Iterable[Case], examine: Examine) -> None:
         """Examine cases one after the other until one fails."""
         for case in listed:
-            failure = examine(case)
+            failure = self._recorded(examine, case, ())
             if failure:
                 self._report(failure)
+
+    def _recorded(self, examine: Examine, case: Case, targets: Sequence[Target]) -> Failure | None:
+        """Examine a case, and tell the store what came of it."""
+        started = time.monotonic()
+        failure = examine(case)
+        came = failure.discrepancy.symptom if failure else "right"
+        asked, names = self.campaign.lab.question.name, ", ".join(target.name for target in targets)
+        self.campaign.store.record.case(asked, {came: 1}, time.monotonic() - started, subject=names)
+        return failure
 
     def examine_on(self, target: Target) -> Examine:
         """Is a case right on one target, known issues apart?"""

@@ -4,6 +4,7 @@ the new one has and the old one has not."""
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import numpy as np
 from generators.graphs import Case, seeded_case
 from harness.backends import Target, probe
 from harness.execute.pool import MISSING, Limits, Pool
+from harness.findings.database.recorder import NOTHING, Recorder
 from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding, Store
 from harness.questions import QUESTIONS
@@ -63,7 +65,8 @@ def _version(target: Target) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """What is compared, and on what. operators: what is drawn (none: what the question draws)."""
+    """What is compared, and on what. operators: what is drawn (none: what the question draws); record: the run in the
+    store."""
 
     pairs: tuple[Pair, ...]
     cases: int
@@ -74,6 +77,7 @@ class Options:
     limits: Limits = field(default_factory=Limits)
     operators: tuple[str, ...] = ()
     question: str = FORWARD.name
+    record: Recorder = NOTHING
 
 
 @dataclass
@@ -110,16 +114,24 @@ def run(options: Options, progress: Callable[[Rows, int], None]) -> Rows:
     ]
     with Pool(options.limits) as pool:
         lab = Laboratory(pool, question)
-        store = Store(options.findings, options.limits.seconds)
+        store = Store(options.findings, options.limits.seconds, options.record)
         for index in range(options.cases):
+            started, before = time.monotonic(), _states(rows)
             try:
                 drawn = seeded_case(options.seed, index, options.max_nodes, operators, question.style)
                 _compare(lab, store, options, question.prepare(drawn), rows)
             except Exception as error:  # a bug of ours: it has to be found again
                 error.add_note(f"case {index} of seed {options.seed}")
                 raise
+            options.record.case(
+                question.name, _states(rows) - before, time.monotonic() - started, number=index, subject="versions"
+            )
             progress(rows, index + 1)
     return rows
+
+
+def _states(rows: Rows) -> Counter[str]:
+    return sum((row.states for row in rows.values()), Counter())
 
 
 def _compare(lab: Laboratory, store: Store, options: Options, case: Case, rows: Rows) -> None:

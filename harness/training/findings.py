@@ -15,6 +15,7 @@ from harness.execute.environments import versions_of
 from harness.execute.files import locked, replace_text, whole
 from harness.execute.pool import OutOfTime
 from harness.execute.templates import render
+from harness.findings.database.recorder import NOTHING, Recorder
 from harness.findings.deviation import Deviation
 from harness.findings.reproducer import INLINE, PROLOGUE, WRONG, literal, looked_for
 from harness.search.reduce import Budget
@@ -62,10 +63,11 @@ def investigate(
     world: int,
     judgement: Judgement,
     budget: Budget,
+    record: Recorder = NOTHING,
 ) -> Deviation:
     """Reduce, run the float64 twin, and store. The case is stored before it is reduced, so that an interruption loses
     nothing, and is what remains where time is over before it is small."""
-    first = _save(judge, folder, training, strategy, world, judgement)
+    first = _save(judge, folder, training, strategy, world, judgement, record)
     assert judgement.discrepancy is not None
     symptom = judgement.discrepancy.symptom
 
@@ -84,9 +86,10 @@ def investigate(
         return first
     if again.discrepancy is None:  # it comes and goes: kept as it is
         return first
-    found = _save(judge, folder, small, strategy, ranks, again)
+    found = _save(judge, folder, small, strategy, ranks, again, record)
     if found.fingerprint != first.fingerprint:
         _drop(folder, first.fingerprint)
+        record.dropped(first.fingerprint)
     return found
 
 
@@ -96,8 +99,9 @@ def _drop(folder: Path, name: str) -> None:
 
 
 def _save(
-    judge: TrainingJudge, folder: Path, training: Training, strategy: Strategy, world: int, judgement: Judgement
-) -> Deviation:
+    judge: TrainingJudge, folder: Path, training: Training, strategy: Strategy, world: int, judgement: Judgement,
+    record: Recorder,
+) -> Deviation:  # fmt: skip
     assert judgement.discrepancy is not None
     name = fingerprint(strategy, training, judgement)
     own = folder / name
@@ -127,6 +131,7 @@ def _save(
             write_reproducer(scratch, training, strategy, world, expected, found, judge.arrays(training))
             replace_text(scratch / "report.md", report)
             replace_text(scratch / "finding.json", json.dumps(asdict(found), indent=1) + "\n")
+    record.finding(name, [strategy.name], found.symptom, found.part)
     return found
 
 

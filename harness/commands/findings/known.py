@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +10,7 @@ from rich.table import Table
 
 from generators.ops import OPS
 from harness.commands.shared.cases import Asked, asked, load_case
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import Json, Known, console, fail, named, write_json
 from harness.execute.pool import HarnessError, Pool
 from harness.execute.ranks import RankPools
@@ -28,6 +30,9 @@ def known(
     write: Annotated[
         bool, typer.Option("--write", help="Only write the reproducers of entries that have none yet.")
     ] = False,
+    findings: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Tell the store of this findings folder what came of it.")
+    ] = None,
     json_file: Json = None,
 ) -> None:
     """Run the stored case of every known issue: does it still show itself, or is it fixed?"""
@@ -35,6 +40,9 @@ def known(
         issues = load(known_issues)
     except KnownFileError as error:
         raise fail(str(error)) from error
+    if findings:
+        findings.mkdir(parents=True, exist_ok=True)
+    record = recorded(findings)
     table = Table("issue", "target", "status", "upstream")
     rows = []
     try:
@@ -52,6 +60,8 @@ def known(
                 for target in known_cases.targets_of(issue):
                     status = known_cases.still_shows(Laboratory(pool), issue, target, case)
                     rows.append({"id": issue.id, "target": target.name, "status": status})
+                    if status in ("shows", "fixed"):
+                        record.finding(issue.id, [target.name], state="known" if status == "shows" else "fixed")
                     table.add_row(issue.id, target.name, status, issue.upstream)
     except HarnessError as error:
         raise fail(str(error)) from error

@@ -69,7 +69,7 @@ def versions() -> dict[str, str]:
 
 def hunts_of(findings: Path) -> Hunted:
     """What a findings folder has of hunts. Raises FileError."""
-    covered = coverage.load(findings / coverage.FILE) if (findings / coverage.FILE).exists() else {}
+    covered = coverage.load(findings)
     done: dict[str, tuple[int, int]] = {}
     for (question, _, operator), bits in plan.load(findings).bits.items():
         before = done.get(question, (0, 0))

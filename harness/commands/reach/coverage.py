@@ -22,13 +22,10 @@ def coverage(
     json_file: Json = None,
 ) -> None:
     """What hunts and tests have covered: operators, dtypes, targets, outcomes, pairs."""
-    try:
-        counted = covered.load(findings / covered.FILE)
-        operators = named(operator_globs, OPS, "operator")
-    except covered.CoverageError as error:
-        raise fail(str(error)) from error
+    counted = covered.load(findings)
+    operators = named(operator_globs, OPS, "operator")
     if question not in counted:
-        raise fail(f"{findings / covered.FILE}: nothing on {question!r}; there is {', '.join(counted) or 'nothing'}")
+        raise fail(f"{findings}: nothing on {question!r}; there is {', '.join(counted) or 'nothing'}")
     console.print(coverage_table(counted[question], operators, usable("*")))
     write_json(json_file, counted[question].to_json())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,10 +43,10 @@ def surface(
 ) -> None:
     """Operators, attributes, dtypes and kinds of operands that the frameworks list, and what of it sweeps reach."""
     chosen = [REGISTRIES[name] for name in named(registry_globs, REGISTRIES, "registry")]
-    rules, file = scope.load(), findings / covered.FILE
+    rules = scope.load()
     surfaces: list[Surface] = []
     try:
-        counted = covered.load(file) if file.exists() else {}
+        counted = covered.load(findings)
         with Pool(Limits(seconds=600), tolerant=True) as pool, Progress(console=console, transient=True) as progress:
             task = progress.add_task("")
 
@@ -64,13 +63,13 @@ def surface(
                     surfaces.append(joined(registry, found, traced, rules, counted))
     except KeyboardInterrupt as stop:
         raise typer.Exit(status_of(stop)) from stop  # what was traced is kept
-    except (HarnessError, covered.CoverageError) as error:
+    except HarnessError as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {findings}: {error.strerror}") from error
     _print(surfaces, sweep_cases)
-    if file.exists():
-        console.print(f"`ran` counts what {file} has, last written {_day(file)}", markup=False, highlight=False)
+    if counted:
+        console.print(f"`ran` counts what the store of {findings} has", markup=False, highlight=False)
     lacking = missing(surfaces)
     if list_missing:
         _print_missing(lacking)
@@ -105,10 +104,6 @@ def _print(surfaces: Sequence[Surface], sweep_cases: int) -> None:
 
 def _cell(share: Share) -> str:
     return f"{share.reached}/{share.cells} {share.share:.0%}" if share.cells else "-"
-
-
-def _day(file: Path) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(file.stat().st_mtime))
 
 
 def _print_missing(rows: Sequence[Row]) -> None:

@@ -33,6 +33,8 @@ class Record(Generic[Line]):
     path: Path | None
     head: dict[str, int]
     runs: list[Line] = field(default_factory=list)
+    told: Callable[[Line], object] = field(default=lambda line: None, repr=False, compare=False)
+    """Who else is to know of each line that is added: the store."""
     close: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
     """Let another one have the file; the end of the process does, too."""
 
@@ -72,6 +74,8 @@ class Record(Generic[Line]):
             with self.path.open("ab", buffering=0) as file:
                 if file.write(text) < len(text):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        for run in runs:
+            self.told(run)
 
 
 def head_of(path: Path) -> dict[str, int] | None:

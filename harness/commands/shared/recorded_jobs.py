@@ -44,7 +44,11 @@ def together(
     if shared.failures and not code:
         failure = failure or shared.failures[0]
     kept.close()
-    return Record.opened(kept.path, kept.head, kind), code, failure
+    whole = Record.opened(kept.path, kept.head, kind)
+    whole.told = kept.told
+    for line in whole.runs[len(kept.runs) :]:  # processes have no store of their own
+        whole.told(line)
+    return whole, code, failure
 
 
 def _share(

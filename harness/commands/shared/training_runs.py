@@ -8,24 +8,31 @@ from pathlib import Path
 
 from rich.progress import Progress
 
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import console
 from harness.execute.isolation.signals import status_of
 from harness.studies.runs.plan import Plan, Run
 from harness.studies.runs.together import do, finished
 
 
-def train_all(plan: Plan, runs: Sequence[Run], folder: Path, jobs: int) -> int:
-    """All that is not done; the exit status of an interruption, or 0. Raises JobError, HistoryError, OSError."""
+def train_all(plan: Plan, runs: Sequence[Run], folder: Path, jobs: int, seed: int) -> int:
+    """All that is not done; the exit status of an interruption, or 0. Raises JobError, FileError, OSError."""
+    log = recorded(folder, seed)
     total, started = plan.epochs * len(runs), time.monotonic()
     done = finished(plan, runs, folder)
     console.print(f"{len(runs)} models, {len(done)} of them there already", highlight=False)
     if len(done) == len(runs):
         return 0
+    code = 0
     try:
         with Progress(console=console, transient=True) as progress:
             task = progress.add_task("epochs", total=total)
             do(plan, runs, folder, jobs, lambda epochs: progress.update(task, completed=epochs))
     except KeyboardInterrupt as stop:
-        return status_of(stop)
-    console.print(f"trained in {time.monotonic() - started:.0f} s", style="dim", highlight=False)
-    return 0
+        code = status_of(stop)
+    else:
+        console.print(f"trained in {time.monotonic() - started:.0f} s", style="dim", highlight=False)
+    for run, history in finished(plan, runs, folder).items():
+        if run not in done:
+            log.case("training run", {"done": 1}, float(history.cpu), number=run.number, subject=run.name)
+    return code

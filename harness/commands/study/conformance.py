@@ -12,6 +12,7 @@ import typer
 from rich.live import Live
 
 from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
     Json,
     console,
@@ -66,6 +67,8 @@ def conformance(
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
+    log = recorded(None)
+    kept.told = lambda one: log.case("conformance", {one.status: 1}, 0.0, subject=f"{one.test} {one.runner}")
     code, failure = _run(kept, here, kinds, test_globs, time.monotonic() + duration, timeout)
     kept.close()
     names = {one.name: one.version for one in here}

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from generators.training.d3 import Protocol, study_arrays
 from generators.training.runs import Training
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
     console,
     fail,
@@ -88,6 +89,7 @@ def distribution(
         f"{total - len(todo)} of them there already; {len(plan.unavailable)} settings are not available",
         highlight=False,
     )
+    log = recorded(folder, seed)
     failure, code = None, 0
     deviations: dict[tuple[str, str, str], str] = {}
     started = time.monotonic()
@@ -104,7 +106,7 @@ def distribution(
             key = strategy.name, judgement.discrepancy.symptom, judgement.part.split(".")[0]
             if key not in deviations:
                 found = investigate(
-                    judge, folder / "findings", training, strategy, world, judgement, within(deadline, 90)
+                    judge, folder / "findings", training, strategy, world, judgement, within(deadline, 90), log
                 )
                 deviations[key] = text_of(found)
 
@@ -112,7 +114,9 @@ def distribution(
             for case in todo:
                 if time.monotonic() >= deadline:
                     break
-                store.add(run_case(judge, plan, case, keep if minimise else None))
+                one = run_case(judge, plan, case, keep if minimise else None)
+                store.add(one)
+                log.case("distribution", {state_of(one): 1}, one.cpu, number=one.model, subject=one.setting)
                 progress.advance(task)
         except OutOfTime:  # the case under way is run again when this is gone on with
             pass

@@ -17,6 +17,7 @@ from generators.faults.models import MODELS, PUBLISHED
 from generators.training.architectures import ARCHITECTURES
 from generators.training.networks import NetworkError
 from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
     Json,
     console,
@@ -96,6 +97,8 @@ def faults(
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {out}: {error.strerror}") from error
+    log = recorded(out, seed)
+    kept.told = lambda one: log.case("fault", {one.outcome: 1}, one.cpu, number=one.number, subject=one.optimizer)
     done = {(one.number, one.optimizer) for one in kept.runs}
     todo = [case for case in experiments(plan, num_experiments) if case not in done]
     total = num_experiments * len(plan.optimizers)

@@ -20,6 +20,7 @@ from harness.backends import TARGETS
 from harness.backends.probe import probe, versions
 from harness.commands.shared import training_options as options
 from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.recorded_jobs import Keep, together
 from harness.commands.shared.terminal import (
     console,
@@ -69,6 +70,8 @@ def invariance(
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
+    log = recorded(folder, seed)
+    kept.told = lambda one: log.case("invariance", {one.state: 1}, 0.0, subject=f"{one.operator} {one.target}")
     done = {(cell.operator, cell.target) for cell in kept.runs}
     found = [one for one in map(batched, names) if one]
     console.print(f"{len(found)} of {len(names)} operators have a batch dimension", highlight=False)

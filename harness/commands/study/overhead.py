@@ -15,6 +15,7 @@ from generators.training.architectures import ARCHITECTURES
 from generators.training.networks import Network, NetworkError
 from harness.commands.shared import training_options as options
 from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.recorded_jobs import Keep, together
 from harness.commands.shared.terminal import console, fail, interrupted, named, print_wide, unwritten
 from harness.execute.files import replace_text
@@ -51,6 +52,10 @@ def overhead(
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {error.filename or folder}: {error.strerror}") from error
+    log = recorded(folder)
+    kept.told = lambda one: log.case(
+        "overhead", {"timed": 1}, sum(one.default + one.deterministic), subject=f"{one.framework} {one.network}"
+    )
     done = {(one.framework, one.network) for one in kept.runs}
     todo = [(f, name, network) for f in chosen for name, network in found.items() if (f, name) not in done]
     one = partial(work, steps=steps, rounds=rounds, batch=batch, timeout=timeout, device=device)

@@ -71,7 +71,7 @@ def randomness(
         samples = plan.data()
         plan.loop(samples, runs[0])
         with opened(folder, plan.about | {"seed": str(seed), "threads": str(threads)} | versions):
-            code = train_all(plan, runs, folder, jobs)
+            code = train_all(plan, runs, folder, jobs, seed)
             results = _results(plan, runs, folder, samples, which, models, threads, seed, versions)
             _write(folder, results)
     except (FileError, NetworkError, JobError, HarnessError, LoopError) as error:

@@ -70,7 +70,7 @@ def seeds(
         samples = plan.data()
         plan.loop(samples, all_runs[0])
         with opened(folder, plan.about | about | versions):
-            code = train_all(plan, all_runs, folder, jobs)
+            code = train_all(plan, all_runs, folder, jobs, seed)
             done = finished(plan, all_runs, folder)
             groups, found = _groups(plan, samples, done, seed, name_first)
             by = {name: {g.name: g for g in groups if g.framework == name} for name in chosen}

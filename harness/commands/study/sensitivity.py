@@ -10,6 +10,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import Json, console, fail, named, print_wide, unwritten, write_json, write_text
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Pool
@@ -39,6 +40,8 @@ def sensitivity(
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
+    log = recorded(None, seed)
+    kept.told = lambda one: log.case("sensitivity", {_came(one): 1}, 0.0, number=one.number, subject=one.oracle)
     done = {(one.oracle, one.number) for one in kept.runs}
     counts = {oracle: runs if oracle == "sharding" else cases for oracle in chosen}
     todo = [
@@ -77,6 +80,11 @@ def sensitivity(
     if code:
         console.print("interrupted; everything found so far is kept", style="yellow")
         raise typer.Exit(code)
+
+
+def _came(one: Mutant) -> str:
+    """Of a fault, in a word."""
+    return "caught" if one.caught else "missed" if one.visible else "invisible"
 
 
 STUDIES = (sensitivity,)

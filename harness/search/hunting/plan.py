@@ -200,8 +200,7 @@ def tested(covered: Mapping[str, Coverage]) -> dict[Key, int]:
 
 def state(folder: Path) -> tuple[dict[Key, int], dict[Key, int]]:
     """What is done, and how often each was tested, according to a findings folder. Raises FileError."""
-    covered = coverage.load(folder / coverage.FILE) if (folder / coverage.FILE).exists() else {}
-    return load(folder).bits, tested(covered)
+    return load(folder).bits, tested(coverage.load(folder))
 
 
 def member(question: Question, operator: str, turn: int) -> Filled:

@@ -14,7 +14,8 @@ from oracles.judge.discrepancy import WEAK
 class Tally:
     """Running figures of a hunt; those of several jobs add up. cut: nodes that targets refuse, taken out of drawn
     cases; planned: verdicts of the plan by question; taken: places of the plan that were looked at; off: why frameworks
-    were switched off; died: a line for each job that ended before its time."""
+    were switched off; died: a line for each job that ended before its time;
+    unrecorded: why something is not in the store."""
 
     cases: int = 0
     statuses: dict[str, Counter[str]] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class Tally:
     planned: dict[str, Counter[str]] = field(default_factory=dict)
     taken: int = 0
     waiting: int = 0
+    unrecorded: str | None = None
 
     @property
     def inconsistencies(self) -> tuple[str, ...]:
@@ -56,6 +58,7 @@ class Tally:
             _added(self.planned, other.planned),
             self.taken + other.taken,
             self.waiting + other.waiting,
+            self.unrecorded or other.unrecorded,
         )
 
 

@@ -27,6 +27,7 @@ USED_AS = {
     "pillow": "from PIL import",
     "scikit-learn": "from sklearn",
     "onnxscript": "dynamo=True",
+    "psycopg": "postgresql+psycopg",
     "pre-commit": "pre-commit install",
     "pyright": "bin/pyright",
     "pytest-timeout": "mark.timeout",

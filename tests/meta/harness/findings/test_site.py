@@ -19,6 +19,8 @@ from typer.testing import CliRunner
 from harness.backends import TARGETS
 from harness.commands.app import app_of
 from harness.findings import written
+from harness.findings.database import opened
+from harness.findings.database.recorder import begin
 from harness.findings.known.entry import FOLDER
 from harness.findings.site.heat import heat_of
 from harness.findings.site.highlight import highlighted
@@ -47,7 +49,7 @@ def stored(root: Path) -> Finding:
     counted.cells["neg", "float32", "torch-eager", "mismatch"] = 3
     counted.cells["neg", "float32", "torch-eager", "agree"] = 9
     counted.elements["neg"] = 40
-    coverage.save(root, {"forward": counted})
+    coverage.save(begin(opened.url_of(root), "hunt", root, 0, {}, ""), {"forward": counted})
     return Store(root).save(finding, QUESTIONS["forward"], TARGETS["torch-eager"], case)
 
 

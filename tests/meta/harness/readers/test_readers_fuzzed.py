@@ -58,7 +58,7 @@ KINDS: dict[str, Kind] = {
     "finding": (".json", finding_file, lambda p: read_json(p, Finding), FileError),
     "training finding": (".json", deviation_file, lambda p: read_json(p, Deviation), FileError),
     "model": (".toml", lambda: MODEL, _known(known.load), FileError),
-    "coverage": (".json", coverage_file, coverage.load, FileError),
+    "coverage": (".json", coverage_file, coverage.load_file, FileError),
     "record": (".jsonl", record_file, lambda p: Record.opened(p, {"seed": 1}, Run), FileError),
     "labels": (".json", lambda: '["cat", "dog"]', inputs.labels_of, inputs.FormatError),
     "issue": (".toml", lambda: ISSUE, _known(issues.load), FileError),

@@ -12,11 +12,18 @@ from typer.testing import CliRunner
 
 from generators.bounds.bounded import Bounded
 from harness.commands import app
+from harness.findings.database import opened
+from harness.findings.database.recorder import Recorder, begin
 from harness.search import coverage
 from harness.search.coverage import Coverage, CoverageError
 from oracles.judge.compare import Expected
 from oracles.judge.verdict import Verdict
 from oracles.questions import forward
+
+
+def begun(folder: Path) -> Recorder:
+    """A run in the store of a folder."""
+    return begin(opened.url_of(folder), "hunt", folder, 0, {}, "")
 
 
 def counted() -> Coverage:
@@ -51,9 +58,9 @@ def test_undetermined_elements_are_counted_by_operator() -> None:
 
 def test_runs_add_up(tmp_path: Path) -> None:
     once = counted()
-    coverage.save(tmp_path, {"forward": once})
-    coverage.save(tmp_path, {"forward": counted(), "levels": counted()})
-    total = coverage.load(tmp_path / coverage.FILE)
+    coverage.save(begun(tmp_path), {"forward": once})
+    coverage.save(begun(tmp_path), {"forward": counted(), "levels": counted()})
+    total = coverage.load(tmp_path)
     assert total["levels"] == once
     assert total["forward"].cells == once.cells + once.cells
     assert total["forward"].pairs == once.pairs + once.pairs
@@ -63,11 +70,13 @@ def test_runs_add_up(tmp_path: Path) -> None:
 def test_a_corrupt_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / coverage.FILE).write_text(text)
     with pytest.raises(CoverageError, match=coverage.FILE):
-        coverage.load(tmp_path / coverage.FILE)
+        coverage.load_file(tmp_path / coverage.FILE)
+    with pytest.raises(CoverageError, match=coverage.FILE):
+        coverage.load(tmp_path)
 
 
 def test_the_command_shows_and_writes_it(tmp_path: Path) -> None:
-    coverage.save(tmp_path, {"forward": counted()})
+    coverage.save(begun(tmp_path), {"forward": counted()})
     arguments = [
         "coverage",
         "--findings",
@@ -87,13 +96,13 @@ def test_the_command_shows_and_writes_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--findings", "nowhere"], "coverage.json: No such file"),
+        (["--findings", "nowhere"], "nowhere: nothing on 'forward'; there is nothing"),
         (["--operators", "softmux"], "softmux"),
         (["--question", "weather"], "nothing on 'weather'; there is forward"),
     ],
 )
 def test_what_is_not_there_is_named(tmp_path: Path, arguments: list[str], message: str) -> None:
-    coverage.save(tmp_path, {"forward": counted()})
+    coverage.save(begun(tmp_path), {"forward": counted()})
     result = CliRunner().invoke(app.app_of(), ["coverage", "--findings", str(tmp_path), *arguments])
     assert result.exit_code == 2
     assert message in result.output.replace("\n", " ")

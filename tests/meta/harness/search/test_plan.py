@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,8 @@ from generators.ops import check
 from generators.sweep import places
 from harness.backends import TARGETS
 from harness.execute.reading import FileError
+from harness.findings.database import kept, opened
+from harness.findings.database.recorder import begin
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 from harness.search import hunt
@@ -93,7 +96,11 @@ def test_a_sweep_of_another_length_begins_anew(tmp_path: Path) -> None:
 
 def test_a_hunt_carries_out_the_plan_with_any_number_of_jobs(tmp_path: Path) -> None:
     plan = Plan(LANES[:1], NAMES, 5)
-    tallies = [hunt.run(options(tmp_path / str(jobs), plan, jobs), lambda tally: None) for jobs in (1, 2)]
+    tallies = []
+    for jobs in (1, 2):
+        folder = tmp_path / str(jobs)
+        record = begin(opened.url_of(folder), "hunt", folder, 5, {}, "")
+        tallies.append(hunt.run(replace(options(folder, plan, jobs), record=record), lambda tally: None))
     for tally in tallies:
         assert tally.taken == 2 * STEP
         assert tally.planned["forward"]["agree"] > 2 * STEP
@@ -103,6 +110,9 @@ def test_a_hunt_carries_out_the_plan_with_any_number_of_jobs(tmp_path: Path) -> 
     assert files[0] == files[1]
     tested = state(tmp_path / "1")[1]
     assert {name for _, _, name in tested} == set(NAMES)
+    kept_rows = [kept.rows(opened.url_of(tmp_path / name), "examined") for name in ("1", "2")]
+    outcomes = [sum((Counter(row["outcomes"]) for row in rows), Counter()) for rows in kept_rows]
+    assert outcomes[0] == outcomes[1] == tallies[0].planned["forward"]
 
 
 def test_a_planted_fault_is_found_by_the_plan_once(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""The store: what every command has run, with what came of it, in SQLite or PostgreSQL."""

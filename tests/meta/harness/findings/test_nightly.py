@@ -1,0 +1,138 @@
+"""The night: what is new, what is gone, what is fixed; its exit status says whether anything is new."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from harness.commands import app
+from harness.commands.findings import nightly
+from harness.commands.findings.nightly import Step, markdown
+from harness.findings.database import kept, opened
+from harness.findings.database.nights import Difference, difference
+from harness.findings.database.recorder import begin
+
+ROOT = Path(__file__).parents[4]
+
+
+def part(folder: Path, night: str, monkeypatch: pytest.MonkeyPatch, **found: str) -> None:
+    """A command of a night, with findings and their states."""
+    monkeypatch.setenv(opened.PART_OF, night)
+    run = begin(opened.url_of(folder), "hunt", folder, 0, {}, "")
+    for name, state in found.items():
+        run.finding(name, ["torch-eager"], "value", state=state)
+    run.end(0)
+    monkeypatch.delenv(opened.PART_OF)
+
+
+def test_a_night_beside_what_was_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = opened.url_of(tmp_path)
+    assert begin(url, "hunt", tmp_path, 0, {}, "", "day").failure is None
+    begin(url, "hunt", tmp_path, 0, {}, "", "day").finding("old", ["torch-eager"], "value")
+    begin(url, "nightly", tmp_path, 0, {}, "", "first")
+    part(tmp_path, "first", monkeypatch, a="found", b="found", issue="known", c="dropped")
+    first = difference(url, "first")
+    assert (first.new, first.again, first.gone, first.fixed, first.last) == (("a", "b"), (), (), (), None)
+    begin(url, "nightly", tmp_path, 0, {}, "", "second").finding("a", ["torch-eager"], "value", state="shows")
+    part(tmp_path, "second", monkeypatch, old="found", d="found", issue="fixed")
+    second = difference(url, "second")
+    assert (second.new, second.again, second.gone) == (("d",), ("a", "old"), ("b",))
+    assert second.fixed == ("issue (torch-eager)",)
+    assert second.last
+
+
+@pytest.mark.parametrize(("found", "failed", "status"), [({}, 0, 0), ({"x": "found"}, 0, 1), ({"x": "found"}, 2, 2)])
+def test_the_exit_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, str], failed: int, status: int
+) -> None:
+    called = []
+
+    def ran(arguments: list[str], night: str) -> Step:
+        called.append(arguments[0])
+        if arguments[0] == "hunt":
+            part(tmp_path, night, monkeypatch, **found)
+        return Step(arguments[0], failed if arguments[0] == "hunt" else 0, 1.0)
+
+    monkeypatch.setattr(nightly, "_run", ran)
+    monkeypatch.setenv(nightly.SUMMARY, str(tmp_path / "summary.md"))
+    arguments = ["nightly", "--findings", str(tmp_path), "--out", str(tmp_path / "site"), "--json", str(tmp_path / "o")]
+    result = CliRunner().invoke(app.app_of(), arguments)
+    assert (result.exit_code, called) == (status, ["known", "hunt", "site"]), result.output
+    assert json.loads((tmp_path / "o").read_text())["new"] == list(found)
+    assert (tmp_path / "summary.md").read_text().startswith(f"## Dissent: {len(found)} new, 0 met before")
+    assert [row.status for row, _, _ in kept.runs(opened.url_of(tmp_path)) if row.part_of is None] == [status]
+    if failed:
+        assert "the night is not whole: hunt" in result.output
+
+
+def test_what_was_found_is_run_again(tmp_path: Path) -> None:
+    for name, end in (("shows", 1), ("fixed", 0), ("absent", 77), ("hangs", 0)):
+        folder = tmp_path / name
+        folder.mkdir()
+        text = "import time\ntime.sleep(60)" if name == "hangs" else f"raise SystemExit({end})"
+        (folder / "reproducer.py").write_text(text)
+        record = {"fingerprint": name, "symptom": "value", "target": "torch-eager"}
+        (folder / "finding.json").write_text(json.dumps(record))
+    run = begin(opened.url_of(tmp_path), "nightly", tmp_path, 0, {}, "")
+    found = dict(nightly.again(tmp_path, run, 3.0))
+    assert found == {"shows": "shows", "fixed": "fixed", "absent": "not told", "hangs": "not told"}
+    states = {row["fingerprint"]: row["state"] for row in kept.rows(run.url, "finding")}
+    assert states == {"shows": "shows", "fixed": "fixed"}
+
+
+def test_the_summary(tmp_path: Path) -> None:
+    found = Difference(("value-x",), ("value-y",), ("value-z",), ("tf-a (tf-xla)",), "2026-01-02T03:04:05.678Z")
+    assert markdown(found, [Step("hunt", 0, 61.4)], Path("f")).splitlines() == [
+        "## Dissent: 1 new, 1 met before, 1 gone, 1 fixed since the last night (2026-01-02)",
+        "",
+        "### New",
+        "",
+        "- `value-x` (f/value-x/report.md)",
+        "",
+        "### Gone: found in the last night, and not in this one",
+        "",
+        "- `value-z`",
+        "",
+        "### Fixed: shows no more",
+        "",
+        "- `tf-a (tf-xla)`",
+        "",
+        "| command | exit status | seconds |",
+        "|---|---|---|",
+        "| `hunt` | 0 | 61 |",
+    ]
+
+
+@pytest.mark.nightly
+def test_a_short_night(tmp_path: Path) -> None:
+    entry = next(path for path in sorted((ROOT / "known" / "torch").iterdir()) if (path / "case.json").is_file())
+    shutil.copytree(entry, tmp_path / "known" / "torch" / entry.name)
+    arguments = ["nightly", "--budget", "20s", "--targets", "torch-eager", "--seed", "1"]
+    arguments += [
+        "--findings",
+        str(tmp_path / "f"),
+        "--known-issues",
+        str(tmp_path / "known"),
+        "--out",
+        str(tmp_path / "s"),
+    ]
+    result = CliRunner().invoke(app.app_of(), arguments)
+    assert result.exit_code in (0, 1), result.output
+    runs = kept.runs(opened.url_of(tmp_path / "f"))
+    assert [row.command.split()[1] for row, _, _ in runs if row.part_of] == ["known", "hunt"]
+    assert {row.status for row, _, _ in runs if row.part_of} == {0}
+    assert (tmp_path / "s" / "index.html").is_file()
+
+
+def test_the_workflow_calls_the_command() -> None:
+    text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text(encoding="utf-8")
+    (line,) = [line for line in text.splitlines() if "-m harness" in line]
+    assert "-m harness nightly " in line
+    told = CliRunner().invoke(app.app_of(), ["nightly", "--help"], terminal_width=200).output
+    options = {word for word in line.split() if word.startswith("--")}
+    assert options
+    assert {option for option in options if option not in told} == set()
