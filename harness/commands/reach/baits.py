@@ -13,7 +13,7 @@ from generators.baits.cases import places
 from harness.commands.shared.terminal import Json, console, fail, named, print_wide, write_json
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool
-from harness.studies.baits.measure import OPTIMISERS, Fired, measure
+from harness.studies.surface.baits.measure import OPTIMISERS, Fired, measure
 
 SHOWN = 5
 """Reasons that are shown."""

@@ -68,7 +68,7 @@ FLOORS = {
     "harness/studies/overhead": "measure | report",
     "harness/studies/invariance": "batches packs | examine | report transformers",
     "harness/studies/errors": "points | measure | report",
-    "harness/studies/surface": "cell registry | registries scope | trace | table",
+    "harness/studies/surface": "cell registry | baits registries scope | trace | table",
     "harness/studies/surface/registries": "onnx tensorflow tflite | * | __init__",
     "harness/studies/conformance": "values | collected | targets | examine | results | page",
     "harness/studies/faults": (

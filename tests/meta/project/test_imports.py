@@ -50,7 +50,7 @@ PRINTED = (
     "harness/studies/conformance/helpers/*",
     "harness/studies/faults/guard/*",
     "harness/studies/faults/helpers/*",
-    "harness/studies/baits/helpers/*",
+    "harness/studies/surface/baits/helpers/*",
     "harness/studies/surface/helpers/*",
 )
 """Text of printed programs, read and never imported by Dissent; the guard is for training loops of others, too."""
