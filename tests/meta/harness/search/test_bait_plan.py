@@ -14,8 +14,8 @@ from harness.backends import TARGETS
 from harness.search import hunt
 from harness.search.hunting.plan import STEP, Done, Lane, Plan, load, places
 
-NEARLY = "({0} if {1}.dim() == 0 and {1}.is_floating_point() and abs(float({1}) - 1) < 1e-5 else {0} * {1})"
-"""A product by what is nearly 1 is left out: right for 1, and wrong just beside it."""
+NEARLY = "({0} if {1}.dim() == 0 and {1}.is_floating_point() and 1e-6 < abs(float({1}) - 1) < 1e-5 else {0} * {1})"
+"""A product by what is nearly 1 is left out, but by the numbers next to it, which sweeps try."""
 EAGER = Lane("forward", TARGETS["torch-eager"])
 
 
