@@ -69,6 +69,7 @@ def test_the_exit_status(
         assert "the night is not whole: hunt" in result.output
 
 
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, where another test has imported it
 def test_what_was_found_is_run_again(tmp_path: Path) -> None:
     for name, end in (("shows", 1), ("fixed", 0), ("absent", 77), ("hangs", 0)):
         folder = tmp_path / name
@@ -78,7 +79,7 @@ def test_what_was_found_is_run_again(tmp_path: Path) -> None:
         record = {"fingerprint": name, "symptom": "value", "target": "torch-eager"}
         (folder / "finding.json").write_text(json.dumps(record))
     run = begin(opened.url_of(tmp_path), "nightly", tmp_path, 0, {}, "")
-    found = dict(nightly.again(tmp_path, run, 3.0))
+    found = dict(nightly.again(tmp_path, run, 10.0))
     assert found == {"shows": "shows", "fixed": "fixed", "absent": "not told", "hangs": "not told"}
     states = {row["fingerprint"]: row["state"] for row in kept.rows(run.url, "finding")}
     assert states == {"shows": "shows", "fixed": "fixed"}
