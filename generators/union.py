@@ -29,7 +29,7 @@ def union(members: Sequence[Filled]) -> Filled:
     k of arrays is that of each member; of one that has fewer, its last. Raises ValueError for no members."""
     if not members:
         raise ValueError("nothing to join")
-    graphs = [_prefixed(member.graph, f"c{number}_") for number, member in enumerate(members)]
+    graphs = [prefixed(member.graph, f"c{number}_") for number, member in enumerate(members)]
     joined = Graph(
         tuple(leaf for graph in graphs for leaf in graph.leaves),
         tuple(node for graph in graphs for node in graph.nodes),
@@ -54,7 +54,8 @@ def place(name: str) -> tuple[int, str]:
     return int(found[2]), found[1] + found[3]
 
 
-def _prefixed(graph: Graph, prefix: str) -> Graph:
+def prefixed(graph: Graph, prefix: str) -> Graph:
+    """The graph with other names, so that it may stand beside others."""
     return Graph(
         tuple(replace(leaf, name=prefix + leaf.name) for leaf in graph.leaves),
         tuple(

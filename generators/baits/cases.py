@@ -17,7 +17,7 @@ from generators.graphs import Case
 from generators.inputs import FLOATING, INTEGER, Recipe, fill
 from generators.ops import OPS, check
 from generators.ops.slots import size_of
-from generators.union import Filled
+from generators.union import Filled, prefixed
 
 SHARE = 1 / 8
 """Of the drawn cases of a hunt that get a bait."""
@@ -84,14 +84,7 @@ def _weights(one: Drawn, leaf: Leaf, turn: int) -> np.ndarray:
 
 def _renamed(case: Case) -> Case:
     """With other names than drawn graphs have."""
-    graph = case.graph
-    nodes = tuple(
-        replace(node, name=PREFIX + node.name, operands=tuple(PREFIX + name for name in node.operands))
-        for node in graph.nodes
-    )
-    leaves = tuple(replace(leaf, name=PREFIX + leaf.name) for leaf in graph.leaves)
-    renamed = Graph(leaves, nodes, tuple(PREFIX + name for name in graph.outputs))
-    return Case(renamed, {PREFIX + name: array for name, array in case.arrays.items()})
+    return Case(prefixed(case.graph, PREFIX), {PREFIX + name: array for name, array in case.arrays.items()})
 
 
 def _joined(rng: random.Random, case: Case, bait: Case, fixed: Collection[str], allowed: Collection[str]) -> Case:

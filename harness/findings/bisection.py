@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from packaging.version import Version
 
 from harness.execute import releases
 from harness.execute.environments import Environment, EnvironmentsError, build
+from harness.execute.isolation.signals import ends_with_parent
 from harness.execute.pool import environment
 from harness.execute.reading import FileError, read_json, read_text
 from harness.findings.known.entry import told
@@ -43,7 +45,7 @@ Ask = Callable[[Version], Answer]
 @dataclass
 class Bisection:
     """answers: of those releases that were asked. since: the first that is wrong, where one before it is right, that is
-    `before`; until: the first that is right again, after `last`, which is wrong."""
+    `before`; until: the first that is right again."""
 
     package: str
     here: Version
@@ -51,7 +53,6 @@ class Bisection:
     since: Version | None = None
     before: Version | None = None
     until: Version | None = None
-    last: Version | None = None
 
     @property
     def oldest(self) -> Version:
@@ -101,9 +102,9 @@ def bisect(package: str, here: Version, known: Sequence[Version], ask: Ask, ever
     if newer:
         answering = next((v for v in list(reversed(newer))[:STEPS_WITHOUT_ANSWER] if state(v) != UNKNOWN), None)
         if answering and state(answering) == RIGHT:
-            found.last, found.until = _between(here, answering, newer, state)
+            _, found.until = _between(here, answering, newer, state)
         elif every:
-            found.last, found.until = _first(here, newer, state)
+            _, found.until = _first(here, newer, state)
     right = _first(here, older, state)[1] if every else _gallop(here, older, state)
     if right:
         found.since, found.before = _between(here, right, older, state)
@@ -208,7 +209,7 @@ def run(path: Path, python: str, seconds: float, threads: int = 1) -> Answer:
         try:
             done = subprocess.run(
                 [python, str(path)], capture_output=True, text=True, timeout=seconds, cwd=folder, check=False,
-                env=environment(Path(folder), threads), errors="replace",
+                env=environment(Path(folder), threads), errors="replace", preexec_fn=ends_with_parent(signal.SIGKILL),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Answer(UNKNOWN, f"nothing within {seconds:g} s")
@@ -238,10 +239,12 @@ def _kind(told: str) -> str:
     return " ".join(re.findall(r"\w+", named))
 
 
-def asking(path: Path, package: str, here: Version, seconds: float, threads: int, tell: Callable[[str], None]) -> Ask:
-    """Asks a reproducer with releases of a package; environments are built on demand and stay. tell: takes a line for
-    each that is built. Raises FileError."""
-    beside: Mapping[str, str] = releases.distributions(modules_of(path))
+def asking(
+    path: Path, package: str, here: Version, beside: Mapping[str, str], seconds: float, threads: int,
+    tell: Callable[[str], None],
+) -> Ask:  # fmt: skip
+    """Asks a reproducer with releases of a package; environments are built on demand and stay. beside: what else it
+    needs, in the versions that are here; tell: takes a line for each that is built."""
     first = run(path, sys.executable, seconds, threads)
 
     def ask(version: Version) -> Answer:

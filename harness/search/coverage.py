@@ -11,7 +11,6 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 from sqlalchemy import func, select
-from sqlalchemy.exc import SQLAlchemyError
 
 from generators.graph import Graph, Node
 from harness.execute.reading import FileError, read_json
@@ -109,20 +108,16 @@ def load(folder: Path) -> dict[str, Coverage]:
         total.update(load_file(folder / FILE))
     if not opened.there(url):
         return dict(total)
-    opened.checked(url)
-    try:
-        with opened.reading(url).connect() as connection:
-            for table in (CELL, PAIR, ELEMENT):
-                keys = [column for column in table.primary_key if column.name != "run"]
-                asked = select(*keys, func.sum(table.c.count)).group_by(*keys).order_by(*keys)
-                for row in connection.execute(asked):
-                    one, key, count = total[row[0]], tuple(row[1:-1]), int(row[-1])
-                    if table is ELEMENT:
-                        (one.elements if key[1] == "computed" else one.undetermined)[key[0]] += count
-                    else:
-                        (one.cells if table is CELL else one.pairs)[key] += count
-    except SQLAlchemyError as error:
-        raise opened.failed(url, error) from error
+    with opened.asking(url) as connection:
+        for table in (CELL, PAIR, ELEMENT):
+            keys = [column for column in table.primary_key if column.name != "run"]
+            asked = select(*keys, func.sum(table.c.count)).group_by(*keys).order_by(*keys)
+            for row in connection.execute(asked):
+                one, key, count = total[row[0]], tuple(row[1:-1]), int(row[-1])
+                if table is ELEMENT:
+                    (one.elements if key[1] == "computed" else one.undetermined)[key[0]] += count
+                else:
+                    (one.cells if table is CELL else one.pairs)[key] += count
     return dict(total)
 
 

@@ -18,9 +18,9 @@ from harness.execute.isolation.signals import status_of
 from harness.execute.reading import FileError
 from harness.findings import bisection
 from harness.findings.bisection import RIGHT, WRONG, Bisection
-from harness.findings.known import issues
 from harness.findings.known.entry import FOLDER, note
 from harness.findings.triage.instance import Instance
+from harness.findings.written import FILE
 
 PACKAGES = {
     "jax": ("jax",),
@@ -52,7 +52,6 @@ def bisect(
     again. Environments are made on demand, side by side, in .environments/releases; they need a package index."""
     try:
         chosen = _chosen(findings, known_issues)
-        threads = {issue.id: issue.threads for issue in issues.load(known_issues)}
     except FileError as error:
         raise fail(str(error)) from error
     rows: dict[str, object] = {}
@@ -60,7 +59,7 @@ def bisect(
     try:
         for one in chosen:
             try:
-                found = _bisected(one, package, every, timeout, threads.get(one.id, 1))
+                found = _bisected(one, package, every, timeout)
                 if len(chosen) == 1:
                     _show(found)
                 console.print(f"{one.id}: {found.line}", markup=False, highlight=False, soft_wrap=True)
@@ -92,9 +91,9 @@ def _chosen(names: list[str], known: Path) -> list[Instance]:
     return list(found.values())
 
 
-def _bisected(one: Instance, package: str, every: bool, seconds: float, threads: int) -> Bisection:
+def _bisected(one: Instance, package: str, every: bool, seconds: float) -> Bisection:
     """Raises FileError, and ValueError where it does not show itself here."""
-    path = one.folder / "reproducer.py"
+    path = one.folder / FILE
     if not path.is_file():
         raise FileError(f"{one.folder} has no reproducer")
     needed = releases.distributions(bisection.modules_of(path))
@@ -104,7 +103,7 @@ def _bisected(one: Instance, package: str, every: bool, seconds: float, threads:
     if name not in needed:
         raise FileError(f"{one.id}: its reproducer does not need {name}, but {', '.join(needed)}")
     here = releases.installed(name)
-    ask = bisection.asking(path, name, here, seconds, threads, _tell)
+    ask = bisection.asking(path, name, here, needed, seconds, one.threads, _tell)
     return bisection.bisect(name, here, releases.released(name), ask, every)
 
 

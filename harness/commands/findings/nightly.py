@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -18,6 +17,7 @@ import typer
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import Json, Known, console, fail, seconds_of, unwritten, write_json
 from harness.execute.environments import EnvironmentsError, interpreter
+from harness.execute.isolation.signals import ends_with_parent
 from harness.execute.reading import read_json
 from harness.findings.database import opened
 from harness.findings.database.nights import Difference, difference
@@ -28,7 +28,6 @@ from harness.findings.written import FILE
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file to which a step of a workflow adds Markdown."""
 REPRODUCED, NOT_REPRODUCED = 1, 0
-_SET_PDEATHSIG = 1  # prctl(2)
 
 
 @dataclass(frozen=True)
@@ -145,19 +144,17 @@ def _status(command: list[str], timeout: float | None, night: str = "", quiet: b
     environment = os.environ | ({opened.PART_OF: night} if night else {})
     end = signal.SIGKILL if quiet else signal.SIGTERM  # a command ends with what it has
     with subprocess.Popen(
-        command, stdout=output, stderr=subprocess.DEVNULL if quiet else None, env=environment, preexec_fn=_mortal(end)
+        command,
+        stdout=output,
+        stderr=subprocess.DEVNULL if quiet else None,
+        env=environment,
+        preexec_fn=ends_with_parent(end),
     ) as process:
         try:
             return process.wait(timeout)
         except BaseException:
             process.send_signal(end)
             raise
-
-
-def _mortal(end: int) -> Any:
-    """What a process does before it becomes another: it has itself ended when its parent ends."""
-    library = ctypes.CDLL(None)
-    return lambda: library.prctl(_SET_PDEATHSIG, end)
 
 
 COMMANDS = (nightly,)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Select, delete, select
-from sqlalchemy.exc import SQLAlchemyError
 
 from harness.execute.files import locked
 from harness.execute.reading import read_json
@@ -70,17 +69,11 @@ def _whole(url: str, run: str) -> bool:
     """Is all of such a run there? What a killed process has left of it is removed."""
     if any(_asked(url, select(RUN.c.ended).where(RUN.c.id == run))):
         return True
-    try:
-        with opened.writing(url).begin() as connection:
-            connection.execute(delete(RUN).where(RUN.c.id == run))
-    except SQLAlchemyError as error:
-        raise opened.failed(url, error) from error
+    with opened.changing(url) as connection:
+        connection.execute(delete(RUN).where(RUN.c.id == run))
     return False
 
 
 def _asked(url: str, question: Select[Any]) -> list[Any]:
-    try:
-        with opened.reading(url).connect() as connection:
-            return list(connection.execute(question).scalars())
-    except SQLAlchemyError as error:
-        raise opened.failed(url, error) from error
+    with opened.asking(url) as connection:
+        return list(connection.execute(question).scalars())

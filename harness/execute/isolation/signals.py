@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+from collections.abc import Callable
 
 ENDING = {signal.SIGTERM: 143, signal.SIGHUP: 129}
 """Signals that are heeded as Ctrl-C is -> exit status of a command that one has ended."""
@@ -39,6 +40,13 @@ def heed() -> None:
 def status_of(stop: KeyboardInterrupt) -> int:
     """The exit status of a command that was ended."""
     return stop.status if isinstance(stop, Terminated) else 130
+
+
+def ends_with_parent(number: signal.Signals) -> Callable[[], object]:
+    """What a process does before it becomes another program (`preexec_fn`): it is sent this signal when its parent
+    ends."""
+    library = ctypes.CDLL(None)
+    return lambda: library.prctl(_SET_PDEATHSIG, number)
 
 
 def end_with(parent: int) -> None:

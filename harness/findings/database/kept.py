@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Row, delete, func, insert, select
 
-from harness.findings.database import opened
+from harness.findings.database.opened import asking, changing
 from harness.findings.database.recorder import added, now
 from harness.findings.database.tables import CELL, ELEMENT, EXAMINED, FINDING, METADATA, PAIR, RUN
 
@@ -19,30 +16,10 @@ PRUNED = "pruned"
 """The run that has what was covered by those that were left out."""
 
 
-@contextmanager
-def _asking(url: str) -> Iterator[Connection]:
-    opened.checked(url)
-    try:
-        with opened.reading(url).connect() as connection:
-            yield connection
-    except SQLAlchemyError as error:
-        raise opened.failed(url, error) from error
-
-
-@contextmanager
-def _changing(url: str) -> Iterator[Connection]:
-    opened.opened(url)
-    try:
-        with opened.writing(url).begin() as connection:
-            yield connection
-    except SQLAlchemyError as error:
-        raise opened.failed(url, error) from error
-
-
 def runs(url: str) -> list[tuple[Row[Any], int, dict[str, int]]]:
     """Runs by their start, each with how much it examined, and how many findings it has in each state. Raises
     StoreError throughout this file."""
-    with _asking(url) as connection:
+    with asking(url) as connection:
         cases = {row[0]: row[1] for row in connection.execute(select(EXAMINED.c.run, func.count()).group_by("run"))}
         states: dict[str, dict[str, int]] = {}
         counted = select(FINDING.c.run, FINDING.c.state, func.count(FINDING.c.fingerprint.distinct()))
@@ -58,14 +35,14 @@ def rows(url: str, name: str, run: str | None = None) -> list[dict[str, Any]]:
     asked = select(table).order_by(*table.primary_key)
     if run is not None:
         asked = asked.where((table.c.id if table is RUN else table.c.run) == run)
-    with _asking(url) as connection:
+    with asking(url) as connection:
         return [dict(row._mapping) for row in connection.execute(asked)]
 
 
 def merge(url: str, other: str) -> int:
     """Copy the runs of another store that are not here, or were not over when they were copied: how many."""
     there = {row["id"]: row for row in rows(other, "run")}
-    with _changing(url) as connection:
+    with changing(url) as connection:
         here = {row.id: row.ended for row in connection.execute(select(RUN.c.id, RUN.c.ended))}
         new = [name for name, row in there.items() if here.get(name, "") != row["ended"]]
         for name in new:
@@ -82,8 +59,8 @@ def merge(url: str, other: str) -> int:
 
 def prune(url: str, days: float) -> int:
     """Leave out runs that began so long ago: how many. What they covered is kept as of one run."""
-    since = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    with _changing(url) as connection:
+    since = now(timedelta(days=days))
+    with changing(url) as connection:
         old = (RUN.c.started < since) & (RUN.c.id != PRUNED)
         names = list(connection.execute(select(RUN.c.id).where(old)).scalars())
         if names and not connection.execute(select(RUN.c.id).where(RUN.c.id == PRUNED)).scalar():

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlalchemy import select
-from sqlalchemy.exc import SQLAlchemyError
 
-from harness.findings.database import opened
+from harness.findings.database.opened import asking
 from harness.findings.database.tables import FINDING, RUN
 
 SEEN = ("found", "shows")
@@ -28,15 +27,11 @@ class Difference:
 
 def difference(url: str, night: str) -> Difference:
     """Of the run of a night, with its parts, to all that is older. Raises StoreError."""
-    opened.checked(url)
     asked = select(RUN.c.id, RUN.c.part_of, FINDING.c.fingerprint, FINDING.c.target, FINDING.c.state)
-    try:
-        with opened.reading(url).connect() as connection:
-            began = {row.id: row.started for row in connection.execute(select(RUN.c.id, RUN.c.started))}
-            parts = {*connection.execute(select(RUN.c.part_of).where(RUN.c.part_of.is_not(None))).scalars()}
-            rows = connection.execute(asked.join_from(RUN, FINDING).order_by(FINDING.c.seen)).all()
-    except SQLAlchemyError as error:
-        raise opened.failed(url, error) from error
+    with asking(url) as connection:
+        began = {row.id: row.started for row in connection.execute(select(RUN.c.id, RUN.c.started))}
+        parts = {*connection.execute(select(RUN.c.part_of).where(RUN.c.part_of.is_not(None))).scalars()}
+        rows = connection.execute(asked.join_from(RUN, FINDING).order_by(FINDING.c.seen)).all()
     nights = sorted((began[name], name) for name in parts if name in began and began[name] < began[night])
     last = nights[-1][1] if nights else None
     tonight = [row for row in rows if night in (row.id, row.part_of)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -168,3 +170,25 @@ def checked(url: str) -> None:
         raise failed(url, error) from error
     if found != NEWEST:
         opened(url)
+
+
+@contextmanager
+def asking(url: str) -> Iterator[Connection]:
+    """To read what there is. Raises StoreError."""
+    checked(url)
+    try:
+        with reading(url).connect() as connection:
+            yield connection
+    except SQLAlchemyError as error:
+        raise failed(url, error) from error
+
+
+@contextmanager
+def changing(url: str) -> Iterator[Connection]:
+    """One transaction, in a store that is made where there is none. Raises StoreError."""
+    opened(url)
+    try:
+        with writing(url).begin() as connection:
+            yield connection
+    except SQLAlchemyError as error:
+        raise failed(url, error) from error

@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,9 @@ from harness.findings.database import opened
 from harness.findings.database.tables import CELL, ELEMENT, EXAMINED, FINDING, LONGEST, PAIR, RUN, TIMING
 
 
-def now() -> str:
-    """UTC to the millisecond, as the store has it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def now(before: timedelta = timedelta()) -> str:
+    """UTC to the millisecond, as the store has it, or so long ago."""
+    return (datetime.now(UTC) - before).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(eq=False)

@@ -39,7 +39,8 @@ class Instance:
     upstream:   link ("": not yet reported)
     passes:     of the compiler, those to blame
     case:       the smallest that shows it, where that is a graph with arrays
-    bisection:  which releases are wrong, for people ("": not asked)"""
+    bisection:  which releases are wrong, for people ("": not asked)
+    threads:    that it needs"""
 
     id: str
     framework: str
@@ -63,6 +64,7 @@ class Instance:
     empty: bool = False
     case: Case | None = None
     bisection: str = ""
+    threads: int = 1
 
     @property
     def by_design(self) -> bool:
@@ -104,7 +106,7 @@ def of_issue(issue: KnownIssue, case: Case) -> Instance:
         reason=" ".join(issue.reason.split()), question=issue.oracle, operators=issue.operators, dtypes=issue.dtypes,
         message=issue.message, where=where, conditions=tuple(conditions), versions=issue.versions,
         fixed=version is not None and not issue.applies_to(version), upstream=link(issue.upstream),
-        empty=bool(issue.empty), case=case, bisection=issue.bisection,
+        empty=bool(issue.empty), case=case, bisection=issue.bisection, threads=issue.threads,
     )  # fmt: skip
 
 

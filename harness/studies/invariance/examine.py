@@ -10,10 +10,11 @@ from functools import cache
 import numpy as np
 
 from generators.graph import Graph
+from generators.union import Filled, union
 from harness.backends import Target
 from harness.execute.pool import Job, Pool
 from harness.studies.invariance.batches import SIZES, Batched, near, value_of
-from harness.studies.invariance.packs import joined, named, packed
+from harness.studies.invariance.packs import packed
 from oracles.determinism import same, ulps
 from oracles.judge.outcome import Outcome, Value
 from oracles.judge.reference import evaluate
@@ -136,16 +137,16 @@ def examine(one: Pool, two: Pool, target: Target, found: Sequence[Batched], seed
 
 def _together(one: Pool, two: Pool, target: Target, pack: Sequence[Prepared]) -> Iterator[tuple[Prepared, Got]]:
     parts = [part for own in pack for part in own.parts]
-    graph = joined([graph for graph, _ in parts])
-    arrays = {named(k, name): array for k, (_, own) in enumerate(parts) for name, array in own.items()}
-    job = Job(target.framework, target.modules, target.program(graph) + _SEVERAL, arrays, target.environment)
-    (whole,) = one.run([job])
-    (threads,) = two.run([job]) if isinstance(whole, Value) or len(pack) == 1 else (whole,)
-    if isinstance(whole, Value) and (isinstance(threads, Value) or len(pack) == 1):
+    whole = union([Filled(graph, (arrays,)) for graph, arrays in parts])
+    text = target.program(whole.graph) + _SEVERAL
+    job = Job(target.framework, target.modules, text, whole.fills[0], target.environment)
+    (found,) = one.run([job])
+    (threads,) = two.run([job]) if isinstance(found, Value) or len(pack) == 1 else (found,)
+    if isinstance(found, Value) and (isinstance(threads, Value) or len(pack) == 1):
         for k, own in enumerate(pack):
             first = k * len(SIZES)
-            batches = [whole.outputs[row * len(parts) + first] for row in range(len(own.batches))]
-            sizes = {size: whole.outputs[first + 1 + n] for n, size in enumerate(SIZES[:-1])}
+            batches = [found.outputs[row * len(parts) + first] for row in range(len(own.batches))]
+            sizes = {size: found.outputs[first + 1 + n] for n, size in enumerate(SIZES[:-1])}
             yield own, Got(batches, sizes, threads.outputs[first] if isinstance(threads, Value) else told(threads))
     elif len(pack) > 1:
         half = len(pack) // 2

@@ -19,6 +19,7 @@ from harness.findings import bisection
 from harness.findings.bisection import RIGHT, UNKNOWN, WRONG, Answer, Bisection, alike, bisect
 from harness.findings.known.entry import note, told
 
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, where another test has imported it
 HERE = Version("1.20")
 RELEASES = [Version(f"1.{minor}") for minor in range(31)]
 
