@@ -139,7 +139,7 @@ def parameters_of(layer: Layer, given: Shape) -> dict[str, Shape]:
             weight = {"weight": (n["features"], given[-1])}
             return weight | ({"bias": (n["features"],)} if n["bias"] else {})
         case "conv2d":
-            weight = {"weight": (n["channels"], given[0], n["kernel"], n["kernel"])}
+            weight = {"weight": (n["channels"], given[0] // n.get("groups", 1), *window(layer))}
             return weight | ({"bias": (n["channels"],)} if n.get("bias", 1) else {})
         case "layer_norm":
             return {"weight": given[-1:], "bias": given[-1:]}
@@ -190,10 +190,18 @@ def result_of(layer: Layer, shapes: Mapping[str, Shape]) -> Shape:
     match layer.kind:
         case "linear" if first:
             return (*first[:-1], n["features"])
-        case "conv2d" if len(first) == 3 and min(first[1:]) > 0:
-            return (n["channels"], *strided(layer, first))  # padded so that a step of 1 keeps the size: kernels are odd
+        case "conv2d" if len(first) == 3 and min(strided(layer, first)) > 0 and _grouped(layer, first):
+            return (n["channels"], *strided(layer, first))
         case "max_pool" if len(first) == 3 and min(strided(layer, first)) > 0:
             return (first[0], *strided(layer, first))
+        case "avg_pool" if (
+            len(first) == 3 and min(strided(layer, first)) > 0 and (padding(layer) == (0, 0) or same(layer))
+        ):
+            return (first[0], *strided(layer, first))
+        case "concat" if {len(shape) for shape in given} == {3} and len({shape[1:] for shape in given}) == 1:
+            return (sum(shape[0] for shape in given), *first[1:])
+        case "scale" if len(first) == 3 and given[1:] == [first[:1]]:
+            return first
         case "mean" if len(first) == 3 and min(first[1:]) > 0:
             return first[:1]
         case "layer_norm" if first:
@@ -223,15 +231,41 @@ def result_of(layer: Layer, shapes: Mapping[str, Shape]) -> Shape:
     raise NetworkError(f"{layer.name}: {layer.kind} does not take {given}")
 
 
-def padding(layer: Layer) -> int:
-    """Rows and columns that are added on each side of what a window goes over (`conv2d`, `max_pool`)."""
-    return (layer.numbers["kernel"] - 1) // 2
+def window(layer: Layer) -> tuple[int, int]:
+    """Rows and columns of what goes over a sample (`conv2d`, `max_pool`, `avg_pool`); `across`: columns, where they are
+    not as many."""
+    n = layer.numbers
+    return n["kernel"], n.get("across", n["kernel"])
+
+
+def padding(layer: Layer) -> tuple[int, int]:
+    """Rows and columns that are added on each side: as many as keep the size where the step is 1 and the window odd, or
+    none (`pad` of 0). An even window of a convolution makes a row and a column more, one of a pool a row and a column
+    less. An average does not count them."""
+    kept, less = layer.numbers.get("pad", 1), 0 if layer.kind == "conv2d" else 1
+    rows, columns = window(layer)
+    return kept * ((rows - less) // 2), kept * ((columns - less) // 2)
+
+
+def same(layer: Layer) -> bool:
+    """Does a window keep the size of a sample? What frameworks call `SAME` is this padding then."""
+    return (
+        layer.numbers.get("stride", 1) == 1
+        and all(size % 2 for size in window(layer))
+        and layer.numbers.get("pad", 1) == 1
+    )
 
 
 def strided(layer: Layer, given: Shape) -> Shape:
     """Rows and columns after a window has gone over a sample, in steps of `stride` (1)."""
-    n = layer.numbers
-    return tuple((size + 2 * padding(layer) - n["kernel"]) // n.get("stride", 1) + 1 for size in given[1:])
+    step, sizes = layer.numbers.get("stride", 1), zip(given[1:], window(layer), padding(layer), strict=True)
+    return tuple((size + 2 * pad - width) // step + 1 if size > 0 else 0 for size, width, pad in sizes)
+
+
+def _grouped(layer: Layer, given: Shape) -> bool:
+    """Is it one convolution of all channels, or one of each by itself, which every framework has on a CPU?"""
+    groups = layer.numbers.get("groups", 1)
+    return groups == 1 or (groups == given[0] and layer.numbers["channels"] % groups == 0)
 
 
 def _within(layer: Layer, shapes: Mapping[str, Shape]) -> bool:

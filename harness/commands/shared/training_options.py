@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from generators.training.architectures import ARCHITECTURES
+from generators.training.architectures.named import ARCHITECTURES
 from harness.commands.shared.terminal import fail, finite
 from harness.execute.worker import versions_of
 from harness.studies.datasets import NAMES

@@ -14,7 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from generators.faults.models import MODELS, PUBLISHED
-from generators.training.architectures import ARCHITECTURES
+from generators.training.architectures.named import ARCHITECTURES
 from generators.training.networks import NetworkError
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from generators.training.architectures import ARCHITECTURES
-from generators.training.networks import Network, NetworkError
+from generators.training.architectures.named import ARCHITECTURES
+from generators.training.networks import Network
 from harness.commands.shared import training_options as options
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
@@ -21,7 +21,7 @@ from harness.commands.shared.terminal import console, fail, interrupted, named, 
 from harness.execute.files import replace_text
 from harness.studies.loops.loop import FRAMEWORKS
 from harness.studies.overhead.measure import KERNELS, Timed, networks, time_one
-from harness.studies.overhead.report import as_json, csv_of, page
+from harness.studies.overhead.report import as_json, csv_of, kernels_csv, page
 
 
 def overhead(
@@ -45,13 +45,17 @@ def overhead(
     folder, versions = out or Path("studies") / "overhead", options.versions(FRAMEWORKS)
     head = {"side": side, "width": width, "steps": steps, "rounds": rounds, "batch": batch, "gpu": int(device == "gpu")}
     try:
-        found = networks(names, tuple(KERNELS) if kernels else (), side, width)
+        found, refused = networks(names, tuple(KERNELS) if kernels else (), side, width)
         folder.mkdir(parents=True, exist_ok=True)
         kept = Record.opened(folder / "rounds.jsonl", head, Timed)
-    except (NetworkError, RecordError) as error:
+    except RecordError as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {error.filename or folder}: {error.strerror}") from error
+    for why in refused.values():
+        console.print(f"left out: {why}", highlight=False, soft_wrap=True)
+    if not found:
+        raise fail("no network is left")
     log = recorded(folder)
     kept.told = lambda one: log.case(
         "overhead", {"timed": 1}, sum(one.default + one.deterministic), subject=f"{one.framework} {one.network}"
@@ -72,11 +76,12 @@ def overhead(
         try:
             replace_text(folder / "results.json", json.dumps(as_json(kept.runs, versions), indent=1) + "\n")
             replace_text(folder / "overhead.csv", csv_of(kept.runs))
+            replace_text(folder / "kernels.csv", kernels_csv(kept.runs))
             replace_text(folder / "report.html", page(kept.runs, versions, device))
         except OSError as error:
             raise fail(unwritten(error, folder)) from error
     print_wide(_table(kept.runs))
-    console.print(f"{folder}/report.html, results.json, overhead.csv", highlight=False, soft_wrap=True)
+    console.print(f"{folder}/report.html, results.json, overhead.csv, kernels.csv", highlight=False, soft_wrap=True)
     if code:
         raise interrupted(code)
 

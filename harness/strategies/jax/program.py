@@ -189,13 +189,19 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]], noise: str)
         case "linear":
             return f"{x} @ {weight}.T" + (f" + {bias}" if n["bias"] else "")
         case "conv2d":
-            steps, pad = (n.get("stride", 1),) * 2, padding(layer)
-            made = f"jax.lax.conv_general_dilated({x}, {weight}, {steps}, [({pad}, {pad})] * 2)"
+            steps, pads = (n.get("stride", 1),) * 2, [(pad, pad) for pad in padding(layer)]
+            more = f", feature_group_count={n['groups']}" if n.get("groups", 1) > 1 else ""
+            made = f"jax.lax.conv_general_dilated({x}, {weight}, {steps}, {pads}{more})"
             return made + (f" + {bias}[:, None, None]" if n.get("bias", 1) else "")
-        case "max_pool":
+        case "max_pool" | "avg_pool" as kind:
             window, steps = (1, 1, n["kernel"], n["kernel"]), (1, 1, n["stride"], n["stride"])
-            pads = ((0, 0), (0, 0), *((padding(layer),) * 2,) * 2)
-            return f"jax.lax.reduce_window({x}, -jnp.inf, jax.lax.max, {window}, {steps}, {pads})"
+            pads = ((0, 0), (0, 0), *((pad, pad) for pad in padding(layer)))
+            over = f"{window}, {steps}, {pads})"
+            if kind == "max_pool":
+                return f"jax.lax.reduce_window({x}, -jnp.inf, jax.lax.max, {over}"
+            ones = f"jnp.ones((1, 1, *{x}.shape[2:]), {x}.dtype)"
+            there = f"jax.lax.reduce_window({ones}, 0.0, jax.lax.add, {over}"
+            return f"jax.lax.reduce_window({x}, 0.0, jax.lax.add, {over} / {there}"
         case "mean":
             return f"{x}.mean((2, 3))"
         case "layer_norm":
@@ -224,5 +230,9 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]], noise: str)
             return f'{layer.kind}(p, "{own}", {x}{noise})'
         case "add":
             return " + ".join(layer.inputs)
+        case "concat":
+            return f"jnp.concatenate(({', '.join(layer.inputs)}), 1)"
+        case "scale":
+            return f"{x} * {layer.inputs[1]}[:, :, None, None]"
         case kind:
             return ACTIVATIONS[kind].format(x)

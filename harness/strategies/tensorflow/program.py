@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.training.networks import Layer, Network, padding, ragged
+from generators.training.networks import Layer, Network, padding, ragged, same
 from generators.training.runs import Training
 from harness.execute.templates import render
 from harness.strategies.mixed_precision import GROWTH, SCALE
@@ -234,11 +234,15 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
             return f"tf.matmul({x}, {weight}, transpose_b=True)" + (f" + {bias}" if n["bias"] else "")
         case "conv2d":
             made = f"convolved({x}, {weight})"
-            if n.get("stride", 1) > 1 or n["kernel"] % 2 == 0:
+            if n.get("groups", 1) == shapes[x][0] > 1:
+                made = f"depthwise({x}, {weight}, {n.get('stride', 1)}, {padding(layer)})"
+            elif not same(layer):
                 made = f"strided({x}, {weight}, {n.get('stride', 1)}, {padding(layer)})"
             return made + (f" + {bias}[:, None, None]" if n.get("bias", 1) else "")
         case "max_pool":
             return f"greatest({x}, {n['kernel']}, {n.get('stride', 1)}, {padding(layer)})"
+        case "avg_pool":
+            return f'average({x}, {n["kernel"]}, {n["stride"]}, "{"SAME" if same(layer) else "VALID"}")'
         case "mean":
             return f"tf.reduce_mean({x}, (2, 3))"
         case "layer_norm":
@@ -268,6 +272,10 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
             return f'{layer.kind}(p, "{own}", {x}, {n["features"]})'
         case "add":
             return " + ".join(layer.inputs)
+        case "concat":
+            return f"tf.concat(({', '.join(layer.inputs)}), 1)"
+        case "scale":
+            return f"{x} * {layer.inputs[1]}[:, :, None, None]"
         case kind:
             return ACTIVATIONS[kind].format(x)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.training.networks import Layer, Network, padding, ragged
+from generators.training.networks import Layer, Network, padding, ragged, window
 from generators.training.runs import Training
 from harness.execute.templates import render
 from harness.strategies.mixed_precision import LowPrecision, low_precision_of
@@ -166,10 +166,15 @@ def _module(layer: Layer, shapes: Mapping[str, tuple[int, ...]], place: str) -> 
             return f"torch.nn.Linear({given[-1]}, {n['features']}, bias={bool(n['bias'])})"
         case "conv2d":
             more = f", stride={n['stride']}" if n.get("stride", 1) > 1 else ""
+            more += f", groups={n['groups']}" if n.get("groups", 1) > 1 else ""
             more += "" if n.get("bias", 1) else ", bias=False"
-            return f"torch.nn.Conv2d({given[0]}, {n['channels']}, {n['kernel']}, padding={padding(layer)}{more})"
+            size = f"{given[0]}, {n['channels']}, {_short(window(layer))}, padding={_short(padding(layer))}"
+            return f"torch.nn.Conv2d({size}{more})"
         case "max_pool":
-            return f"torch.nn.MaxPool2d({n['kernel']}, {n['stride']}, {padding(layer)})"
+            return f"torch.nn.MaxPool2d({n['kernel']}, {n['stride']}, {_short(padding(layer))})"
+        case "avg_pool":
+            size = f"{n['kernel']}, {n['stride']}, {_short(padding(layer))}"
+            return f"torch.nn.AvgPool2d({size}, count_include_pad=False)"
         case "mean":
             return "torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())"
         case "layer_norm":
@@ -190,10 +195,15 @@ def _module(layer: Layer, shapes: Mapping[str, tuple[int, ...]], place: str) -> 
             return "Interaction()"
         case "dropout":
             return "Masked()"
-        case "add" | "columns":
+        case "add" | "columns" | "concat" | "scale":
             return ""
         case kind:
             return f"torch.nn.{LAYERS[kind]}()"
+
+
+def _short(sizes: tuple[int, int]) -> str:
+    """One number where both are the same."""
+    return str(sizes[0] if sizes[0] == sizes[1] else sizes)
 
 
 def forward(network: Network, end: str = "", low: LowPrecision | None = None) -> list[str]:
@@ -215,6 +225,10 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
     match layer.kind:
         case "add":
             return " + ".join(layer.inputs)
+        case "concat":
+            return f"torch.cat(({', '.join(layer.inputs)}), 1)"
+        case "scale":
+            return f"{x} * {layer.inputs[1]}[:, :, None, None]"
         case "columns":
             return own + (f".unflatten(1, {layer.shape})" if len(layer.shape) > 1 else "")
         case "embedding_bag":  # the data are floating numbers, with noise or in another dtype near integers only

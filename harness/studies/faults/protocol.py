@@ -17,7 +17,7 @@ import numpy as np
 
 from generators.faults.fault import Fault, Site, seeded_fault, sites_of
 from generators.faults.models import MODELS
-from generators.training.architectures import architecture
+from generators.training.architectures.named import architecture
 from generators.training.networks import Network
 from harness.execute.pool import Pool
 from harness.execute.worker import versions_of

@@ -2,44 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from generators.training.architectures import architecture
-from generators.training.blocks import Layers
-from generators.training.networks import INPUT, Network, checked
+from generators.training.architectures.named import architecture
+from generators.training.architectures.plain import mediumcnn
+from generators.training.networks import Network, NetworkError
 from harness.execute.pool import Limits, Pool
 from harness.studies.loops import draws
 from harness.studies.loops.loop import Loop
 from harness.studies.loops.train import Part, Trained, train
+from harness.studies.overhead.kernels import profiled, read
 
 KERNELS = range(1, 8)
 """Sizes of the windows of convolutions that are timed by themselves, as the paper does."""
 
 
-def kernel_network(kernel: int, shape: tuple[int, ...], classes: int, channels: int = 64) -> Network:
-    """Three convolutions with windows of one size, and a dense layer: what a kernel costs is most of it. Windows of
-    even size lose a row and a column."""
-    made, value = Layers(shape), INPUT
-    for _ in range(3):
-        value = made.add("conv2d", value, channels=channels, kernel=kernel, stride=1, bias=1)
-        value = made.add("relu", value)
-    made.add("linear", made.add("mean", value), features=classes, bias=1)
-    return checked(Network(shape, 0, tuple(made.layers)))
+PROFILED = 5
+"""Most steps of a round under a profiler."""
+Kernel = tuple[str, int, int]
+"""Its name, and its nanoseconds without the deterministic mode and with it, of all profiled steps."""
 
 
-def networks(names: tuple[str, ...], kernels: tuple[int, ...], side: int, width: int) -> dict[str, Network]:
-    """By name, for pictures of 3 x side x side and ten classes. Raises NetworkError."""
-    shape = (3, side, side)
-    found = {name: architecture(name, shape, 10, width) for name in names}
-    return found | {f"kernel {size}x{size}": kernel_network(size, shape, 10, width or 64) for size in kernels}
+def networks(
+    names: tuple[str, ...], kernels: tuple[int, ...], side: int, width: int
+) -> tuple[dict[str, Network], dict[str, str]]:
+    """By name, for pictures of 3 x side x side and ten classes, `kernel 3x3` for mediumcnn with such windows; and why
+    others cannot be had."""
+    shape, found, refused = (3, side, side), {}, {}
+    for name in names:
+        try:
+            found[name] = architecture(name, shape, 10, width)
+        except NetworkError as error:
+            refused[name] = str(error)
+    return found | {f"kernel {size}x{size}": mediumcnn(shape, 10, width, size) for size in kernels}, refused
 
 
 @dataclass(frozen=True)
 class Timed:
-    """Seconds of processor time of each round of steps, by turns without and with determinism."""
+    """Seconds of processor time of each round of steps, by turns without and with determinism. kernels: of one more
+    round of each, of `profiled` steps, under the framework's profiler."""
 
     framework: str
     network: str
@@ -47,6 +51,8 @@ class Timed:
     batch: int
     default: tuple[float, ...]
     deterministic: tuple[float, ...]
+    profiled: int = 0
+    kernels: tuple[Kernel, ...] = ()
 
     @property
     def ratio(self) -> float:
@@ -77,9 +83,9 @@ def time_one(
         pools = (one, two)
         state = loops[0].begin(draws.initial(one, loops[0], 0))
 
-        def run(mode: int, count: int) -> Trained:
+        def run(mode: int, count: int, of: Callable[[Loop], Loop] = lambda loop: loop) -> Trained:
             part = Part(np.tile(x, (count, 1, 1, 1)), np.tile(y, count), np.full(count, 1e-3), *empty)
-            return train(pools[mode], loops[mode], state, part)
+            return train(pools[mode], of(loops[mode]), state, part)
 
         for mode in (0, 1):
             run(mode, 1)  # compiles
@@ -87,4 +93,12 @@ def time_one(
             for mode in (0, 1) if number % 2 == 0 else (1, 0):
                 seconds[mode].append(run(mode, steps).cpu)
             told()
-    return Timed(framework, name, steps, batch, tuple(seconds[0]), tuple(seconds[1]))
+        count = min(steps, PROFILED)
+        shown = [read(run(mode, count, profiled)) for mode in (0, 1)]
+    return Timed(framework, name, steps, batch, tuple(seconds[0]), tuple(seconds[1]), count, by_kernel(*shown))
+
+
+def by_kernel(default: Mapping[str, int], deterministic: Mapping[str, int]) -> tuple[Kernel, ...]:
+    """Both beside each other, 0 for what did not run, those that take longest in one of them first."""
+    rows = [(name, default.get(name, 0), deterministic.get(name, 0)) for name in {**default, **deterministic}]
+    return tuple(sorted(rows, key=lambda row: (-max(row[1:]), row[0])))

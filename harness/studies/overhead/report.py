@@ -28,6 +28,24 @@ def csv_of(timed: Sequence[Timed]) -> str:
     return out.getvalue()
 
 
+KERNEL_COLUMNS = ("framework", "network", "kernel", "default_ms", "deterministic_ms")
+SHOWN = 8
+"""Kernels of a network on the page; the CSV has all."""
+
+
+def kernels_csv(timed: Sequence[Timed]) -> str:
+    """A line a kernel of each network; milliseconds of one step."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(KERNEL_COLUMNS)
+    for one in timed:
+        for name, *times in one.kernels:
+            writer.writerow(
+                [one.framework, one.network, name, *(nanoseconds / one.profiled / 1e6 for nanoseconds in times)]
+            )
+    return out.getvalue()
+
+
 def as_json(timed: Sequence[Timed], versions: Mapping[str, str]) -> dict[str, object]:
     """All of it."""
     return {"versions": dict(versions), "networks": [asdict(one) | {"ratio": one.ratio} for one in timed]}
@@ -56,6 +74,7 @@ def page(timed: Sequence[Timed], versions: Mapping[str, str], device: str) -> st
         title="The price of determinism",
         headline=[f"{name}: at most {one.ratio:.2f} times ({one.network})." for name, one in worst.items()],
         timed=timed,
+        shown=SHOWN,
         charts=charts,
         steps=timed[0].steps,
         rounds=len(timed[0].default),

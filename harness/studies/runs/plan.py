@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from generators.training.architectures import architecture
+from generators.training.architectures.named import architecture
 from harness.studies.datasets import load
 from harness.studies.datasets.dataset import DataSet
 from harness.studies.loops.loop import Loop

@@ -13,6 +13,7 @@ FLOORS = {
         "attributes spec slots composed drawing thresholds | elementwise | shape | linear | index | reduce | nn"
         " | complex | __init__"
     ),
+    "generators/training/architectures": "images | dense inception mobile plain residual | named",
     "generators/training": "networks settings | blocks | architectures runs | d3",
     "oracles": (
         "judge decompositions onnx outcomes statistics | determinism spread | questions derivatives quantised models"
@@ -65,7 +66,7 @@ FLOORS = {
     "harness/studies/randomness": "protocol | measures | report",
     "harness/studies/seeds": "protocol | report",
     "harness/studies/determinism": "conditions random_operators",
-    "harness/studies/overhead": "measure | report",
+    "harness/studies/overhead": "kernels | measure | report",
     "harness/studies/invariance": "batches packs | examine | report transformers",
     "harness/studies/errors": "points | measure | report",
     "harness/studies/surface": "cell registry | baits registries scope | trace | table",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 import pytest
 
-from generators.training.architectures import architecture
-from generators.training.networks import Network
+from generators.training.architectures.images import Images
+from generators.training.architectures.named import architecture
+from generators.training.networks import INPUT, Network, NetworkError
 from harness.execute.pool import Limits, Pool
 from harness.search.hypothesis_profiles import nightly
 from harness.studies.datasets import load
@@ -79,7 +81,54 @@ def test_frameworks_take_the_same_steps(pool: Pool, optimizer: str) -> None:
     check_same(found, 1e-4 if optimizer == "adam" else 1e-10, ignored)
 
 
-@pytest.mark.parametrize("name", ["resnet18", "resnet50", "resnet29v2"])
+def every_window() -> Network:
+    """Windows of all kinds, by channel and across, averages, gates and values side by side."""
+    made = Images((2, 7, 5))
+    wide = made.convolved(INPUT, 4, 1, bias=True, across=5)
+    by_channel = made.depthwise(made.convolved(wide, 3, 3, pad=0), 3, 2)
+    doubled = made.convolved(by_channel, 6, 3, groups=3)
+    averages = made.add("avg_pool", made.add("avg_pool", wide, kernel=3, stride=1), kernel=2, stride=2, pad=0)
+    greatest = made.add("max_pool", wide, kernel=3, stride=2, pad=0)
+    both = made.add("concat", made.add("silu", doubled), greatest, averages)
+    gates = made.add("sigmoid", made.add("linear", made.add("mean", both), features=14, bias=1))
+    return made.done(made.add("flatten", made.add("scale", both, gates)), 10)
+
+
+def test_windows_are_the_same_in_all_frameworks(pool: Pool) -> None:
+    network, rng = every_window(), np.random.default_rng(1)
+    x, held = rng.random((40, *network.shape)), rng.random((9, *network.shape))
+    some = Part(x, DIGITS.train_labels[:40], RATES, held, np.arange(9))
+    found = {}
+    for framework in FRAMEWORKS:
+        loop = Loop(framework, network, "sgd", batch=16, dtype="float64")
+        found[framework] = train(pool, loop, loop.begin(parameters(network)), some)
+    assert np.ptp(found["torch"].found["predictions"]) > 0
+    check_same(found, 1e-10, ("none",))
+
+
+PARAMETERS = {
+    "resnet18": 11_689_512, "resnet50": 25_557_032, "resnet101": 44_549_160, "resnet152": 60_192_808,
+    "vgg16": 138_357_544, "vgg19": 143_667_240, "densenet121": 7_978_856, "densenet169": 14_149_480,
+    "densenet201": 20_013_928, "inceptionv3": 23_817_352 + 17_216, "xception": 22_855_952, "mobilenet": 4_231_976,
+    "efficientnetb0": 5_288_548, "efficientnetb1": 7_794_184, "efficientnetb2": 9_109_994,
+    "efficientnetb4": 19_341_616, "efficientnetb7": 66_347_960,
+}  # fmt: skip
+"""As torchvision's and Keras' documentation have them (Keras: without running statistics, which are not trained; its
+InceptionV3 has no factors in its normalisations, ours has)."""
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_networks_are_those_that_were_published(name: str) -> None:
+    network = architecture(name, (3, 224, 224), 1000)
+    assert sum(prod(shape) for shape in network.parameters.values()) == PARAMETERS[name]
+
+
+def test_a_picture_that_is_too_small() -> None:
+    with pytest.raises(NetworkError, match="75 rows and columns or more, not 32 x 32"):
+        architecture("inceptionv3", (3, 32, 32), 10)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "resnet50", "resnet29v2", "mobilenet", "efficientnetb0", "xception"])
 def test_networks_are_the_same_in_all_frameworks(pool: Pool, name: str) -> None:
     """Running variances differ by n / (n - 1): PyTorch keeps the unbiased one, so that test results, which come from
     them, are not compared (and are of one class after three steps)."""

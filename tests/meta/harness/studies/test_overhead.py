@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from harness.commands.app import app_of
-from harness.studies.overhead.measure import KERNELS, Timed, networks
+from harness.execute.pool import Limits, Pool
+from harness.studies.loops import draws
+from harness.studies.loops.loop import Loop
+from harness.studies.loops.train import Part, train
+from harness.studies.overhead.kernels import profiled, read
+from harness.studies.overhead.measure import KERNELS, Timed, by_kernel, networks
 
 
 def test_ratios() -> None:
@@ -19,10 +25,31 @@ def test_ratios() -> None:
 
 
 def test_networks() -> None:
-    found = networks(("smallcnn",), tuple(KERNELS), 16, 4)
+    found, refused = networks(("smallcnn", "inceptionv3"), tuple(KERNELS), 16, 4)
+    assert list(refused) == ["inceptionv3"]
     assert list(found) == ["smallcnn", *(f"kernel {size}x{size}" for size in range(1, 8))]
-    assert found["kernel 4x4"].layers[0].shape == (4, 15, 15)
+    assert found["kernel 4x4"].layers[0].shape == (4, 17, 17)
     assert found["kernel 5x5"].layers[0].shape == (4, 16, 16)
+
+
+def test_kernels_beside_each_other() -> None:
+    found = by_kernel({"relu": 5, "fast": 30}, {"relu": 6, "slow": 90})
+    assert found == (("slow", 0, 90), ("fast", 30, 0), ("relu", 5, 6))
+
+
+@pytest.mark.parametrize(("framework", "kernel"), [("tensorflow", "Conv2D"), ("jax", "convolution")])
+def test_profilers(framework: str, kernel: str) -> None:
+    """A step has the convolution, and training is the same under the profiler, bit for bit (torch: in the study)."""
+    networks_, _ = networks(("smallcnn",), (), 8, 2)
+    loop, rng = Loop(framework, networks_["smallcnn"], "sgd", batch=4), np.random.default_rng(0)
+    x, y = rng.random((8, 3, 8, 8), dtype=np.float32), rng.integers(0, 10, 8)
+    part = Part(x, y, np.full(2, 1e-3), x[:0], y[:0])
+    with Pool(Limits(seconds=300)) as pool:
+        state = loop.begin(draws.initial(pool, loop, 0))
+        plain, shown = (train(pool, one, state, part) for one in (loop, profiled(loop)))
+    assert any(kernel in name and time > 0 for name, time in read(shown).items())
+    for name, value in plain.state.items():
+        np.testing.assert_array_equal(shown.state[name], value, name)
 
 
 def test_a_study(tmp_path: Path) -> None:
@@ -50,6 +77,8 @@ def test_a_study(tmp_path: Path) -> None:
     (row,) = json.loads((tmp_path / "results.json").read_text())["networks"]
     assert row["ratio"] > 0
     assert len(row["default"]) == len(row["deterministic"]) == 2
+    assert any("conv" in name and default > 0 for name, default, _ in row["kernels"])
+    assert "conv" in (tmp_path / "kernels.csv").read_text()
     assert (tmp_path / "rounds.jsonl").read_text().count("\n") == 2
     text = (tmp_path / "report.html").read_text()
     assert "No GPU is at hand" in text

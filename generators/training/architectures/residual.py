@@ -1,43 +1,14 @@
-"""Networks that published studies train, by name, for samples of any shape (channels, rows, columns) and any number of
-classes. width: channels of the first convolution (0: the published number); all others keep their ratio to it."""
+"""Networks of residual blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from generators.training.blocks import Layers
-from generators.training.networks import INPUT, Network, NetworkError, Shape, checked
+from generators.training.architectures.images import Images
+from generators.training.networks import INPUT, Network, Shape
 
 SMALL = 64
 """Rows of samples up to which a ResNet begins as for CIFAR: with a convolution of 3 x 3 and no pooling."""
-
-
-class _Images(Layers):
-    """A network of convolutions in the making."""
-
-    def convolved(self, source: str, channels: int, kernel: int, stride: int = 1, bias: bool = False) -> str:
-        """A convolution alone."""
-        return self.add("conv2d", source, channels=channels, kernel=kernel, stride=stride, bias=int(bias))
-
-    def normed(self, source: str, channels: int, kernel: int, stride: int = 1) -> str:
-        """A convolution without biases, and batch normalisation."""
-        return self.add("batch_norm", self.convolved(source, channels, kernel, stride))
-
-    def done(self, source: str, classes: int) -> Network:
-        """With the dense layer of the classes."""
-        self.add("linear", source, features=classes, bias=1)
-        return checked(Network(self.shapes[INPUT], 0, tuple(self.layers)))
-
-
-def smallcnn(shape: Shape, classes: int, width: int = 0) -> Network:
-    """Three convolutions, as the three-layer network of Zhuang et al. (Randomness in Neural Network Training, MLSys
-    2022): 16, 32 and 32 channels, the first two before a maximum of 2 x 2, and one dense layer."""
-    made, value, base = _Images(shape), INPUT, width or 16
-    for number, channels in enumerate((base, 2 * base, 2 * base)):
-        value = made.add("relu", made.convolved(value, channels, 3, bias=True))
-        if number < 2 and min(made.shapes[value][1:]) > 1:
-            value = made.add("max_pool", value, kernel=2, stride=2)
-    return made.done(made.add("flatten", value), classes)
 
 
 def resnet18(shape: Shape, classes: int, width: int = 0) -> Network:
@@ -50,21 +21,31 @@ def resnet50(shape: Shape, classes: int, width: int = 0) -> Network:
     return _residual(shape, classes, width or 64, (3, 4, 6, 3), _bottleneck)
 
 
-def _basic(made: _Images, source: str, channels: int, stride: int) -> str:
+def resnet101(shape: Shape, classes: int, width: int = 0) -> Network:
+    """The same with 3, 4, 23 and 3."""
+    return _residual(shape, classes, width or 64, (3, 4, 23, 3), _bottleneck)
+
+
+def resnet152(shape: Shape, classes: int, width: int = 0) -> Network:
+    """The same with 3, 8, 36 and 3."""
+    return _residual(shape, classes, width or 64, (3, 8, 36, 3), _bottleneck)
+
+
+def _basic(made: Images, source: str, channels: int, stride: int) -> str:
     inner = made.add("relu", made.normed(source, channels, 3, stride))
     return made.normed(inner, channels, 3)
 
 
-def _bottleneck(made: _Images, source: str, channels: int, stride: int) -> str:
+def _bottleneck(made: Images, source: str, channels: int, stride: int) -> str:
     inner = made.add("relu", made.normed(source, channels, 1))
     inner = made.add("relu", made.normed(inner, channels, 3, stride))
     return made.normed(inner, 4 * channels, 1)
 
 
 def _residual(
-    shape: Shape, classes: int, base: int, counts: tuple[int, ...], block: Callable[[_Images, str, int, int], str]
+    shape: Shape, classes: int, base: int, counts: tuple[int, ...], block: Callable[[Images, str, int, int], str]
 ) -> Network:
-    made = _Images(shape)
+    made = Images(shape)
     if min(shape[1:]) > SMALL:
         value = made.add("relu", made.normed(INPUT, base, 7, 2))
         value = made.add("max_pool", value, kernel=3, stride=2)
@@ -84,7 +65,7 @@ def resnet29v2(shape: Shape, classes: int, width: int = 0) -> Network:
     """The ResNet v2 of depth 29 of Keras' CIFAR-10 example, which Morin and Willetts train: three stages of three
     bottlenecks with normalisation in front of each convolution (He et al., Identity Mappings in Deep Residual Networks,
     2016)."""
-    made, base = _Images(shape), width or 16
+    made, base = Images(shape), width or 16
 
     def normal(source: str) -> str:
         return made.add("relu", made.add("batch_norm", source))
@@ -103,17 +84,3 @@ def resnet29v2(shape: Shape, classes: int, width: int = 0) -> Network:
             value = made.add("add", value, branch)
         inner, outer = outer, 2 * outer
     return made.done(made.add("mean", normal(value)), classes)
-
-
-ARCHITECTURES: dict[str, Callable[[Shape, int, int], Network]] = {
-    "smallcnn": smallcnn, "resnet18": resnet18, "resnet50": resnet50, "resnet29v2": resnet29v2,
-}  # fmt: skip
-
-
-def architecture(name: str, shape: Shape, classes: int, width: int = 0) -> Network:
-    """The network of this name. Raises NetworkError where there is none, or a sample is no picture."""
-    if name not in ARCHITECTURES:
-        raise NetworkError(f"no network is called {name!r}; there are {', '.join(ARCHITECTURES)}")
-    if len(shape) != 3:
-        raise NetworkError(f"{name} takes samples of channels, rows and columns, not of shape {shape}")
-    return ARCHITECTURES[name](shape, classes, width)

@@ -1,0 +1,1 @@
+"""Networks that published studies train."""
