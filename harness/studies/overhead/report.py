@@ -56,6 +56,12 @@ def milliseconds(one: Timed, seconds: Sequence[float]) -> float:
     return float(1000 * np.median(seconds) / one.steps)
 
 
+def together(one: Timed) -> tuple[float, float]:
+    """Milliseconds of all kernels of a step, without the deterministic mode and with it."""
+    default, deterministic = (sum(times) for times in zip(*(row[1:] for row in one.kernels), strict=True))
+    return default / one.profiled / 1e6, deterministic / one.profiled / 1e6
+
+
 def page(timed: Sequence[Timed], versions: Mapping[str, str], device: str) -> str:
     """The report as one file of HTML, without scripts and without a network."""
     frameworks = list(dict.fromkeys(one.framework for one in timed))
@@ -83,4 +89,5 @@ def page(timed: Sequence[Timed], versions: Mapping[str, str], device: str) -> st
         device=device,
         short=short,
         milliseconds=milliseconds,
+        together=together,
     )
