@@ -37,8 +37,9 @@ from harness.execute.pool import Limits, OutOfTime, Pool
 from harness.studies.invariance import transformers
 from harness.studies.invariance.batches import Batched, batched
 from harness.studies.invariance.examine import VARIATIONS, Cell, examine
+from harness.studies.invariance.network import NETWORK, STYLES
 from harness.studies.invariance.packs import OPERATORS
-from harness.studies.invariance.report import NETWORK, as_json, counts, csv_of, page
+from harness.studies.invariance.report import as_json, counts, csv_of, page
 
 DEFAULT = "torch-eager,torch-inductor,jax-jit,tf-xla,ort-all,tvm-O3"
 
@@ -121,8 +122,8 @@ def tasks_of(
     """Target by target, what is not done."""
     tasks = []
     for target in targets:
-        styles = [style for style in transformers.STYLES if (f"{NETWORK}{style}", target) not in done]
-        if networks and target in transformers.TARGETS:
+        styles = [style for style in STYLES if (f"{NETWORK}{style}", target) not in done]
+        if networks:
             tasks += [Task(target, styles=(style,)) for style in styles]
         todo = [one for one in found if (one.operator, target) not in done]
         tasks += [Task(target, tuple(todo[n : n + OPERATORS])) for n in range(0, len(todo), OPERATORS)]
@@ -138,7 +139,7 @@ def work(tasks: Sequence[Task], keep: Keep[Cell], *, seed: int, timeout: float, 
     ):
         for task in tasks:
             for style in task.styles:
-                keep(transformers.examine(one, two, task.target, style, seed))
+                keep(transformers.examine(one, two, TARGETS[task.target], style, seed))
             if task.operators:
                 for cells in examine(one, two, TARGETS[task.target], task.operators, seed):
                     keep(cells)

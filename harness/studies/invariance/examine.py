@@ -23,7 +23,7 @@ EQUAL, WITHIN, VARIES, BEYOND, NONE = "equal", "within", "varies", "beyond", "no
 STATES = {
     EQUAL: "bit for bit the same",
     WITHIN: "other bits, both within the bound of the operator's error",
-    VARIES: "other bits; of a whole network no bound is derived",
+    VARIES: "other bits; of a whole network the bound that is derived operator by operator says nothing",
     BEYOND: "farther apart than two correct results may be",
     NONE: "the target does not run it",
 }
@@ -188,14 +188,14 @@ def cells_from(target: Target, own: Prepared, got: Got) -> list[Cell]:
         if isinstance(part, str):
             cells.append(Cell(operator, target.name, "size", NONE, sizes=(size,), why=part))
         else:
-            sizes[size] = _state(base[:size], part, allowed[:size])
-    cells += [_worst(operator, target, sizes)] if sizes else []
+            sizes[size] = state_of(base[:size], part, allowed[:size])
+    cells += [worst(operator, target.name, sizes)] if sizes else []
     for (name, _, rows, places), result in zip(own.batches[1:], got.batches[1:], strict=True):
-        cells.append(Cell(operator, target.name, name, *_state(base[rows], result[places], allowed[rows])))
+        cells.append(Cell(operator, target.name, name, *state_of(base[rows], result[places], allowed[rows])))
     if isinstance(got.threads, str):
         cells.append(Cell(operator, target.name, "threads", NONE, why=got.threads))
     else:
-        cells.append(Cell(operator, target.name, "threads", *_state(base, got.threads, allowed)))
+        cells.append(Cell(operator, target.name, "threads", *state_of(base, got.threads, allowed)))
     return cells
 
 
@@ -235,8 +235,8 @@ def bound_of(graph: Graph, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
         return evaluate(graph, arrays)[graph.outputs[0]].error
 
 
-def _state(base: np.ndarray, other: np.ndarray, allowed: np.ndarray) -> tuple[str, float]:
-    """Its name, and the greatest distance in ulps."""
+def state_of(base: np.ndarray, other: np.ndarray, allowed: np.ndarray) -> tuple[str, float]:
+    """The name of the state of two results, which may be `allowed` apart, and the greatest distance in ulps."""
     if same(base, other):
         return EQUAL, 0.0
     if base.shape != other.shape or base.dtype != other.dtype:
@@ -247,12 +247,12 @@ def _state(base: np.ndarray, other: np.ndarray, allowed: np.ndarray) -> tuple[st
     return (WITHIN if near.all() else BEYOND), min(FARTHEST, float(ulps(base, other).astype(np.float64).max()))
 
 
-def _worst(operator: str, target: Target, sizes: Mapping[int, tuple[str, float]]) -> Cell:
+def worst(operator: str, target: str, sizes: Mapping[int, tuple[str, float]]) -> Cell:
     """Of all sizes the worst; and the sizes at which rows are others than in the largest batch."""
     states = list(STATES)
-    worst = max((state for state, _ in sizes.values()), key=states.index)
+    found = max((state for state, _ in sizes.values()), key=states.index)
     other = tuple(size for size, (state, _) in sizes.items() if state != EQUAL)
-    return Cell(operator, target.name, "size", worst, max(far for _, far in sizes.values()), other)
+    return Cell(operator, target, "size", found, max(far for _, far in sizes.values()), other)
 
 
 def table(cells: Sequence[Cell]) -> dict[tuple[str, str], dict[str, Cell]]:

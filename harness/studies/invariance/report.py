@@ -23,10 +23,10 @@ from harness.studies.invariance.examine import (
     Cell,
     table,
 )
+from harness.studies.invariance.network import NETWORK
 
 MARKS = {EQUAL: ("=", "s0"), WITHIN: ("~", "s2"), VARIES: ("~", "s3"), BEYOND: ("!", "s6"), NONE: ("", "s-2")}
 """How a cell of the page shows a state: its sign, and its shade."""
-NETWORK = "transformer "
 """How the names of whole networks begin."""
 COLUMNS = ("operator", "target", "variation", "state", "largest_ulps", "sizes", "why")
 

@@ -1,106 +1,169 @@
-"""Two small transformers of our own, with every result on the way: does a row's depend on its batch, on padding behind
-it, on chunks of the sequence, on a cache of keys and values?"""
+"""Whole transformers in other company: does a row's result depend on its batch, on padding behind it, on chunks of the
+sequence, on a cache of keys and values?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from harness.backends import Target
 from harness.execute.pool import Job, Pool
-from harness.execute.templates import render
-from harness.studies.invariance.examine import EQUAL, NONE, VARIES, Cell
+from harness.studies.invariance.examine import EQUAL, NONE, SEQUENCES, VARIATIONS, VARIES, Cell, state_of, told, worst
+from harness.studies.invariance.network import LAYERS, NETWORK, WORDS, Made, parameters, past, transformer
 from oracles.determinism import Moment, compare, same
-from oracles.judge.outcome import Outcome, Value
+from oracles.judge.outcome import Value
 
-STYLES = {
-    "gpt": "layer normalisation, GELU, learned positions",
-    "llama": "root mean square normalisation, gated SiLU, rotary positions",
-}
-TARGETS = {"torch-eager": ("torch", False), "torch-inductor": ("torch", True), "jax-jit": ("jax", True)}
-"""Framework, and whether it compiles."""
-LAYERS, HEADS, SIZE, WORDS, TIMES, BATCH = 2, 4, 64, 101, 24, 8
+TIMES, BATCH, CHUNK = 16, 8, 8
 SIZES = (1, 2, 3, 4)
 TURNED = 3
-MODULES = {"torch": ("torch",), "jax": ("jax", "jax.numpy")}
+Results = dict[str, np.ndarray]
+"""By name: `logits`, and keys and values as the graph calls those of earlier tokens; where all are asked for, those on
+the way in front."""
 
 
-def parameters(style: str, seed: int) -> dict[str, np.ndarray]:
-    """float32, by name; matrices are scaled so that results keep their size."""
-    rng = np.random.default_rng(seed)
-
-    def drawn(*shape: int) -> np.ndarray:
-        return (rng.normal(size=shape) / np.sqrt(shape[0])).astype(np.float32)
-
-    found = {"embedding": rng.normal(size=(WORDS, SIZE)).astype(np.float32), "norm": np.ones(SIZE, np.float32)}
-    if style == "gpt":
-        found["positions"] = rng.normal(size=(4 * TIMES, SIZE)).astype(np.float32)
-    else:
-        half = SIZE // HEADS // 2
-        angles = np.arange(4 * TIMES)[:, None] * 10000.0 ** (-np.arange(half) / half)
-        found |= {"sine": np.sin(angles).astype(np.float32), "cosine": np.cos(angles).astype(np.float32)}
-    for layer in range(LAYERS):
-        own = {name: drawn(SIZE, SIZE) for name in ("query", "key", "value", "output")}
-        own |= {"up": drawn(SIZE, 4 * SIZE), "down": drawn(4 * SIZE, SIZE)}
-        own |= {"gate": drawn(SIZE, 4 * SIZE)} if style == "llama" else {}
-        own |= {name: np.ones(SIZE, np.float32) for name in ("norm1", "norm2")}
-        found |= {f"{layer}.{name}": value for name, value in own.items()}
-    return found
+class RunError(RuntimeError):
+    """A target that does not run a network; the message says why in a line."""
 
 
-def job(style: str, target: str, seed: int) -> Job:
-    """Its outputs: names of variations and results, then each result and what it is compared with."""
-    framework, compile_ = TARGETS[target]
-    own = parameters(style, seed)
-    text = render(
-        "studies/invariance/transformer.py.j2", framework=framework, compile=compile_, style=style, names=list(own),
-        layers=LAYERS, heads=HEADS, size=SIZE, sizes=list(SIZES), turned=TURNED,
-    )  # fmt: skip
-    rng = np.random.default_rng(seed + 1)
-    tokens, others = rng.integers(0, WORDS, (2, BATCH, TIMES))
-    return Job(framework, MODULES[framework], text, {**own, "tokens": tokens, "others": others})
+@dataclass(frozen=True)
+class Runs:
+    """A network on a target. every: with all results on the way as outputs."""
+
+    pool: Pool
+    target: Target
+    style: str
+    seed: int
+    every: bool = False
+
+    @cached_property
+    def given(self) -> dict[str, np.ndarray]:
+        """Its parameters."""
+        return parameters(self.style, self.seed)
+
+    def made(self, batch: int, times: int, before: int = 0) -> Made:
+        """Its graph."""
+        return transformer(self.style, self.given, batch, times, before)
+
+    def next(self, tokens: np.ndarray, before: Mapping[str, np.ndarray] | None = None) -> Results:
+        """What comes of tokens (batch, times), with keys and values of earlier ones. Raises RunError."""
+        count = next(iter(before.values())).shape[2] if before else 0
+        made = self.made(len(tokens), tokens.shape[1], count)
+        graph = made.whole if self.every else made.graph
+        if why := self.target.unsupported(graph):
+            raise RunError(why)
+        arrays = {**made.arrays, "tokens": tokens, **(before or {})}
+        text = self.target.program(graph)
+        job = Job(self.target.framework, self.target.modules, text, arrays, self.target.environment)
+        (outcome,) = self.pool.run([job])
+        if not isinstance(outcome, Value):
+            raise RunError(told(outcome))
+        names = (*(made.shown if self.every else ()), "logits", *kept())
+        return dict(zip(names, outcome.outputs, strict=True))
+
+    def in_parts(self, tokens: np.ndarray, sizes: tuple[int, ...]) -> Results:
+        """So many tokens at a time, each with keys and values of those before: all results, one after another."""
+        parts: list[Results] = []
+        start = 0
+        for size in sizes:
+            before = {name: parts[-1][name] for name in kept()} if parts else None
+            parts.append(self.next(tokens[:, start : start + size], before))
+            start += size
+        last = parts[-1]
+        return {k: last[k] if k in kept() else np.concatenate([part[k] for part in parts], 1) for k in last}
 
 
-def examine(one: Pool, two: Pool, target: str, style: str, seed: int) -> list[Cell]:
-    """All variations. one, two: pools whose processes have one thread and two."""
-    task = job(style, target, seed)
-    (whole,), (threads,) = one.run([task]), two.run([task])
-    name = f"transformer {style}"
-    if not isinstance(whole, Value):
-        return [Cell(name, target, "size", NONE, why=str(whole).splitlines()[0])]
-    names = [str(text) for text in whole.outputs[0]]
-    pairs = dict(zip(names, zip(whole.outputs[1::2], whole.outputs[2::2], strict=True), strict=True))
-    cells = []
-    kinds = list(dict.fromkeys(text.split("/")[0] for text in names))
-    sizes = [kind for kind in kinds if kind.startswith("size")]
-    for kind in (*sizes, *(kind for kind in kinds if kind not in sizes and kind != "base")):
-        own = [(text.split("/")[1], *pairs[text]) for text in names if text.split("/")[0] == kind]
-        cells.append(_cell(name, target, kind, own))
-    by_size = [cell for cell in cells if cell.variation.startswith("size")]
-    other = tuple(int(cell.variation.split()[1]) for cell in by_size if cell.state != EQUAL)
-    first = next((cell for cell in by_size if cell.state != EQUAL), by_size[0])
-    largest = max(cell.largest for cell in by_size)
-    merged = Cell(name, target, "size", first.state, largest, other, first.why)
-    return [merged, *(cell for cell in cells if cell not in by_size), _threads(name, target, names, whole, threads)]
+def kept() -> tuple[str, ...]:
+    """Names of keys and values of all layers, in order."""
+    return tuple(name for layer in range(LAYERS) for name in past(layer))
 
 
-def _threads(name: str, target: str, names: Sequence[str], whole: Value, threads: Outcome) -> Cell:
-    if not isinstance(threads, Value):
-        return Cell(name, target, "threads", NONE, why=str(threads).splitlines()[0])
-    base = [number for number, text in enumerate(names) if text.startswith("base/")]
-    own = [(names[i].split("/")[1], threads.outputs[1 + 2 * i], whole.outputs[1 + 2 * i]) for i in base]
-    return _cell(name, target, "threads", own)
+def examine(one: Pool, two: Pool, target: Target, style: str, seed: int) -> list[Cell]:
+    """All variations. A result is judged as it is returned without those on the way, which would keep compilers from
+    fusing; where it varies, the network runs again with them, and the first that does is named. one, two: pools whose
+    processes have one thread and two."""
+    name, runs = f"{NETWORK}{style}", Runs(one, target, style, seed)
+    tokens = _tokens(seed)[0]
+    try:
+        base = runs.next(tokens)
+    except RunError as error:
+        return [Cell(name, target.name, kind, NONE, why=str(error)) for kind in (*VARIATIONS, *SEQUENCES)]
+    sizes, cells = {}, []
+    for size in SIZES:
+        try:
+            sizes[size] = _state(base["logits"][:size], runs.next(tokens[:size])["logits"])
+        except RunError as error:
+            cells.append(Cell(name, target.name, "size", NONE, sizes=(size,), why=str(error)))
+    if sizes:
+        cell = worst(name, target.name, sizes)
+        cells.append(cell if cell.state == EQUAL else _where(cell, runs, f"size {cell.sizes[0]}"))
+    for kind in (*list(VARIATIONS)[1:], *SEQUENCES):
+        own = Runs(two, target, style, seed) if kind == "threads" else runs
+        try:
+            got, rows = varied(own, kind)
+        except RunError as error:
+            cells.append(Cell(name, target.name, kind, NONE, why=str(error)))
+            continue
+        cell = Cell(name, target.name, kind, *_state(base["logits"][rows], got["logits"]))
+        cells.append(cell if cell.state == EQUAL else _where(cell, own, kind))
+    return cells
 
 
-def _cell(name: str, target: str, kind: str, own: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> Cell:
-    """own: results by name in their order, each with what it is compared with."""
-    for place, got, wanted in own:
-        if not same(got, wanted):
-            found = compare(1, Moment(kind), place, wanted, got)
-            assert found is not None
-            _, last, right = own[-1]
-            tokens = np.mean(last.argmax(-1) != right.argmax(-1))
-            far = compare(1, Moment(kind), own[-1][0], right, last)
-            told = f"first at {place}, {found.largest:g} ulps; next tokens that differ: {100 * tokens:.3g} %"
-            return Cell(name, target, kind, VARIES, max(found.largest, far.largest if far else 0.0), why=told)
-    return Cell(name, target, kind, EQUAL)
+def varied(runs: Runs, kind: str) -> tuple[Results, np.ndarray]:
+    """The results of a variation that are compared, and which rows of the whole batch they are of. Raises RunError."""
+    tokens, others = _tokens(runs.seed)
+    every, half = np.arange(BATCH), np.arange(BATCH // 2)
+    if kind.startswith("size "):
+        size = int(kind.split()[1])
+        return runs.next(tokens[:size]), every[:size]
+    match kind:
+        case "position":
+            return runs.next(np.roll(tokens, TURNED, 0)), np.roll(every, TURNED)
+        case "neighbours":
+            found = runs.next(np.concatenate([tokens[: len(half)], others[len(half) :]]))
+            return {name: value[half] for name, value in found.items()}, half
+        case "padding":
+            found = runs.next(np.concatenate([tokens, others[:, :CHUNK]], 1))
+            return {n: value[:, :, :TIMES] if n in kept() else value[:, :TIMES] for n, value in found.items()}, every
+        case "chunks":
+            return runs.in_parts(tokens, (CHUNK,) * (TIMES // CHUNK)), every
+        case "cache":
+            return runs.in_parts(tokens, (CHUNK, *(1,) * (TIMES - CHUNK))), every
+        case _:
+            return runs.next(tokens), every
+
+
+def _state(base: np.ndarray, other: np.ndarray) -> tuple[str, float]:
+    """Whether they are the same, and the greatest distance in ulps."""
+    state, far = state_of(base, other, np.zeros(()))
+    return (EQUAL if state == EQUAL else VARIES), far
+
+
+def _tokens(seed: int) -> np.ndarray:
+    """Those of the whole batch, and others: (2, batch, times), int64."""
+    return np.random.default_rng(seed + 1).integers(0, WORDS, (2, BATCH, TIMES))
+
+
+def _where(cell: Cell, runs: Runs, kind: str) -> Cell:
+    """The cell with the first result that varies."""
+    every = Runs(runs.pool, runs.target, runs.style, runs.seed, every=True)
+    alone = Runs(runs.pool, runs.target, runs.style, runs.seed)
+    tokens = _tokens(runs.seed)[0]
+    try:
+        whole, (got, rows) = every.next(tokens), varied(every, kind)
+        logits, (other, _) = alone.next(tokens)["logits"][rows], varied(alone, kind)
+    except RunError as error:
+        return _with(cell, f"not found where: {error}")
+    moved = 100 * np.mean(logits.argmax(-1) != other["logits"].argmax(-1))
+    for place, value in got.items():
+        if place not in kept() and not same(value, whole[place][rows]):
+            first = compare(1, Moment(kind), place, whole[place][rows], value)
+            assert first is not None
+            return _with(cell, f"first at {place}, {first.largest:g} ulps; next tokens that differ: {moved:.3g} %")
+    return _with(cell, f"not where results on the way are returned, too; next tokens that differ: {moved:.3g} %")
+
+
+def _with(cell: Cell, why: str) -> Cell:
+    return Cell(cell.operator, cell.target, cell.variation, cell.state, cell.largest, cell.sizes, why)

@@ -67,7 +67,7 @@ FLOORS = {
     "harness/studies/seeds": "protocol | report",
     "harness/studies/determinism": "conditions random_operators",
     "harness/studies/overhead": "kernels | measure | report",
-    "harness/studies/invariance": "batches packs | examine | report transformers",
+    "harness/studies/invariance": "batches network packs | examine | report transformers",
     "harness/studies/errors": "points | measure | report",
     "harness/studies/surface": "cell registry | baits registries scope | trace | table",
     "harness/studies/surface/registries": "onnx tensorflow tflite | * | __init__",

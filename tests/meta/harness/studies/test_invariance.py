@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from harness.backends import TARGETS, Target
 from harness.commands.app import app_of
-from harness.execute.pool import Job, Limits, Pool
-from harness.studies.invariance import transformers
+from harness.execute.pool import Limits, Pool
+from harness.studies.invariance import network, transformers
 from harness.studies.invariance.batches import SIZES, Batched, batched
 from harness.studies.invariance.examine import (
     BEYOND,
@@ -173,11 +173,11 @@ def test_a_study_by_two_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("style", transformers.STYLES)
+@pytest.mark.parametrize("style", network.STYLES)
 def test_transformers(pools: tuple[Pool, Pool], style: str) -> None:
     """In parts with a cache a network gives what the whole gives, but for rounding; every variation is there."""
-    cells = {cell.variation: cell for cell in transformers.examine(*pools, "torch-eager", style, 0)}
-    assert list(cells) == ["size", "position", "neighbours", "padding", "chunks", "cache", "threads"]
+    cells = {cell.variation: cell for cell in transformers.examine(*pools, TARGETS["torch-eager"], style, 0)}
+    assert list(cells) == ["size", "position", "neighbours", "padding", "threads", "chunks", "cache"]
     assert {cell.state for cell in cells.values()} <= {EQUAL, VARIES}
     for cell in cells.values():
         assert not cell.why or cell.why.endswith("next tokens that differ: 0 %")
@@ -197,19 +197,23 @@ def test_the_page_counts_operators_and_not_networks() -> None:
 
 def test_a_transformer_whose_cache_is_wrong_is_found(pools: tuple[Pool, Pool], monkeypatch: pytest.MonkeyPatch) -> None:
     """Positions that begin anew with every chunk: the embedding is the first that varies."""
-    plain = transformers.job
+    plain = network.transformer
 
-    def wrong(style: str, target: str, seed: int) -> Job:
-        job = plain(style, target, seed)
-        text = job.program.replace(
-            'p["positions"][start : start + tokens.shape[1]]', 'p["positions"][: tokens.shape[1]]'
-        )
-        assert text != job.program
-        return replace(job, program=text)
+    def wrong(style: str, given: Mapping[str, np.ndarray], batch: int, times: int, before: int = 0) -> network.Made:
+        made = plain(style, given, batch, times, before)
+        return replace(made, arrays={**made.arrays, "positions_here": given["positions"][:times]})
 
-    monkeypatch.setattr(transformers, "job", wrong)
-    cells = {cell.variation: cell for cell in transformers.examine(*pools, "torch-eager", "gpt", 0)}
+    monkeypatch.setattr(transformers, "transformer", wrong)
+    cells = {cell.variation: cell for cell in transformers.examine(*pools, TARGETS["torch-eager"], "gpt", 0)}
     assert "embedding" not in cells["size"].why
     for name in ("chunks", "cache"):
         assert cells[name].state == VARIES
+        assert cells[name].largest > 1e6
         assert cells[name].why.startswith("first at embedding")
+
+
+def test_a_target_that_does_not_run_a_transformer(pools: tuple[Pool, Pool]) -> None:
+    target = replace(planted("pass"), load="\n\ndef load(parameters):\n    raise NotImplementedError('no attention')\n")
+    cells = transformers.examine(*pools, target, "gpt", 0)
+    assert {cell.state for cell in cells} == {NONE}
+    assert "no attention" in cells[0].why
