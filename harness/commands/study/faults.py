@@ -37,7 +37,7 @@ from harness.studies.datasets import NAMES
 from harness.studies.faults.experiment import Experiment, all_of, write
 from harness.studies.faults.injection import FRAMEWORKS
 from harness.studies.faults.protocol import Plan, PlanError, Start, Study, experiments
-from harness.studies.faults.report import GROUPS, as_json, comparisons, csv_of, detections, false_alarms_of, lines, page
+from harness.studies.faults.report import GROUPS, as_json, comparisons, csv_of, detections, fault_free, lines, page
 from harness.studies.faults.store import load, save
 from harness.studies.loops.loop import OPTIMIZERS
 from harness.studies.loops.train import LoopError
@@ -138,10 +138,10 @@ def faults(
     found = [one for one in kept.runs if one.number < num_experiments and one.optimizer in order]
     found.sort(key=lambda one: (one.number, order[one.optimizer]))
     _told(found, time.monotonic() - started, len(kept.runs) - len(done))
-    told = as_json(plan, found, false_alarms_of(starts))
+    told = as_json(plan, found, fault_free(starts))
     try:
         replace_text(out / "experiments.csv", csv_of(found))
-        text = page(plan, found, versions_of(["numpy", plan.framework]), false_alarms_of(starts))
+        text = page(plan, found, versions_of(["numpy", plan.framework]), fault_free(starts))
         replace_text(out / "report.html", text)
     except OSError as error:
         raise fail(unwritten(error, out)) from error

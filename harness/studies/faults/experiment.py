@@ -27,8 +27,8 @@ class Experiment:
     it was not one; elements: struck; outcome, broken, low_test, history, variance: as of `Classified`, broken -1 where
     it stayed finite; gap: of training accuracy at the end, test_gap: of test accuracy, None where it did not; parts:
     training accuracy of each part of the steps; digest: of the state and the curves at the end; cpu: seconds.
-    With the guard (guarded): alarm: steps from the fault to the first alarm, -1 without one; repeated: alarms that
-    came again; recovered: the outcome then."""
+    With the guard (guarded): alarm: steps from the fault to the first alarm that did not come again, -1 without
+    one; repeated: alarms that did; recovered: the outcome then."""
 
     number: int
     optimizer: str
@@ -94,7 +94,7 @@ def experiment(
     one = _experiment(study, optimizer, number, fault, done, run, found, digest)
     if study.plan.guarded and study.guarded:
         safe = struck(pool, loop, start.state, part, fault, done, guarded=True, bounds=start.bounds)
-        alarms = safe.shown["alarms"]
+        alarms = np.setdiff1d(safe.shown["alarms"], safe.shown["repeated"])
         one = replace(
             one, guarded=True, alarm=int(alarms[0]) if len(alarms) else -1, repeated=len(safe.shown["repeated"]),
             recovered=classify(study.curves([safe]), start.band).outcome, cpu=one.cpu + safe.trained.cpu,

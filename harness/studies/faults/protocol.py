@@ -84,12 +84,25 @@ class Plan:
 class Start:
     """A point of the fault-free run of an optimiser: the state there, the bounds of a guard by then, and the band of
     the steps after it. state, bounds: by name; alarmed: numbers of fault-free runs, the band's from 1 and this one 0,
-    in which the guard raised an alarm until the last of these steps."""
+    in which the guard took a step for faulty until the last of these steps; again: how many steps of all these runs it
+    had run again in vain, since they came out the same, of so many `steps`."""
 
     state: Arrays
     bounds: Arrays
     band: Band
     alarmed: tuple[int, ...] = ()
+    again: int = 0
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a guard did in a part of a run: steps that it had run again, those of them that came out the same, and all
+    steps."""
+
+    alarms: int
+    again: int
+    steps: int
 
 
 class Study:
@@ -203,13 +216,15 @@ class Study:
         runs = [self._points(pool, optimizer, seed) for seed in seeds]
         found = []
         for point, (state, bounds, _, _) in enumerate(runs[0]):
-            alarmed = tuple(number for number, run in enumerate(runs) if run[point][3])
-            found.append(Start(state, bounds, band_of([run[point][2] for run in runs]), alarmed))
+            seen = [run[point][3] for run in runs]
+            alarmed = tuple(number for number, one in enumerate(seen) if one.alarms > one.again)
+            band = band_of([run[point][2] for run in runs])
+            found.append(Start(state, bounds, band, alarmed, sum(s.again for s in seen), sum(s.steps for s in seen)))
         return found
 
-    def _points(self, pool: Pool, optimizer: str, seed: int) -> list[tuple[Arrays, Arrays, Curves, bool]]:
-        """Of a fault-free run, guarded: the state at each point, the bounds, the curves after it, and whether there was
-        an alarm until then."""
+    def _points(self, pool: Pool, optimizer: str, seed: int) -> list[tuple[Arrays, Arrays, Curves, Seen]]:
+        """Of a fault-free run, guarded: the state at each point, the bounds, the curves after it, and what the guard
+        did until then."""
         loop, ends = self.loop(optimizer), [point + self.plan.after for point in self.points]
         state: Arrays = loop.begin(self.parameters(seed))
         bounds: Arrays | None = None
@@ -225,8 +240,9 @@ class Study:
         for point, end in zip(self.points, ends, strict=True):
             runs = [run for stop, (run, _) in at.items() if point < stop <= end]
             before = [run for stop, (run, _) in at.items() if stop <= end]
-            alarmed = any(len(run.shown["alarms"]) for run in before)
-            found.append((at[point][0].trained.state, at[point][1], self.curves(runs), alarmed))
+            alarms, again = (sum(len(run.shown[name]) for run in before) for name in ("alarms", "repeated"))
+            seen = Seen(alarms, again, sum(len(run.trained.found["loss"]) for run in before))
+            found.append((at[point][0].trained.state, at[point][1], self.curves(runs), seen))
         return found
 
     def state_at(self, pool: Pool, optimizer: str, point: int) -> Arrays:

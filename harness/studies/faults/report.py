@@ -154,12 +154,25 @@ def conditions(found: Sequence[Experiment]) -> list[Condition]:
     return listed
 
 
-def false_alarms_of(starts: Mapping[str, Sequence[Start]]) -> dict[str, tuple[int, int]]:
-    """By optimiser: in how many fault-free runs the guard raised an alarm, and how many runs there were."""
-    return {
-        name: (len({number for start in listed for number in start.alarmed}), listed[0].band.runs)
-        for name, listed in starts.items()
-    }
+@dataclass(frozen=True)
+class FaultFree:
+    """What the guard did in an optimiser's fault-free runs: those in which it took a step for faulty, of so many; steps
+    that it had run again in vain, since they came out the same, of so many."""
+
+    alarmed: int
+    runs: int
+    again: int
+    steps: int
+
+
+def fault_free(starts: Mapping[str, Sequence[Start]]) -> dict[str, FaultFree]:
+    """By optimiser. The last point has all steps."""
+    found = {}
+    for name, listed in starts.items():
+        last = max(listed, key=lambda start: start.steps)
+        alarmed = {number for start in listed for number in start.alarmed}
+        found[name] = FaultFree(len(alarmed), last.band.runs, last.again, last.steps)
+    return found
 
 
 def csv_of(found: Sequence[Experiment]) -> str:
@@ -174,7 +187,7 @@ def csv_of(found: Sequence[Experiment]) -> str:
     return out.getvalue()
 
 
-def as_json(plan: Plan, found: Sequence[Experiment], false_alarms: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+def as_json(plan: Plan, found: Sequence[Experiment], quiet: Mapping[str, FaultFree]) -> dict[str, Any]:
     """Plan, tables and experiments; numbers that are not finite are texts."""
 
     def plain(value: Any) -> Any:
@@ -190,7 +203,7 @@ def as_json(plan: Plan, found: Sequence[Experiment], false_alarms: Mapping[str, 
             "tables": {name: [asdict(line) for line in lines(found, key)] for name, key in GROUPS.items()},
             "comparisons": [asdict(one) for one in comparisons(found)],
             "detections": [asdict(one) for one in detections(found)],
-            "false_alarms": false_alarms,
+            "fault_free": {name: asdict(one) for name, one in quiet.items()},
             "conditions": [asdict(one) for one in conditions(found)],
             "experiments": [asdict(one) for one in found],
         }
@@ -230,7 +243,7 @@ _LAYOUT: dict[str, Any] = {
 
 
 def page(
-    plan: Plan, found: Sequence[Experiment], versions: Mapping[str, str], false_alarms: Mapping[str, tuple[int, int]]
+    plan: Plan, found: Sequence[Experiment], versions: Mapping[str, str], quiet: Mapping[str, FaultFree]
 ) -> str:  # fmt: skip
     """The report as one file of HTML."""
     bits = [one for one in found if one.bit >= 0]
@@ -249,7 +262,7 @@ def page(
     return render(
         "studies/faults/page.html.j2", plan=plan, found=found, versions=versions, outcomes=OUTCOMES, colours=COLOURS,
         totals=Counter(one.outcome for one in found), tables={name: lines(found, key) for name, key in GROUPS.items()},
-        comparisons=comparisons(found), detections=detections(found), false_alarms=false_alarms, within=WITHIN,
+        comparisons=comparisons(found), detections=detections(found), quiet=quiet, within=WITHIN,
         conditions=conditions(found), latent=LATENT, figures=drawn, seconds=sum(one.cpu for one in found),
         bits=len(bits),
     )  # fmt: skip

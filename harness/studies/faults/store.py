@@ -26,7 +26,7 @@ def save(folder: Path, about: Mapping[str, str], starts: Sequence[Start]) -> Non
         band = start.band
         rest = {
             "ordinary": asdict(band.ordinary), "test": band.test, "history": band.history, "variance": band.variance,
-            "runs": band.runs, "alarmed": start.alarmed,
+            "runs": band.runs, "alarmed": start.alarmed, "again": start.again, "steps": start.steps,
         }  # fmt: skip
         arrays |= {f"{number}/parts": band.parts, f"{number}/band": np.array(json.dumps(rest))}
     with whole(folder) as scratch:
@@ -62,4 +62,4 @@ def _start(arrays: Mapping[str, np.ndarray], number: int) -> Start:
         arrays[f"{number}/parts"], rest["test"], converted(rest["ordinary"], Gaps), rest["history"], rest["variance"],
         rest["runs"],
     )  # fmt: skip
-    return Start(under("state"), under("bounds"), band, tuple(rest["alarmed"]))
+    return Start(under("state"), under("bounds"), band, tuple(rest["alarmed"]), rest["again"], rest["steps"])

@@ -50,8 +50,9 @@ class Guard(Watch):
         dense = {name: tf.convert_to_tensor(g) for name, g in zip(self.variables, gradients) if g is not None}
         found = dict(zip(dense, _pairs(self.ranged(list(dense.values())))))
         kept, statistics = self._with_before(self._kept()), self._statistics()
-        reason = self.bounds.wrong(float(loss), found, kept, statistics)
-        return self._next(step, reason, found, kept, statistics)
+        loss = float(loss)
+        reason = self.bounds.wrong(loss, found, kept, statistics)
+        return self._next(step, reason, loss, found, kept, statistics)
 
     def _back(self):
         step, copies = self.saved[0]

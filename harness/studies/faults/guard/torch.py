@@ -9,8 +9,9 @@
 
 `after` returns the next step: one further, or, where something is wrong, the one before this one (this one, where there
 is none before), with model and optimiser as they were then. What is wrong again when it is run again is no passing
-fault: it is believed, and the bounds are wider from then on. `alarms` lists steps and reasons, `repeated` those of them
-that came again. replicas: all ranks of a process group call it, go back together, and compare parameters."""
+fault: it is believed, and the bounds are wider from then on. `alarms` lists the steps that were run again and why,
+`repeated` those of them that came again. replicas: all ranks of a process group call it, go back together, and compare
+parameters."""
 
 import torch
 
@@ -60,8 +61,9 @@ class Guard(Watch):
                 gradients[name] = _range(p.grad)
         kept = self._with_before(self._kept())
         statistics = self._statistics()
-        reason = self.bounds.wrong(float(torch.as_tensor(loss).detach()), gradients, kept, statistics)
-        return self._next(step, self._together(reason), gradients, kept, statistics)
+        loss = float(torch.as_tensor(loss).detach())
+        reason = self.bounds.wrong(loss, gradients, kept, statistics)
+        return self._next(step, self._together(reason), loss, gradients, kept, statistics)
 
     def _tensors(self):
         state = [v for s in self.optimizer.state.values() for v in s.values() if isinstance(v, torch.Tensor)]

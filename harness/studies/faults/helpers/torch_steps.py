@@ -20,6 +20,7 @@ def steps(state, model, named, buffers, optimizer, found):
     if guard and state["bounds"].size:
         names = sorted([*named, *(f"{name}.{key}" for name in guard.norms for key in ("running_mean", "running_var"))])
         guard.bounds.greatest = dict(zip(names, state["bounds"].tolist()))
+        guard.bounds.losses = state["bounds"].tolist()[len(names) :]
         guard.bounds.steps = WARM
     series = {"history": [], "variance": [], "finite": []}
     found["captured"] = np.zeros(0)
@@ -51,7 +52,8 @@ def steps(state, model, named, buffers, optimizer, found):
     found["alarms"] = [step for step, _ in guard.alarms] if guard else []
     found["repeated"] = [step for step, _ in guard.repeated] if guard else []
     if guard:
-        found["bounds"] = [guard.bounds.greatest.get(name, 0.0) for name in sorted(guard.bounds.greatest)]
+        greatest_ = [guard.bounds.greatest[name] for name in sorted(guard.bounds.greatest)]
+        found["bounds"] = [*greatest_, *guard.bounds.losses]
 
 
 def greatest(tensors):

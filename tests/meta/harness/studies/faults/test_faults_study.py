@@ -26,6 +26,7 @@ from harness.studies.faults.experiment import Experiment, all_of, read
 from harness.studies.faults.protocol import Plan, PlanError, Study
 from harness.studies.faults.report import (
     GROUPS,
+    FaultFree,
     as_json,
     comparisons,
     conditions,
@@ -184,7 +185,7 @@ def test_points_are_kept_and_those_of_another_plan_made_anew(tmp_path: Path) -> 
         assert all(np.array_equal(one.state[name], array) for name, array in other.state.items())
         assert one.band.ordinary == other.band.ordinary
         assert np.array_equal(one.band.parts, other.band.parts)
-        assert one.alarmed == other.alarmed
+        assert (one.alarmed, one.again, one.steps) == (other.alarmed, other.again, other.steps)
     assert store.load(tmp_path / "adam", study.about | {"seed": "9"}) is None
     assert store.load(tmp_path / "sgd", study.about) is None
     (tmp_path / "adam" / "arrays.npz").write_bytes(b"PK nothing")
@@ -245,11 +246,11 @@ def test_tables_by_hand() -> None:
     assert seen[outcomes.MASKED].ended_well == 35
     high = {line.outcome: line for line in conditions(found)}
     assert (high[outcomes.MASKED].history, high[outcomes.SLOW].history) == (0, 40)
-    told = as_json(Plan(), found, {"adam": (0, 21)})
+    told = as_json(Plan(), found, {"adam": FaultFree(0, 21, 3, 900)})
     assert json.loads(json.dumps(told, allow_nan=False))["experiments"][-1]["history"] == "inf"
     assert csv_of(found).count("\n") == 111
-    text = page(Plan(optimizers=("adam", "sgd")), found, {"torch": "1"}, {"adam": (1, 21)})
-    assert "1 false alarm in 21 fault-free runs" in text
+    text = page(Plan(optimizers=("adam", "sgd")), found, {"torch": "1"}, {"adam": FaultFree(1, 21, 3, 900)})
+    assert "1 false alarm in 21 fault-free runs; 3 of 900 steps were run again" in text
 
 
 def test_the_guard_can_be_left_out(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.studies.faults.guard.bounds import SLACK, WARM, Bounds, limits
+from harness.studies.faults.guard.bounds import JUMP, RECENT, SLACK, WARM, Bounds, limits
 
 STEPS = 24
 X = np.random.default_rng(0).standard_normal((STEPS, 16, 6)).astype(np.float32)
@@ -212,6 +212,35 @@ def test_what_is_kept_is_held_to_its_recurrence(kind: type, name: str, what: str
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_loss_that_jumps_is_run_again(kind: type) -> None:
+    """A step of another loss, whose gradients are of ordinary size, as a fault of the forward pass leaves it."""
+    run, done = kind("sgd"), set()
+    number = 0
+    while number < STEPS:
+        run.guard.before(number)
+        run.step(number, 0.0)
+        if number == 12 and number not in done:
+            run.loss = run.loss * 0 + JUMP * max(run.guard.bounds.losses) * 1.01
+        done.add(number)
+        number = run.after(number)
+    assert [step for step, _ in run.guard.alarms] == [12]
+    assert "the loss is" in run.guard.alarms[0][1]
+    assert run.guard.repeated == []
+    assert same(run, fault_free(kind, "sgd"))
+
+
+def test_a_loss_that_jumps_again_is_believed_and_held_to_recent_ones_only() -> None:
+    bounds = Bounds()
+    for loss in [9.0, *[1.0] * RECENT]:
+        assert bounds.wrong(loss, {}, {}, {}) == ""
+        bounds.accept(loss, {}, {}, {})
+    assert bounds.wrong(JUMP, {}, {}, {}) == ""
+    assert bounds.wrong(JUMP * 1.01, {}, {}, {}) == "the loss is 2.02, at most 2"
+    bounds.accept(JUMP * 1.01, {}, {}, {})
+    assert bounds.wrong(JUMP * 1.01, {}, {}, {}) == ""
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_comes_again_is_believed(kind: type) -> None:
     run = trained(kind, "sgd", {15: 80.0}, lasting=True)
     assert run.guard.alarms[0][0] == 15
@@ -265,7 +294,7 @@ def test_nothing_is_held_against_the_first_steps_but_what_is_not_finite() -> Non
         assert bounds.wrong(1.0, {"w": (-(10.0**step), 0.0)}, {}, {}) == ""
         assert bounds.wrong(1.0, {"w": (0.0, float("nan"))}, {}, {}) == "the gradient of w is not finite"
         assert bounds.wrong(float("inf"), {}, {}, {}) == "the loss is inf"
-        bounds.accept({"w": (-(10.0**step), 0.0)}, {}, {})
+        bounds.accept(1.0, {"w": (-(10.0**step), 0.0)}, {}, {})
     assert bounds.wrong(1.0, {"w": (-7.9e7, 0.0)}, {}, {}) == ""
     assert bounds.wrong(1.0, {"w": (-8.1e7, 0.0)}, {}, {}) == "the gradient of w is 8.1e+07, at most 8e+07"
 
