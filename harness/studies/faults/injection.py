@@ -19,7 +19,7 @@ from harness.studies.loops.train import Arrays, Part, Trained, train
 
 HERE = Path(__file__).parent
 FRAMEWORKS = ("torch", "tensorflow", "jax")
-GUARDED = ("torch",)
+GUARDED = ("torch", "tensorflow")
 """Whose loops the guard can go back in."""
 _MODEL = {
     "tensorflow": "def struck_model(stepping, p, norms, x, training):",

@@ -164,6 +164,30 @@ def test_a_run_that_is_not_finite_breaks_off(study: Study, pool: Pool) -> None:
     assert bits_of(safe) == bits_of(watched(pool, loop, state, part))
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_the_guard_in_tensorflow(optimizer: str, pool: Pool) -> None:
+    """It changes no bit where nothing strikes, also in a run that goes on; a fault in its second step is found, and
+    training ends as without it."""
+    study = Study(replace(PLAN, framework="tensorflow"))
+    study.network = NORMED
+    loop, state, part = setting(study, optimizer)
+    plain, quiet = train(pool, loop, state, part), watched(pool, loop, state, part, True)
+    assert all(quiet.trained.state[name].tobytes() == array.tobytes() for name, array in plain.state.items())
+    assert quiet.trained.found["loss"].tobytes() == plain.found["loss"].tobytes()
+    state, bounds = quiet.trained.state, {"bounds": quiet.shown["bounds"]}
+    fault = Fault("FLIP", Site("d", TO_WEIGHT, "output"), 0, 0, 0, 5)
+    array = captured(pool, loop, state, part, fault, 1)
+    large = np.array([1e20], array.dtype).view(np.uint32)
+    done = injection(array, Strike(np.array([3]), array.reshape(-1)[3:4].copy().view(np.uint32), large))
+    wrong = struck(pool, loop, state, part, fault, done, 1)
+    safe = struck(pool, loop, state, part, fault, done, 1, guarded=True, bounds=bounds)
+    right = watched(pool, loop, state, part)
+    assert (safe.shown["alarms"].tolist(), safe.shown["repeated"].tolist()) == ([1], [])
+    assert bits_of(wrong) != bits_of(right)
+    assert bits_of(safe) == bits_of(right)
+    assert safe.shown["history"].tolist() == right.shown["history"].tolist()
+
+
 def test_layouts_are_each_others_inverse() -> None:
     for site, shape in (
         (Site("c", FORWARD, "output"), (2, 3, 4, 5)),
