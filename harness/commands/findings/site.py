@@ -12,6 +12,8 @@ from harness.commands.findings import gather
 from harness.commands.shared.terminal import Known, console, fail, unwritten, write_text
 from harness.execute import environments
 from harness.execute.reading import FileError, read_json
+from harness.findings.database import opened
+from harness.findings.database.history import Past, history
 from harness.findings.known.entry import FOLDER
 from harness.findings.site import pages
 from harness.findings.site.hunted import Hunted, outcomes_of
@@ -46,11 +48,12 @@ def site(
     try:
         instances = gather.found(findings) if findings else []
         hunts = hunts_of(findings) if findings else None
+        past = runs_of(findings) if findings else []
         instances += gather.entries(known_issues)
         causes = causes_of(instances)
         console.print(f"{len(instances)} instances, {len(causes)} causes", highlight=False)
         if out:
-            count = pages.write(out, causes, versions(), hunts)
+            count = pages.write(out, causes, versions(), hunts, past)
             console.print(f"{count} pages: {out / 'index.html'}", highlight=False, soft_wrap=True)
     except FileError as error:
         raise fail(str(error)) from error
@@ -65,6 +68,12 @@ def versions() -> dict[str, str]:
     named = dict.fromkeys(next(iter(target.packages)) for target in TARGETS.values() if not target.environment)
     found = environments.versions_of(list(named))
     return {names.split("|")[0]: found[names] for names in named if names in found}
+
+
+def runs_of(findings: Path) -> list[Past]:
+    """Of the store of a findings folder, if there is one. Raises FileError."""
+    url = opened.url_of(findings)
+    return history(url) if opened.there(url) else []
 
 
 def hunts_of(findings: Path) -> Hunted:

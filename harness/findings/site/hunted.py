@@ -52,5 +52,13 @@ def outcomes_of(cells: Mapping[tuple[str, ...], int]) -> dict[str, dict[str, int
     return found
 
 
+def counted(outcomes: Mapping[str, int]) -> dict[str, int]:
+    """The same, as rows tell them."""
+    found: dict[str, int] = dict.fromkeys(OUTCOMES, 0)
+    for status, count in outcomes.items():
+        found[_outcome(status)] += count
+    return found
+
+
 def _outcome(status: str) -> str:
     return "right" if status in RIGHT else "unsupported" if status == "unsupported" else "wrong"

@@ -14,10 +14,12 @@ from generators.ops import OPS
 from harness.execute.files import whole
 from harness.execute.templates import render
 from harness.findings import written
+from harness.findings.database.history import Past
 from harness.findings.known.entry import FOLDER
 from harness.findings.site.heat import heat_of
 from harness.findings.site.highlight import highlighted
-from harness.findings.site.hunted import Hunted
+from harness.findings.site.hunted import Hunted, counted
+from harness.findings.site.past import copied, groups_of, trend
 from harness.findings.site.values import Values, values_of
 from harness.findings.triage.causes import Cause
 from harness.findings.triage.instance import STATES, Instance
@@ -62,14 +64,16 @@ class Row:
         return slug(self.cause.severity)
 
 
-def write(out: Path, causes: Sequence[Cause], versions: Mapping[str, str], hunts: Hunted | None) -> int:
+def write(
+    out: Path, causes: Sequence[Cause], versions: Mapping[str, str], hunts: Hunted | None, past: Sequence[Past] = ()
+) -> int:
     """Write the site; returns the number of its pages. versions: of the frameworks, as they are installed. hunts: what
-    the findings folder has of the last one. Raises OSError and FileError."""
+    the findings folder has of the last one; past: the runs of its store. Raises OSError and FileError."""
     rows = [row_of(cause) for cause in causes]
     pages = {row.cause.id: row.page for row in rows}
     owner = {one.id: cause.id for cause in causes for one in cause.instances}
     frameworks = _by_count(row.cause.first.framework for row in rows)
-    common = {"versions": versions, "hunts": hunts, "slug": slug, "symptom": SYMPTOM, "state": STATE}
+    common = {"versions": versions, "hunts": hunts, "past": past, "slug": slug, "symptom": SYMPTOM, "state": STATE}
     with whole(out) as folder:
         (folder / "cause").mkdir()
         for name in ("style.css", "site.js"):
@@ -87,6 +91,13 @@ def write(out: Path, causes: Sequence[Cause], versions: Mapping[str, str], hunts
         if hunts:
             hunted = render(f"{_TEMPLATES}/hunt.html.j2", up="", page="hunt", rows=rows, **common)
             (folder / "hunt.html").write_text(hunted, encoding="utf-8")
+        if past:
+            reports = copied(past, folder / "runs")
+            listed = render(
+                f"{_TEMPLATES}/runs.html.j2", up="", page="runs", groups=groups_of(past), chart=trend(past),
+                reports=reports, told=counted, duration=duration, **common,
+            )  # fmt: skip
+            (folder / "runs.html").write_text(listed, encoding="utf-8")
         for row in rows:
             shown = [shown_of(one, reach) for one, reach in zip(row.cause.instances, row.cause.reaches, strict=True)]
             related = [(name, pages[owner[name]]) for name in row.cause.related]
@@ -95,7 +106,7 @@ def write(out: Path, causes: Sequence[Cause], versions: Mapping[str, str], hunts
                 related=related, **common,
             )  # fmt: skip
             (folder / "cause" / row.page).write_text(text, encoding="utf-8")
-    return len(rows) + 2 + bool(hunts)
+    return len(rows) + 2 + bool(hunts) + bool(past)
 
 
 def row_of(cause: Cause) -> Row:
@@ -141,6 +152,14 @@ def commands_of(instance: Instance, place: str, program: Written | None) -> list
         replay = f".venv/bin/python -m harness replay {shlex.quote(stored)} --targets {targets}{question}"
         found.append(("judged by Dissent", replay))
     return found
+
+
+def duration(seconds: float | None) -> str:
+    """In the largest unit of which there is one."""
+    if seconds is None:
+        return ""
+    minutes = seconds / 60
+    return f"{minutes / 60:.1f} h" if minutes >= 60 else f"{minutes:.0f} min" if minutes >= 1 else f"{seconds:.0f} s"
 
 
 def place_of(folder: Path) -> str:

@@ -20,6 +20,7 @@ from harness.backends import TARGETS
 from harness.commands.app import app_of
 from harness.findings import written
 from harness.findings.database import opened
+from harness.findings.database.history import history, kind_of
 from harness.findings.database.recorder import begin
 from harness.findings.known.entry import FOLDER
 from harness.findings.site.heat import heat_of
@@ -63,6 +64,48 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     result = CliRunner().invoke(app_of(), ["site", *placed])
     assert result.exit_code == 0, result.output
     return root
+
+
+def test_runs_and_their_trend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two nights of one part each, a study whose page is copied, and a run that has no end."""
+    folder, results = tmp_path / "findings", tmp_path / "study"
+    folder.mkdir()
+    results.mkdir()
+    (tmp_path / "known").mkdir()
+    (results / "report.html").write_text("<p>a study</p>")
+    url = opened.url_of(folder)
+    for night, found in (("one", ["a"]), ("two", ["a", "b"])):
+        whole_ = begin(url, "harness nightly --budget 1h", folder, 0, {}, "", night)
+        monkeypatch.setenv(opened.PART_OF, night)
+        part = begin(url, "harness hunt", folder, 0, {}, "")
+        monkeypatch.delenv(opened.PART_OF)
+        for name in found:
+            part.finding(name, ["torch-eager"], "value")
+        part.finding("entry", ["torch-eager"], state="known")
+        part.case("forward", {"agree": 2}, 0.1)
+        part.end(1)
+        whole_.end(1)
+    begin(url, "harness study faults --seed 1", results, 1, {}, "").end(0)
+    begin(url, "harness model m.onnx", folder, 1, {}, "")
+    past = history(url)
+    assert [(run.kind, run.new, run.again, run.known, run.examined) for run in past] == [
+        ("nightly", 1, 0, 1, 1), ("nightly", 1, 1, 1, 1), ("study faults", 0, 0, 0, 0), ("model", 0, 0, 0, 0),
+    ]  # fmt: skip
+    assert past[-1].seconds is None
+    assert kind_of("harness") == "harness"
+    assert kind_of("harness hunt 'x") == "hunt"
+    done = CliRunner().invoke(
+        app_of(),
+        ["site", "--out", str(tmp_path / "site"), "--findings", str(folder), "--known-issues", str(tmp_path / "known")],
+    )
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "site" / "runs.html").read_text()
+    assert text.index("Nights and hunts") < text.index("Models") < text.index("Studies")
+    assert "not yet, or killed" in text
+    assert 'id="trend"' in text
+    (report,) = (tmp_path / "site" / "runs").iterdir()
+    assert report.read_text() == "<p>a study</p>"
+    assert f'href="runs/{report.name}"' in text
 
 
 def pages(root: Path) -> dict[Path, str]:
