@@ -24,6 +24,7 @@ from harness.findings.database.nights import Difference, difference
 from harness.findings.database.recorder import Recorder
 from harness.findings.known.entry import FOLDER
 from harness.findings.written import FILE
+from harness.search.hunting.touched import SourceError, diff_of, touched
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file to which a step of a workflow adds Markdown."""
@@ -49,6 +50,11 @@ def nightly(
     ] = None,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that a stored reproducer may take.")] = 300.0,
     seed: Annotated[int | None, typer.Option(help="Of the hunt; another one each night.")] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="REV", help="Hunt only for what changes since then touch."),
+    ] = None,
+    source: Annotated[Path, typer.Option(metavar="DIR", help="Of --since: a framework's repository.")] = Path(),
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where the site goes; none without it.")] = None,
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help=f"Add Markdown to it; default: what ${SUMMARY} names.")
@@ -61,18 +67,24 @@ def nightly(
         findings.mkdir(parents=True, exist_ok=True)
         if beside:
             interpreter(beside)
-    except (typer.BadParameter, EnvironmentsError) as error:
+        operators = touched(diff_of(source, since)) if since else ()
+    except (typer.BadParameter, EnvironmentsError, SourceError) as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {findings} for findings: {error.strerror}") from error
     record = recorded(findings, seed)
     folder, issues = ["--findings", str(findings)], ["--known-issues", str(known_issues)]
     drawn = ["--seed", str(seed)] if seed is not None else []
+    if since:
+        which = ", ".join(operators) or "none, so that there is no hunt"
+        console.print(f"operators that changes since {since} touch: {which}", highlight=False, soft_wrap=True)
+    only = ["--operators", ",".join(operators)] if operators else []
     steps = [_run(["known", *folder, *issues], record.run)]
     for name, state in again(findings, record, timeout):
         console.print(f"{state}: {name}", markup=False, highlight=False, soft_wrap=True)
-    hunting = ["hunt", "--budget", budget, *folder, *issues, "--targets", target_globs, "--quiet", *drawn]
-    steps.append(_run(hunting, record.run))
+    hunting = ["hunt", "--budget", budget, *folder, *issues, "--targets", target_globs, "--quiet", *drawn, *only]
+    if operators or not since:
+        steps.append(_run(hunting, record.run))
     if beside:
         comparing = ["versions", ".", beside, *folder, *issues, "--targets", target_globs, *drawn]
         steps.append(_run(comparing, record.run))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,32 @@ def test_the_exit_status(
     assert [row.status for row, _, _ in kept.runs(opened.url_of(tmp_path)) if row.part_of is None] == [status]
     if failed:
         assert "the night is not whole: hunt" in result.output
+
+
+@pytest.mark.parametrize("changed", ["gelu", "README"])
+def test_operators_that_a_change_touches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
+    """The hunt is for them; where there is none, there is no hunt."""
+    source, called = tmp_path / "source", []
+    source.mkdir()
+    git = ["git", "-C", str(source), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    (source / f"{changed}.cpp").write_text("one\n")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*git, *command], check=True)
+    (source / f"{changed}.cpp").write_text("two\n")
+
+    def ran(arguments: list[str], night: str) -> Step:
+        called.append(arguments)
+        return Step(arguments[0], 0, 1.0)
+
+    monkeypatch.setattr(nightly, "_run", ran)
+    arguments = ["nightly", "--findings", str(tmp_path / "f"), "--source", str(source), "--since"]
+    result = CliRunner().invoke(app.app_of(), [*arguments, "HEAD"])
+    assert result.exit_code == 0, result.output
+    hunts = [one[-2:] for one in called if one[0] == "hunt"]
+    assert hunts == ([["--operators", "gelu,gelu_tanh"]] if changed == "gelu" else [])
+    result = CliRunner().invoke(app.app_of(), [*arguments, "nowhere"])
+    assert result.exit_code == 2
+    assert "the changes since nowhere cannot be had" in result.output
 
 
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, where another test has imported it
