@@ -9,9 +9,10 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from harness.commands.shared.bar import Bar
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
     Json,
@@ -113,7 +114,7 @@ def model(
         if not trust and (why := confinement.missing()):
             console.print(f"not confined: {why} (docs/security.md)", style="yellow", markup=False, highlight=False)
         columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-        with Progress(*columns, console=console, transient=True) as progress:
+        with Bar(*columns, console=console) as progress:
             task = progress.add_task(path)
 
             def tell(told: str) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
 from harness.backends import Target, probe, select
+from harness.commands.shared.bar import Bar
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
@@ -82,7 +82,7 @@ def versions(
         rows, done = so_far, count
         progress.update(task, completed=count)
 
-    with Progress(console=console, transient=True) as progress:
+    with Bar(console=console) as progress:
         task = progress.add_task("cases", total=cases)
         try:
             versioned.run(options, latest)

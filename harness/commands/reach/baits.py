@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.table import Column, Table
 
 from generators.baits import BAITS
 from generators.baits.cases import places
+from harness.commands.shared.bar import Bar
 from harness.commands.shared.terminal import Json, console, fail, named, print_wide, write_json
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool
@@ -33,7 +33,7 @@ def baits(
     names = named(bait_globs, BAITS, "bait")
     found: list[Fired] = []
     try:
-        with Pool(Limits(seconds=600), tolerant=True) as pool, Progress(console=console, transient=True) as progress:
+        with Pool(Limits(seconds=600), tolerant=True) as pool, Bar(console=console) as progress:
             task = progress.add_task("")
 
             def show(what: str, done: int, of: int) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from generators.graph import Graph
 from generators.ops import OPS
 from harness.backends import Target, probe
+from harness.commands.shared.bar import Bar
 from harness.commands.shared.cases import Targets, usable
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.terminal import (
@@ -77,7 +77,7 @@ def errors(
     todo = [task for task in _tasks(graphs, chosen, everything) if _key(task) not in done]
     code, failure = 0, ""
     try:
-        with Pool(Limits(seconds=timeout), tolerant=True) as pool, Progress(console=console, transient=True) as bar:
+        with Pool(Limits(seconds=timeout), tolerant=True) as pool, Bar(console=console) as bar:
             lab, task_bar = Laboratory(pool), bar.add_task("errors", total=len(todo))
             for target, graph, part in todo:
                 if part < 0:

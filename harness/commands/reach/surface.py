@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.table import Column, Table
 
+from harness.commands.shared.bar import Bar
 from harness.commands.shared.terminal import Json, console, fail, named, print_wide, write_json, write_text
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool
@@ -47,7 +47,7 @@ def surface(
     surfaces: list[Surface] = []
     try:
         counted = covered.load(findings)
-        with Pool(Limits(seconds=600), tolerant=True) as pool, Progress(console=console, transient=True) as progress:
+        with Pool(Limits(seconds=600), tolerant=True) as pool, Bar(console=console) as progress:
             task = progress.add_task("")
 
             def show(name: str, done: int, every: int) -> None:

@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from rich.progress import Progress
-
+from harness.commands.shared.bar import Bar
 from harness.commands.shared.record import Record
 from harness.commands.shared.terminal import console
 from harness.execute.isolation.jobs import JobError, Jobs
@@ -34,7 +33,7 @@ def together(
         return kept, code, failure
     shared = Jobs[int](partial(_share, kept.path, kept.head, tuple(tasks), count, work), count)
     try:
-        with Progress(console=console, transient=True) as progress:
+        with Bar(console=console) as progress:
             task = progress.add_task("done", total=total)
             shared.run(lambda latest: progress.update(task, completed=sum(latest.values())))
     except KeyboardInterrupt as stop:

@@ -6,8 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.progress import Progress
-
+from harness.commands.shared.bar import Bar
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import console
 from harness.execute.isolation.signals import status_of
@@ -25,7 +24,7 @@ def train_all(plan: Plan, runs: Sequence[Run], folder: Path, jobs: int, seed: in
         return 0
     code = 0
     try:
-        with Progress(console=console, transient=True) as progress:
+        with Bar(console=console) as progress:
             task = progress.add_task("epochs", total=total)
             do(plan, runs, folder, jobs, lambda epochs: progress.update(task, completed=epochs))
     except KeyboardInterrupt as stop:

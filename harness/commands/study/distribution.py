@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from generators.training.d3 import Protocol, study_arrays
 from generators.training.runs import Training
+from harness.commands.shared.bar import Bar
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
     console,
@@ -96,7 +96,7 @@ def distribution(
     deadline = started + duration
     with (
         RankPools(RankLimits(seconds=timeout), until=deadline) as pools,
-        Progress(console=console, transient=True) as progress,
+        Bar(console=console) as progress,
     ):
         judge, task = TrainingJudge(pools, known, study_arrays), progress.add_task(preset, total=len(todo))
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from generators.faults.models import MODELS, PUBLISHED
 from generators.training.architectures.named import ARCHITECTURES
 from generators.training.networks import NetworkError
+from harness.commands.shared.bar import Bar
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
@@ -118,7 +118,7 @@ def faults(
                 starts[optimizer] = found
             return starts[optimizer]
 
-    with Progress(console=console, transient=True) as progress:
+    with Bar(console=console) as progress:
         task = progress.add_task("experiments", total=len(todo))
         try:
             for one, file in all_of(study, todo, starts_of, jobs):

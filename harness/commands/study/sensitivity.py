@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
+from harness.commands.shared.bar import Bar
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import Json, console, fail, named, print_wide, unwritten, write_json, write_text
@@ -48,7 +48,7 @@ def sensitivity(
         (oracle, number) for oracle, count in counts.items() for number in range(count) if (oracle, number) not in done
     ]
     failure, code = None, 0
-    with Pool() as pool, RankPools() as pools, Progress(console=console, transient=True) as progress:
+    with Pool() as pool, RankPools() as pools, Bar(console=console) as progress:
         task = progress.add_task("cases", total=len(todo))
         try:
             for oracle, number in todo:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from harness.commands.shared.bar import Bar
 from harness.commands.shared.watch import hunt_line, next_steps, watched
 from harness.findings.store import Finding
 from harness.search.hunt import Options, Tally
@@ -64,3 +65,22 @@ def test_what_to_do_next_names_commands_that_are_there() -> None:
         named = [line.split("python -m harness ")[1].split()[0] for line in lines]
         assert set(named) <= commands
     assert "findings/a --upstream" in "\n".join(next_steps(options(), tally("a")))
+
+
+def test_a_bar_prints_a_line_a_minute_where_there_is_no_terminal() -> None:
+    now, written = [0.0], io.StringIO()
+    with Bar(console=Console(file=written, force_terminal=False, width=80), clock=lambda: now[0]) as bar:
+        task = bar.add_task("cases", total=8)
+        for second in (30.0, 59.0, 61.0, 100.0, 125.0):
+            now[0] = second
+            bar.advance(task)
+    assert written.getvalue().split("\n")[:3] == ["1 min: cases: 3 of 8", "2 min: cases: 5 of 8", ""]
+
+
+def test_a_bar_of_a_terminal_prints_no_lines() -> None:
+    now, written = [0.0], io.StringIO()
+    with Bar(console=Console(file=written, force_terminal=True, width=80), clock=lambda: now[0]) as bar:
+        task = bar.add_task("cases", total=8)
+        now[0] = 100.0
+        bar.advance(task)
+    assert "min: cases" not in written.getvalue()

@@ -1,0 +1,42 @@
+"""The bar of a long command, and a line a minute where there is no terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress, ProgressColumn
+
+from harness.commands.shared.watch import MINUTE
+
+
+class Bar(Progress):
+    """As Rich's, gone when it is done. Where the console is no terminal it would show nothing: whenever it is told of
+    progress, and a minute is over, it prints what is under way."""
+
+    def __init__(self, *columns: ProgressColumn, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(*columns, console=console, transient=True)
+        self._clock = clock
+        self._began = self._last = clock()
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """As Rich's."""
+        super().update(*args, **kwargs)
+        self._tell()
+
+    def advance(self, *args: Any, **kwargs: Any) -> None:
+        """As Rich's."""
+        super().advance(*args, **kwargs)
+        self._tell()
+
+    def _tell(self) -> None:
+        now = self._clock()
+        if self.console.is_terminal or now - self._last < MINUTE:
+            return
+        self._last = now
+        for task in self.tasks:
+            count = f": {task.completed:g} of {task.total:g}" if task.total else ""
+            line = f"{(now - self._began) / MINUTE:.0f} min: {task.description}{count}"
+            self.console.print(line, markup=False, highlight=False, soft_wrap=True)
