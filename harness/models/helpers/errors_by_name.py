@@ -1,9 +1,11 @@
-"""What each layer of an ONNX model adds to the error of a run whose values on the way have the model's names."""
+"""What each layer of an ONNX model adds to the error of a run of which it is known which value is which of the
+model's."""
 
 import numpy as np
 import onnx
 from onnx import shape_inference
 
+from harness.models.helpers.same_values import same_values
 from oracles.onnx.evaluate import single
 from oracles.onnx.graph import used
 from oracles.onnx.kinds import floating, widened
@@ -25,25 +27,40 @@ def all_values(model):
     return model
 
 
+def known_values(model, other, values):
+    """(Values of a run of another model by this one's names, what the other one calls those that its graph tells and
+    that have other names there)."""
+    same = same_values(model, other)
+    names = {name for node in model.graph.node for name in node.output} - {""}
+    kept = names.intersection(values) - set(same) - set(same.values())
+    told = {name: twin for name, twin in same.items() if twin in values}
+    seen = {**{name: values[twin] for name, twin in told.items()}, **{name: values[name] for name in kept}}
+    return seen, {name: twin for name, twin in told.items() if name != twin}
+
+
 def allowed_of(right, spread):
     """How far a result may be from its float64 value. spread: the root mean square of what moves it."""
     return LAYER * spread + 4 * 2.0**-24 * np.abs(right) + np.finfo(np.float32).tiny
 
 
-def layer_errors(model, inputs, seen):
+def layer_errors(model, inputs, seen, guessed=()):
     """What each node of the model adds and shows: (name, operator, output, "", ""), (added, excess, shown); and of
     the first one that adds too much its name, inputs, float64 result and what is allowed.
     added: the greatest error of the output that a run gave, beside a float64 evaluation of the node on the inputs that
     the run gave it, by the output's greatest value; excess: the same by what rounding may do there; shown: beside an
     evaluation of everything before it. NaN: not judged, since the run does not show it. seen: the run's
-    values by name; constants are the model's own."""
+    values by name; constants are the model's own; guessed: names that are not sure, so that a value of another shape is
+    another one."""
     graph = read(model)
     clean = started(graph, inputs)
     given = dict(clean)
     told, figures, case = [], [], None
     for node in graph.nodes:
         outputs = single(node, [clean[name] for name in node.inputs], clean)
-        judged = [name for name in node.outputs if name in seen]
+        lost = [
+            name for name, y in zip(node.outputs, outputs) if name in guessed and np.shape(seen[name]) != np.shape(y)
+        ]
+        judged = [name for name in node.outputs if name in seen and name not in lost]
         known = all(name in given for name in used(node))
         worst = (np.nan, np.nan, np.nan)
         if judged and known:
@@ -52,7 +69,7 @@ def layer_errors(model, inputs, seen):
             sizes = sizes_of_noise(node, arguments, right, given)
             found = []
             for name, y, size, exact in zip(node.outputs, right, sizes, outputs):
-                if name in seen:
+                if name in judged:
                     allowed = allowed_of(y, size / np.sqrt(3))
                     found.append(errs(seen[name], y, allowed, exact))
                     if case is None and found[-1][1] > 1 and floating(y):
@@ -63,7 +80,7 @@ def layer_errors(model, inputs, seen):
         figures.append(worst)
         clean.update((name, y) for name, y in zip(node.outputs, outputs) if name)
         for name, y in zip(node.outputs, outputs):
-            if name in seen:
+            if name in judged:
                 given[name] = widened(seen[name])
             elif name and (not isinstance(y, np.ndarray) or node.operator == "Constant"):
                 given[name] = y
