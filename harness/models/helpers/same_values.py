@@ -71,10 +71,10 @@ def kind(node):
 
 
 def same_values(model, other):
-    """Names of values of another model by this one's, of which each is one value. What has the same name and is made by
-    the same operator is the same; so is what is computed alike from the same inputs and constants, what the same nodes
-    make the same value of, from the outputs back, and what nodes take and return that hold the same large constants and
-    are the only ones."""
+    """Names of values of another model by this one's, of which each is one value. What has the same name is the same; so
+    is what the same nodes make the same value of, from the outputs back, what nodes take that hold the same large
+    constants and are the only ones, and, where nothing else is told by that, what is computed alike from the same
+    values. What a node takes goes first: behind its maker something may be inserted."""
     ours, theirs = Values(model), Values(other)
     pairs, taken = {}, set()
 
@@ -87,33 +87,32 @@ def same_values(model, other):
         known = {one.name for one in getattr(other.graph, side)}
         for one in getattr(model.graph, side):
             pair(one.name, one.name if one.name in known else "")
-    for name, (node, _) in ours.made.items():
-        if name in theirs.made and kind(node) == kind(theirs.made[name][0]):
-            pair(name, name)
+    for name in ours.made:
+        pair(name, name if name in theirs.made else "")
     others = theirs.anchors()
-    for key, name in ours.anchors().items():
-        if key in others:
-            pair(name, others[key])
+    anchors = {name: others[key] for key, name in ours.anchors().items() if key in others}
     before = -1
     while len(pairs) > before:
         before = len(pairs)
+        backwards(ours, theirs, pairs, pair, anchors)
         found = {key: name for name, key in theirs.keys({twin: f"same {name}" for name, twin in pairs.items()}).items()}
         for name, key in ours.keys({name: f"same {name}" for name in pairs}).items():
             if name in ours.made:
                 pair(name, found.get(key, ""))
-        backwards(ours, theirs, pairs, pair)
     return {name: twin for name, twin in pairs.items() if name in ours.made}
 
 
-def backwards(ours, theirs, pairs, pair):
-    """From values that are the same to what the same nodes make them of."""
+def backwards(ours, theirs, pairs, pair, anchors):
+    """From values that are the same, and nodes that are, to what they are made of."""
     for node in reversed(ours.nodes):
         for place, name in enumerate(node.output):
             twin, at = theirs.made.get(pairs.get(name, ""), (None, None))
             if twin is None or at != place or kind(node) != kind(twin):
+                twin = theirs.made[anchors[name]][0] if name in anchors else None
+            if twin is None:
                 continue
             held = [values.constants.get(a) for values, one in ((ours, node), (theirs, twin)) for a in one.input]
             if held[: len(node.input)] == held[len(node.input) :]:
-                for result, like in zip([*node.output, *node.input], [*twin.output, *twin.input]):
-                    if result not in ours.constants:
-                        pair(result, like)
+                for taken, like in zip(node.input, twin.input):
+                    if taken not in ours.constants:
+                        pair(taken, like)
