@@ -28,14 +28,34 @@ def all_values(model):
 
 
 def known_values(model, other, values):
-    """(Values of a run of another model by this one's names, what the other one calls those that its graph tells and
-    that have other names there)."""
+    """(Values of a run of another model by this one's names, what the other one calls each of them), as far as its graph
+    and its names tell."""
     same = same_values(model, other)
     names = {name for node in model.graph.node for name in node.output} - {""}
     kept = names.intersection(values) - set(same) - set(same.values())
-    told = {name: twin for name, twin in same.items() if twin in values}
-    seen = {**{name: values[twin] for name, twin in told.items()}, **{name: values[name] for name in kept}}
-    return seen, {name: twin for name, twin in told.items() if name != twin}
+    twins = {**{name: twin for name, twin in same.items() if twin in values}, **{name: name for name in kept}}
+    return {name: values[twin] for name, twin in twins.items()}, twins
+
+
+def unsure(model, figures):
+    """Names that are taken for those of other values: their maker adds more error than it may, no output has them, and
+    no node that takes them adds as little as it may."""
+    if not (figures[:, 1] > 1).any():
+        return set()
+    graph = read(model)
+    good = {name for node, row in zip(graph.nodes, figures) if row[1] <= 1 for name in used(node)}
+    wrong = [node for node, row in zip(graph.nodes, figures) if row[1] > 1]
+    return {name for node in wrong for name in node.outputs if good.union(graph.outputs).isdisjoint(node.outputs)}
+
+
+def sure_errors(model, inputs, seen, twins):
+    """As `layer_errors`, without what `unsure` says; and the values that are left."""
+    while True:
+        found = layer_errors(model, inputs, seen, twins)
+        doubtful = unsure(model, found[1]) & set(seen)
+        if not doubtful:
+            return *found, seen
+        seen = {name: value for name, value in seen.items() if name not in doubtful}
 
 
 def allowed_of(right, spread):
@@ -49,8 +69,8 @@ def layer_errors(model, inputs, seen, guessed=()):
     added: the greatest error of the output that a run gave, beside a float64 evaluation of the node on the inputs that
     the run gave it, by the output's greatest value; excess: the same by what rounding may do there; shown: beside an
     evaluation of everything before it. NaN: not judged, since the run does not show it. seen: the run's
-    values by name; constants are the model's own; guessed: names that are not sure, so that a value of another shape is
-    another one."""
+    values by name; constants are the model's own; guessed: names that are not sure, since the run is of another file, so
+    that a value of another shape is another one."""
     graph = read(model)
     clean = started(graph, inputs)
     given = dict(clean)
@@ -58,7 +78,9 @@ def layer_errors(model, inputs, seen, guessed=()):
     for node in graph.nodes:
         outputs = single(node, [clean[name] for name in node.inputs], clean)
         lost = [
-            name for name, y in zip(node.outputs, outputs) if name in guessed and np.shape(seen[name]) != np.shape(y)
+            name
+            for name, y in zip(node.outputs, outputs)
+            if name in guessed and name in seen and np.shape(seen[name]) != np.shape(y)
         ]
         judged = [name for name in node.outputs if name in seen and name not in lost]
         known = all(name in given for name in used(node))

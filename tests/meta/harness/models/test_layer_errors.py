@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from examples.networks_onnx import DRAWN, FAULTS, blocks
+from onnx import numpy_helper
 
 from harness.conversions.formats import RUNNERS
 from harness.execute.pool import Job, Pool
@@ -71,6 +72,49 @@ def test_the_one_that_shows_error_is_not_the_one_that_adds_it(workers: Pool, tmp
     at = found.culprit.index
     assert all(layer.shown < 1e-5 for layer in found.errors if layer.index < at)
     assert any(layer.shown > 1e-3 and not layer.wrong for layer in found.errors if layer.index > at)
+
+
+def folded(path: Path, right: onnx.ModelProto) -> str:
+    """Writes the network with one normalisation folded into the convolution before it, whose result keeps the
+    convolution's name, as optimisers do; that name."""
+    model = onnx.ModelProto()
+    model.CopyFrom(right)
+    nodes, arrays = model.graph.node, {one.name: one for one in model.graph.initializer}
+    norm = next(one for one in nodes if one.op_type == "BatchNormalization")
+    name = norm.input[0]
+    conv = next(one for one in nodes if name in one.output)
+    weights, scale, shift, mean, variance = (
+        numpy_helper.to_array(arrays[one]).astype(np.float64) for one in (conv.input[1], *norm.input[1:])
+    )
+    epsilon = next((one.f for one in norm.attribute if one.name == "epsilon"), 1e-5)
+    factor = scale / np.sqrt(variance + epsilon)
+    bias = numpy_helper.to_array(arrays[conv.input[2]]) if len(conv.input) > 2 else 0
+    made = {"w": weights * factor[:, None, None, None], "b": (bias - mean) * factor + shift}
+    model.graph.initializer.extend(numpy_helper.from_array(y.astype(np.float32), f"folded_{n}") for n, y in made.items())
+    conv.input[:] = [conv.input[0], "folded_w", "folded_b"]
+    for node in nodes:
+        node.input[:] = [name if one == norm.output[0] else one for one in node.input]
+    nodes.remove(norm)
+    onnx.save(model, path)
+    return name
+
+
+def test_a_name_that_an_optimiser_keeps_for_another_value_is_no_error(workers: Pool, tmp_path: Path) -> None:
+    for seed in range(20):
+        planted(tmp_path, seed)
+        right = onnx.load(tmp_path / "right.onnx")
+        if not any(node.op_type == "BatchNormalization" for node in right.graph.node):
+            continue
+        name = folded(tmp_path / "wrong.onnx", right)
+        image = np.random.default_rng(seed).standard_normal((1, 3, 16, 16)).astype(np.float32)
+        variant = Variant(ModelFile(tmp_path / "wrong.onnx", "onnx"), RUNNERS["ort-all"])
+        found = layers_of(workers, tmp_path / "right.onnx", variant, [image])
+        assert (found.why, found.culprit) == ("", None)
+        (layer,) = (one for one in found.errors if one.output == name)
+        assert not layer.judged
+        assert found.judged > len(found.errors) / 2
+        return
+    pytest.fail("no network normalises")
 
 
 # ---- where converters have given values other names --------------------------------------------------------
