@@ -61,6 +61,18 @@ def graphs(node):
     return (one.g for one in node.attribute if one.type == onnx.AttributeProto.GRAPH)
 
 
+def operands(node):
+    """What a node takes, and the graphs inside of it take of the values outside of them."""
+    found = list(node.input)
+    for graph in graphs(node):
+        inside = {one.name for one in (*graph.input, *graph.initializer)}
+        for inner in graph.node:
+            found += [name for name in operands(inner) if name not in inside]
+            inside.update(inner.output)
+        found += [one.name for one in graph.output if one.name not in inside]
+    return found
+
+
 def kind(node):
     """What a node does with its inputs. Graphs inside are told by their operators: their values have other names."""
     plain = sorted(
@@ -71,8 +83,8 @@ def kind(node):
 
 
 def same_values(model, other):
-    """Names of values of another model by this one's, of which each is one value. What has the same name is the same; so
-    is what the same nodes make the same value of, from the outputs back, what nodes take that hold the same large
+    """Names of values of another model by this one's, of which each is one value. What has the same name is the same;
+    so is what the same nodes make the same value of, from the outputs back, what nodes take that hold the same large
     constants and are the only ones, and, where nothing else is told by that, what is computed alike from the same
     values. What a node takes goes first: behind its maker something may be inserted."""
     ours, theirs = Values(model), Values(other)
@@ -111,8 +123,9 @@ def backwards(ours, theirs, pairs, pair, anchors):
                 twin = theirs.made[anchors[name]][0] if name in anchors else None
             if twin is None:
                 continue
-            held = [values.constants.get(a) for values, one in ((ours, node), (theirs, twin)) for a in one.input]
-            if held[: len(node.input)] == held[len(node.input) :]:
-                for taken, like in zip(node.input, twin.input):
+            sides = operands(node), operands(twin)
+            held = [[one.constants.get(name) for name in side] for one, side in zip((ours, theirs), sides)]
+            if held[0] == held[1]:
+                for taken, like in zip(*sides):
                     if taken not in ours.constants:
                         pair(taken, like)
