@@ -84,7 +84,7 @@ def layer_errors(model, inputs, seen, guessed=()):
         ]
         judged = [name for name in node.outputs if name in seen and name not in lost]
         known = all(name in given for name in used(node))
-        worst = (np.nan, np.nan, np.nan)
+        worst, title = (np.nan, np.nan, np.nan), (judged or [*node.outputs])[0]
         if judged and known:
             arguments = [given[name] for name in node.inputs]
             right = single(node, arguments, given)
@@ -97,8 +97,8 @@ def layer_errors(model, inputs, seen, guessed=()):
                     if case is None and found[-1][1] > 1 and floating(y):
                         shown = {**dict(zip(graph.inputs, inputs)), **seen}
                         case = (name, {n: shown[n] for n in dict.fromkeys(node.inputs) if n in shown}, y, allowed)
-            worst = max(found, key=lambda one: one[1])
-        told.append((node.name, node.operator, (judged or [*node.outputs])[0], "", ""))
+            worst, title = max(zip(found, judged), key=lambda one: one[0][1])
+        told.append((node.name, node.operator, title, "", ""))
         figures.append(worst)
         clean.update((name, y) for name, y in zip(node.outputs, outputs) if name)
         for name, y in zip(node.outputs, outputs):
