@@ -28,8 +28,8 @@ def all_values(model):
 
 
 def known_values(model, other, values):
-    """(Values of a run of another model by this one's names, what the other one calls each of them), as far as its graph
-    and its names tell."""
+    """(Values of a run of another model by this one's names, what the other one calls each of them), as far as graphs
+    and names tell."""
     same = same_values(model, other)
     names = {name for node in model.graph.node for name in node.output} - {""}
     kept = names.intersection(values) - set(same) - set(same.values())
@@ -69,8 +69,8 @@ def layer_errors(model, inputs, seen, guessed=()):
     added: the greatest error of the output that a run gave, beside a float64 evaluation of the node on the inputs that
     the run gave it, by the output's greatest value; excess: the same by what rounding may do there; shown: beside an
     evaluation of everything before it. NaN: not judged, since the run does not show it. seen: the run's
-    values by name; constants are the model's own; guessed: names that are not sure, since the run is of another file, so
-    that a value of another shape is another one."""
+    values by name; constants are the model's own; guessed: names that are not sure, since the run is of another file:
+    a value of another shape is another one there."""
     graph = read(model)
     clean = started(graph, inputs)
     given = dict(clean)

@@ -71,8 +71,8 @@ def kind(node):
 
 
 def same_values(model, other):
-    """Names of values of another model by this one's, of which each is one value. What has the same name is the same; so
-    is what the same nodes make the same value of, from the outputs back, what nodes take that hold the same large
+    """Names of values of another model by this one's, of which each is one value. What has the same name is the same;
+    so is what the same nodes make the same value of, from the outputs back, what nodes take that hold the same large
     constants and are the only ones, and, where nothing else is told by that, what is computed alike from the same
     values. What a node takes goes first: behind its maker something may be inserted."""
     ours, theirs = Values(model), Values(other)
