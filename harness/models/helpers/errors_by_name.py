@@ -28,8 +28,8 @@ def all_values(model):
 
 
 def known_values(model, other, values):
-    """(Values of a run of another model by this one's names, what the other one calls each of them), as far as its
-    graph and its names tell."""
+    """(Values of a run of another model by this one's names, what the other one calls each of them), as far as graphs
+    and names tell."""
     same = same_values(model, other)
     names = {name for node in model.graph.node for name in node.output} - {""}
     kept = names.intersection(values) - set(same) - set(same.values())
@@ -69,8 +69,8 @@ def layer_errors(model, inputs, seen, guessed=()):
     added: the greatest error of the output that a run gave, beside a float64 evaluation of the node on the inputs that
     the run gave it, by the output's greatest value; excess: the same by what rounding may do there; shown: beside an
     evaluation of everything before it. NaN: not judged, since the run does not show it. seen: the run's
-    values by name; constants are the model's own; guessed: names that are not sure, since the run is of another file,
-    so that a value of another shape is another one."""
+    values by name; constants are the model's own; guessed: names that are not sure, since the run is of another file:
+    a value of another shape is another one there."""
     graph = read(model)
     clean = started(graph, inputs)
     given = dict(clean)
@@ -84,7 +84,7 @@ def layer_errors(model, inputs, seen, guessed=()):
         ]
         judged = [name for name in node.outputs if name in seen and name not in lost]
         known = all(name in given for name in used(node))
-        worst = (np.nan, np.nan, np.nan)
+        worst, title = (np.nan, np.nan, np.nan), (judged or [*node.outputs])[0]
         if judged and known:
             arguments = [given[name] for name in node.inputs]
             right = single(node, arguments, given)
@@ -97,9 +97,8 @@ def layer_errors(model, inputs, seen, guessed=()):
                     if case is None and found[-1][1] > 1 and floating(y):
                         shown = {**dict(zip(graph.inputs, inputs)), **seen}
                         case = (name, {n: shown[n] for n in dict.fromkeys(node.inputs) if n in shown}, y, allowed)
-            worst = max(found, key=lambda one: one[1])
-            judged.insert(0, judged.pop(found.index(worst)))  # the layer goes by the name of the result that is off
-        told.append((node.name, node.operator, (judged or [*node.outputs])[0], "", ""))
+            worst, title = max(zip(found, judged), key=lambda one: one[0][1])
+        told.append((node.name, node.operator, title, "", ""))
         figures.append(worst)
         clean.update((name, y) for name, y in zip(node.outputs, outputs) if name)
         for name, y in zip(node.outputs, outputs):
