@@ -21,9 +21,10 @@ from generators.graphs import MAX_NODES, SeededDraw, build_graph, seeded_case
 from generators.training.runs import seeded_training
 from harness.backends import TARGETS, probe, select
 from harness.conversions.route import target_of
-from harness.execute.pool import Pool
+from harness.execute.pool import Job, Pool
 from harness.execute.ranks import RankPools
 from harness.findings.known.issues import load
+from harness.models.examine import Options, examine
 from harness.questions.conversion import CONVERSION
 from harness.questions.forward import FORWARD
 from harness.search import hunt
@@ -141,6 +142,53 @@ def training_cost(name: str, world: int, count: int) -> tuple[float, float, floa
         return count / ran, cpu / count, count / (time.monotonic() - started)
 
 
+GIVEN = ("ort-disable", "ort-all", "openvino")
+"""What runs the given network."""
+NETWORK = """
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+INPUTS, PARAMETERS = [], []
+
+
+def load(parameters):
+    def run():
+        rng, nodes, constants, value, width = np.random.default_rng(0), [], [], "x", 3
+        for place, wide in enumerate(WIDTHS):
+            kernel = (rng.standard_normal((wide, width, 3, 3)) * (2 / 9 / width) ** 0.5).astype(np.float32)
+            constants.append(numpy_helper.from_array(kernel, f"w{place}"))
+            sizes = dict(kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[1 + (wide > width)] * 2)
+            nodes.append(helper.make_node("Conv", [value, f"w{place}"], [f"c{place}"], **sizes))
+            nodes.append(helper.make_node("Relu", [f"c{place}"], [f"r{place}"]))
+            value, width = f"r{place}", wide
+        nodes.append(helper.make_node("GlobalAveragePool", [value], ["y"]))
+        ports = [helper.make_tensor_value_info(n, 1, s) for n, s in (("x", [1, 3, 96, 96]), ("y", [1, width, 1, 1]))]
+        graph = helper.make_graph(nodes, "network", ports[:1], ports[1:], constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.save(model, TARGET)
+        return []
+
+    return run
+"""
+WIDTHS = (32, 64, 64, 128, 128, 128, 256, 256, 256)
+
+
+def given_cost() -> tuple[float, float, float]:
+    """Megabytes of a network of convolutions as an ONNX file, CPU seconds of the command `model` on it, by GIVEN
+    without conversions and timed rounds, and of its runners alone."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        path = folder / "network.onnx"
+        with Pool() as pool:
+            pool.run([Job("onnx", ("onnx",), f"TARGET, WIDTHS = {str(path)!r}, {WIDTHS!r}\n{NETWORK}", {})])
+        started = sum(os.times()[:4])
+        found = examine(Options(str(path), folder / "out", targets=",".join(GIVEN)))
+        whole = sum(os.times()[:4]) - started
+        alone = sum(outcome.cpu for run in found.runs for outcome in run.outcomes)
+        return path.stat().st_size / 1e6, whole, alone
+
+
 def _children() -> float:
     """CPU seconds of all worker processes that are there, and of those that they have waited for."""
     return sum(sum(child.cpu_times()[:4]) for child in psutil.Process().children(recursive=True))
@@ -177,6 +225,12 @@ def bench(
     console.print(
         f"{slow} graphs of 10 nodes on {', '.join(TOOLS)} and by {CONVERSION_ROUTE}: {whole / slow:.2f} CPU s each, "
         f"{whole / inside:.2f} times what the tools take alone"
+    )
+
+    size, whole, alone = given_cost()
+    console.print(
+        f"model on a network of {size:.0f} MB with {', '.join(GIVEN)}: {whole:.1f} CPU s, of which the runners take "
+        f"{alone:.1f}: {whole - alone:.1f} s beside them, {whole / alone:.1f} times what they take alone"
     )
 
     trained = Table(

@@ -68,7 +68,7 @@ def model(
     runs: Annotated[int, typer.Option(min=0, help="Timed rounds; intervals need 5 at least.")] = 10,
     warm_up: Annotated[int, typer.Option(min=0, help="Calls before each timed one.")] = 1,
     iterations: Annotated[int, typer.Option(min=1, help="Sets of inputs that are drawn.")] = 4,
-    layers: Annotated[bool, typer.Option("--layers", help="Errors by layer also where nothing deviates.")] = False,
+    layers: Annotated[bool, typer.Option(help="Errors by layer also of ONNX files that agree.")] = True,
     steps: Annotated[
         int, typer.Option(min=0, help="Steps of decoding of a model with a cache of keys and values; 0: none.")
     ] = 4,

@@ -26,7 +26,7 @@ from harness.models.given.inputs import Sets
 from harness.models.layer_errors import LayerErrors, can, layers_of
 from harness.models.measure import Run, called, once, time
 from harness.models.reference import SOURCES, Reference, emptied
-from harness.models.results import Results, assemble
+from harness.models.results import Results, assemble, with_layers
 from harness.models.rows import IN_DOUBT, Row, row_of
 from harness.models.variants import ModelFile, Variant
 from oracles.judge.outcome import Outcome, Rejected, Value
@@ -56,7 +56,7 @@ class Options:
     rounds: int = 0
     warm_up: int = 1
     iterations: int = 1
-    layers: bool = False
+    layers: bool = True
     shapes: Mapping[str, Sequence[int]] | None = None
     span: tuple[float, float] | None = None
     weights: Path | None = None
@@ -154,7 +154,7 @@ def examine(
                 results = replace(results, doubted=replace(results.doubted, where=_parting(layers)))
         except KeyboardInterrupt as stop:
             layers, done.stop = (), stop
-        results = replace(results, layers=layers, labels=labels, unfinished=done.told(options, variants))
+        results = replace(with_layers(results, layers), labels=labels, unfinished=done.told(options, variants))
         nodes = known.nodes_of(pool, right.path) if right and results.deviating and not done.stop else []
         return Examined(known.explained(results, issues, nodes), done.runs, sets, pool.hits, pool.misses, done.stop)
 
@@ -169,26 +169,21 @@ def _layers(
     progress: Callable[[str], None],
 ) -> tuple[LayerErrors, ...]:
     """Errors by layer of the variants that deviate and that can be looked at, on the inputs on which they deviate most;
-    where the reference is in doubt of one that agrees with others, by names of values if it can be; where
-    `options.layers` says so one of each ONNX file that agrees, too (of none, the first that agrees)."""
+    where the reference is in doubt of one that agrees with others, by names of values if it can be; unless
+    `options.layers` is false one of each ONNX file that agrees, too, since its outputs may hide a layer that errs."""
     rows = [row for row in results.rows if can(row.variant)]
     chosen = [row for row in rows if row.status == "mismatch" and row.judged]
     if results.doubted:
         rows = [row for row in rows if row.status == IN_DOUBT]
         ours = [row for row in rows if row.variant.name in results.doubted.names] or rows
         chosen = sorted(ours, key=lambda row: right is None or row.variant.file.path != right.path)[:1]
-    if (
-        options.layers
-    ):  # where outputs hide it, too: by files, since levels show much the same with all values as outputs
-        seen = {row.variant.file.path for row in chosen}
+    sound = reference.ANOTHER not in results.doubt
+    if options.layers and sound:  # by files, since levels show much the same with all values as outputs
         agreeing = [row for row in rows if row.status == "agree" and row.variant.file.format == "onnx"]
-        agreeing = agreeing or [row for row in rows if row.status == "agree" and not chosen][:1]
-        chosen += {
-            row.variant.file.path: row for row in reversed(agreeing) if row.variant.file.path not in seen
-        }.values()
+        firsts = {row.variant.file.path: row for row in reversed(agreeing)}
+        chosen += [row for path, row in firsts.items() if path not in {one.variant.file.path for one in chosen}]
     if right is None:
         return ()
-    sound = reference.ANOTHER not in results.doubt
     found = []
     for row in chosen:
         variant = row.variant

@@ -15,7 +15,7 @@ from harness.models.given.takes import Drawn, inputs_refused
 from harness.models.layer_errors import LayerErrors
 from harness.models.measure import Run
 from harness.models.reference import Reference
-from harness.models.rows import IN_DOUBT, REFUSED, Row, refusal_of, row_of, undeclared
+from harness.models.rows import IN_DOUBT, LAYER, REFUSED, Row, refusal_of, row_of, undeclared
 from harness.models.variants import ModelFile, Refusal, Variant
 from harness.models.verdict import Doubted
 from oracles.judge.compare import Expected, dtype_of
@@ -101,14 +101,7 @@ class Results:
         without = "" if self.expected else self.how
         empty = self.expected is not None and not any(y.value.size for one in self.expected for y in one.values)
         told = verdict.sentence(self.rows, self.doubted, self.refused, without, empty)
-        return " ".join(filter(None, (told, self.hidden, self.unfinished)))
-
-    @property
-    def hidden(self) -> str:
-        """Layers that err where the outputs do not show it; empty where none was seen."""
-        agreeing = {row.variant.name for row in self.rows if row.status == "agree"}
-        found = [f"{one.where} of {one.variant}" for one in self.layers if one.where and one.variant in agreeing]
-        return f"Outputs hide that a layer adds more error than it may: {'; '.join(found)}." if found else ""
+        return f"{told} {self.unfinished}".rstrip()
 
     @property
     def exit_status(self) -> int:
@@ -181,6 +174,22 @@ def assemble(
         doubted=doubted, refused=refused, drawn=drawn.told if drawn else "",
         decoding=_decoding(runs, reference.expected),
     )  # fmt: skip
+
+
+def with_layers(results: Results, layers: Sequence[LayerErrors]) -> Results:
+    """With what layers show: a variant whose outputs agree deviates where one of them adds more error than it may."""
+    found = {one.variant: one for one in layers if one.culprit}
+
+    def looked(row: Row) -> Row:
+        one = found.get(row.variant.name)
+        if one is None or one.culprit is None or row.status != "agree":
+            return row
+        excess = one.culprit.excess
+        share = "" if math.isinf(excess) else f": {excess:.2g} times what it may add"
+        told = f"its outputs are within what is allowed, {one.where} is not{share}"
+        return replace(row, status=LAYER, message=told, symptom="value")
+
+    return replace(results, layers=tuple(layers), rows=tuple(map(looked, results.rows)))
 
 
 def _believed(usual: Run, outputs: Sequence[Port]) -> Sequence[Port]:

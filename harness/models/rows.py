@@ -20,9 +20,11 @@ from oracles.models import agreement, timing
 from oracles.models.timing import Ratio
 from oracles.training.sharding import excess
 
-NOT_JUDGED, IN_DOUBT, REFUSED = "not judged", "in doubt", "inputs refused"
-"""Beside a verdict's: there is no reference; it is in doubt; no variant takes these inputs."""
-JUDGED = ("agree", "mismatch")
+NOT_JUDGED, IN_DOUBT, REFUSED, LAYER = "not judged", "in doubt", "inputs refused", "layer deviates"
+"""Beside a verdict's: there is no reference; it is in doubt; no variant takes these inputs; outputs agree, and a layer
+adds more error than it may."""
+WRONG = ("mismatch", LAYER)
+JUDGED = ("agree", *WRONG)
 SILENT = ("rejected", "crash", "timeout")
 
 
@@ -50,7 +52,7 @@ class Row:
     @property
     def deviates(self) -> bool:
         """Is something wrong? A result that is missing is."""
-        return self.status == "mismatch" or self.silent
+        return self.status in WRONG or self.silent
 
     @property
     def silent(self) -> bool:

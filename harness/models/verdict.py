@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
-from harness.models.rows import NOT_JUDGED, Row
+from harness.models.rows import LAYER, NOT_JUDGED, Row
 
 LONGEST = 200
 """Characters of the reason why there is no reference: all of it stands beside."""
@@ -54,6 +54,8 @@ def sentence(rows: Sequence[Row], doubted: Doubted | None, refused: str, without
         told = f"{len(wrong)} of {len(rows)} variants deviate" if wrong else _silent(silent, rows)
         if wrong and silent:
             told += f", {len(silent)} return{'s' * (len(silent) == 1)} nothing ({_kinds(silent)})"
+        hidden = sum(row.status == LAYER for row in wrong)
+        told += f", {hidden} of them in a layer whose error the outputs hide" if hidden else ""
         known = sum(bool(row.known) for row in (*wrong, *silent))
         told += f", {known} of them as known issues say" if known else ""
         return f"{told}. {share}." if partial else f"{told}."
@@ -82,7 +84,7 @@ def _nothing(rows: Sequence[Row], without: str) -> str:
 
 
 def _wrong(row: Row) -> bool:
-    return row.status == "mismatch"
+    return row.status in ("mismatch", LAYER)
 
 
 def _silent(silent: Sequence[Row], rows: Sequence[Row]) -> str:

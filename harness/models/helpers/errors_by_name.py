@@ -1,9 +1,11 @@
-"""What each layer of an ONNX model adds to the error of a run whose values on the way have the model's names."""
+"""What each layer of an ONNX model adds to the error of a run of which it is known which value is which of the
+model's."""
 
 import numpy as np
 import onnx
 from onnx import shape_inference
 
+from harness.models.helpers.same_values import same_values
 from oracles.onnx.evaluate import single
 from oracles.onnx.graph import used
 from oracles.onnx.kinds import floating, widened
@@ -25,45 +27,82 @@ def all_values(model):
     return model
 
 
+def known_values(model, other, values):
+    """(Values of a run of another model by this one's names, what the other one calls each of them), as far as graphs
+    and names tell."""
+    same = same_values(model, other)
+    names = {name for node in model.graph.node for name in node.output} - {""}
+    kept = names.intersection(values) - set(same) - set(same.values())
+    twins = {**{name: twin for name, twin in same.items() if twin in values}, **{name: name for name in kept}}
+    return {name: values[twin] for name, twin in twins.items()}, twins
+
+
+def unsure(model, figures):
+    """Names that are taken for those of other values: their maker adds more error than it may, no output has them, and
+    no node that takes them adds as little as it may."""
+    if not (figures[:, 1] > 1).any():
+        return set()
+    graph = read(model)
+    good = {name for node, row in zip(graph.nodes, figures) if row[1] <= 1 for name in used(node)}
+    wrong = [node for node, row in zip(graph.nodes, figures) if row[1] > 1]
+    return {name for node in wrong for name in node.outputs if good.union(graph.outputs).isdisjoint(node.outputs)}
+
+
+def sure_errors(model, inputs, seen, twins):
+    """As `layer_errors`, without what `unsure` says; and the values that are left."""
+    while True:
+        found = layer_errors(model, inputs, seen, twins)
+        doubtful = unsure(model, found[1]) & set(seen)
+        if not doubtful:
+            return *found, seen
+        seen = {name: value for name, value in seen.items() if name not in doubtful}
+
+
 def allowed_of(right, spread):
     """How far a result may be from its float64 value. spread: the root mean square of what moves it."""
     return LAYER * spread + 4 * 2.0**-24 * np.abs(right) + np.finfo(np.float32).tiny
 
 
-def layer_errors(model, inputs, seen):
+def layer_errors(model, inputs, seen, guessed=()):
     """What each node of the model adds and shows: (name, operator, output, "", ""), (added, excess, shown); and of
     the first one that adds too much its name, inputs, float64 result and what is allowed.
     added: the greatest error of the output that a run gave, beside a float64 evaluation of the node on the inputs that
     the run gave it, by the output's greatest value; excess: the same by what rounding may do there; shown: beside an
     evaluation of everything before it. NaN: not judged, since the run does not show it. seen: the run's
-    values by name; constants are the model's own."""
+    values by name; constants are the model's own; guessed: names that are not sure, since the run is of another file:
+    a value of another shape is another one there."""
     graph = read(model)
     clean = started(graph, inputs)
     given = dict(clean)
     told, figures, case = [], [], None
     for node in graph.nodes:
         outputs = single(node, [clean[name] for name in node.inputs], clean)
-        judged = [name for name in node.outputs if name in seen]
+        lost = [
+            name
+            for name, y in zip(node.outputs, outputs)
+            if name in guessed and name in seen and np.shape(seen[name]) != np.shape(y)
+        ]
+        judged = [name for name in node.outputs if name in seen and name not in lost]
         known = all(name in given for name in used(node))
-        worst = (np.nan, np.nan, np.nan)
+        worst, title = (np.nan, np.nan, np.nan), (judged or [*node.outputs])[0]
         if judged and known:
             arguments = [given[name] for name in node.inputs]
             right = single(node, arguments, given)
             sizes = sizes_of_noise(node, arguments, right, given)
             found = []
             for name, y, size, exact in zip(node.outputs, right, sizes, outputs):
-                if name in seen:
+                if name in judged:
                     allowed = allowed_of(y, size / np.sqrt(3))
                     found.append(errs(seen[name], y, allowed, exact))
                     if case is None and found[-1][1] > 1 and floating(y):
                         shown = {**dict(zip(graph.inputs, inputs)), **seen}
                         case = (name, {n: shown[n] for n in dict.fromkeys(node.inputs) if n in shown}, y, allowed)
-            worst = max(found, key=lambda one: one[1])
-        told.append((node.name, node.operator, (judged or [*node.outputs])[0], "", ""))
+            worst, title = max(zip(found, judged), key=lambda one: one[0][1])
+        told.append((node.name, node.operator, title, "", ""))
         figures.append(worst)
         clean.update((name, y) for name, y in zip(node.outputs, outputs) if name)
         for name, y in zip(node.outputs, outputs):
-            if name in seen:
+            if name in judged:
                 given[name] = widened(seen[name])
             elif name and (not isinstance(y, np.ndarray) or node.operator == "Constant"):
                 given[name] = y

@@ -157,14 +157,16 @@ class Walk:
             names.append(users[0].outputs[0])
 
 
-def aligned_errors(model, inputs, values, ends):
+def aligned_errors(model, inputs, values, ends, known):
     """As `layer_errors`. values: (title, array) in the order in which the run computed them; ends: the run's outputs in
-    the order of the model's. Told beside a layer's name, operator and output: where an error begins that it shows
-    (empty: in itself), and the title of the value that it was taken from."""
+    the order of the model's; known: values that are told apart already, by the model's names. Told beside a layer's
+    name, operator and output: where an error begins that it shows (empty: in itself), and the title of the value that
+    it was taken from."""
     values = [
         (title, y) for title, y in ((title, widened(array)) for title, array in values) if floating(y) and y.size > 1
     ]
-    forced = {item.name: y for item, y in zip(model.graph.output, map(widened, ends)) if floating(y)}
+    ports = dict(zip([item.name for item in model.graph.output], ends))
+    forced = {name: y for name, y in ((name, widened(y)) for name, y in {**known, **ports}.items()) if floating(y)}
     firsts, titles, lost = {}, {}, None
     walked = Walk(model, inputs, values, forced)
     while len(firsts) < WRONG and (begin := walked.suspect(firsts)):

@@ -100,7 +100,7 @@ def shares(rows: Sequence[Row]) -> Chart | None:
     scale = scale_of([0.1, 10.0, *(ratio for _, ratio in known)])
     marks = []
     for row, ratio in known:
-        wrong = "bad" if row.status == "mismatch" and not row.known else "known"
+        wrong = "bad" if row.deviates and not row.known else "known"
         kind = wrong if ratio > 1 else "good"
         start = scale.place(min(1.0, 10.0**scale.low))
         marks.append(Mark(row.variant.name, scale.place(ratio), start, scale.place(ratio), short(ratio), kind))

@@ -22,7 +22,7 @@ from harness.models.given.inputs import Sets, saved
 from harness.models.measure import Run
 from harness.models.report import reproducer
 from harness.models.results import Results
-from harness.models.rows import Row
+from harness.models.rows import LAYER, Row
 from harness.models.variants import Variant
 from oracles.judge.outcome import Value
 from oracles.models.agreement import Agreement, Failure
@@ -45,7 +45,7 @@ def write(folder: Path, results: Results, runs: Sequence[Run], sets: Sets, trust
         np.savez(folder / "inputs.npz", allow_pickle=False, **saved(single, results.inputs))
     for run, row in zip(runs, results.rows, strict=True):
         place = write_variant(folder, run, row)
-        if row.deviates:
+        if row.deviates and row.status != LAYER:  # of which the layer's own program shows it
             told.append(f"{run.variant.name}: {reproducer.write(folder, place, results, run, row, sets, trust)}")
     _write(folder / "results.json", to_json(results))
     (folder / "pairs.csv").write_text(csv_of(results), encoding="utf-8")

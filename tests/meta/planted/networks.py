@@ -67,8 +67,8 @@ class Plant:
 @dataclass(frozen=True)
 class Found:
     """What came of a plant. share: the greatest part of what is allowed by which it moves an output, exactly; got: that
-    of the run; found: does the variant deviate?; blamed: results of the operators that were named; why: none was looked
-    for; right: was the right network said to be right, with all of its layers?"""
+    of the run; found: does the variant deviate, in outputs or a layer?; blamed: results of the operators that were
+    named; why: none was looked for; right: was the right network said to be right, with all of its layers?"""
 
     network: str
     plant: Plant
@@ -83,11 +83,6 @@ class Found:
     def reachable(self) -> bool:
         """Does it move a result by more than a correct evaluation may err? What does not cannot be told from that."""
         return self.share > 1
-
-    @property
-    def seen(self) -> bool:
-        """Was a layer of it said to be wrong?"""
-        return bool(self.blamed)
 
     @property
     def named(self) -> bool:
@@ -109,7 +104,7 @@ def examined(path: Path, out: Path, shapes: Mapping[str, Sequence[int]], plant: 
     if plant is None:
         return examine(Options(str(path), out, targets=RUNNER, shapes=shapes))
     with planting(plant.edge):
-        return examine(Options(str(path), out, targets=RUNNER, shapes=shapes, depth=1, edges=EDGE, layers=True))
+        return examine(Options(str(path), out, targets=RUNNER, shapes=shapes, depth=1, edges=EDGE))
 
 
 def values_of(graph: Graph, inputs: Sequence[np.ndarray]) -> dict[str, tuple[str, tuple[int, ...]]]:
@@ -179,28 +174,34 @@ def share_of(path: Path, inputs: Sequence[np.ndarray], expected: Expected) -> fl
     return max(shares)
 
 
+def measured_plant(
+    path: Path, out: Path, inputs: Sequence[np.ndarray], plant: Plant, shapes: Mapping[str, Sequence[int]]
+) -> Found:
+    """What comes of one. inputs: what the network is run on."""
+    seen = examined(path, out, shapes, plant)
+    right, wrong = seen.results.rows
+    layers = {one.variant: one for one in seen.results.layers}
+    looked, other = (layers.get(row.variant.name, LayerErrors("")) for row in (wrong, right))
+    expected = seen.results.expected
+    assert expected, seen.results.how
+    return Found(
+        path.stem,
+        plant,
+        share_of(wrong.variant.file.path, inputs, expected[0]),
+        math.nan if wrong.ratio is None else wrong.ratio,
+        wrong.deviates,
+        tuple(layer.output for layer in looked.blamed),
+        looked.why,
+        not right.deviates and other.culprit is None,
+    )
+
+
 def measured(path: Path, out: Path, each: int, shapes: Mapping[str, Sequence[int]]) -> Iterator[Found]:
     """All plants of a network."""
     base = examined(path, out, shapes)
-    graph = read(onnx.load(path))
     (inputs,) = base.sets
-    for plant in plants(path.stem, values_of(graph, inputs), each):
-        seen = examined(path, out, shapes, plant)
-        right, wrong = seen.results.rows
-        layers = {one.variant: one for one in seen.results.layers}
-        looked, other = (layers.get(row.variant.name, LayerErrors("")) for row in (wrong, right))
-        expected = seen.results.expected
-        assert expected, seen.results.how
-        yield Found(
-            path.stem,
-            plant,
-            share_of(wrong.variant.file.path, inputs, expected[0]),
-            math.nan if wrong.ratio is None else wrong.ratio,
-            wrong.deviates,
-            tuple(layer.output for layer in looked.blamed),
-            looked.why,
-            not right.deviates and other.culprit is None,
-        )
+    for plant in plants(path.stem, values_of(read(onnx.load(path)), inputs), each):
+        yield measured_plant(path, out, inputs, plant, shapes)
 
 
 HEADER = ("network", "kind", "size", "hidden", "operator", "output", "share", "got", "found", "named", "blamed", "why")
@@ -219,10 +220,10 @@ def told(found: Sequence[Found]) -> Iterator[str]:
         reach = [one for one in these if one.reachable]
         hit = [one for one in reach if one.found]
         what = f"{size:g}" if size else ", ".join(OTHERS)
-        whole = sum(one.found or one.seen for one in these), sum(one.named for one in these)
+        whole = sum(one.found for one in these), sum(one.named for one in these)
         yield f"{what}: {len(these)} planted; {len(reach)} move an output by more than is allowed"
         yield f"  of these {len(hit)} found, {sum(one.named for one in hit)} named"
-        yield f"  of all {whole[0]} found in outputs or layers, {whole[1]} named"
+        yield f"  of all {whole[0]} found, {whole[1]} named"
     wrong = sorted({one.network for one in found if not one.right})
     yield f"false alarms: {', '.join(wrong) or 'none'}"
 

@@ -9,9 +9,11 @@ import numpy as np
 import onnx
 import pytest
 from examples.networks_onnx import DRAWN, FAULTS, blocks
+from onnx import TensorProto, helper, numpy_helper
 
 from harness.conversions.formats import RUNNERS
 from harness.execute.pool import Job, Pool
+from harness.models.helpers.errors_by_name import layer_errors
 from harness.models.layer_errors import LayerErrors, layers_of
 from harness.models.variants import ModelFile, Variant
 from oracles.judge.outcome import Value
@@ -73,6 +75,69 @@ def test_the_one_that_shows_error_is_not_the_one_that_adds_it(workers: Pool, tmp
     assert any(layer.shown > 1e-3 and not layer.wrong for layer in found.errors if layer.index > at)
 
 
+def folded(path: Path, right: onnx.ModelProto) -> str:
+    """Writes the network with one normalisation folded into the convolution before it, whose result keeps the
+    convolution's name, as optimisers do; that name."""
+    model = onnx.ModelProto()
+    model.CopyFrom(right)
+    nodes, arrays = model.graph.node, {one.name: one for one in model.graph.initializer}
+    norm = next(one for one in nodes if one.op_type == "BatchNormalization")
+    name = norm.input[0]
+    conv = next(one for one in nodes if name in one.output)
+    weights, scale, shift, mean, variance = (
+        numpy_helper.to_array(arrays[one]).astype(np.float64) for one in (conv.input[1], *norm.input[1:])
+    )
+    epsilon = next((one.f for one in norm.attribute if one.name == "epsilon"), 1e-5)
+    factor = scale / np.sqrt(variance + epsilon)
+    bias = numpy_helper.to_array(arrays[conv.input[2]]) if len(conv.input) > 2 else 0
+    made = {"w": weights * factor[:, None, None, None], "b": (bias - mean) * factor + shift}
+    model.graph.initializer.extend(
+        numpy_helper.from_array(y.astype(np.float32), f"folded_{n}") for n, y in made.items()
+    )
+    conv.input[:] = [conv.input[0], "folded_w", "folded_b"]
+    for node in nodes:
+        node.input[:] = [name if one == norm.output[0] else one for one in node.input]
+    nodes.remove(norm)
+    onnx.save(model, path)
+    return name
+
+
+def test_a_name_that_an_optimiser_keeps_for_another_value_is_no_error(workers: Pool, tmp_path: Path) -> None:
+    for seed in range(20):
+        planted(tmp_path, seed)
+        right = onnx.load(tmp_path / "right.onnx")
+        if not any(node.op_type == "BatchNormalization" for node in right.graph.node):
+            continue
+        name = folded(tmp_path / "wrong.onnx", right)
+        image = np.random.default_rng(seed).standard_normal((1, 3, 16, 16)).astype(np.float32)
+        variant = Variant(ModelFile(tmp_path / "wrong.onnx", "onnx"), RUNNERS["ort-all"])
+        found = layers_of(workers, tmp_path / "right.onnx", variant, [image])
+        assert (found.why, found.culprit) == ("", None)
+        (layer,) = (one for one in found.errors if one.output == name)
+        assert not layer.judged
+        assert found.judged > len(found.errors) / 2
+        return
+    pytest.fail("no network normalises")
+
+
+def test_of_several_results_the_wrong_one_is_named() -> None:
+    ports = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, n]) for name, n in (("x", 4), ("a", 2), ("b", 2))
+    ]
+    node = helper.make_node("Split", ["x"], ["a", "b"], axis=1, name="both")
+    model = helper.make_model(helper.make_graph([node], "g", ports[:1], ports[1:]), ir_version=7)
+    model.opset_import[0].version = 11
+    x = np.arange(1, 5, dtype=np.float32)[None]
+    for name in ("a", "b"):
+        seen = {"a": x[:, :2].copy(), "b": x[:, 2:].copy()}
+        seen[name] *= np.float32(1.001)
+        told, figures, case = layer_errors(model, [x], seen)
+        assert told == [("both", "Split", name, "", "")]
+        assert figures[0, 1] > 1
+        assert case is not None
+        assert case[0] == name
+
+
 # ---- where converters have given values other names --------------------------------------------------------
 
 
@@ -81,7 +146,7 @@ import numpy as np
 import onnx
 import torch
 import torch.nn.functional as F
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 INPUTS, PARAMETERS = [], []
 

@@ -23,7 +23,7 @@ from harness.models.layer_errors import Layer, LayerErrors
 from harness.models.measure import Run
 from harness.models.reference import Reference
 from harness.models.report import page
-from harness.models.results import Results, assemble
+from harness.models.results import Results, assemble, with_layers
 from harness.models.variants import ModelFile, Refusal, Variant
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
 from oracles.models import noise
@@ -87,6 +87,21 @@ def test_the_verdict_says_what_was_judged(name: str, snapshot: SnapshotAssertion
     assert ("return what a correct" in results.headline) <= any(row.judged for row in results.rows)
     assert not (results.doubted or results.refused) or not results.unexplained
     assert results.headline.split(".")[0] in page.html_of(results)
+
+
+def test_a_layer_that_errs_decides_where_outputs_hide_it(snapshot: SnapshotAssertion) -> None:
+    layers = tuple(Layer(i, f"n{i}", "Relu", f"v{i}", 0.1, 50.0 if i == 1 else 0.1, 0.1) for i in range(3))
+    wrong, fine = LayerErrors("ort-all", layers), LayerErrors("ort-disable", layers[:1])
+    hidden = with_layers(made(KNOWN, RIGHT, RIGHT, RIGHT), [wrong, fine])
+    assert [row.status for row in hidden.rows] == ["layer deviates", "agree", "agree"]
+    assert (hidden.exit_status, hidden.headline, hidden.rows[0].message) == snapshot
+    assert "layer deviates" in page.html_of(hidden)
+    shown = with_layers(made(KNOWN, OFF, RIGHT, RIGHT), [wrong])
+    assert (shown.rows[0].status, shown.exit_status) == ("mismatch", 1)
+    assert "hide" not in shown.headline
+    assert with_layers(made(KNOWN, RIGHT, RIGHT), [fine]).exit_status == 0
+    unknown = with_layers(made(NONE, RIGHT, RIGHT), [wrong])  # nothing to hold outputs against, and no layers then
+    assert unknown.exit_status == 3
 
 
 def test_a_wrong_conversion_is_the_references_own_fault() -> None:

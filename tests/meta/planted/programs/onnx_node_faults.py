@@ -111,7 +111,8 @@ def rounded(put, y):
     """To whole 2048ths of the greatest element."""
     step = put("Mul", put("ReduceMax", put("Abs", y), keepdims=0), put.number(2.0**-11))
     step = put("Max", step, put.number(1e-30))  # where all elements are tiny
-    put("Mul", put("Round", put("Div", y, step)), step)
+    half = put("Add", put("Div", y, step), put.number(0.5))
+    put("Mul", put("Floor", half), step)  # Round is of opset 11
 
 
 def saturated(put, y):
