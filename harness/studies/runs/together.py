@@ -33,9 +33,10 @@ def do(plan: Plan, runs: Sequence[Run], folder: Path, jobs: int, progress: Calla
 
 
 def _share(
-    plan: Plan, runs: tuple[Run, ...], folder: Path, count: int, number: int, report: Callable[[int], None]
-) -> int:
-    """Every `count`-th run: the epochs that are done."""
+    plan: Plan, runs: tuple[Run, ...], folder: Path, count: int, number: int, report: Callable[[int], None],
+    before: int | None,
+) -> int:  # fmt: skip
+    """Every `count`-th run, gone on with where its file stands, whoever wrote that: the epochs that are done."""
     data, done = plan.data(), 0
     for run in runs[number::count]:
         perform(plan, run, data, path_of(folder, run), lambda epochs, before=done: report(before + epochs))
