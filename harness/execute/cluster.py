@@ -1,5 +1,5 @@
-"""Work by tasks of Ray, on this machine or on a cluster: what `isolation/jobs.py` does by processes. A task that is lost
-with its process or its node is begun again where it stood."""
+"""Work by tasks of Ray, on this machine or on a cluster: what `isolation/jobs.py` does by processes. A task that is
+lost with its process or its node is begun again where it stood."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _OBJECTS = 100 << 20
 _SILENT = {"RAY_USAGE_STATS_ENABLED": "0"}
 """It sends nothing home."""
 _OWN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-"""Nobody else may give tasks to a Ray of our own. Without it Ray writes a token into the home folder. It reads this when
-it is imported, and once in the life of a process."""
+"""Nobody else may give tasks to a Ray of our own. Without it Ray writes a token into the home folder. It reads this
+once, when it is imported."""
 
 
 @dataclass(frozen=True)
@@ -205,10 +205,10 @@ def _check(ray: Any, cluster: Cluster) -> None:
 
 @contextmanager
 def _connected(cluster: Cluster, count: int) -> Iterator[Any]:
-    """The package, with Ray reached or started. One that is started ends here, with all its processes and files, and with this process
-    however that ends (`isolation/folders.py`). Raises JobError."""
+    """The package, with Ray reached or started. One that is started ends here, with all its processes and files, and with
+    this process however that ends (`isolation/folders.py`). Raises JobError."""
     logging.getLogger("ray").setLevel(logging.CRITICAL)  # what it says of lost tasks is told by us
-    quiet = {"configure_logging": False, "log_to_driver": False}
+    quiet: dict[str, Any] = {"configure_logging": False, "log_to_driver": False}
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     folder = None if cluster.address else folders.make()
     variables = {**_SILENT, **(_OWN if folder else {}), **(folder.variables if folder else {})}

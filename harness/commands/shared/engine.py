@@ -23,10 +23,8 @@ Resource = Annotated[
 ]
 
 
-def cluster_of(
-    engine: str, address: str, gpus: float, resource: str, folder: Path, alone: str = ""
-) -> Cluster | None:
-    """Where tasks run; None: processes do the work. One clear line where it cannot be. folder, alone: as of `Cluster`."""
+def cluster_of(engine: str, address: str, gpus: float, resource: str, folder: Path, alone: str = "") -> Cluster | None:
+    """Where tasks run; None: processes do the work. One clear line where it cannot be. folder, alone: of `Cluster`."""
     if engine not in ENGINES:
         raise fail(f"--engine: no engine is called {engine!r}; there are {', '.join(ENGINES)}")
     if engine == "processes":
