@@ -205,8 +205,8 @@ def _check(ray: Any, cluster: Cluster) -> None:
 
 @contextmanager
 def _connected(cluster: Cluster, count: int) -> Iterator[Any]:
-    """The package, with Ray reached or started. One that is started ends here, with all its processes and files, and with
-    this process however that ends (`isolation/folders.py`). Raises JobError."""
+    """The package, with Ray reached or started. One that is started ends here, with all its processes and files, and
+    with this process however that ends (`isolation/folders.py`). Raises JobError."""
     logging.getLogger("ray").setLevel(logging.CRITICAL)  # what it says of lost tasks is told by us
     quiet: dict[str, Any] = {"configure_logging": False, "log_to_driver": False}
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}

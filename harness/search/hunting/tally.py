@@ -13,9 +13,9 @@ from oracles.judge.discrepancy import WEAK
 @dataclass
 class Tally:
     """Running figures of a hunt; those of several jobs add up. cut: nodes that targets refuse, taken out of drawn
-    cases; planned: verdicts of the plan by question; taken: places of the plan that were looked at, by so many steps; off:
-    why frameworks were switched off; died: a line for each job that ended before its time, repeated: for each that was
-    lost and gone on with; unrecorded: why something is not in the store; elapsed: seconds of a job."""
+    cases; planned: verdicts of the plan by question; taken: places of the plan that were looked at; steps: that these
+    were; off: why frameworks were switched off; died: a line for each job that ended before its time, repeated: for
+    each that was lost and gone on with; unrecorded: why something is not in the store; elapsed: seconds of a job."""
 
     cases: int = 0
     statuses: dict[str, Counter[str]] = field(default_factory=dict)

@@ -23,7 +23,8 @@ def do(
     cluster: Cluster | None = None,
 ) -> tuple[str, ...]:  # fmt: skip
     """Every run that is not done, by so many processes or tasks of Ray at most: a line for each task that was lost and
-    gone on with. progress: is told how many epochs are done. Raises JobError, OSError; a KeyboardInterrupt loses at most the epochs under way."""
+    gone on with. progress: is told how many epochs are done. Raises JobError, OSError; a KeyboardInterrupt loses at
+    most the epochs under way."""
     (folder / "runs").mkdir(parents=True, exist_ok=True)
 
     def tell(latest: Mapping[int, int]) -> None:

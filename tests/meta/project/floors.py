@@ -35,7 +35,8 @@ FLOORS = {
         " | training models | studies | commands | __main__"
     ),
     "harness/execute": (
-        "files globs install isolation machine reading templates worker zygote | cluster environments | pool releases | ranks"
+        "files globs install isolation machine reading templates worker zygote | cluster environments | pool releases"
+        " | ranks"
     ),
     "harness/execute/isolation": "confine keeper signals | confinement folders jobs",
     "harness/dialects": "dialect functions | * | __init__",

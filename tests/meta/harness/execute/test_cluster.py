@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -16,13 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.backends import TARGETS
-from harness.commands.hunt import hunt as command
-from harness.execute import cluster
-from harness.execute.cluster import Cluster
-from harness.execute.isolation.jobs import JobError
 from harness.findings.database import opened
-from harness.search import hunt
 
 ROOT = Path(__file__).parents[4]
 CASES = 24
@@ -32,7 +27,7 @@ TASK = "ray::_task"
 @contextmanager
 def hunting(home: Path, folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A hunt by Ray, with a home folder and a temporary folder of its own (short, since Ray's sockets are there)."""
-    (home / "t").mkdir(parents=True)
+    (home / "t").mkdir()
     environment = {**os.environ, "HOME": str(home), "TMPDIR": str(home / "t"), "NO_COLOR": "1", "COLUMNS": "200"}
     whole = [sys.executable, "-m", "harness", "hunt", "--engine", "ray", "--seed", "11", "--targets", "ort-disable"]
     whole += ["--findings", str(folder), "--json", str(folder.with_suffix(".json")), *arguments]
@@ -89,8 +84,10 @@ def soon(home: Path) -> list[str]:
 
 
 @pytest.fixture
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("h")
+def home() -> Iterator[Path]:
+    """With a short path."""
+    with tempfile.TemporaryDirectory(prefix="h", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 def test_a_hunt_by_tasks_one_of_which_is_killed_examines_the_same_cases(home: Path, tmp_path: Path) -> None:
@@ -99,6 +96,7 @@ def test_a_hunt_by_tasks_one_of_which_is_killed_examines_the_same_cases(home: Pa
         until = time.monotonic() + 120
         while len(examined(folder)) < 4 and process.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
+        assert process.poll() is None, process.communicate()[0]
         both = tasks(process)
         assert len(both) == 2
         both[0].kill()
