@@ -14,7 +14,7 @@ from pathlib import Path
 from generators.baits.cases import with_bait
 from generators.graphs import Case, Style, seeded_case
 from harness.backends import Target, probe
-from harness.execute.cluster import Cluster, jobs
+from harness.execute.isolation.cluster import Cluster, jobs
 from harness.execute.isolation.jobs import JobError
 from harness.execute.pool import Limits, OutOfTime, Pool, Unavailable
 from harness.findings.database.recorder import Recorder

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from harness.commands.shared.terminal import fail, finite
-from harness.execute.cluster import Cluster, capacity, check_installed
+from harness.execute.isolation.cluster import Cluster, capacity, check_installed
 from harness.execute.isolation.jobs import JobError
 
 ENGINES = ("processes", "ray")

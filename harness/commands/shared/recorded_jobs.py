@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 from harness.commands.shared.record import Record, lines_of
 from harness.commands.shared.terminal import console
-from harness.execute.cluster import Cluster, jobs
+from harness.execute.isolation.cluster import Cluster, jobs
 from harness.execute.isolation.jobs import JobError
 from harness.execute.isolation.signals import status_of
 

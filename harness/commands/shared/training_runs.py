@@ -10,7 +10,7 @@ from rich.progress import Progress
 
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import console
-from harness.execute.cluster import Cluster
+from harness.execute.isolation.cluster import Cluster
 from harness.execute.isolation.signals import status_of
 from harness.studies.runs.plan import Plan, Run
 from harness.studies.runs.together import do, finished

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from harness.execute.cluster import Cluster, jobs
+from harness.execute.isolation.cluster import Cluster, jobs
 from harness.execute.isolation.jobs import JobError
 from harness.studies.runs.history import History, read
 from harness.studies.runs.perform import perform

@@ -35,10 +35,9 @@ FLOORS = {
         " | training models | studies | commands | __main__"
     ),
     "harness/execute": (
-        "files globs install isolation machine reading templates worker zygote | cluster environments | pool releases"
-        " | ranks"
+        "files globs install isolation machine reading templates worker zygote | environments | pool releases | ranks"
     ),
-    "harness/execute/isolation": "confine keeper signals | confinement folders jobs",
+    "harness/execute/isolation": "confine keeper signals | confinement folders jobs | cluster",
     "harness/dialects": "dialect functions | * | __init__",
     "harness/backends": "target | programs | * | __init__ | probe",
     "harness/conversions": "formats gate | edges external model_file | admit route",

@@ -16,7 +16,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+import typer
 
+from harness.commands.shared import engine
+from harness.execute.isolation import cluster
+from harness.execute.isolation.cluster import Cluster
+from harness.execute.isolation.jobs import JobError, Jobs
 from harness.findings.database import opened
 
 ROOT = Path(__file__).parents[4]
@@ -93,7 +98,7 @@ def home() -> Iterator[Path]:
 def test_a_hunt_by_tasks_one_of_which_is_killed_examines_the_same_cases(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "ray"
     with hunting(home, folder, "--cases", str(CASES), "--jobs", "2") as process:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 300
         while len(examined(folder)) < 4 and process.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
         assert process.poll() is None, process.communicate()[0]
@@ -129,11 +134,119 @@ def test_a_hunt_by_tasks_one_of_which_is_killed_examines_the_same_cases(home: Pa
 def test_an_ended_hunt_leaves_nothing_of_ray(number: signal.Signals, home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "ray"
     with hunting(home, folder, "--budget", "10m", "--plan", "0", "--jobs", "2") as process:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 300
         while len(examined(folder)) < 4 and process.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
         process.send_signal(number)
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=120)
     assert process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number], said
     assert len(examined(folder)) >= 4
     assert soon(home) == []
+
+
+@pytest.mark.nightly
+def test_a_ray_that_is_there_is_used_and_stays(home: Path, tmp_path: Path) -> None:
+    """Two nodes of Ray on one machine; the one that does the work is killed, and another one takes its place."""
+    environment = {**os.environ, "HOME": str(home), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 64}
+    environment |= {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)}
+    ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
+    address, folder = "127.0.0.1:26379", tmp_path / "ray"
+    head = ["--head", "--port=26379", "--num-cpus=0", "--include-dashboard=false", f"--temp-dir={home}/r"]
+    started = []
+
+    def start(*arguments: str) -> psutil.Process:
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen([*ray, *arguments], env=environment, cwd=ROOT, stdout=quiet, stderr=quiet)
+        started.append(psutil.Process(process.pid))
+        return started[-1]
+
+    try:
+        start(*head)
+        time.sleep(20)
+        first = start(f"--address={address}", "--num-cpus=2")
+        time.sleep(20)
+        options = ("--address", address, "--cases", str(CASES), "--jobs", "2")
+        os.environ |= {name: environment[name] for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN")}
+        with hunting(home, folder, *options) as process:
+            until = time.monotonic() + 300
+            while len(examined(folder)) < 4 and process.poll() is None and time.monotonic() < until:
+                time.sleep(0.05)
+            for one in [*first.children(recursive=True), first]:
+                one.kill()
+            start(f"--address={address}", "--num-cpus=2")
+            said, _ = process.communicate(timeout=240)
+        assert process.returncode == 0, said
+        assert said.count("gone on with") == 2
+        assert [number for number, _ in examined(folder)] == list(range(CASES))
+        assert started[0].is_running()
+    finally:
+        for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+            os.environ.pop(name, None)
+        for process in started:
+            for child in [*process.children(recursive=True), process] if process.is_running() else []:
+                child.kill()
+
+
+def test_bad_options_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments in (("threads", "", 0.0, ""), ("processes", "here:1", 0.0, "")):
+        with pytest.raises(typer.Exit) as stop:
+            engine.cluster_of(*arguments, tmp_path)
+        assert stop.value.exit_code == 2
+    monkeypatch.setattr(cluster.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(typer.Exit) as stop:
+        engine.cluster_of("ray", "", 0.0, "", tmp_path)
+    assert stop.value.exit_code == 2
+    assert [line for line in capsys.readouterr().err.splitlines() if line] == [
+        "dissent: --engine: no engine is called 'threads'; there are processes, ray",
+        "dissent: --address, --gpus and --resource are of --engine ray",
+        "dissent: --engine ray: Ray is not installed; `make setup` installs it",
+    ]
+    monkeypatch.undo()
+    found = engine.cluster_of("ray", "here:1", 0.5, "iree", tmp_path)
+    assert found == Cluster("here:1", 1.0, 0.5, "iree", tmp_path.absolute())
+
+
+class Nodes:
+    """As much of Ray as `_check` asks."""
+
+    def __init__(self, *hosts: str) -> None:
+        self.hosts = hosts
+
+    def nodes(self) -> list[dict]:
+        return [
+            {"Alive": host != "gone", "NodeManagerHostname": host, "Resources": {"CPU": 2.0, "iree": 1.0}}
+            for host in self.hosts
+        ]
+
+
+def test_what_could_never_run_is_said_at_once() -> None:
+    cluster._check(Nodes("a", "b"), Cluster(resource="iree"))
+    cluster._check(Nodes("a", "a", "gone"), Cluster(alone="a file of SQLite"))
+    for asked, said in (
+        (Cluster(gpus=1), "a task takes 1 of GPU, and no node of Ray has more than 0"),
+        (Cluster(cpus=3), "a task takes 3 of CPU, and no node of Ray has more than 2"),
+        (Cluster(resource="ncnn"), "a task takes 1 of ncnn, and no node of Ray has more than 0"),
+        (Cluster(alone="a file of SQLite"), "a file of SQLite; Ray has 2 machines"),
+    ):
+        with pytest.raises(JobError) as error:
+            cluster._check(Nodes("a", "b"), asked)
+        assert str(error.value) == said
+
+
+def test_a_store_of_one_machine_is_told_from_one_of_many() -> None:
+    assert engine.alone_by("postgresql+psycopg://x/y", Path("f")) == ""
+    assert "DISSENT_STORE" in engine.alone_by("sqlite:///f/store.sqlite", Path("f"))
+
+
+def test_processes_are_the_engine_without_a_cluster() -> None:
+    assert type(cluster.jobs(lambda number, report, before: number, 2, None)) is Jobs
+
+
+def test_the_board_tells_what_is_new() -> None:
+    board = cluster._Board()
+    board.tell(1, "a")
+    board.tell(1, "b")
+    assert board.take() == {1: "b"}
+    assert board.take() == {}

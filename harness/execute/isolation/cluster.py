@@ -1,4 +1,4 @@
-"""Work by tasks of Ray, on this machine or on a cluster: what `isolation/jobs.py` does by processes. A task that is
+"""Work by tasks of Ray, on this machine or on a cluster: what `jobs.py` does by processes. A task that is
 lost with its process or its node is begun again where it stood."""
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def _check(ray: Any, cluster: Cluster) -> None:
 @contextmanager
 def _connected(cluster: Cluster, count: int) -> Iterator[Any]:
     """The package, with Ray reached or started. One that is started ends here, with all its processes and files, and
-    with this process however that ends (`isolation/folders.py`). Raises JobError."""
+    with this process however that ends (`folders.py`). Raises JobError."""
     logging.getLogger("ray").setLevel(logging.CRITICAL)  # what it says of lost tasks is told by us
     quiet: dict[str, Any] = {"configure_logging": False, "log_to_driver": False}
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A hunt on several nodes of Slurm, from a checkout that all of them see, after `make setup`:
-#     DISSENT_STORE=postgresql://... sbatch deploy/slurm.sh --budget 1h --targets 'torch-*'
+#     DISSENT_STORE=postgresql://... sbatch harness/execute/requirements/clusters/slurm.sh --budget 1h --targets 'torch-*'
 # docs/commands.md#clusters says what is needed beside.
 #SBATCH --job-name=dissent
 #SBATCH --nodes=4
