@@ -377,12 +377,8 @@ def to_json(options: Options, tally: Tally, seconds: float) -> dict:
         },
         "waiting": tally.waiting,
         "known_issues": dict(sorted(tally.excused.items())),
-        "workers": {
-            "started": tally.restarts,
-            "off": list(tally.off),
-            "died": list(tally.died),
-            "repeated": list(tally.repeated),
-        },
+        "workers": {"started": tally.restarts, "off": list(tally.off)}
+        | {"died": list(tally.died), "repeated": list(tally.repeated)},
         "unconfirmed": dict(sorted(tally.unconfirmed.items())),
         "cpu_seconds": {name: round(value, 3) for name, value in sorted(tally.seconds.items())},
         "inconsistencies": list(tally.inconsistencies),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.execute.isolation import folders
+from harness.execute.isolation import folders, keeper
 from harness.execute.isolation.jobs import LEAVE, OFTEN, JobError, Jobs, Work, told_of
 
 T = TypeVar("T")
@@ -167,6 +167,8 @@ def _task(work: Work[T], number: int, before: T | None, board: Any, token: Path)
     """The life of one task: the fault that it met, or None."""
     import ray
 
+    # keepers of its own folders outlive it for a moment, and are not killed with it
+    os.environ.pop(keeper.VARIABLE, None)
     latest: T | None = None
 
     def report(told: T) -> None:
