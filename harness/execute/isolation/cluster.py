@@ -26,8 +26,8 @@ RETRIES = 3
 """How often a task that is lost is begun again."""
 _OBJECTS = 100 << 20
 """Bytes that a Ray of our own has for objects: what tasks tell is small, and the least that it takes is 75 MiB."""
-_SILENT = {"RAY_USAGE_STATS_ENABLED": "0"}
-"""It sends nothing home."""
+_SILENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_kill_child_processes_on_worker_exit": "0"}
+"""It sends nothing home, and does not kill the keepers of what a task has started, which end that (`keeper.py`)."""
 _OWN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 """Nobody else may give tasks to a Ray of our own. Without it Ray writes a token into the home folder. It reads this
 once, when it is imported."""

@@ -17,6 +17,7 @@ ray=.venv/bin/ray
 
 RAY_AUTH_TOKEN="$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"
 export RAY_AUTH_TOKEN RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0 PYTHONPATH="$PWD"
+export RAY_kill_child_processes_on_worker_exit=0 # keepers end what tasks start
 
 port=$((20000 + SLURM_JOB_ID % 20000))
 folder="/tmp/dissent-$SLURM_JOB_ID" # on each node; a short path, since sockets are in it
