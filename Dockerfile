@@ -8,6 +8,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++=4:12.2.0-3 make=4.3-4.1 \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --uid 1000 dissent \
+    && ln -s /dissent/.venv/bin/ray /usr/local/bin/ray \
     && install --directory --owner=dissent --group=dissent /dissent /findings
 
 FROM base AS cpu

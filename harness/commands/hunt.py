@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +19,7 @@ from generators.ops import OPS
 from harness.backends import Target, probe, select
 from harness.commands.shared import earlier
 from harness.commands.shared.cases import KINDS, Asked, Targets, asked, load_case, usable
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource, alone_by, cluster_of, room
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
@@ -61,8 +63,12 @@ def hunt(
     dtype_globs: Annotated[str, typer.Option("--dtypes", help="Globs of the dtypes that graphs favour.")] = "",
     max_nodes: Annotated[int, typer.Option(min=1, help="Most nodes of a drawn graph, without a bait.")] = MAX_NODES,
     jobs: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Hunting processes; as many as there are cores.")
+        int | None, typer.Option(min=1, max=1024, help="Hunting processes or tasks; as many as there are cores.")
     ] = None,
+    engine: Engine = "processes",
+    address: Address = "",
+    gpus: Gpus = 0.0,
+    resource: Resource = "",
     cases: Annotated[int | None, typer.Option(min=1, help="Stop after so many drawn cases, without the plan.")] = None,
     plan: Annotated[
         float, typer.Option(min=0, max=1, help="Share of the time that sweeps of all operators get; 0: none.")
@@ -88,6 +94,7 @@ def hunt(
 ) -> None:
     """Draw random graphs, run them on every target, judge, minimise and keep what disagrees."""
     drawn_seed = seed_of(seed)
+    cluster = cluster_of(engine, address, gpus, resource, findings)
     asking = asked(question or FORWARD.name)
     chosen = usable(target_globs, asking)
     try:
@@ -111,16 +118,19 @@ def hunt(
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {findings} for findings: {error.strerror}") from error
+    if cluster:
+        cluster = replace(cluster, alone=alone_by(record.url, findings))
     options = hunting.Options(
         targets=tuple(chosen),
         budget=duration,
         seed=drawn_seed,
         max_nodes=max_nodes,
-        findings=findings,
+        findings=findings.absolute() if cluster else findings,
         issues=issues,
         limits=Limits(seconds=timeout, threads=threads),
         cases=cases,
-        jobs=jobs or len(os.sched_getaffinity(0)),
+        jobs=jobs or (room(cluster) if cluster else len(os.sched_getaffinity(0))),
+        cluster=cluster,
         operators=operators,
         question=asking.name,
         favoured=favoured,
@@ -162,7 +172,7 @@ def hunt(
     if code:
         console.print("interrupted; everything found so far is kept", style="yellow")
         raise typer.Exit(code)
-    for line in latest.died:
+    for line in (*latest.repeated, *latest.died):
         console.print(line, style="yellow", markup=False, highlight=False)
     if latest.died:
         raise typer.Exit(2)

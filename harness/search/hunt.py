@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -14,7 +14,8 @@ from pathlib import Path
 from generators.baits.cases import with_bait
 from generators.graphs import Case, Style, seeded_case
 from harness.backends import Target, probe
-from harness.execute.isolation.jobs import JobError, Jobs
+from harness.execute.isolation.cluster import Cluster, jobs
+from harness.execute.isolation.jobs import JobError
 from harness.execute.pool import Limits, OutOfTime, Pool, Unavailable
 from harness.findings.database.recorder import Recorder
 from harness.findings.known.issues import KnownIssue
@@ -28,7 +29,7 @@ from harness.search.hunting.carry_out import NOTHING, Carrier
 from harness.search.hunting.cut import runnable
 from harness.search.hunting.later import Later, Waiting
 from harness.search.hunting.plan import Done, Plan, Step
-from harness.search.hunting.tally import Tally
+from harness.search.hunting.tally import Tally, total
 from harness.search.laboratory import Laboratory
 from harness.search.reduce import within
 from oracles.judge.discrepancy import SILENT, Discrepancy
@@ -45,7 +46,7 @@ class Options:
     operators: what is drawn; favoured: dtypes that graphs favour, if not the question's; question: by name, what is
     asked of each case; passes: run each case also without drawn passes of each compiler; plan: what is gone through
     beside, if anything; share: of the time that it has; steps: stop after so many of it (None: no limit); record:
-    the run in the store."""
+    the run in the store; cluster: where the jobs run, if not as processes of this machine."""
 
     targets: tuple[Target, ...]
     budget: float
@@ -66,6 +67,7 @@ class Options:
     share: float = 0.5
     steps: int | None = None
     record: Recorder = field(default_factory=Recorder)
+    cluster: Cluster | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -86,44 +88,46 @@ Progress = Callable[[Tally], None]
 
 
 def run(options: Options, progress: Progress) -> Tally:
-    """Hunt with `options.jobs` processes. `progress` is called often with the figures so far. A KeyboardInterrupt ends
-    all jobs, with nothing lost but the cases under way, and is raised again; a job that dies is told of, and the others
-    go on. Raises JobError where one meets a fault of ours."""
-    if options.jobs == 1:
+    """Hunt by `options.jobs` processes, or tasks of a cluster. `progress` is called often with the figures so far. A
+    KeyboardInterrupt ends all jobs, with nothing lost but the cases under way, and is raised again; a job that dies is
+    told of, and the others go on. Raises JobError where one meets a fault of ours."""
+    if options.jobs == 1 and not options.cluster:
         return _job(options, 0, progress)
-    jobs = Jobs(partial(_job, options), options.jobs)
-    jobs.run(lambda latest: progress(_sum(latest)))
-    if len(jobs.failures) == options.jobs:
-        raise JobError("; ".join(jobs.failures))
-    return replace(_sum(jobs.latest), died=tuple(jobs.failures))
+    together = jobs(partial(_job, options), options.jobs, options.cluster)
+    together.run(lambda latest: progress(total(latest)))
+    if len(together.failures) == options.jobs:
+        raise JobError("; ".join(together.failures))
+    return replace(total(together.latest), died=tuple(together.failures), repeated=tuple(together.repeated))
 
 
-def _sum(tallies: Mapping[int, Tally]) -> Tally:
-    total = Tally()
-    for tally in tallies.values():
-        total = total.merged(tally)
-    return total
-
-
-def _job(options: Options, number: int, progress: Progress) -> Tally:
-    """Cases number, number + jobs, …, and so of the plan's steps, until the budget is spent."""
+def _job(options: Options, number: int, progress: Progress, before: Tally | None = None) -> Tally:
+    """Cases number, number + jobs, …, and so of the plan's steps, until the budget is spent. before: what a job of this
+    number that was lost had done, which is gone on with."""
     tally = Tally(statuses={label: Counter() for label in options.labels})
-    deadline = time.monotonic() + options.budget
+    earlier, started = before or Tally(), time.monotonic()
+    deadline = started + options.budget - earlier.elapsed
+
+    def done() -> Tally:
+        tally.elapsed = time.monotonic() - started
+        return earlier.merged(tally) if before else tally
+
     with Pool(options.limits, tolerant=True, until=deadline) as pool:
-        hunter = _Hunter(options, number, pool, tally, deadline)
+        hunter = _Hunter(options, number, pool, tally, deadline, earlier)
         try:
             while hunter.go_on():
-                progress(tally)
+                progress(done())
         finally:
             hunter.save()
-    return tally
+    return done()
 
 
 class _Hunter:
     """One job. Its time is divided between the plan and drawn cases; findings get a share of their own, and what is
     more waits until the end."""
 
-    def __init__(self, options: Options, number: int, pool: Pool, tally: Tally, deadline: float) -> None:
+    def __init__(
+        self, options: Options, number: int, pool: Pool, tally: Tally, deadline: float, earlier: Tally
+    ) -> None:
         self.options, self.pool, self.tally, self.deadline = options, pool, tally, deadline
         self.later = Later(time.monotonic(), deadline)
         self.campaigns: dict[str, Campaign] = {}
@@ -138,10 +142,10 @@ class _Hunter:
             for name in options.operators
             if self.question.concerns(name) and any(operators_for(target, (name,)) for target in options.targets)
         ]
-        self.index = number
-        self.quota = None if options.cases is None else len(range(number, options.cases, options.jobs))
+        self.index = number + earlier.cases * options.jobs
+        self.quota = None if options.cases is None else len(range(self.index, options.cases, options.jobs))
         steps = options.plan.steps() if options.plan else iter(())
-        self.steps = islice(steps, number, options.steps, options.jobs)
+        self.steps = islice(steps, number + earlier.steps * options.jobs, options.steps, options.jobs)
         self.planning = options.plan is not None
         self.carrier = Carrier(self.pursue)
         self.done, self.saved = Done(), time.monotonic()
@@ -249,6 +253,7 @@ class _Hunter:
             raise
         self.record.case(question.name, own, time.monotonic() - started, subject=step.lane.target.name)
         self.tally.taken += len(step.takes)
+        self.tally.steps += 1
         self.done.add(step)
         if time.monotonic() - self.saved > SAVE_EVERY:
             self.save()
@@ -372,7 +377,8 @@ def to_json(options: Options, tally: Tally, seconds: float) -> dict:
         },
         "waiting": tally.waiting,
         "known_issues": dict(sorted(tally.excused.items())),
-        "workers": {"started": tally.restarts, "off": list(tally.off), "died": list(tally.died)},
+        "workers": {"started": tally.restarts, "off": list(tally.off)}
+        | {"died": list(tally.died), "repeated": list(tally.repeated)},
         "unconfirmed": dict(sorted(tally.unconfirmed.items())),
         "cpu_seconds": {name: round(value, 3) for name, value in sorted(tally.seconds.items())},
         "inconsistencies": list(tally.inconsistencies),

@@ -78,6 +78,11 @@ class Record(Generic[Line]):
             self.told(run)
 
 
+def lines_of(path: Path, kind: type[Line]) -> list[Line]:
+    """What a file has that others are adding to. Raises OSError, RecordError and SchemaError."""
+    return [converted(line, kind) for line in list(_lines(path))[1:]]
+
+
 def head_of(path: Path) -> dict[str, int] | None:
     """What a file was drawn with; None where there is no such file yet. Raises OSError and RecordError."""
     line = next(_lines(path), None)

@@ -8,30 +8,42 @@ from pathlib import Path
 from typing import TypeVar
 
 from harness.commands.shared.bar import Bar
-from harness.commands.shared.record import Record
+from harness.commands.shared.record import Record, lines_of
 from harness.commands.shared.terminal import console
-from harness.execute.isolation.jobs import JobError, Jobs
+from harness.execute.isolation.cluster import Cluster, jobs
+from harness.execute.isolation.jobs import JobError
 from harness.execute.isolation.signals import status_of
 
+ONE_MACHINE = "what is done is kept in one file, to which processes of one machine may add"
 Task = TypeVar("Task")
 Line = TypeVar("Line")
 Keep = Callable[[Sequence[Line]], None]
 """Told of the lines that belong together: they are written at once, or not at all."""
 Work = Callable[[Sequence[Task], Keep[Line]], None]
 """Does tasks one after another. It has to be pickled: a function of a module, or a partial one."""
+Left = Callable[[Task, Sequence[Line]], Task | None]
+"""What of a task is not in these lines yet; None: nothing."""
 
 
 def together(
-    kept: Record[Line], kind: type[Line], tasks: Sequence[Task], jobs: int, work: Work[Task, Line], total: int
+    kept: Record[Line],
+    kind: type[Line],
+    tasks: Sequence[Task],
+    most: int,
+    work: Work[Task, Line],
+    total: int,
+    left: Left[Task, Line],
+    cluster: Cluster | None = None,
 ) -> tuple[Record[Line], int, str]:
-    """The record with what these tasks add, dealt out to so many processes in turn; the exit status of an
-    interruption, or 0; and why not all was done, where a process failed. total: of lines that are kept at once, for the
-    bar. Raises OSError and RecordError."""
+    """The record with what these tasks add, dealt out in turn to so many processes at most, or tasks of Ray; the exit
+    status of an interruption, or 0; and why not all was done, where one failed. total: of lines that are kept at once,
+    for the bar; left: what one that is begun again has to do of a task. Raises OSError and RecordError."""
     assert kept.path
-    code, failure, count = 0, "", max(1, min(jobs, len(tasks)))
+    code, failure, count = 0, "", max(1, min(most, len(tasks)))
     if not tasks:
         return kept, code, failure
-    shared = Jobs[int](partial(_share, kept.path, kept.head, tuple(tasks), count, work), count)
+    share = partial(_share, kept.path, kept.head, kind, tuple(tasks), count, work, left)
+    shared = jobs(share, count, cluster)
     try:
         with Bar(console=console) as progress:
             task = progress.add_task("done", total=total)
@@ -42,6 +54,8 @@ def together(
         failure = str(error)
     if shared.failures and not code:
         failure = failure or shared.failures[0]
+    for line in shared.repeated:
+        console.print(line, style="yellow", markup=False, highlight=False)
     kept.close()
     whole = Record.opened(kept.path, kept.head, kind)
     whole.told = kept.told
@@ -51,11 +65,14 @@ def together(
 
 
 def _share(
-    path: Path, head: dict[str, int], tasks: Sequence[Task], count: int, work: Work[Task, Line], number: int,
-    report: Callable[[int], None],
+    path: Path, head: dict[str, int], kind: type[Line], tasks: Sequence[Task], count: int, work: Work[Task, Line],
+    left: Left[Task, Line], number: int, report: Callable[[int], None], before: int | None,
 ) -> int:  # fmt: skip
-    """Every `count`-th task: how many times lines were kept."""
-    record, done = Record[Line](path, head), 0
+    """Every `count`-th task, without what one that was lost has kept: how many times lines were kept."""
+    record, done, mine = Record[Line](path, head), before or 0, tasks[number::count]
+    if before is not None:
+        there = lines_of(path, kind)
+        mine = [rest for task in mine if (rest := left(task, there)) is not None]
 
     def keep(lines: Sequence[Line]) -> None:
         nonlocal done
@@ -63,5 +80,5 @@ def _share(
         done += 1
         report(done)
 
-    work(tasks[number::count], keep)
+    work(mine, keep)
     return done

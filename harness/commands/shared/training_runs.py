@@ -9,12 +9,15 @@ from pathlib import Path
 from harness.commands.shared.bar import Bar
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import console
+from harness.execute.isolation.cluster import Cluster
 from harness.execute.isolation.signals import status_of
 from harness.studies.runs.plan import Plan, Run
 from harness.studies.runs.together import do, finished
 
 
-def train_all(plan: Plan, runs: Sequence[Run], folder: Path, jobs: int, seed: int) -> int:
+def train_all(
+    plan: Plan, runs: Sequence[Run], folder: Path, jobs: int, seed: int, cluster: Cluster | None = None
+) -> int:
     """All that is not done; the exit status of an interruption, or 0. Raises JobError, FileError, OSError."""
     log = recorded(folder, seed)
     total, started = plan.epochs * len(runs), time.monotonic()
@@ -22,15 +25,17 @@ def train_all(plan: Plan, runs: Sequence[Run], folder: Path, jobs: int, seed: in
     console.print(f"{len(runs)} models, {len(done)} of them there already", highlight=False)
     if len(done) == len(runs):
         return 0
-    code = 0
+    code, repeated = 0, ()
     try:
         with Bar(console=console) as progress:
             task = progress.add_task("epochs", total=total)
-            do(plan, runs, folder, jobs, lambda epochs: progress.update(task, completed=epochs))
+            repeated = do(plan, runs, folder, jobs, lambda epochs: progress.update(task, completed=epochs), cluster)
     except KeyboardInterrupt as stop:
         code = status_of(stop)
     else:
         console.print(f"trained in {time.monotonic() - started:.0f} s", style="dim", highlight=False)
+    for line in repeated:
+        console.print(line, style="yellow", markup=False, highlight=False)
     for run, history in finished(plan, runs, folder).items():
         if run not in done:
             log.case("training run", {"done": 1}, float(history.cpu), number=run.number, subject=run.name)

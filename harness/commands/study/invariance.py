@@ -7,7 +7,7 @@ import json
 import math
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -19,9 +19,10 @@ from generators.ops import DRAWN
 from harness.backends import TARGETS
 from harness.backends.probe import probe, versions
 from harness.commands.shared import training_options as options
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
-from harness.commands.shared.recorded_jobs import Keep, together
+from harness.commands.shared.recorded_jobs import ONE_MACHINE, Keep, together
 from harness.commands.shared.terminal import (
     console,
     fail,
@@ -51,6 +52,10 @@ def invariance(
     budget: Annotated[str | None, typer.Option(help="Stop after so long, 15m say, and go on another time.")] = None,
     timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds that one program may take.")] = 600.0,
     jobs: options.JobCount = 1,
+    engine: Engine = "processes",
+    address: Address = "",
+    gpus: Gpus = 0.0,
+    resource: Resource = "",
     out: options.Out = None,
 ) -> None:
     """Run rows in batches of other sizes, at other places, beside other rows, padded, and on two threads."""
@@ -66,6 +71,7 @@ def invariance(
     try:
         until = time.monotonic() + (seconds_of(budget) if budget else math.inf)
         folder.mkdir(parents=True, exist_ok=True)
+        cluster = cluster_of(engine, address, gpus, resource, folder, ONE_MACHINE)
         kept = Record.opened(folder / "cells.jsonl", {"seed": seed}, Cell)
     except (typer.BadParameter, RecordError) as error:
         raise fail(str(error)) from error
@@ -80,7 +86,7 @@ def invariance(
     total = sum(len(task.operators) + len(task.styles) for task in todo)
     try:
         kept, code, failure = together(
-            kept, Cell, todo, jobs, partial(work, seed=seed, timeout=timeout, until=until), total
+            kept, Cell, todo, jobs, partial(work, seed=seed, timeout=timeout, until=until), total, left, cluster
         )
     except RecordError as error:
         raise fail(str(error)) from error
@@ -128,6 +134,14 @@ def tasks_of(
         todo = [one for one in found if (one.operator, target) not in done]
         tasks += [Task(target, tuple(todo[n : n + OPERATORS])) for n in range(0, len(todo), OPERATORS)]
     return tasks
+
+
+def left(task: Task, cells: Sequence[Cell]) -> Task | None:
+    """Without the operators and networks that have cells."""
+    done = {cell.operator for cell in cells if cell.target == task.target}
+    operators = tuple(one for one in task.operators if one.operator not in done)
+    styles = tuple(style for style in task.styles if f"{NETWORK}{style}" not in done)
+    return replace(task, operators=operators, styles=styles) if operators or styles else None
 
 
 def work(tasks: Sequence[Task], keep: Keep[Cell], *, seed: int, timeout: float, until: float) -> None:

@@ -14,9 +14,10 @@ from rich.table import Table
 from generators.training.architectures.named import ARCHITECTURES
 from generators.training.networks import Network
 from harness.commands.shared import training_options as options
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
-from harness.commands.shared.recorded_jobs import Keep, together
+from harness.commands.shared.recorded_jobs import ONE_MACHINE, Keep, together
 from harness.commands.shared.terminal import console, fail, interrupted, named, print_wide, unwritten
 from harness.execute.files import replace_text
 from harness.studies.loops.loop import FRAMEWORKS
@@ -35,6 +36,10 @@ def overhead(
     batch: options.Batch = 128,
     device: options.Device = "cpu",
     jobs: options.JobCount = 1,
+    engine: Engine = "processes",
+    address: Address = "",
+    gpus: Gpus = 0.0,
+    resource: Resource = "",
     timeout: options.Timeout = 3600.0,
     out: options.Out = None,
 ) -> None:
@@ -44,6 +49,7 @@ def overhead(
     options.checked_device(device)
     folder, versions = out or Path("studies") / "overhead", options.versions(FRAMEWORKS)
     head = {"side": side, "width": width, "steps": steps, "rounds": rounds, "batch": batch, "gpu": int(device == "gpu")}
+    cluster = cluster_of(engine, address, gpus, resource, folder, ONE_MACHINE)
     try:
         found, refused = networks(names, tuple(KERNELS) if kernels else (), side, width)
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +70,7 @@ def overhead(
     todo = [(f, name, network) for f in chosen for name, network in found.items() if (f, name) not in done]
     one = partial(work, steps=steps, rounds=rounds, batch=batch, timeout=timeout, device=device)
     try:
-        kept, code, failure = together(kept, Timed, todo, jobs, one, len(todo))
+        kept, code, failure = together(kept, Timed, todo, jobs, one, len(todo), left, cluster)
     except RecordError as error:
         raise fail(str(error)) from error
     except OSError as error:
@@ -84,6 +90,11 @@ def overhead(
     console.print(f"{folder}/report.html, results.json, overhead.csv, kernels.csv", highlight=False, soft_wrap=True)
     if code:
         raise interrupted(code)
+
+
+def left(task: tuple[str, str, Network], timed: Sequence[Timed]) -> tuple[str, str, Network] | None:
+    """A network is timed, or it is not."""
+    return None if task[:2] in {(one.framework, one.network) for one in timed} else task
 
 
 def work(

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from generators.training.networks import NetworkError
 from harness.commands.shared import training_options as options
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
 from harness.commands.shared.terminal import console, fail, interrupted, named, print_wide, unwritten
 from harness.commands.shared.training_runs import train_all
 from harness.execute.files import replace_text
@@ -50,6 +51,10 @@ def randomness(
     threads: options.Threads = 4,
     seed: options.Seed = 0,
     jobs: options.JobCount = 1,
+    engine: Engine = "processes",
+    address: Address = "",
+    gpus: Gpus = 0.0,
+    resource: Resource = "",
     timeout: options.Timeout = 3600.0,
     out: options.Out = None,
 ) -> None:
@@ -66,12 +71,13 @@ def randomness(
     )  # fmt: skip
     folder = out or Path("studies") / f"randomness-{dataset}-{network}"
     versions = options.versions(FRAMEWORKS)
+    cluster = cluster_of(engine, address, gpus, resource, folder)
     runs = runs_of(chosen, which, models, seed, threads)
     try:
         samples = plan.data()
         plan.loop(samples, runs[0])
         with opened(folder, plan.about | {"seed": str(seed), "threads": str(threads)} | versions):
-            code = train_all(plan, runs, folder, jobs, seed)
+            code = train_all(plan, runs, folder, jobs, seed, cluster)
             results = _results(plan, runs, folder, samples, which, models, threads, seed, versions)
             _write(folder, results)
     except (FileError, NetworkError, JobError, HarnessError, LoopError) as error:

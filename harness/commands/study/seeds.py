@@ -10,6 +10,7 @@ import typer
 
 from generators.training.networks import NetworkError
 from harness.commands.shared import training_options as options
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
 from harness.commands.shared.terminal import console, fail, interrupted, named, unwritten
 from harness.commands.shared.training_runs import train_all
 from harness.execute.files import replace_text
@@ -52,6 +53,10 @@ def seeds(
     ] = 1,
     seed: options.Seed = 0,
     jobs: options.JobCount = 1,
+    engine: Engine = "processes",
+    address: Address = "",
+    gpus: Gpus = 0.0,
+    resource: Resource = "",
     timeout: options.Timeout = 3600.0,
     out: options.Out = None,
 ) -> None:
@@ -64,13 +69,14 @@ def seeds(
     )  # fmt: skip
     folder = out or Path("studies") / f"seeds-{dataset}-{model}"
     versions = options.versions(FRAMEWORKS)
+    cluster = cluster_of(engine, address, gpus, resource, folder)
     all_runs = runs_of(chosen, runs, seed, threads, deterministic)
     about = {"seed": str(seed), "threads": str(threads), "deterministic": str(deterministic)}
     try:
         samples = plan.data()
         plan.loop(samples, all_runs[0])
         with opened(folder, plan.about | about | versions):
-            code = train_all(plan, all_runs, folder, jobs, seed)
+            code = train_all(plan, all_runs, folder, jobs, seed, cluster)
             done = finished(plan, all_runs, folder)
             groups, found = _groups(plan, samples, done, seed, name_first)
             by = {name: {g.name: g for g in groups if g.framework == name} for name in chosen}

@@ -15,8 +15,9 @@ from typing import Any, Generic, TypeVar
 from harness.execute.isolation import signals
 
 T = TypeVar("T")
-Work = Callable[[int, Callable[[T], None]], T]
-"""What one process does: given its number and who is told how far it is, it returns its result."""
+Work = Callable[[int, Callable[[T], None], T | None], T]
+"""What one process does: given its number, who is told how far it is, and what an earlier one with this number told
+last, which was lost (None: it is the first), it returns its result."""
 OFTEN = 0.5
 """Seconds between two messages of a process."""
 LEAVE = 20.0
@@ -38,6 +39,8 @@ class Jobs(Generic[T]):
         """What each has told last, by its number."""
         self.failures: list[str] = []
         """Of those that ended before their time, a line each."""
+        self.repeated: list[str] = []
+        """Of those that were lost and begun again, a line each."""
 
     def run(self, progress: Callable[[Mapping[int, T]], None]) -> None:
         """Until all have ended. A KeyboardInterrupt ends them, each with what it has, and is raised again. One that
@@ -118,13 +121,17 @@ def _job(number: int, pipe: Connection, parent: int) -> None:
         try:
             signals.end_with(parent)
             work: Work[Any] = pipe.recv()
-            latest = work(number, report)
+            latest = work(number, report, None)
             tell((latest, None))
         except signals.Terminated:
             if latest is not None:
                 tell((latest, None))
         except Exception as error:  # told to the parent, which ends all with it
-            told = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
-            tell((None, ", ".join(told)))
+            tell((None, told_of(error)))
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is told: Python's own end is not interrupted
+
+
+def told_of(error: Exception) -> str:
+    """A fault in a line."""
+    return ", ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])

@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 ENDING = {signal.SIGTERM: 143, signal.SIGHUP: 129}
 """Signals that are heeded as Ctrl-C is -> exit status of a command that one has ended."""
+_heard: list[int] = []
+"""Signals that were heeded."""
 _SET_PDEATHSIG = 1  # prctl(2)
 _PATIENCE = 5.0
 """Seconds in which a process whose parent has died may save what it has."""
@@ -30,6 +32,7 @@ def heed() -> None:
     def end(number: int, _: object) -> None:
         for other in (signal.SIGINT, *ENDING):
             signal.signal(other, signal.SIG_IGN)
+        _heard.append(number)
         raise Terminated(number)
 
     for number in ENDING:
@@ -38,8 +41,11 @@ def heed() -> None:
 
 
 def status_of(stop: KeyboardInterrupt) -> int:
-    """The exit status of a command that was ended."""
-    return stop.status if isinstance(stop, Terminated) else 130
+    """The exit status of a command that was ended. A library that waits may have made a plain interruption of what a
+    signal raised: it is the signal that counts."""
+    if isinstance(stop, Terminated):
+        return stop.status
+    return ENDING[signal.Signals(_heard[-1])] if _heard else 130
 
 
 def ends_with_parent(number: signal.Signals) -> Callable[[], object]:

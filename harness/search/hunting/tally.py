@@ -13,9 +13,9 @@ from oracles.judge.discrepancy import WEAK
 @dataclass
 class Tally:
     """Running figures of a hunt; those of several jobs add up. cut: nodes that targets refuse, taken out of drawn
-    cases; planned: verdicts of the plan by question; taken: places of the plan that were looked at; off: why frameworks
-    were switched off; died: a line for each job that ended before its time;
-    unrecorded: why something is not in the store."""
+    cases; planned: verdicts of the plan by question; taken: places of the plan that were looked at; steps: that these
+    were; off: why frameworks were switched off; died: a line for each job that ended before its time, repeated: for
+    each that was lost and gone on with; unrecorded: why something is not in the store; elapsed: seconds of a job."""
 
     cases: int = 0
     statuses: dict[str, Counter[str]] = field(default_factory=dict)
@@ -34,6 +34,9 @@ class Tally:
     taken: int = 0
     waiting: int = 0
     unrecorded: str | None = None
+    steps: int = 0
+    elapsed: float = 0.0
+    repeated: tuple[str, ...] = ()
 
     @property
     def inconsistencies(self) -> tuple[str, ...]:
@@ -59,8 +62,18 @@ class Tally:
             self.taken + other.taken,
             self.waiting + other.waiting,
             self.unrecorded or other.unrecorded,
+            self.steps + other.steps,
+            self.elapsed + other.elapsed,
         )
 
 
 def _added(one: Mapping[str, Counter[str]], other: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
     return {name: one.get(name, Counter()) + other.get(name, Counter()) for name in dict.fromkeys((*one, *other))}
+
+
+def total(tallies: Mapping[int, Tally]) -> Tally:
+    """Of all jobs, in the order of their numbers."""
+    found = Tally()
+    for _, tally in sorted(tallies.items()):
+        found = found.merged(tally)
+    return found

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from harness.execute.isolation.jobs import JobError, Jobs
+from harness.execute.isolation.cluster import Cluster, jobs
+from harness.execute.isolation.jobs import JobError
 from harness.studies.runs.history import History, read
 from harness.studies.runs.perform import perform
 from harness.studies.runs.plan import Plan, Run
@@ -17,25 +18,31 @@ def path_of(folder: Path, run: Run) -> Path:
     return folder / "runs" / f"{run.name}.npz"
 
 
-def do(plan: Plan, runs: Sequence[Run], folder: Path, jobs: int, progress: Callable[[int], None]) -> None:
-    """Every run that is not done, by so many processes; progress: is told how many epochs are done. Raises JobError,
-    OSError; a KeyboardInterrupt loses at most the epochs under way."""
+def do(
+    plan: Plan, runs: Sequence[Run], folder: Path, most: int, progress: Callable[[int], None],
+    cluster: Cluster | None = None,
+) -> tuple[str, ...]:  # fmt: skip
+    """Every run that is not done, by so many processes or tasks of Ray at most: a line for each task that was lost and
+    gone on with. progress: is told how many epochs are done. Raises JobError, OSError; a KeyboardInterrupt loses at
+    most the epochs under way."""
     (folder / "runs").mkdir(parents=True, exist_ok=True)
 
     def tell(latest: Mapping[int, int]) -> None:
         progress(sum(latest.values()))
 
-    count = max(1, min(jobs, len(runs)))
-    together = Jobs[int](partial(_share, plan, tuple(runs), folder, count), count)
+    count = max(1, min(most, len(runs)))
+    together = jobs(partial(_share, plan, tuple(runs), folder.absolute(), count), count, cluster)
     together.run(tell)
     if together.failures:
         raise JobError(together.failures[0])
+    return tuple(together.repeated)
 
 
 def _share(
-    plan: Plan, runs: tuple[Run, ...], folder: Path, count: int, number: int, report: Callable[[int], None]
-) -> int:
-    """Every `count`-th run: the epochs that are done."""
+    plan: Plan, runs: tuple[Run, ...], folder: Path, count: int, number: int, report: Callable[[int], None],
+    before: int | None,
+) -> int:  # fmt: skip
+    """Every `count`-th run, gone on with where its file stands, whoever wrote that: the epochs that are done."""
     data, done = plan.data(), 0
     for run in runs[number::count]:
         perform(plan, run, data, path_of(folder, run), lambda epochs, before=done: report(before + epochs))

@@ -38,7 +38,7 @@ FLOORS = {
     "harness/execute": (
         "files globs install isolation machine reading templates worker zygote | environments | pool releases | ranks"
     ),
-    "harness/execute/isolation": "confine keeper signals | confinement folders jobs",
+    "harness/execute/isolation": "confine keeper signals | confinement folders jobs | cluster",
     "harness/dialects": "dialect functions | * | __init__",
     "harness/backends": "target | programs | * | __init__ | probe",
     "harness/conversions": "formats gate | edges external model_file | admit route",

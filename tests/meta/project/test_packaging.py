@@ -137,6 +137,20 @@ def test_no_file_names_a_package_index() -> None:
         assert not re.search(r"^\s*--(extra-)?index-url|^\s*--find-links", text, re.MULTILINE), name
 
 
+def test_clusters_have_the_ray_that_is_pinned() -> None:
+    version = pinned(requirements("requirements.txt")["ray"])
+    assert version
+    manifest = (ROOT / "harness/execute/requirements/clusters/kuberay.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"rayVersion: \"(.+?)\"", manifest) == [version]
+    assert set(re.findall(r"image: (.+)", manifest)) == {"dissent"}  # which `make setup` fills
+    script = (ROOT / "harness/execute/requirements/clusters/slurm.sh").read_text(encoding="utf-8")
+    assert set(re.findall(r"\d+\.\d+\.\d+", script)) == {version}
+    subprocess.run(["bash", "-n", str(ROOT / "harness/execute/requirements/clusters/slurm.sh")], check=True)
+    for text in (manifest, script):  # nothing is sent home
+        assert re.search(r'RAY_USAGE_STATS_ENABLED(=|, value: ")0', text)
+        assert re.search(r"include-dashboard(=|: \")false", text)
+
+
 # ---- Makefile and .ci/run -----------------------------------------------------------------------------
 
 
