@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from planted.faults.forward import Fault, with_operand
 
 from harness.questions.dynamic import DYNAMIC
-from harness.questions.layouts import LAYOUTS
+from harness.questions.memory.layouts import LAYOUTS
 from harness.questions.metamorphic import METAMORPHIC
 from harness.questions.question import Question
-from harness.questions.repeat import REPEAT
+from harness.questions.memory.repeat import REPEAT
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,145 @@
+"""Memory as cells: a graph with nodes `write`, run statement by statement. Every value is an array of numpy, a view shares
+its cells with what it views, and a write changes what all that share them hold from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from generators.bounds.bounded import Bounded, leaf
+from generators.graph import Graph, Node
+from generators.inputs import Arrays
+from generators.ops import OPS, call_of
+from generators.ops.slots import int_of
+from oracles.judge import reference
+
+WRITE = "write"
+VIEWS = frozenset(
+    "slice transpose swapaxes moveaxis reshape flatten flatten_2d unflatten squeeze unsqueeze broadcast_to split unstack"
+    " diagonal".split()
+)
+"""Operators whose result is a view wherever their operand's strides allow one."""
+
+Cells = dict[str, Bounded]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the values of a graph lie, whatever they hold: arrays that share memory where the values do. views: names of
+    nodes that are one; illegal: why the program must not be run, or None."""
+
+    cells: Mapping[str, np.ndarray]
+    views: frozenset[str]
+    illegal: str | None
+
+    def apart(self, one: str, other: str) -> bool:
+        """Do they share no cell?"""
+        return not np.shares_memory(self.cells[one], self.cells[other])
+
+    def same(self, one: str, other: str) -> bool:
+        """Are they the same cells in the same order?"""
+        return _same(self.cells[one], self.cells[other])
+
+    def strides(self, name: str) -> tuple[int, ...]:
+        """In elements."""
+        array = self.cells[name]
+        return tuple(stride // array.itemsize for stride in array.strides)
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return (
+        one.__array_interface__["data"] == other.__array_interface__["data"]
+        and one.strides == other.strides
+        and one.shape == other.shape
+    )
+
+
+@lru_cache(maxsize=64)
+def layout(graph: Graph) -> Layout:
+    """Where the values lie, leaves and results of operators contiguous and apart."""
+    cells: Cells = {item.name: _blank(item.type.shape) for item in graph.leaves}
+    fixed = [cells[item.name].value for item in graph.leaves if item.domain]
+    views, illegal = set(), None
+    for index, node in enumerate(graph.nodes):
+        if node.op == WRITE:
+            illegal = illegal or _illegal(node, cells, fixed)
+            cells[node.name] = cells[node.operands[0]]
+            continue
+        view = viewed(graph, index, cells)
+        cells[node.name] = view or _blank(node.type.shape)
+        if view:
+            views.add(node.name)
+    return Layout({name: bounded.value for name, bounded in cells.items()}, frozenset(views), illegal)
+
+
+def _blank(shape: Sequence[int]) -> Bounded:
+    return Bounded(np.zeros(shape), np.zeros(shape), "float64")
+
+
+def _illegal(node: Node, cells: Cells, fixed: Sequence[np.ndarray]) -> str | None:
+    to, what = (cells[name].value for name in node.operands)
+    if any(np.shares_memory(to, one) for one in fixed):
+        return f"{node.name} writes over indices"
+    if not to.flags.writeable:
+        return f"{node.name} writes through a view that has several elements in one cell"
+    if np.shares_memory(to, what) and not _same(to, what):
+        return f"{node.name} copies between views that overlap"
+    return None
+
+
+def viewed(graph: Graph, index: int, cells: Cells) -> Bounded | None:
+    """The result of node number `index` where it is a view, else None."""
+    node = graph.nodes[index]
+    if node.op not in VIEWS:
+        return None
+    of = cells[node.operands[0]]
+    if node.op == "unstack":
+        result = _unstacked(of, node)
+    else:
+        result = OPS[node.op].reference([of], call_of(graph, index))
+    if not isinstance(result.value, np.ndarray) or not np.shares_memory(result.value, of.value):
+        return None
+    if node.op == "diagonal" and of.value.flags.writeable:  # numpy makes it read-only, although its cells differ
+        result.value.flags.writeable = result.error.flags.writeable = True
+    return replace(result, dtype=of.dtype)
+
+
+def _unstacked(of: Bounded, node: Node) -> Bounded:
+    """Its reference takes copies, and numpy has no views of rank 0 but by reshape."""
+    axis, pick = int_of(node.attributes, "axis"), int_of(node.attributes, "pick")
+    rank = len(of.value.shape)
+    places = (*(slice(None),) * (axis % rank), slice(pick, pick + 1) if pick >= 0 else slice(pick, pick + 1 or None))
+    return of.map(lambda array: array[places].reshape(node.type.shape))
+
+
+def leaves(graph: Graph, arrays: Arrays) -> Cells:
+    """Cells that hold the arrays: copies, since programs write."""
+    given = {item.name: leaf(arrays[item.name]) for item in graph.leaves}
+    return {name: replace(x, value=np.array(x.value), error=np.array(x.error)) for name, x in given.items()}
+
+
+def run(graph: Graph, given: Cells) -> Cells:
+    """The cells of all values after one call. given: those of the leaves, which are changed."""
+    cells = dict(given)
+    for index, node in enumerate(graph.nodes):
+        if node.op == WRITE:
+            to, what = (cells[name] for name in node.operands)
+            to.value[...], to.error[...] = what.value, what.error
+            cells[node.name] = to
+            continue
+        view = viewed(graph, index, cells)
+        if view is None:
+            fresh = reference.apply(graph, index, cells)
+            fresh = reference.as_taken(graph, index, fresh, cells)
+            # contiguous, and no view of an operand
+            view = replace(fresh, value=np.array(fresh.value, order="C"), error=np.array(fresh.error, order="C"))
+        cells[node.name] = view
+    return cells
+
+
+def frozen(cell: Bounded) -> Bounded:
+    """What it holds now. The signs of zeros are not followed through memory."""
+    return Bounded(np.array(cell.value), np.array(cell.error), cell.dtype)
