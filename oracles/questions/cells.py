@@ -40,21 +40,14 @@ class Layout:
         return not np.shares_memory(self.cells[one], self.cells[other])
 
     def same(self, one: str, other: str) -> bool:
-        """Are they the same cells in the same order?"""
-        return _same(self.cells[one], self.cells[other])
+        """Are they one view of the same cells? Two views with equal strides may differ where a dimension is 1, whose stride
+        is free: PyTorch refuses to write from one to the other then."""
+        return self.cells[one] is self.cells[other]
 
     def strides(self, name: str) -> tuple[int, ...]:
         """In elements."""
         array = self.cells[name]
         return tuple(stride // array.itemsize for stride in array.strides)
-
-
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    return (
-        one.__array_interface__["data"] == other.__array_interface__["data"]
-        and one.strides == other.strides
-        and one.shape == other.shape
-    )
 
 
 @lru_cache(maxsize=64)
@@ -85,7 +78,7 @@ def _illegal(node: Node, cells: Cells, fixed: Sequence[np.ndarray]) -> str | Non
         return f"{node.name} writes over indices"
     if not to.flags.writeable:
         return f"{node.name} writes through a view that has several elements in one cell"
-    if np.shares_memory(to, what) and not _same(to, what):
+    if to is not what and np.shares_memory(to, what):
         return f"{node.name} copies between views that overlap"
     return None
 

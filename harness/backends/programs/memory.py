@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from generators.graph import Graph, Node
 from generators.ops.spec import Unsupported
 from harness.backends.target.target import Target
+from harness.dialects import TORCH
 from harness.dialects.dialect import Dialect
 from oracles.questions import cells
 
@@ -63,20 +64,22 @@ def torch(compiled: str, calls: int = 2, poke: int = 3) -> str:
 
 @dataclass(frozen=True)
 class InPlace(Dialect):
-    """PyTorch's dialect, with writes."""
+    """A dialect of PyTorch, with writes. plain: without."""
+
+    plain: Dialect = TORCH
 
     def node(self, graph: Graph, node: Node) -> str | Unsupported:
         """The source text of a node: a view, a write, or what makes memory of its own."""
         found, index = cells.layout(graph), graph.nodes.index(node)
         if node.op == cells.WRITE:
             to, what = node.operands
-            if index and _fused(self, graph, index - 1, found):
+            if index and _fused(self.plain, graph, index - 1, found):
                 return what
             return f"assigned({to}, {what})" if index % 3 == 2 else f"{to}.copy_({what})"
-        text = super().node(graph, node)
+        text = self.plain.node(graph, node)
         if isinstance(text, Unsupported) or node.name in found.views:
             return text
-        fused = _fused(self, graph, index, found)
+        fused = _fused(self.plain, graph, index, found)
         if fused:
             return fused
         if node.op not in BARE:
@@ -101,7 +104,7 @@ def _fused(dialect: Dialect, graph: Graph, index: int, found: cells.Layout) -> s
     to = after.operands[0]
     if not all(found.apart(name, to) or found.same(name, to) for name in node.operands):
         return None
-    plain = Dialect.node(dialect, graph, node)
+    plain = dialect.node(graph, node)
     called = _CALLED.match(plain) if isinstance(plain, str) else None
     if not called:
         return None
@@ -117,6 +120,5 @@ def _fused(dialect: Dialect, graph: Graph, index: int, found: cells.Layout) -> s
 
 def in_place(target: Target) -> Target:
     """The target, whose programs write."""
-    dialect = target.dialect
-    fields = {name: getattr(dialect, name) for name in Dialect.__dataclass_fields__}
-    return replace(target, dialect=InPlace(**fields))
+    fields = {name: getattr(target.dialect, name) for name in Dialect.__dataclass_fields__}
+    return replace(target, dialect=InPlace(**fields, plain=target.dialect))

@@ -11,7 +11,10 @@ from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from oracles.questions import cells, memory
 
-_REFUSALS: Patterns = ()
+_REFUSALS: Patterns = (
+    ("torch", "Attempted to call op with non-contiguous `out=` tensor", "dynamo takes no strided tensor as out="),
+)
+"""What a framework says that it does not compile."""
 
 
 def program(target: Target, graph: Graph) -> str:
