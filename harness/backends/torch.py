@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from generators.graph import FLOATS
 from generators.ops.spec import Unsupported
-from harness.backends.programs import hessian, jvp, memory, vmap
+from harness.backends.programs import hessian, jvp, memory, state, vmap
 from harness.backends.programs.gradient import TORCH_EAGER, torch_compiled
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import INDUCTOR_FAST, TF32_REFUSES, TORCH_TF32
@@ -193,6 +193,7 @@ def _question_loads(backend: str) -> dict[str, str]:
         "vmap": vmap.torch_compiled(backend),
         "hessian": hessian.torch_compiled(backend),
         "memory": memory.torch(_torch_compile(backend)),
+        "state": state.torch(_torch_compile(backend)),
     }
 
 
@@ -213,6 +214,7 @@ TARGETS = (
             "vmap": vmap.TORCH_EAGER,
             "hessian": hessian.TORCH_EAGER,
             "memory": memory.torch("model"),
+            "state": state.torch("model"),
         },
     ),
     Target(
@@ -228,6 +230,7 @@ TARGETS = (
         sample_every=4,
         symbolic=_SYMBOLIC_EXPORT,
         gradient=Unsupported("it exports for inference: parameters are buffers"),
+        question_loads={"state": state.TORCH_EXPORT},
     ),
     Target(
         "torch-aot-eager",

@@ -1,5 +1,5 @@
-"""Memory as cells: a graph with nodes `write`, run statement by statement. Every value is an array of numpy, a view shares
-its cells with what it views, and a write changes what all that share them hold from then on."""
+"""Memory as cells: a graph with nodes `write`, run statement by statement. Every value is an array of numpy, a view
+shares its cells with what it views, and a write changes what all that share them hold from then on."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from generators.ops.slots import int_of
 from oracles.judge import reference
 
 WRITE = "write"
+_RESHAPED = ("reshape", "flatten", "flatten_2d", "unflatten", "squeeze", "unsqueeze")
 VIEWS = frozenset(
-    "slice transpose swapaxes moveaxis reshape flatten flatten_2d unflatten squeeze unsqueeze broadcast_to split unstack"
-    " diagonal".split()
+    (*_RESHAPED, "slice", "transpose", "swapaxes", "moveaxis", "broadcast_to", "split", "unstack", "diagonal")
 )
 """Operators whose result is a view wherever their operand's strides allow one."""
 
@@ -28,8 +28,8 @@ Cells = dict[str, Bounded]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the values of a graph lie, whatever they hold: arrays that share memory where the values do. views: names of
-    nodes that are one; illegal: why the program must not be run, or None."""
+    """Where the values of a graph lie, whatever they hold: arrays that share memory where the values do. views: names
+    of nodes that are one; illegal: why the program must not be run, or None."""
 
     cells: Mapping[str, np.ndarray]
     views: frozenset[str]
@@ -40,8 +40,8 @@ class Layout:
         return not np.shares_memory(self.cells[one], self.cells[other])
 
     def same(self, one: str, other: str) -> bool:
-        """Are they one view of the same cells? Two views with equal strides may differ where a dimension is 1, whose stride
-        is free: PyTorch refuses to write from one to the other then."""
+        """Are they one view of the same cells? Two views with equal strides may differ where a dimension is 1, whose
+        stride is free: PyTorch refuses to write from one to the other then."""
         return self.cells[one] is self.cells[other]
 
     def strides(self, name: str) -> tuple[int, ...]:
@@ -89,10 +89,8 @@ def viewed(graph: Graph, index: int, cells: Cells) -> Bounded | None:
     if node.op not in VIEWS:
         return None
     of = cells[node.operands[0]]
-    if node.op == "unstack":
-        result = _unstacked(of, node)
-    else:
-        result = OPS[node.op].reference([of], call_of(graph, index))
+    single = node.op == "unstack"
+    result = _unstacked(of, node) if single else OPS[node.op].reference([of], call_of(graph, index))
     if not isinstance(result.value, np.ndarray) or not np.shares_memory(result.value, of.value):
         return None
     if node.op == "diagonal" and of.value.flags.writeable:  # numpy makes it read-only, although its cells differ
@@ -114,8 +112,9 @@ def leaves(graph: Graph, arrays: Arrays) -> Cells:
     return {name: replace(x, value=np.array(x.value), error=np.array(x.error)) for name, x in given.items()}
 
 
-def run(graph: Graph, given: Cells) -> Cells:
-    """The cells of all values after one call. given: those of the leaves, which are changed."""
+def run(graph: Graph, given: Cells, views: bool = True) -> Cells:
+    """The cells of all values after one call. given: those of the leaves, which are changed. views: are there any, or
+    is what would be one a copy?"""
     cells = dict(given)
     for index, node in enumerate(graph.nodes):
         if node.op == WRITE:
@@ -123,7 +122,7 @@ def run(graph: Graph, given: Cells) -> Cells:
             to.value[...], to.error[...] = what.value, what.error
             cells[node.name] = to
             continue
-        view = viewed(graph, index, cells)
+        view = viewed(graph, index, cells) if views else None
         if view is None:
             fresh = reference.apply(graph, index, cells)
             fresh = reference.as_taken(graph, index, fresh, cells)

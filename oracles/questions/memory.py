@@ -1,16 +1,16 @@
-"""Programs that write: what do outputs and leaves hold after each call, where do outputs lie, and what shares memory?"""
+"""Programs that write: what do outputs and leaves hold after each call, how do outputs lie, what shares memory?"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
 
 from generators.bounds.bounded import exact
-from generators.graph import FLOATS, INTEGERS, Attr, Graph, Leaf, Node, TensorType
+from generators.graph import FLOATS, INTEGERS, Attr, Graph, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, valid
 from generators.ops.spec import TypeRuleError
@@ -27,8 +27,8 @@ POKE = 3
 
 
 def poked(graph: Graph) -> int | None:
-    """The number of the output that is written through at the end: the first that shares memory with another output or a
-    leaf, else the first that can be written; None where there is none."""
+    """The number of the output that is written through at the end: the first that shares memory with another output or
+    a leaf, else the first that can be written; None where there is none."""
     found = cells.layout(graph)
     fit = [i for i, name in enumerate(graph.outputs) if found.cells[name].size and found.cells[name].flags.writeable]
     fixed = [item.name for item in graph.leaves if item.domain]
@@ -41,8 +41,8 @@ def poked(graph: Graph) -> int | None:
 
 
 def types(graph: Graph) -> tuple[TensorType, ...]:
-    """What a program returns: outputs and leaves after each call, the strides of the last call's outputs in elements, and
-    outputs and leaves after something was written through one of them."""
+    """What a program returns: outputs and leaves after each call, the strides of the last call's outputs in elements,
+    and outputs and leaves after something was written through one of them."""
     held = [graph.types[name] for name in _looked_at(graph)]
     strides = [TensorType("int64", (graph.types[name].rank,)) for name in graph.outputs]
     return (*held * CALLS, *strides, *(held if poked(graph) is not None else []))
@@ -209,12 +209,3 @@ def prepare(case: Case) -> Case:
     if not valid(graph) or cells.layout(graph).illegal:
         return case
     return Case(graph, {item.name: case.arrays[item.name] for item in graph.leaves})
-
-
-def written(graph: Graph) -> Iterator[Leaf]:
-    """Leaves whose memory a call changes."""
-    found = cells.layout(graph)
-    to = [node.operands[0] for node in graph.nodes if node.op == cells.WRITE]
-    for item in graph.leaves:
-        if any(not found.apart(item.name, name) for name in to):
-            yield item

@@ -1,4 +1,4 @@
-"""Programs that write, in PyTorch: the nodes `write` of a graph as in-place operators, `out=`, `copy_` and assignments."""
+"""Programs that write, in PyTorch: nodes `write` of a graph as in-place operators, `out=`, `copy_` and assignments."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from harness.dialects import TORCH
 from harness.dialects.dialect import Dialect
 from oracles.questions import cells
 
-METHODS = frozenset(
-    "neg abs sign square reciprocal sqrt rsqrt exp expm1 log log1p log2 sin cos tan asin acos atan sinh cosh tanh asinh"
-    " acosh atanh erf floor ceil round trunc logical_not relu sigmoid add sub mul div pow atan2 logical_and logical_or"
-    " logical_xor equal not_equal less less_equal greater greater_equal clip tril triu scatter_add index_add bitwise_and"
-    " bitwise_or bitwise_xor bitwise_not left_shift right_shift floor_divide remainder fmod exp2 log10 erfc sinc deg2rad"
-    " rad2deg frac hypot copysign xlogy lerp addcmul masked_fill addmm baddbmm gcd lcm erfinv lgamma digamma nextafter"
-    " scatter trunc_divide".split()
+_ARITHMETIC = (
+    *("neg", "abs", "sign", "square", "reciprocal", "sqrt", "rsqrt", "exp", "expm1", "log", "log1p", "log2", "sin"),
+    *("cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil"),
+    *("round", "trunc", "logical_not", "add", "sub", "mul", "div", "pow", "atan2", "logical_and", "logical_or"),
+    *("logical_xor", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "clip", "bitwise_and"),
+    *("bitwise_or", "bitwise_xor", "bitwise_not", "left_shift", "right_shift", "remainder", "fmod", "tril", "triu"),
 )
+_METHODS_ONLY = (
+    *("relu", "sigmoid", "scatter_add", "scatter", "index_add", "floor_divide", "exp2", "log10", "erfc", "sinc"),
+    *("deg2rad", "rad2deg", "frac", "hypot", "copysign", "xlogy", "lerp", "addcmul", "masked_fill", "addmm", "baddbmm"),
+    *("gcd", "lcm", "erfinv", "lgamma", "digamma", "nextafter", "trunc_divide"),
+)
+METHODS = frozenset((*_ARITHMETIC, *_METHODS_ONLY))
 """Operators that have a method NAME_ which writes over the first operand."""
-OUT = frozenset(
-    "neg abs sign square reciprocal sqrt rsqrt exp expm1 log log1p log2 sin cos tan asin acos atan sinh cosh tanh asinh"
-    " acosh atanh erf floor ceil round trunc logical_not add sub mul div pow atan2 logical_and logical_or logical_xor"
-    " equal not_equal less less_equal greater greater_equal maximum minimum clip tril triu matmul bitwise_and bitwise_or"
-    " bitwise_xor bitwise_not left_shift right_shift remainder fmod concat stack sum mean max min cumsum cumprod".split()
-)
-"""Operators that take `out=`."""
-BARE = METHODS | OUT | frozenset("where relu6 leaky_relu elu selu silu gelu softplus softmax log_softmax".split())
+_MIXING = ("matmul", "concat", "stack", "sum", "mean", "max", "min", "cumsum", "cumprod")
+OUT = frozenset((*_ARITHMETIC, "maximum", "minimum", *_MIXING))
+"""Operators that take `out=`; elements of _MIXING depend on others than that of their own place."""
+_OWN = ("where", "relu6", "leaky_relu", "elu", "selu", "silu", "gelu", "softplus", "softmax", "log_softmax")
+BARE = METHODS | OUT | frozenset(_OWN)
 """Operators whose result is always memory of its own; what others return is copied."""
 
 _CALLED = re.compile(r"torch\.(?:nn\.functional\.)?(\w+)\((.*)\)\Z", re.DOTALL)
@@ -64,9 +66,10 @@ def torch(compiled: str, calls: int = 2, poke: int = 3) -> str:
 
 @dataclass(frozen=True)
 class InPlace(Dialect):
-    """A dialect of PyTorch, with writes. plain: without."""
+    """A dialect of PyTorch, with writes. plain: without. views: is what may be a view one?"""
 
     plain: Dialect = TORCH
+    views: bool = True
 
     def node(self, graph: Graph, node: Node) -> str | Unsupported:
         """The source text of a node: a view, a write, or what makes memory of its own."""
@@ -77,12 +80,12 @@ class InPlace(Dialect):
                 return what
             return f"assigned({to}, {what})" if index % 3 == 2 else f"{to}.copy_({what})"
         text = self.plain.node(graph, node)
-        if isinstance(text, Unsupported) or node.name in found.views:
+        if isinstance(text, Unsupported) or (self.views and node.name in found.views):
             return text
         fused = _fused(self.plain, graph, index, found)
         if fused:
             return fused
-        if node.op not in BARE:
+        if node.op not in BARE:  # views that are none among them
             return f"torch.clone({text}, memory_format=torch.contiguous_format)"
         return f"{text}.contiguous()" if _laid_out(graph, node.name) else text
 
@@ -112,13 +115,13 @@ def _fused(dialect: Dialect, graph: Graph, index: int, found: cells.Layout) -> s
     if node.op in METHODS and arguments.split(",")[0].strip() == to and not (node.op in OUT and index % 3 == 1):
         rest = arguments.partition(",")[2].strip()
         return f"{to}.{function}_({rest})"
-    elementwise = node.op not in ("matmul", "concat", "stack", "sum", "mean", "max", "min", "cumsum", "cumprod")
-    if node.op in OUT and (elementwise or all(found.apart(name, to) for name in node.operands)):
+    contiguous = found.cells[to].flags.c_contiguous  # dynamo takes no other tensors as out=
+    if node.op in OUT and contiguous and (node.op not in _MIXING or all(found.apart(o, to) for o in node.operands)):
         return f"torch.{function}({arguments}, out={to})"
     return None
 
 
-def in_place(target: Target) -> Target:
+def in_place(target: Target, views: bool = True) -> Target:
     """The target, whose programs write."""
     fields = {name: getattr(target.dialect, name) for name in Dialect.__dataclass_fields__}
-    return replace(target, dialect=InPlace(**fields, plain=target.dialect))
+    return replace(target, dialect=InPlace(**fields, plain=target.dialect, views=views))

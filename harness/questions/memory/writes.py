@@ -5,16 +5,10 @@ from __future__ import annotations
 from generators.graph import Graph
 from harness.backends import Target
 from harness.backends.programs.memory import in_place
-from harness.backends.target.documented_refusals import Patterns, refusal_of
 from harness.backends.target.text import swapped
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from oracles.questions import cells, memory
-
-_REFUSALS: Patterns = (
-    ("torch", "Attempted to call op with non-contiguous `out=` tensor", "dynamo takes no strided tensor as out="),
-)
-"""What a framework says that it does not compile."""
 
 
 def program(target: Target, graph: Graph) -> str:
@@ -39,7 +33,6 @@ MEMORY = Question(
     program,
     unsupported,
     prepare=memory.prepare,
-    refusal=refusal_of(_REFUSALS),
     inherits=(FORWARD.name,),
     joins=lambda graph: None,
     fills=1,

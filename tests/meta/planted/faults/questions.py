@@ -8,10 +8,10 @@ from planted.faults.forward import Fault, with_operand
 
 from harness.questions.dynamic import DYNAMIC
 from harness.questions.memory.layouts import LAYOUTS
+from harness.questions.memory.repeat import REPEAT
 from harness.questions.memory.writes import MEMORY
 from harness.questions.metamorphic import METAMORPHIC
 from harness.questions.question import Question
-from harness.questions.memory.repeat import REPEAT
 
 
 @dataclass(frozen=True)
