@@ -3,14 +3,15 @@ shares its cells with what it views, and a write changes what all that share the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from generators.bounds.bounded import Bounded, leaf
-from generators.graph import Graph, Node
+from generators.graph import Graph, Leaf, Node
+from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, call_of
 from generators.ops.slots import int_of
@@ -24,6 +25,7 @@ VIEWS = frozenset(
 """Operators whose result is a view wherever their operand's strides allow one."""
 
 Cells = dict[str, Bounded]
+Look = Callable[[Node, Cells], None]
 
 
 @dataclass(frozen=True)
@@ -112,9 +114,9 @@ def leaves(graph: Graph, arrays: Arrays) -> Cells:
     return {name: replace(x, value=np.array(x.value), error=np.array(x.error)) for name, x in given.items()}
 
 
-def run(graph: Graph, given: Cells, views: bool = True) -> Cells:
+def run(graph: Graph, given: Cells, views: bool = True, look: Look = lambda node, cells: None) -> Cells:
     """The cells of all values after one call. given: those of the leaves, which are changed. views: are there any, or
-    is what would be one a copy?"""
+    is what would be one a copy? look: is called before each node that computes."""
     cells = dict(given)
     for index, node in enumerate(graph.nodes):
         if node.op == WRITE:
@@ -124,12 +126,37 @@ def run(graph: Graph, given: Cells, views: bool = True) -> Cells:
             continue
         view = viewed(graph, index, cells) if views else None
         if view is None:
+            look(node, cells)
             fresh = reference.apply(graph, index, cells)
             fresh = reference.as_taken(graph, index, fresh, cells)
             # contiguous, and no view of an operand
             view = replace(fresh, value=np.array(fresh.value, order="C"), error=np.array(fresh.error, order="C"))
         cells[node.name] = view
     return cells
+
+
+def apart(case: Case, calls: int, views: bool) -> Case:
+    """Every node as it runs in each of these calls, on leaves that hold what its operands hold then: a graph without
+    writes, by which faults of single operators are known."""
+    graph = case.graph
+    given, own = leaves(graph, case.arrays), {item.name: item for item in graph.leaves}
+    found: list[Leaf] = []
+    nodes: list[Node] = []
+    arrays: dict[str, np.ndarray] = {}
+    for call in range(calls):
+
+        def look(node: Node, cells: Cells, call: int = call) -> None:
+            name = f"{node.name}_{call}"
+            named = {operand: f"{name}_{operand}" for operand in node.operands}
+            for operand, leaf_name in named.items():
+                item = own.get(operand) or Leaf(operand, graph.types[operand])
+                found.append(replace(item, name=leaf_name))
+                with np.errstate(all="ignore"):  # what undetermined elements hold may not fit
+                    arrays[leaf_name] = np.array(cells[operand].value.astype(item.type.dtype))
+            nodes.append(replace(node, name=name, operands=tuple(named[operand] for operand in node.operands)))
+
+        run(graph, given, views, look)
+    return Case(Graph(tuple(found), tuple(nodes), tuple(node.name for node in nodes)), arrays)
 
 
 def frozen(cell: Bounded) -> Bounded:

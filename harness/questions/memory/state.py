@@ -11,7 +11,7 @@ from harness.backends.target.target import types_listed
 from harness.backends.target.text import renamed, swapped
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
-from oracles.questions import state
+from oracles.questions import cells, state
 
 
 def _writes(target: Target) -> Target | None:
@@ -52,6 +52,7 @@ STATE = Question(
     unsupported,
     prepare=state.prepare,
     inherits=(FORWARD.name,),
+    apart=lambda case: cells.apart(case, state.STEPS, views=False),
     joins=lambda graph: None,
     fills=1,
 )

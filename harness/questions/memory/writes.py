@@ -34,6 +34,7 @@ MEMORY = Question(
     unsupported,
     prepare=memory.prepare,
     inherits=(FORWARD.name,),
+    apart=lambda case: cells.apart(case, memory.CALLS, views=True),
     joins=lambda graph: None,
     fills=1,
 )
