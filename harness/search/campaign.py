@@ -27,6 +27,7 @@ from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT, Discrepancy
 from oracles.judge.outcome import Outcome
 from oracles.judge.verdict import Verdict, normalized
+from oracles.questions import cells
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,14 @@ class Campaign:
         rest = culprit.without(case, guilty) if guilty else None
         remaining = self.verdict(target, rest).discrepancy if rest else None
         return self.unexplained(target, rest, remaining) if rest and remaining else None
+
+    def _known_writes(self, target: Target, case: Case, discrepancy: Discrepancy) -> list[Node]:
+        """The statements of which it is known that they go wrong."""
+        values = culprit.values_of(case)
+        writes = [node for node in case.graph.nodes if node.op == cells.WRITE]
+        known = {node: self.excuses.together(target, case.graph, node, discrepancy, values) for node in writes}
+        self.excused.update({issue.id for issue in known.values() if issue})
+        return [node for node, issue in known.items() if issue]
 
     def _known_apart(self, target: Target, apart: Case, discrepancy: Discrepancy) -> bool:
         """Of a program that writes: is a node wrong by itself, in a way that is known and may show so, and none in

@@ -11,7 +11,7 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded, leaf
 from generators.graph import Graph, Leaf, Node
-from generators.graphs import Case
+from generators.graphs import Case, pruned
 from generators.inputs import Arrays
 from generators.ops import OPS, call_of
 from generators.ops.slots import int_of
@@ -157,6 +157,20 @@ def apart(case: Case, calls: int, views: bool) -> Case:
 
         run(graph, given, views, look)
     return Case(Graph(tuple(found), tuple(nodes), tuple(node.name for node in nodes)), arrays)
+
+
+def without(case: Case, writes: Sequence[Node]) -> Case | None:
+    """The program without these statements; None where nothing is left to run."""
+    named: dict[str, str] = {}
+    for node in writes:
+        named[node.name] = named.get(node.operands[0], node.operands[0])
+    nodes = tuple(
+        replace(node, operands=tuple(named.get(name, name) for name in node.operands))
+        for node in case.graph.nodes
+        if node.name not in named
+    )
+    outputs = tuple(dict.fromkeys(named.get(name, name) for name in case.graph.outputs))
+    return pruned(Graph(case.graph.leaves, nodes, outputs), case.arrays) if nodes else None
 
 
 def frozen(cell: Bounded) -> Bounded:

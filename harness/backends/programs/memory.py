@@ -29,7 +29,7 @@ METHODS = frozenset((*_ARITHMETIC, *_METHODS_ONLY))
 _MIXING = ("matmul", "concat", "stack", "sum", "mean", "max", "min", "cumsum", "cumprod")
 OUT = frozenset((*_ARITHMETIC, "maximum", "minimum", *_MIXING))
 """Operators that take `out=`; elements of _MIXING depend on others than that of their own place."""
-_OWN = ("where", "relu6", "leaky_relu", "elu", "selu", "silu", "gelu", "softplus", "softmax", "log_softmax")
+_OWN = ("identity", "where", "relu6", "leaky_relu", "elu", "selu", "silu", "gelu", "softplus", "softmax", "log_softmax")
 BARE = METHODS | OUT | frozenset(_OWN)
 """Operators whose result is always memory of its own; what others return is copied."""
 

@@ -8,7 +8,7 @@ from harness.backends.programs.memory import in_place
 from harness.backends.target.text import swapped
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
-from oracles.questions import cells, memory
+from oracles.questions import cells, memory, state
 
 
 def program(target: Target, graph: Graph) -> str:
@@ -33,7 +33,7 @@ MEMORY = Question(
     program,
     unsupported,
     prepare=memory.prepare,
-    inherits=(FORWARD.name,),
+    inherits=(FORWARD.name, state.NAME),
     apart=lambda case: cells.apart(case, memory.CALLS, views=True),
     joins=lambda graph: None,
     fills=1,
