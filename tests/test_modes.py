@@ -9,6 +9,7 @@ from harness.backends import Target
 from harness.questions.autocast import AUTOCAST
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
+from harness.questions.memory.state import STATE
 from harness.questions.memory.writes import MEMORY
 from harness.questions.policy import POLICY
 from harness.questions.question import Question
@@ -22,6 +23,12 @@ def test_modes(fast_target: Target, question: Question, trial: Trial) -> None:
     if question.name not in fast_target.question_loads:
         pytest.skip(f"{fast_target.name}: no program of {question.name} is written")
     trial = trial.with_question(question, share=6 if question is HESSIAN else 3)
+    trial.run([fast_target], trial.examine_on(fast_target))
+
+
+def test_state(fast_target: Target, trial: Trial) -> None:
+    """Each drawn case with updates of its inputs, in steps."""
+    trial = trial.with_question(STATE, share=3)
     trial.run([fast_target], trial.examine_on(fast_target))
 
 
