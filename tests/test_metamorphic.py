@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from harness.backends import Target
-from harness.questions.layouts import LAYOUTS
+from harness.questions.memory.layouts import LAYOUTS
+from harness.questions.memory.repeat import REPEAT
 from harness.questions.metamorphic import METAMORPHIC
 from harness.questions.question import Question
-from harness.questions.repeat import REPEAT
 from harness.search.trial import Trial
 
 

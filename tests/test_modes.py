@@ -1,4 +1,5 @@
-"""Other ways of running a model: forward-mode and second derivatives, a map over a new axis, mixed precision."""
+"""Other ways of running a model: forward-mode and second derivatives, a map over a new axis, writes to memory,
+mixed precision."""
 
 from __future__ import annotations
 
@@ -8,18 +9,26 @@ from harness.backends import Target
 from harness.questions.autocast import AUTOCAST
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
+from harness.questions.memory.state import STATE
+from harness.questions.memory.writes import MEMORY
 from harness.questions.policy import POLICY
 from harness.questions.question import Question
 from harness.questions.vmap import VMAP
 from harness.search.trial import Trial
 
 
-@pytest.mark.parametrize("question", [JVP, HESSIAN, VMAP], ids=lambda question: question.name)
+@pytest.mark.parametrize("question", [JVP, HESSIAN, VMAP, MEMORY], ids=lambda question: question.name)
 def test_modes(fast_target: Target, question: Question, trial: Trial) -> None:
-    """Each drawn case, its tangents, the change of its gradients along them, or all its lanes."""
+    """Each drawn case, its tangents, the change of its gradients along them, all its lanes, or what it writes."""
     if question.name not in fast_target.question_loads:
         pytest.skip(f"{fast_target.name}: no program of {question.name} is written")
     trial = trial.with_question(question, share=6 if question is HESSIAN else 3)
+    trial.run([fast_target], trial.examine_on(fast_target))
+
+
+def test_state(fast_target: Target, trial: Trial) -> None:
+    """Each drawn case with updates of its inputs, in steps."""
+    trial = trial.with_question(STATE, share=3)
     trial.run([fast_target], trial.examine_on(fast_target))
 
 

@@ -89,7 +89,7 @@ reassociates is not asked of graphs with them."""
 
 ON_REQUEST = _names(
     """
-    quantize_dequantize quantize_dequantize_channels
+    quantize_dequantize quantize_dequantize_channels write
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

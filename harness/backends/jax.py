@@ -3,7 +3,7 @@ CUDA."""
 
 from __future__ import annotations
 
-from harness.backends.programs import hessian, jvp, vmap
+from harness.backends.programs import hessian, jvp, state, vmap
 from harness.backends.programs.gradient import JAX_EAGER, JAX_JIT
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import XLA_FAST, XLA_FASTEST
@@ -108,7 +108,12 @@ TARGETS = (
         symbolic=_SYMBOLIC.format(compile=_EXPORT, call=_EXPORTED),
         gradient=JAX_JIT,
         switches=passes.XLA,
-        question_loads={"jvp": jvp.JAX_JIT, "vmap": vmap.JAX_JIT, "hessian": hessian.JAX_JIT},
+        question_loads={
+            "jvp": jvp.JAX_JIT,
+            "vmap": vmap.JAX_JIT,
+            "hessian": hessian.JAX_JIT,
+            "state": state.JAX_DONATED,
+        },
     ),
     *(
         Target(

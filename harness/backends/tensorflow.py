@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.backends.programs import hessian, jvp, vmap
+from harness.backends.programs import hessian, jvp, state, vmap
 from harness.backends.programs.gradient import TENSORFLOW_EAGER, tensorflow_function
 from harness.backends.target import passes
 from harness.backends.target.target import Level, Target
@@ -91,6 +91,7 @@ def _question_loads(options: str) -> dict[str, str]:
         "jvp": jvp.tensorflow_function(options),
         "vmap": vmap.tensorflow_function(options),
         "hessian": hessian.tensorflow_function(options),
+        "state": state.tensorflow_function(options),
     }
 
 
@@ -111,6 +112,7 @@ TARGETS = (
             "jvp": jvp.TENSORFLOW_EAGER,
             "vmap": vmap.TENSORFLOW_EAGER,
             "hessian": hessian.TENSORFLOW_EAGER,
+            "state": state.TENSORFLOW_EAGER,
         },
     ),
     Target(

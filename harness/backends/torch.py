@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from generators.graph import FLOATS
 from generators.ops.spec import Unsupported
-from harness.backends.programs import hessian, jvp, vmap
+from harness.backends.programs import hessian, jvp, memory, state, vmap
 from harness.backends.programs.gradient import TORCH_EAGER, torch_compiled
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import INDUCTOR_FAST, TF32_REFUSES, TORCH_TF32
@@ -192,6 +192,8 @@ def _question_loads(backend: str) -> dict[str, str]:
         "jvp": jvp.torch_compiled(backend),
         "vmap": vmap.torch_compiled(backend),
         "hessian": hessian.torch_compiled(backend),
+        "memory": memory.torch(_torch_compile(backend)),
+        "state": state.torch(_torch_compile(backend)),
     }
 
 
@@ -207,7 +209,13 @@ TARGETS = (
         refusals_file="torch",
         symbolic=_SYMBOLIC_EAGER,
         gradient=TORCH_EAGER,
-        question_loads={"jvp": jvp.TORCH_EAGER, "vmap": vmap.TORCH_EAGER, "hessian": hessian.TORCH_EAGER},
+        question_loads={
+            "jvp": jvp.TORCH_EAGER,
+            "vmap": vmap.TORCH_EAGER,
+            "hessian": hessian.TORCH_EAGER,
+            "memory": memory.torch("model"),
+            "state": state.torch("model"),
+        },
     ),
     Target(
         "torch-export",
@@ -222,6 +230,7 @@ TARGETS = (
         sample_every=4,
         symbolic=_SYMBOLIC_EXPORT,
         gradient=Unsupported("it exports for inference: parameters are buffers"),
+        question_loads={"state": state.TORCH_EXPORT},
     ),
     Target(
         "torch-aot-eager",

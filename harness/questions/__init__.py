@@ -6,7 +6,7 @@ from generators.discovery import collected
 from harness.questions.question import Question
 
 _FIRST = (
-    *("forward", "dynamic", "metamorphic", "layouts", "repeat"),
+    *("forward", "dynamic", "metamorphic", "memory.layouts", "memory.repeat"),
     *("derivatives.gradient", "derivatives.jvp", "derivatives.hessian", "vmap", "autocast"),
     *("policy", "quantized", "conversion", "quantisers"),
 )

@@ -43,6 +43,7 @@ class Question:
     joins:       cases of which this is the same can be parts of one program; None: a case has one of its own
     worth:       is anything of a case compared? The plan runs no other
     large:       are large cases worth it? What is expected has to take little longer than the program
+    apart:       of programs that write: their nodes, each on leaves that hold what its operands hold when it runs
     fills:       with how many sets of arrays a program of the plan runs: fewer where what is expected takes long"""
 
     name: str
@@ -62,6 +63,7 @@ class Question:
     observe: Callable[[Target, Value], Observation] | None = None
     targets: Mapping[str, Target] = field(default_factory=lambda: TARGETS, hash=False)
     joins: Callable[[Graph], str | None] = lambda graph: ""
+    apart: Callable[[Case], Case] | None = None
     fills: int = 8
     worth: Callable[[Case], bool] = lambda case: True
     large: bool = False

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from generators.graph import Node
-from generators.graphs import Case
+from generators.graphs import Case, pruned
 from generators.ops.spec import Unsupported
 from generators.retype import float64_twin
 from harness.backends import Target, probe
@@ -16,6 +16,7 @@ from harness.execute.pool import OutOfTime
 from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding, Store, fingerprint
 from harness.questions import QUESTIONS
+from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from harness.search.blame import culprit, guilty_pass
 from harness.search.blame.excuses import ELEMENTWISE, Excuses, may_show
@@ -26,6 +27,7 @@ from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT, Discrepancy
 from oracles.judge.outcome import Outcome
 from oracles.judge.verdict import Verdict, normalized
+from oracles.questions import cells
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,10 @@ class Campaign:
         excuses = self.excuses
         if not excuses.nearby(target, case.graph):
             return case, discrepancy
+        if self.lab.question.apart:
+            return (
+                None if self._known_apart(target, self.lab.question.apart(case), discrepancy) else (case, discrepancy)
+            )
         used: set[str] = set()
         alone = []
         for found in culprit.blame(self.lab, target, case) or self._inherited(target, case):
@@ -95,6 +101,30 @@ class Campaign:
         rest = culprit.without(case, guilty) if guilty else None
         remaining = self.verdict(target, rest).discrepancy if rest else None
         return self.unexplained(target, rest, remaining) if rest and remaining else None
+
+    def _known_writes(self, target: Target, case: Case, discrepancy: Discrepancy) -> list[Node]:
+        """The statements of which it is known that they go wrong."""
+        values = culprit.values_of(case)
+        writes = [node for node in case.graph.nodes if node.op == cells.WRITE]
+        known = {node: self.excuses.together(target, case.graph, node, discrepancy, values) for node in writes}
+        self.excused.update({issue.id for issue in known.values() if issue})
+        return [node for node, issue in known.items() if issue]
+
+    def _known_apart(self, target: Target, apart: Case, discrepancy: Discrepancy) -> bool:
+        """Of a program that writes: is a node wrong by itself, in a way that is known and may show so, and none in
+        another way? apart: the nodes that run, on what they are given then. Those of which nothing is known are not
+        run."""
+        plain = self.with_question(QUESTIONS[FORWARD.name])
+        near = [node for node in apart.graph.nodes if plain.excuses.nearby(target, culprit.alone(apart.graph, node))]
+        if not near:
+            return False
+        some = pruned(replace(apart.graph, nodes=tuple(near), outputs=tuple(n.name for n in near)), apart.arrays)
+        found = [(one, plain.excuses.explain(target, one)) for one in culprit.blame(plain.lab, target, some)]
+        if any(explained.left for _, explained in found):
+            return False
+        shown = [explained for one, explained in found if may_show(discrepancy.symptom, one.discrepancy.symptom)]
+        self.excused.update({issue.id for explained in shown for issue in explained.used})
+        return bool(shown)
 
     def _covered(self, target: Target, case: Case, discrepancy: Discrepancy, used: set[str]) -> list[Node] | None:
         """Nodes that known issues make responsible for what no node shows alone; none of them in particular where

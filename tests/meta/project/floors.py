@@ -20,7 +20,7 @@ FLOORS = {
         " training | arithmetic"
     ),
     "oracles/judge": "discrepancy outcome reference | compare | verdict",
-    "oracles/questions": "forward | *",
+    "oracles/questions": "forward | cells | *",
     "oracles/decompositions": "composite | expressions | * | derivatives",
     "oracles/derivatives": (
         "complex_pairs accumulation | jacobians rounding | node_jacobians | gradient | jvp | hessian"

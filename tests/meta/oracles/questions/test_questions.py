@@ -17,8 +17,8 @@ from harness.backends import TARGETS
 from harness.execute.pool import Pool
 from harness.questions import QUESTIONS
 from harness.questions.dynamic import DYNAMIC
-from harness.questions.layouts import LAYOUTS
-from harness.questions.repeat import REPEAT
+from harness.questions.memory.layouts import LAYOUTS
+from harness.questions.memory.repeat import REPEAT
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
 from oracles.decompositions import composite

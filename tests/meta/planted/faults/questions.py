@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from planted.faults.forward import Fault, with_operand
 
 from harness.questions.dynamic import DYNAMIC
-from harness.questions.layouts import LAYOUTS
+from harness.questions.memory.layouts import LAYOUTS
+from harness.questions.memory.repeat import REPEAT
+from harness.questions.memory.writes import MEMORY
 from harness.questions.metamorphic import METAMORPHIC
 from harness.questions.question import Question
-from harness.questions.repeat import REPEAT
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,19 @@ _EDITED = (
     Fault("halves swapped", "concat", "halves_swapped([{args}], {axis})"),
 )
 
+_FORGOTTEN = tuple(
+    Fault("what is written through a view is forgotten", operator, "torch.clone({right})")
+    for operator in ("slice", "transpose", "reshape", "diagonal", "unstack", "split", "unsqueeze")
+)
+
 QUESTION_FAULTS = tuple(
     QuestionFault(question, fault)
-    for question, faults in ((DYNAMIC, _SIZES), (LAYOUTS, _VIEWS), (REPEAT, _REPEATED), (METAMORPHIC, _EDITED))
+    for question, faults in (
+        (DYNAMIC, _SIZES),
+        (LAYOUTS, _VIEWS),
+        (REPEAT, _REPEATED),
+        (METAMORPHIC, _EDITED),
+        (MEMORY, _FORGOTTEN),
+    )
     for fault in faults
 )

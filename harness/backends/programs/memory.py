@@ -1,0 +1,127 @@
+"""Programs that write, in PyTorch: nodes `write` of a graph as in-place operators, `out=`, `copy_` and assignments."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from generators.graph import Graph, Node
+from generators.ops.spec import Unsupported
+from harness.backends.target.target import Target
+from harness.dialects import TORCH
+from harness.dialects.dialect import Dialect
+from oracles.questions import cells
+
+_ARITHMETIC = (
+    *("neg", "abs", "sign", "square", "reciprocal", "sqrt", "rsqrt", "exp", "expm1", "log", "log1p", "log2", "sin"),
+    *("cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil"),
+    *("round", "trunc", "logical_not", "add", "sub", "mul", "div", "pow", "atan2", "logical_and", "logical_or"),
+    *("logical_xor", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "clip", "bitwise_and"),
+    *("bitwise_or", "bitwise_xor", "bitwise_not", "left_shift", "right_shift", "remainder", "fmod", "tril", "triu"),
+)
+_METHODS_ONLY = (
+    *("relu", "sigmoid", "scatter_add", "scatter", "index_add", "floor_divide", "exp2", "log10", "erfc", "sinc"),
+    *("deg2rad", "rad2deg", "frac", "hypot", "copysign", "xlogy", "lerp", "addcmul", "masked_fill", "addmm", "baddbmm"),
+    *("gcd", "lcm", "erfinv", "lgamma", "digamma", "nextafter", "trunc_divide"),
+)
+METHODS = frozenset((*_ARITHMETIC, *_METHODS_ONLY))
+"""Operators that have a method NAME_ which writes over the first operand."""
+_MIXING = ("matmul", "concat", "stack", "sum", "mean", "max", "min", "cumsum", "cumprod")
+OUT = frozenset((*_ARITHMETIC, "maximum", "minimum", *_MIXING))
+"""Operators that take `out=`; elements of _MIXING depend on others than that of their own place."""
+_OWN = ("identity", "where", "relu6", "leaky_relu", "elu", "selu", "silu", "gelu", "softplus", "softmax", "log_softmax")
+BARE = METHODS | OUT | frozenset(_OWN)
+"""Operators whose result is always memory of its own; what others return is copied."""
+
+_CALLED = re.compile(r"torch\.(?:nn\.functional\.)?(\w+)\((.*)\)\Z", re.DOTALL)
+
+LOAD = """
+def load(parameters):
+    compiled = {compiled}
+
+    def run(*inputs):
+        given = {{**dict(zip(INPUTS, inputs)), **parameters}}
+        with torch.no_grad():
+            leaves = [torch.from_numpy(np.array(array)) for array in given.values()]
+            held = []
+            for _ in range({calls}):
+                outputs = compiled(*leaves)
+                held += [output.clone() for output in [*outputs, *leaves]]
+            strides = [np.array(output.stride(), "int64") for output in outputs]
+            later = []
+            if POKED is not None:
+                outputs[POKED].fill_({poke})
+                later = [output.clone() for output in [*outputs, *leaves]]
+        return [output.numpy() for output in held] + strides + [output.numpy() for output in later]
+
+    return run
+"""
+"""`load` of the question `memory`."""
+
+
+def torch(compiled: str, calls: int = 2, poke: int = 3) -> str:
+    """How a target with this compiler looks at memory."""
+    return LOAD.format(compiled=compiled, calls=calls, poke=poke)
+
+
+@dataclass(frozen=True)
+class InPlace(Dialect):
+    """A dialect of PyTorch, with writes. plain: without. views: is what may be a view one?"""
+
+    plain: Dialect = TORCH
+    views: bool = True
+
+    def node(self, graph: Graph, node: Node) -> str | Unsupported:
+        """The source text of a node: a view, a write, or what makes memory of its own."""
+        found, index = cells.layout(graph), graph.nodes.index(node)
+        if node.op == cells.WRITE:
+            to, what = node.operands
+            if index and _fused(self.plain, graph, index - 1, found):
+                return what
+            return f"assigned({to}, {what})" if index % 3 == 2 else f"{to}.copy_({what})"
+        text = self.plain.node(graph, node)
+        if isinstance(text, Unsupported) or (self.views and node.name in found.views):
+            return text
+        fused = _fused(self.plain, graph, index, found)
+        if fused:
+            return fused
+        if node.op not in BARE:  # views that are none among them
+            return f"torch.clone({text}, memory_format=torch.contiguous_format)"
+        return f"{text}.contiguous()" if _laid_out(graph, node.name) else text
+
+
+def _laid_out(graph: Graph, name: str) -> bool:
+    """Does it matter which strides a result has?"""
+    looked = {node.operands[0] for node in graph.nodes if node.op == cells.WRITE or node.op in cells.VIEWS}
+    return name in looked or name in graph.outputs
+
+
+def _fused(dialect: Dialect, graph: Graph, index: int, found: cells.Layout) -> str | None:
+    """The text that computes node number `index` into what the next node writes to, where nothing else takes its value
+    and none of its operands overlaps with that; else None."""
+    node, after = graph.nodes[index], graph.nodes[index + 1] if index + 1 < len(graph.nodes) else None
+    if after is None or after.op != cells.WRITE or after.operands[1] != node.name or node.name in graph.outputs:
+        return None
+    if node.op not in METHODS | OUT or sum(n.operands.count(node.name) for n in graph.nodes) > 1:
+        return None
+    to = after.operands[0]
+    if not all(found.apart(name, to) or found.same(name, to) for name in node.operands):
+        return None
+    plain = dialect.node(graph, node)
+    called = _CALLED.match(plain) if isinstance(plain, str) else None
+    if not called:
+        return None
+    function, arguments = called.groups()
+    if node.op in METHODS and arguments.split(",")[0].strip() == to and not (node.op in OUT and index % 3 == 1):
+        rest = arguments.partition(",")[2].strip()
+        return f"{to}.{function}_({rest})"
+    contiguous = found.cells[to].flags.c_contiguous  # dynamo takes no other tensors as out=
+    if node.op in OUT and contiguous and (node.op not in _MIXING or all(found.apart(o, to) for o in node.operands)):
+        return f"torch.{function}({arguments}, out={to})"
+    return None
+
+
+def in_place(target: Target, views: bool = True) -> Target:
+    """The target, whose programs write."""
+    fields = {name: getattr(target.dialect, name) for name in Dialect.__dataclass_fields__}
+    return replace(target, dialect=InPlace(**fields, plain=target.dialect, views=views))

@@ -1,0 +1,211 @@
+"""Programs that write: what do outputs and leaves hold after each call, how do outputs lie, what shares memory?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from zlib import crc32
+
+import numpy as np
+
+from generators.bounds.bounded import exact
+from generators.graph import FLOATS, INTEGERS, Attr, Graph, Node, TensorType
+from generators.graphs import Case
+from generators.ops import OPS, valid
+from generators.ops.spec import TypeRuleError
+from oracles.judge.compare import Expected
+from oracles.judge.discrepancy import Discrepancy
+from oracles.questions import cells
+
+NAME = "memory"
+
+CALLS = 2
+"""The second one starts with what the first one left."""
+POKE = 3
+"""What is written through an output at the end; every dtype holds it (bool: true)."""
+
+
+def poked(graph: Graph) -> int | None:
+    """The number of the output that is written through at the end: the first that shares memory with another output or
+    a leaf, else the first that can be written; None where there is none."""
+    found = cells.layout(graph)
+    fit = [i for i, name in enumerate(graph.outputs) if found.cells[name].size and found.cells[name].flags.writeable]
+    fixed = [item.name for item in graph.leaves if item.domain]
+    fit = [i for i in fit if all(found.apart(graph.outputs[i], name) for name in fixed)]
+    others = [*graph.outputs, *(item.name for item in graph.leaves)]
+    for i in fit:
+        if any(not found.apart(graph.outputs[i], other) for n, other in enumerate(others) if n != i):
+            return i
+    return fit[0] if fit else None
+
+
+def types(graph: Graph) -> tuple[TensorType, ...]:
+    """What a program returns: outputs and leaves after each call, the strides of the last call's outputs in elements,
+    and outputs and leaves after something was written through one of them."""
+    held = [graph.types[name] for name in _looked_at(graph)]
+    strides = [TensorType("int64", (graph.types[name].rank,)) for name in graph.outputs]
+    return (*held * CALLS, *strides, *(held if poked(graph) is not None else []))
+
+
+def _looked_at(graph: Graph) -> tuple[str, ...]:
+    return (*graph.outputs, *(item.name for item in (*graph.inputs, *graph.parameters)))
+
+
+def expect(case: Case) -> Expected:
+    """What is returned of these types. The stride of a dimension of one element, or of none, may be anything."""
+    graph, poke = case.graph, poked(case.graph)
+    found, given = cells.layout(graph), cells.leaves(graph, case.arrays)
+    names, values = [], []
+
+    def look(now: cells.Cells, when: str) -> None:
+        names.extend(f"{name} an output {when}" for name in graph.outputs)
+        names.extend(f"{item.name} a leaf {when}" for item in (*graph.inputs, *graph.parameters))
+        values.extend(cells.frozen(now[name]) for name in _looked_at(graph))
+
+    now = given
+    for call in range(CALLS):
+        now = cells.run(graph, given)
+        look(now, f"after call {call + 1}")
+    for name in graph.outputs:
+        type_ = graph.types[name]
+        free = np.array([dim <= 1 or type_.size == 0 for dim in type_.shape], bool)
+        names.append(f"strides of {name}")
+        values.append(exact(np.array(found.strides(name), "int64"), "int64", free))
+    if poke is not None:
+        to = now[graph.outputs[poke]]
+        to.value[...], to.error[...] = POKE, 0.0
+        look(now, "after a write through an output")
+    return Expected(tuple(names), types(graph), tuple(values), said)
+
+
+def said(name: str, elements: np.ndarray, plain: Discrepancy) -> Discrepancy:
+    """The discrepancy, with what was looked at in place of the number of an output."""
+    what = name.partition(" ")[2] if not name.startswith("strides") else "strides"
+    return replace(plain, message=f"{what}: {plain.message}")
+
+
+# ---- programs ---------------------------------------------------------------------------------------------
+
+_UNARY = {
+    "float": ("neg", "abs", "relu", "square", "sigmoid", "tanh", "floor", "sign"),
+    "int": ("neg", "abs", "square", "bitwise_not"),
+    "bool": ("logical_not",),
+}
+_BINARY = {
+    "float": ("add", "mul", "sub", "div"),
+    "int": ("add", "mul", "sub", "bitwise_xor"),
+    "bool": ("logical_and", "logical_or"),
+}
+
+
+def kind(dtype: str) -> str:
+    """The key of the tables above."""
+    return "float" if dtype in FLOATS else "int" if dtype in INTEGERS else dtype
+
+
+class Writer:
+    """A graph in the making, with statements that write between its nodes."""
+
+    def __init__(self, graph: Graph, rng: random.Random) -> None:
+        self.graph = Graph(graph.leaves, (), graph.outputs)
+        self.rng = rng
+        self.taken = {value.name for value in (*graph.leaves, *graph.nodes)}
+        self.kept: list[str] = []
+
+    def add(self, node: Node) -> None:
+        self.graph = Graph(self.graph.leaves, (*self.graph.nodes, node), self.graph.outputs)
+
+    def apply(self, op: str, operands: Sequence[str], **attrs: Attr) -> str | None:
+        """The name of a new node; None where the operator does not take these operands."""
+        types = tuple(self.graph.types[name] for name in operands)
+        if not all(OPS[op].slot(i).accepts(type_, types[:i]) for i, type_ in enumerate(types)):
+            return None
+        try:
+            result = OPS[op].result(types, attrs)
+        except TypeRuleError:
+            return None
+        name = next(f"u{i}" for i in range(len(self.taken) + 1) if f"u{i}" not in self.taken)
+        before = self.graph
+        self.add(Node(name, op, tuple(operands), tuple(attrs.items()), result))
+        if op == cells.WRITE and cells.layout(self.graph).illegal:
+            self.graph = before
+            return None
+        self.taken.add(name)
+        return name
+
+    def view(self, name: str) -> str | None:
+        """Some view of a value."""
+        rng, shape = self.rng, self.graph.types[name].shape
+        rank = len(shape)
+        how = rng.choice(("slice", "slice", "transpose", "reshape", "unsqueeze", "diagonal", "unstack", "split"))
+        if how == "unsqueeze":
+            return self.apply(how, [name], axis=rng.randint(0, rank))
+        if not rank:
+            return None
+        axis = rng.randrange(rank)
+        if how == "slice":
+            starts = tuple(rng.choice((0, 0, min(1, max(0, dim - 1)))) for dim in shape)
+            stops = tuple(max(start, dim - rng.choice((0, 0, 1))) for start, dim in zip(starts, shape, strict=True))
+            return self.apply(
+                how, [name], starts=starts, stops=stops, steps=tuple(rng.choice((1, 1, 2)) for _ in shape)
+            )
+        if how == "transpose":
+            return self.apply(how, [name], perm=tuple(rng.sample(range(rank), rank)))
+        if how == "reshape":
+            merged = (-1,) if rank == 1 else (*shape[: rank - 2], shape[-2] * shape[-1])
+            return self.apply(how, [name], shape=shape if merged == (-1,) else merged)
+        if how == "diagonal":
+            return self.apply(how, [name], offset=rng.choice((0, 0, 1, -1)))
+        if how == "unstack":
+            return self.apply(how, [name], axis=axis, pick=rng.randrange(shape[axis])) if shape[axis] else None
+        first = shape[axis] // 2
+        return self.apply(how, [name], axis=axis, sizes=(first, shape[axis] - first), index=rng.randint(0, 1))
+
+    def computed(self, to: str) -> str | None:
+        """A new value of the type of `to`, mostly made of it."""
+        rng, type_ = self.rng, self.graph.types[to]
+        alike = [name for name, other in self.graph.types.items() if other == type_]
+        if rng.random() < 0.5:
+            ops = _UNARY.get(kind(type_.dtype), ("identity",))
+            return self.apply(rng.choice(ops), [rng.choice((to, rng.choice(alike)))])
+        ops = _BINARY.get(kind(type_.dtype), ())
+        return self.apply(rng.choice(ops), [to, rng.choice(alike)]) if ops else None
+
+    def write(self) -> None:
+        """A statement that writes, through up to two views, and perhaps a read of what it changed."""
+        rng = self.rng
+        names = [*self.graph.types]
+        root = to = rng.choice(names[-6:] if rng.random() < 0.5 else names)
+        for _ in range(rng.choice((0, 1, 1, 2))):
+            to = self.view(to) or to
+        alike = [name for name, type_ in self.graph.types.items() if type_ == self.graph.types[to] and name != to]
+        what = rng.choice(alike) if alike and rng.random() < 0.25 else self.computed(to)
+        written = self.apply(cells.WRITE, [to, what]) if what else None
+        if not written:
+            return
+        self.kept.append(written)
+        if rng.random() < 0.3:
+            self.kept.append(root)
+        if rng.random() < 0.5:
+            read = self.apply(rng.choice(_UNARY.get(kind(self.graph.types[root].dtype), ("identity",))), [root])
+            self.kept += [read] if read else []
+
+
+def prepare(case: Case) -> Case:
+    """The drawn graph with statements that write between its nodes: by chance, but always the same ones."""
+    rng = random.Random(crc32(str(case.graph).encode()))
+    writer = Writer(case.graph, rng)
+    writer.write()
+    for node in case.graph.nodes:
+        writer.add(node)
+        if rng.random() < min(0.6, 3 / len(case.graph.nodes)):
+            writer.write()
+    for _ in range(2):
+        if not writer.kept:
+            writer.write()
+    outputs = tuple(dict.fromkeys((*case.graph.outputs, *writer.kept)))
+    graph = replace(writer.graph, outputs=outputs).pruned()
+    if not valid(graph) or cells.layout(graph).illegal:
+        return case
+    return Case(graph, {item.name: case.arrays[item.name] for item in graph.leaves})
