@@ -222,7 +222,7 @@ def _connected(cluster: Cluster, count: int) -> Iterator[Any]:
         try:
             if folder:
                 cpus = math.ceil(count * cluster.cpus)
-                own = {cluster.resource: count} if cluster.resource else None
+                own = {cluster.resource: float(count)} if cluster.resource else None
                 ray.init(
                     address="local", num_cpus=cpus, resources=own, include_dashboard=False,
                     object_store_memory=_OBJECTS, _temp_dir=str(folder.path), **quiet,
