@@ -9,7 +9,9 @@ import math
 import os
 import secrets
 import signal
+import socket
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -179,13 +181,46 @@ def _task(work: Work[T], number: int, before: T | None, board: Any, token: Path)
     if not token.exists():
         return f"{os.uname().nodename} does not see {token.parent}: it has to be on a file system that all nodes share"
     try:
-        report(work(number, report, before))
+        with _woken():
+            report(work(number, report, before))
     except KeyboardInterrupt:  # it is told to end
         if latest is not None:
             report(latest)
     except Exception as error:  # told to who began all, which ends with it
         return told_of(error)
     return None
+
+
+@contextmanager
+def _woken() -> Iterator[None]:
+    """Be interrupted also while this thread waits. Ray has Python look for the interruption, which it does between two
+    instructions only; a signal ends the waiting, too. One interruption is enough."""
+    main, before = threading.get_ident(), signal.getsignal(signal.SIGINT)
+
+    def stop(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    def wake() -> None:
+        while number := theirs.recv(1):
+            if number[0] == signal.SIGINT:
+                signal.pthread_kill(main, signal.SIGINT)
+                return
+
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    thread = threading.Thread(target=wake, daemon=True)
+    signal.signal(signal.SIGINT, stop)
+    old = signal.set_wakeup_fd(ours.fileno(), warn_on_full_buffer=False)
+    thread.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(old)
+        ours.close()
+        thread.join()
+        theirs.close()
+        signal.signal(signal.SIGINT, before)
 
 
 def _needs(cluster: Cluster) -> dict[str, float]:
