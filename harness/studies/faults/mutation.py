@@ -1,11 +1,12 @@
 """How small an error do Dissent's own oracles see? A fault multiplies one element of a result, or all of them, by one
 plus its relative size, in one target: PyTorch, a node of a drawn graph (forward), the gradient that comes to one
-(gradient), or one rank's gradient after all ranks have added theirs up (DistributedDataParallel)."""
+(gradient), or the gradient after all ranks have added theirs up (DistributedDataParallel): one rank's (sharding), which
+is apart from the others' then, or all ranks' (reduction), which agree on it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from harness.questions.question import Question
 from harness.strategies import STRATEGIES
 from harness.strategies.torch.program import SINGLE_DEVICE
 from harness.training.judge import TrainingJudge
+from oracles.determinism import same
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Outcome, Value
 from oracles.judge.verdict import judge
@@ -32,7 +34,9 @@ TARGET, STRATEGY, WORLD = "torch-eager", "torch-ddp", 2
 STRUCK_DTYPES = ("float32", "float64", "float16", "bfloat16")
 QUESTIONS: dict[str, Question] = {FORWARD.name: FORWARD, GRADIENT.name: GRADIENT}
 """Of graphs, by the oracle's name."""
-ORACLES = (*QUESTIONS, "sharding")
+OF_RANKS = {"sharding": "0", "reduction": "dist.get_rank()"}
+"""Oracles of ranks, with the rank that is struck, as source text."""
+ORACLES = (*QUESTIONS, *OF_RANKS)
 
 _STRIKE = '''
 def strike(value):
@@ -66,7 +70,7 @@ _REDUCED = """
 
 def backward(subject, x, y, coefficient, last, world):
     loss = fault_free_backward(subject, x, y, coefficient, last, world)
-    if last and dist.get_rank() == 0:
+    if last and dist.get_rank() == {rank}:
         named = [p for p in subject.parameters() if p.grad is not None]
         parameter = named[{place} % len(named)]
         parameter.grad.copy_(strike(parameter.grad))
@@ -101,7 +105,7 @@ def mutants(oracle: str, seed: int, number: int, pool: Pool, pools: RankPools) -
     """All faults of one case, drawn from the seed and this number alone: each extent, each size. None where the case
     has nothing to strike, or the target fails it or refuses it as it is."""
     yield from (
-        _of_ranks(seed, number, pools) if oracle == "sharding" else _of_graph(QUESTIONS[oracle], seed, number, pool)
+        _of_ranks(oracle, seed, number, pools) if oracle in OF_RANKS else _of_graph(QUESTIONS[oracle], seed, number, pool)
     )
 
 
@@ -160,32 +164,47 @@ def _seen(expected: Expected, right: Value, outcome: Outcome) -> tuple[float, bo
 
 
 def _change(old: np.ndarray, new: np.ndarray) -> float:
-    """The greatest relative change of elements that differ, above 0 and at most 1."""
+    """The greatest relative change of elements of which some differ, above 0 and at most 1."""
     if old.dtype.kind in "biu":
         return 1.0
     wide = "complex128" if old.dtype.kind == "c" else "float64"
     with np.errstate(all="ignore"):
         before, after = old.astype(wide), new.astype(wide)
-        relative = np.abs(after - before) / np.abs(before)
+        relative = np.where(after == before, 0.0, np.abs(after - before) / np.abs(before))
     return float(np.clip(np.where(np.isfinite(relative), relative, 1.0), 1e-30, 1.0).max())
 
 
-def _of_ranks(seed: int, number: int, pools: RankPools) -> Iterator[Mutant]:
+def _of_ranks(oracle: str, seed: int, number: int, pools: RankPools) -> Iterator[Mutant]:
     d = SeededDraw(f"mutation/sharding/{seed}/{number}")
     training, strategy, place = seeded_training(seed, number), STRATEGIES[STRATEGY], d.integer(0, 2**16)
     if strategy.refusal(training, WORLD):
         return
     own = TrainingJudge(pools)
-    if own.examine(training, strategy, WORLD).status != "agree":
+    right, before = own.observe(training, strategy, WORLD)
+    if right.status != "agree":
         return
     pieces = {**SINGLE_DEVICE, **strategy.pieces}
     kept = pieces["backward"].replace("def backward(", "def fault_free_backward(")
+    reduced = _REDUCED.format(place=place, rank=OF_RANKS[oracle])
     for extent in EXTENTS:
         for size in SIZES:
-            text = f"{kept.rstrip()}\n\n\n{_strike(place, extent, size).rstrip()}\n{_REDUCED.format(place=place)}"
+            text = f"{kept.rstrip()}\n\n\n{_strike(place, extent, size).rstrip()}\n{reduced}"
             faulty = replace(strategy, pieces={**strategy.pieces, "backward": text})
-            found = own.examine(training, faulty, WORLD)
+            found, after = own.observe(training, faulty, WORLD)
             yield Mutant(
-                "sharding", number, training.settings.optimizer, training.settings.dtype, extent, size, size,
-                found.discrepancy is not None,
+                oracle, number, training.settings.optimizer, training.settings.dtype, extent, size,
+                _shown_by_ranks(before, after), found.discrepancy is not None,
             )  # fmt: skip
+
+
+def _shown_by_ranks(before: Sequence[Mapping[str, np.ndarray]], after: Sequence[Mapping[str, np.ndarray]]) -> float:
+    """The greatest relative change in what any rank returned; 1 where nothing was returned."""
+    if not after:
+        return 1.0
+    changed = [
+        _change(own[name], other[name])
+        for own, other in zip(before, after, strict=True)
+        for name in own
+        if not same(own[name], other[name])
+    ]
+    return max(changed, default=0.0)

@@ -14,7 +14,7 @@ from harness.execute.templates import render
 from harness.studies.faults.mutation import Mutant
 from oracles.statistics import Interval, wilson
 
-COLOURS = {"forward": "#2166ac", "gradient": "#e6a117", "sharding": "#b2182b"}
+COLOURS = {"forward": "#2166ac", "gradient": "#e6a117", "sharding": "#b2182b", "reduction": "#5e3c99"}
 NARROW = ("float16", "bfloat16", "mixed")
 
 
