@@ -65,11 +65,26 @@ def sensitivity(
     found = [one for one in kept.runs if one.number < counts.get(one.oracle, 0)]
     found.sort(key=lambda one: (ORACLES.index(one.oracle), one.number))  # in whichever order they came
     for name, lines in list(tables_of(found).items())[:2]:
-        table = Table(f"by {name}", "faults", "visible", "caught", "share", "95 %", "undetermined")
+        table = Table(
+            f"by {name}",
+            "faults",
+            "visible",
+            "caught",
+            "share",
+            "95 %",
+            "undetermined",
+            "subnormal",
+            "others",
+            "share of these",
+        )
         for line in lines:
             share = f"{100 * line.caught / line.visible:.1f} %" if line.visible else "-"
             interval = f"{100 * line.interval.low:.1f} to {100 * line.interval.high:.1f} %"
-            row = (line.all, line.visible, line.caught, share, interval, line.undetermined)
+            others = f"{100 * line.told_caught / line.told:.1f} %" if line.told else "-"
+            row = (
+                line.all, line.visible, line.caught, share, interval, line.undetermined, line.subnormal, line.told,
+                others,
+            )  # fmt: skip
             table.add_row(line.group, *map(str, row))
         print_wide(table)
     write_json(json_file, as_json(found))
