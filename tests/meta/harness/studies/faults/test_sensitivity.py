@@ -79,10 +79,10 @@ def test_what_is_seen_of_a_change() -> None:
     assert _seen(expected, right, value(1.5, 2.0, 3)) == Seen(0.5)
     assert _seen(expected, right, value(1.0, 2.0, 4)) == Seen(1.0)
     assert _seen(expected, right, Crash("signal", "")) == Seen(1.0)
-    small = np.float32(1e-39)
-    seen = _seen(expected, value(small, 2.0, 3), value(np.float32(2e-39), 2.0, 3))
+    small = 1e-39
+    seen = _seen(expected, value(small, 2.0, 3), value(2e-39, 2.0, 3))
     assert (seen.shown == pytest.approx(1.0), seen.determined, seen.subnormal) == (True, True, True)
-    assert not _seen(expected, value(small, 2.0, 3), value(np.float32(2e-38), 2.0, 3)).subnormal
+    assert not _seen(expected, value(small, 2.0, 3), value(2e-38, 2.0, 3)).subnormal
 
 
 def test_shares_by_hand() -> None:
