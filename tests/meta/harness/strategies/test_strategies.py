@@ -150,12 +150,12 @@ def test_fault_is_made_small(fault: StrategyFault, judge: TrainingJudge, tmp_pat
 
 def test_replicas_that_are_apart_by_less_than_is_allowed(judge: TrainingJudge, tmp_path: Path) -> None:
     fault = next(fault for fault in FAULTS if fault.name == "one rank's gradient is off by a millionth")
-    found = detect(judge, fault, 6)
+    found = detect(judge, fault, 2)
     assert found is not None
     training, world, judgement = found
     assert judgement.discrepancy is not None
     assert "rank 1 is apart from rank 0" in judgement.discrepancy.message
-    assert detect(judge, replace(fault, new=fault.old), 6) is None
+    assert detect(judge, replace(fault, new=fault.old), 2) is None
     kept = investigate(judge, tmp_path, training, fault.planted(), world, judgement, Budget(0, 0))
     script = Path(kept.path) / "reproducer.py"
     assert exit_status(script, "") == 1
