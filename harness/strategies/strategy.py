@@ -38,6 +38,8 @@ class Strategy:
     factor:      of the loss, as source text: `world` where the ranks' gradients are averaged, "1" where they are added
     shards:      batch statistics are those of each rank's samples (True), or of the whole batch (False)
     ranges:      ranges of quantisers are those of each rank's samples, too
+    replicas:    each rank has the whole model, and all are given the same gradients: what they return of gradients,
+                 parameters and the optimiser is the same on all, bit for bit
     one_process: one process drives all devices, and returns what every rank would
     apart:       its processes run no other strategy's programs
     off:         why it is never available here ("": it may be)
@@ -61,6 +63,7 @@ class Strategy:
     factor: str = "1"
     shards: bool = True
     ranges: bool = False
+    replicas: bool = False
     one_process: bool = False
     apart: bool = False
     off: str = ""

@@ -26,6 +26,7 @@ from harness.training.reduce import reduce_training
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SYMPTOMS
 from oracles.judge.verdict import normalized
+from oracles.training import sharding
 
 
 def fingerprint(strategy: Strategy, training: Training, judgement: Judgement) -> str:
@@ -165,6 +166,7 @@ def write_reproducer(
         inline=inline,
         types={name: (type_.dtype, type_.shape) for name, type_ in zip(expected.names, expected.types, strict=True)},
         wrong=WRONG,
+        replicas=sharding.REPLICATED if strategy.replicas else (),
     )
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     versions += f" (environment {strategy.environment})" if strategy.environment else ""

@@ -198,7 +198,10 @@ class TrainingJudge:
                 reason = f"known: {entry.id}"
                 return Judgement("unsupported", excused=(entry.id,), cpu=outcome.cpu, reason=reason), ()
             return Judgement(verdict.status, verdict.discrepancy, cpu=outcome.cpu), ()
-        return replace(self._compared(expected, here, outcome), cpu=outcome.cpu), outcome.ranks
+        found = self._compared(expected, here, outcome)
+        if strategy.replicas and found.status in ("agree", "undetermined"):
+            found = _agreeing(found, here, outcome.ranks)
+        return replace(found, cpu=outcome.cpu), outcome.ranks
 
     def _compared(self, expected: Expected, here: Sequence[KnownDeviation], outcome: RankOutputs) -> Judgement:
         excused: list[str] = []
@@ -230,6 +233,17 @@ class TrainingJudge:
             status, None, "", tuple(dict.fromkeys(excused)), elements, undetermined, largest, most.difference,
             most.allowed,
         )  # fmt: skip
+
+
+def _agreeing(found: Judgement, here: Sequence[KnownDeviation], ranks: Sequence[Arrays]) -> Judgement:
+    """The judgement of replicas of which each is right by itself: are they the same, bit for bit?"""
+    excused = list(found.excused)
+    for name, told in sharding.disagreements(ranks):
+        entry = next((known for known in here if known.covers(name, told)), None)
+        if entry is None:
+            return replace(found, status="mismatch", discrepancy=told, part=name, excused=tuple(excused))
+        excused.append(entry.id)
+    return replace(found, excused=tuple(dict.fromkeys(excused)))
 
 
 def _told(outcome: Rejected | Crash | Timeout) -> str:

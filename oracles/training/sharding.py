@@ -3,18 +3,22 @@
 The reference is one device in float64. How far a correct run in the dtype's own precision may be from it is measured by
 Monte Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic, 1997; C. Denis, P. de Oliveira Castro, E. Petit,
 Verificarlo, 2016): the run is repeated with every result, gradient and parameter off by a random part of the unit
-roundoff. What each element moved by at most, times FACTOR, is allowed."""
+roundoff. What each element moved by at most, times FACTOR, is allowed.
+
+Replicas are held against each other, too, without a tolerance."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded
 from generators.graph import TensorType
+from oracles.determinism import same, ulps
 from oracles.judge.compare import Expected
+from oracles.judge.discrepancy import Discrepancy
 
 NAME = "sharding"
 Arrays = Mapping[str, np.ndarray]
@@ -37,6 +41,10 @@ OWN = 8
 """Roundings of the value itself that are allowed beside."""
 CHAOS = 0.25
 """Where the noise alone moves an array by this part of its greatest element, nothing can be told of it."""
+
+REPLICATED = ("gradient", "parameter", "state")
+"""What replicas have in common, bit for bit: they "start from the exact same state and see the same gradients", so that
+their optimisers bring them to the same state (S. Li et al., PyTorch Distributed, VLDB 2020, section 3)."""
 
 
 def expect(exact: Arrays, noisy: Sequence[Arrays], single: Arrays, low_precision: bool = False) -> Expected:
@@ -72,6 +80,19 @@ def missing(expected: Expected, given: Arrays) -> str | None:
     parts = [f"without {', '.join(absent)}"] if absent else []
     parts += [f"with {', '.join(extra)}"] if extra else []
     return "; ".join(parts) or None
+
+
+def disagreements(ranks: Sequence[Arrays]) -> Iterator[tuple[str, Discrepancy]]:
+    """Arrays of REPLICATED that another rank has otherwise than the first, with what is wrong. Every rank has returned
+    the same names, dtypes and shapes."""
+    for name, own in ranks[0].items():
+        if name.partition(".")[0] not in REPLICATED:
+            continue
+        for rank, other in enumerate(ranks[1:], 1):
+            if not same(own, other[name]):
+                apart = ulps(own, other[name])
+                told = f"{np.count_nonzero(apart)} of {own.size} elements, by at most {apart.max():g} ulps"
+                yield name, Discrepancy("value", f"rank {rank} is apart from rank 0: {told}")
 
 
 @dataclass(frozen=True)

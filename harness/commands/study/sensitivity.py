@@ -16,13 +16,13 @@ from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Pool
 from harness.execute.ranks import RankPools
 from harness.execute.worker import versions_of
-from harness.studies.faults.mutation import ORACLES, Mutant, mutants
+from harness.studies.faults.mutation import OF_RANKS, ORACLES, Mutant, mutants
 from harness.studies.faults.sensitivity import as_json, csv_of, page, tables_of
 
 
 def sensitivity(
     cases: Annotated[int, typer.Option(min=1, help="Drawn graphs for each oracle of graphs.")] = 300,
-    runs: Annotated[int, typer.Option(min=0, help="Drawn training runs for the oracle of ranks.")] = 20,
+    runs: Annotated[int, typer.Option(min=0, help="Drawn training runs for each oracle of ranks.")] = 20,
     oracle_globs: Annotated[str, typer.Option("--oracles", metavar="GLOB", help=f"Of {', '.join(ORACLES)}.")] = "*",
     seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same faults.")] = 0,
     record: Annotated[
@@ -43,7 +43,7 @@ def sensitivity(
     log = recorded(None, seed)
     kept.told = lambda one: log.case("sensitivity", {_came(one): 1}, 0.0, number=one.number, subject=one.oracle)
     done = {(one.oracle, one.number) for one in kept.runs}
-    counts = {oracle: runs if oracle == "sharding" else cases for oracle in chosen}
+    counts = {oracle: runs if oracle in OF_RANKS else cases for oracle in chosen}
     todo = [
         (oracle, number) for oracle, count in counts.items() for number in range(count) if (oracle, number) not in done
     ]
@@ -65,11 +65,26 @@ def sensitivity(
     found = [one for one in kept.runs if one.number < counts.get(one.oracle, 0)]
     found.sort(key=lambda one: (ORACLES.index(one.oracle), one.number))  # in whichever order they came
     for name, lines in list(tables_of(found).items())[:2]:
-        table = Table(f"by {name}", "faults", "visible", "caught", "share", "95 %", "undetermined")
+        table = Table(
+            f"by {name}",
+            "faults",
+            "visible",
+            "caught",
+            "share",
+            "95 %",
+            "undetermined",
+            "subnormal",
+            "others",
+            "share of these",
+        )
         for line in lines:
             share = f"{100 * line.caught / line.visible:.1f} %" if line.visible else "-"
             interval = f"{100 * line.interval.low:.1f} to {100 * line.interval.high:.1f} %"
-            row = (line.all, line.visible, line.caught, share, interval, line.undetermined)
+            others = f"{100 * line.told_caught / line.told:.1f} %" if line.told else "-"
+            row = (
+                line.all, line.visible, line.caught, share, interval, line.undetermined, line.subnormal, line.told,
+                others,
+            )  # fmt: skip
             table.add_row(line.group, *map(str, row))
         print_wide(table)
     write_json(json_file, as_json(found))

@@ -73,7 +73,7 @@ def _ddp(
             "start": START, "distribute": distribute(text + after, optimizer), "module": MODULE, "summed": SUMMED,
             **(pieces or {}),
         },
-        imports=(DDP, *imports), factor="world", lossy=lossy, policy="autocast",
+        imports=(DDP, *imports), factor="world", lossy=lossy, policy="autocast", replicas=True,
         unsupported=first_reason(small_shards, reason),
     )  # fmt: skip
 
@@ -127,7 +127,7 @@ STRATEGIES = (
         {
             "start": START, "distribute": distribute("    subject = model"), "summed": SUMMED, "backward": _ALL_REDUCE,
         },
-        policy="autocast", unsupported=APART,
+        policy="autocast", replicas=True, unsupported=APART,
     ),
     _ddp("torch-ddp"),
     _ddp("torch-ddp-static-graph", "static_graph=True"),

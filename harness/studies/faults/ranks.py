@@ -1,20 +1,26 @@
 """A fault on one rank of a distribution strategy of PyTorch: in a layer of its replica, or in its copy of a gradient
-after all ranks have added theirs up. The strategy is another one, with a piece around its backward pass."""
+after all ranks have added theirs up. The strategy is another one, with a piece around its backward pass.
+
+A study of the latter draws training runs and faults, and says which of them the oracle of ranks finds."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from generators.faults import bits
-from generators.faults.fault import REDUCED, Fault, Injection, injection
+from generators.faults.fault import REDUCED, Fault, Injection, Site, injection, seeded_fault
+from generators.faults.models import FaultModel
 from generators.training.runs import Training, arrays_of
 from harness.execute.ranks import RankOutputs, RankPools
 from harness.strategies.strategy import Strategy
 from harness.strategies.torch.program import SINGLE_DEVICE
 from harness.studies.faults.injection import HERE, canonical, native
+from harness.training.judge import Arrays, TrainingJudge, drawn_for
 from harness.training.programs import program
+from oracles.determinism import same
 
 _AROUND = """
 
@@ -83,3 +89,76 @@ def inject_on_rank(pools: RankPools, training: Training, strategy: Strategy, wor
         raise ValueError(f"no result: {outcome}")
     array = canonical(outcome.ranks[fault.worker]["state.captured"], fault.site)
     return injection(array, fault.strike(array))
+
+
+MOST_TURNS = 1000
+"""Faults of one training run."""
+
+
+@dataclass(frozen=True)
+class RankFault:
+    """What became of one fault. number: of the training run; turn: of its faults; layer, array: whose gradient; worker:
+    the rank; step: of the run; elements: struck; visible: did any bit change of what any rank returned? status, said:
+    the judgement (`harness/training/judge.py`) and its message; finite: is all that ranks returned as finite as it is
+    without the fault?"""
+
+    strategy: str
+    world: int
+    number: int
+    turn: int
+    optimizer: str
+    dtype: str
+    model: str
+    layer: str
+    array: str
+    worker: int
+    step: int
+    elements: int
+    visible: bool
+    status: str
+    said: str
+    finite: bool
+
+    @property
+    def caught(self) -> bool:
+        return bool(self.said)
+
+
+def rank_faults(
+    pools: RankPools, strategy: Strategy, world: int, models: Sequence[FaultModel], seed: int, number: int, turns: int
+) -> Iterator[RankFault]:
+    """So many faults in gradients after all-reduce, each on one rank of the training run with this number. None where
+    the strategy takes no such run, or the run does not agree as it is."""
+    training = drawn_for(seed, number, 1, None, strategy, world)
+    judge = TrainingJudge(pools)
+    right, before = judge.observe(training, strategy, world)
+    sites = _reduced(training)
+    if right.status != "agree" or not sites:
+        return
+    steps = len(training.settings.batches)
+    for turn in range(turns):
+        fault = seeded_fault(seed, number * MOST_TURNS + turn, sites, (0,), steps, ranks=world, models=models)
+        done = inject_on_rank(pools, training, strategy, world, fault)
+        found, after = judge.observe(training, struck_strategy(strategy, fault, done), world)
+        told = found.discrepancy
+        yield RankFault(
+            strategy.name, world, number, turn, training.settings.optimizer, training.settings.dtype, fault.model,
+            fault.site.layer, fault.site.array, fault.worker, fault.step, sum(count for _, count in done.ranges),
+            _visible(before, after), found.status, f"{told.symptom}: {told.message}" if told else "",
+            _finite(before) == _finite(after),
+        )  # fmt: skip
+
+
+def _reduced(training: Training) -> list[Site]:
+    names = (name.partition(".") for name in training.network.trained)
+    return [Site(layer, REDUCED, parameter) for layer, _, parameter in names]
+
+
+def _visible(before: Sequence[Arrays], after: Sequence[Arrays]) -> bool:
+    if not after:
+        return True
+    return any(not same(own[name], other[name]) for own, other in zip(before, after, strict=True) for name in own)
+
+
+def _finite(ranks: Sequence[Arrays]) -> list[tuple[str, bool]]:
+    return [(name, bool(np.isfinite(array).all())) for rank in ranks for name, array in sorted(rank.items())]

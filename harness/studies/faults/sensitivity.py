@@ -14,22 +14,27 @@ from harness.execute.templates import render
 from harness.studies.faults.mutation import Mutant
 from oracles.statistics import Interval, wilson
 
-COLOURS = {"forward": "#2166ac", "gradient": "#e6a117", "sharding": "#b2182b"}
+COLOURS = {"forward": "#2166ac", "gradient": "#e6a117", "sharding": "#b2182b", "reduction": "#5e3c99"}
 NARROW = ("float16", "bfloat16", "mixed")
 
 
 @dataclass(frozen=True)
 class Share:
     """Of a group of faults: how many there are, how many changed any bit of what was returned (visible), how many of
-    these the oracle caught, and how many of the others changed only elements that it does not judge (undetermined).
-    interval: of the share of visible ones that is caught."""
+    these the oracle caught; how many visible ones changed only elements that it does not judge (undetermined), or by
+    less than the smallest normal number (subnormal); how many others there are (told), and how many of these it caught.
+    interval: of the share of visible ones that is caught; told_interval: of that of the others."""
 
     group: str
     all: int
     visible: int
     caught: int
     undetermined: int
+    subnormal: int
+    told: int
+    told_caught: int
     interval: Interval
+    told_interval: Interval
 
 
 def shares(found: Sequence[Mutant], key: Callable[[Mutant], tuple]) -> list[Share]:
@@ -47,8 +52,13 @@ def _told(part: object) -> str:
 def _share(name: str, group: Sequence[Mutant]) -> Share:
     visible = [one for one in group if one.visible]
     caught = sum(1 for one in visible if one.caught)
-    lost = sum(1 for one in visible if not one.caught and not one.determined)
-    return Share(name, len(group), len(visible), caught, lost, wilson(caught, len(visible)))
+    undetermined = sum(1 for one in visible if not one.determined)
+    told = [one for one in visible if one.told]
+    right = sum(1 for one in told if one.caught)
+    return Share(
+        name, len(group), len(visible), caught, undetermined, len(visible) - undetermined - len(told), len(told), right,
+        wilson(caught, len(visible)), wilson(right, len(told)),
+    )  # fmt: skip
 
 
 def _width(one: Mutant) -> str:
@@ -67,6 +77,9 @@ def tables_of(found: Sequence[Mutant]) -> Mapping[str, list[Share]]:
         "oracle and relative size": shares(found, lambda one: (one.oracle, one.size)),
         "oracle and greatest relative change in what was returned": shares(
             visible, lambda one: (one.oracle, _shown(one))
+        ),
+        "oracle, width of what is struck, and greatest relative change in what was returned": shares(
+            visible, lambda one: (one.oracle, _width(one), _shown(one))
         ),
         "oracle, width of what is struck, and size": shares(found, lambda one: (one.oracle, _width(one), one.size)),
         "oracle, one element or all, and size": shares(found, lambda one: (one.oracle, one.extent, one.size)),

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -145,6 +146,22 @@ def test_fault_is_made_small(fault: StrategyFault, judge: TrainingJudge, tmp_pat
     assert right.discrepancy is None
     # a program does not know what is known
     assert exit_status(repaired, strategy.environment) == (1 if right.excused else 0)
+
+
+def test_replicas_that_are_apart_by_less_than_is_allowed(judge: TrainingJudge, tmp_path: Path) -> None:
+    fault = next(fault for fault in FAULTS if fault.name == "one rank's gradient is off by a millionth")
+    found = detect(judge, fault, 2)
+    assert found is not None
+    training, world, judgement = found
+    assert judgement.discrepancy is not None
+    assert "rank 1 is apart from rank 0" in judgement.discrepancy.message
+    assert detect(judge, replace(fault, new=fault.old), 2) is None
+    kept = investigate(judge, tmp_path, training, fault.planted(), world, judgement, Budget(0, 0))
+    script = Path(kept.path) / "reproducer.py"
+    assert exit_status(script, "") == 1
+    repaired = script.with_name("repaired.py")
+    repaired.write_text(script.read_text(encoding="utf-8").replace(fault.new, fault.old), encoding="utf-8")
+    assert exit_status(repaired, "") == 0
 
 
 @pytest.mark.nightly

@@ -10,8 +10,9 @@ import pytest
 from generators.training.runs import seeded_training
 from harness.execute.ranks import RankOutcome, RankOutputs, RankPools
 from harness.strategies import STRATEGIES
-from harness.training.judge import NoResult, TrainingJudge
+from harness.training.judge import Judgement, NoResult, TrainingJudge, _agreeing
 from oracles.judge.outcome import Crash, Rejected, Timeout
+from oracles.training.sharding import disagreements
 
 HANG = Timeout(60.0, missing="rank 0")
 OUTPUTS = RankOutputs(({"loss": np.zeros(1)},), 0.1)
@@ -63,3 +64,23 @@ def test_a_failure_that_comes_again_is_one(failure: RankOutcome, message: str) -
     with pytest.raises(NoResult, match=message):
         judge.returned(seeded_training(1, 0), STRATEGIES["torch-ddp"], 1)
     assert judge.unconfirmed == {}
+
+
+def replica(weight: float, mean: float = 0.0) -> dict[str, np.ndarray]:
+    """What a rank returns: a parameter, and a running statistic."""
+    return {"parameter.l0.weight": np.array([1.0, weight], np.float32), "buffer.l1.mean": np.array([mean], np.float32)}
+
+
+def test_replicas_are_the_same_bit_for_bit() -> None:
+    one = float(np.nextafter(np.float32(2.0), np.float32(3.0)))
+    assert list(disagreements([replica(2.0), replica(2.0, mean=5.0)])) == []  # statistics are each rank's own
+    assert list(disagreements([replica(float("nan")), replica(float("nan"))])) == []
+    ((name, told),) = disagreements([replica(2.0), replica(2.0), replica(one)])
+    assert name == "parameter.l0.weight"
+    assert told.message == "rank 2 is apart from rank 0: 1 of 2 elements, by at most 1 ulps"
+    right = Judgement("agree", elements=2)
+    assert _agreeing(right, (), [replica(2.0), replica(2.0)]) == right
+    wrong = _agreeing(right, (), [replica(2.0), replica(one)])
+    assert (wrong.status, wrong.part, wrong.discrepancy) == (
+        "mismatch", "parameter.l0.weight", next(disagreements([replica(2.0), replica(one)]))[1],
+    )  # fmt: skip

@@ -52,6 +52,10 @@ FAULTS = (
         f"{_REDUCED}; parameter.grad.div_(world)",
     ),
     StrategyFault(
+        "one rank's gradient is off by a millionth", "torch-all-reduce", "backward", _REDUCED,
+        f"{_REDUCED}; parameter.grad.mul_(1 + 2.0**-20 * (dist.get_rank() == 1))",
+    ),
+    StrategyFault(
         "the greatest gradient wins", "torch-all-reduce", "backward", _REDUCED,
         "dist.all_reduce(parameter.grad, dist.ReduceOp.MAX)",
     ),

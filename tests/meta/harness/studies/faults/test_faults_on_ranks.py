@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from generators.faults.fault import FORWARD, REDUCED, TO_INPUT, TO_WEIGHT, Fault, Site
 from generators.training.networks import Layer, Network
 from generators.training.runs import Training, arrays_of, fitted
 from generators.training.settings import Settings
+from harness.commands.app import app_of
 from harness.execute.ranks import RankOutputs, RankPools
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import Strategy
@@ -62,3 +67,31 @@ def test_one_replica_is_struck() -> None:
             together = all(np.array_equal(first[name], second[name]) for name in first)
             assert together == (site.stage != REDUCED)  # what is added up spreads, what comes after does not
             assert judge.examine(made(), faulty, 2).status == "mismatch", site
+
+
+def test_a_study_of_gradients_on_one_rank(tmp_path: Path) -> None:
+    given = ["study", "rank-faults", "--runs", "3", "--each", "2", "--models", "CHANNEL,FLIP"]
+    files = ["--record", str(tmp_path / "r"), "--json", str(tmp_path / "a.json"), "--csv", str(tmp_path / "a.csv")]
+    told = CliRunner().invoke(app_of(), [*given, *files])
+    assert told.exit_code == 0, told.output
+    found = json.loads((tmp_path / "a.json").read_text())["faults"]
+    assert found
+    assert any(one["visible"] for one in found)
+    assert all(bool(one["said"]) == one["visible"] for one in found)  # replicas are apart: found without a tolerance
+    assert len(found) == (tmp_path / "a.csv").read_text().count("\n") - 1
+    again = CliRunner().invoke(app_of(), [*given, *files])
+    assert json.loads((tmp_path / "a.json").read_text())["faults"] == found
+    assert again.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--strategy", "torch-fully-shard"], "no strategy of replicas is called 'torch-fully-shard'"),
+        (["--models", "WARP"], "no fault model is called 'WARP'"),
+        (["--models", "INPUT"], "none of these strikes a result"),
+    ],
+)
+def test_what_cannot_strike_is_refused(given: list[str], message: str) -> None:
+    told = CliRunner().invoke(app_of(), ["study", "rank-faults", *given])
+    assert (told.exit_code, message in told.output) == (2, True), told.output

@@ -18,7 +18,7 @@ from harness.commands.app import app_of
 from harness.execute.pool import Pool
 from harness.execute.ranks import RankPools
 from harness.strategies import STRATEGIES
-from harness.studies.faults.mutation import EXTENTS, SIZES, STRATEGY, WORLD, Mutant, _seen, mutants
+from harness.studies.faults.mutation import EXTENTS, SIZES, STRATEGY, WORLD, Mutant, Seen, _seen, mutants
 from harness.studies.faults.sensitivity import shares, tables_of
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Crash, Value
@@ -49,13 +49,16 @@ def test_great_errors_are_caught_and_small_ones_are_smaller(oracle: str, count: 
 
 
 @pytest.mark.distributed
-def test_a_gradient_on_one_rank_after_all_reduce(pool: Pool) -> None:
+def test_a_gradient_after_all_reduce() -> None:
     number = next(n for n in range(99) if not STRATEGIES[STRATEGY].refusal(seeded_training(0, n), WORLD))
-    with RankPools() as pools:
-        found = list(mutants("sharding", 0, number, pool, pools))
-    assert len(found) == len(SIZES) * len(EXTENTS)
-    assert all(one.caught for one in found if one.size == 1.0)
-    assert not all(one.caught for one in found)
+    with RankPools() as pools, Pool() as pool:
+        one = list(mutants("sharding", 0, number, pool, pools))
+        all_ = list(mutants("reduction", 0, number, pool, pools))
+    for found in (one, all_):
+        assert len(found) == len(SIZES) * len(EXTENTS)
+        assert all(one.caught for one in found if one.size == 1.0 and one.visible)
+    assert [m.caught for m in one] == [m.visible for m in one]  # replicas are apart: no tolerance
+    assert not all(m.caught for m in all_)  # they agree on what is wrong
 
 
 def test_what_is_seen_of_a_change() -> None:
@@ -70,24 +73,30 @@ def test_what_is_seen_of_a_change() -> None:
         return Value((np.array([first, second], np.float32), np.array([third])))
 
     right = value(1.0, 2.0, 3)
-    assert _seen(expected, right, right) == (0.0, False)
-    shown, determined = _seen(expected, right, value(1.0, 2.5, 3))
-    assert (shown, determined) == (0.25, False)  # only what is undetermined changed
-    assert _seen(expected, right, value(1.0, float("nan"), 3)) == (1.0, False)
-    assert _seen(expected, right, value(1.5, 2.0, 3)) == (0.5, True)
-    assert _seen(expected, right, value(1.0, 2.0, 4)) == (1.0, True)
-    assert _seen(expected, right, Crash("signal", "")) == (1.0, True)
+    assert _seen(expected, right, right) == Seen(0.0)
+    assert _seen(expected, right, value(1.0, 2.5, 3)) == Seen(0.25, False)  # only what is undetermined changed
+    assert _seen(expected, right, value(1.0, float("nan"), 3)) == Seen(1.0, False)
+    assert _seen(expected, right, value(1.5, 2.0, 3)) == Seen(0.5)
+    assert _seen(expected, right, value(1.0, 2.0, 4)) == Seen(1.0)
+    assert _seen(expected, right, Crash("signal", "")) == Seen(1.0)
+    small = 1e-39
+    seen = _seen(expected, value(small, 2.0, 3), value(2e-39, 2.0, 3))
+    assert (seen.shown == pytest.approx(1.0), seen.determined, seen.subnormal) == (True, True, True)
+    assert not _seen(expected, value(small, 2.0, 3), value(2e-38, 2.0, 3)).subnormal
 
 
 def test_shares_by_hand() -> None:
     found = [
         ONE, replace(ONE, caught=False), replace(ONE, caught=False, determined=False),
-        replace(ONE, shown=0.0, caught=False), replace(ONE, size=1e-2, shown=3e-2),
+        replace(ONE, caught=False, subnormal=True), replace(ONE, shown=0.0, caught=False),
+        replace(ONE, size=1e-2, shown=3e-2),
     ]  # fmt: skip
     small, large = shares(found, lambda one: (one.oracle, one.size))
-    assert (small.group, small.all, small.visible, small.caught, small.undetermined) == ("forward, 0.0001", 4, 3, 1, 1)
+    assert (small.group, small.all, small.visible, small.caught) == ("forward, 0.0001", 5, 4, 1)
+    assert (small.undetermined, small.subnormal, small.told, small.told_caught) == (1, 1, 2, 1)
     assert (large.group, large.visible, large.caught) == ("forward, 0.01", 1, 1)
-    assert small.interval.low < 1 / 3 < small.interval.high
+    assert small.interval.low < 1 / 4 < small.interval.high
+    assert small.told_interval.low < 1 / 2 < small.told_interval.high
     by_change = tables_of(found)["oracle and greatest relative change in what was returned"]
     assert [line.group for line in by_change] == ["forward, 0.0001", "forward, 0.01"]
 

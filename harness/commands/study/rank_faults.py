@@ -1,0 +1,123 @@
+"""The command `study rank-faults`: gradients after all-reduce that are wrong on one rank."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zlib
+from collections import Counter
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from generators.faults.models import MODELS, PUBLISHED
+from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.terminal import Json, console, fail, print_wide, unwritten, write_json, write_text
+from harness.execute.isolation.signals import status_of
+from harness.execute.pool import HarnessError
+from harness.execute.ranks import RankPools
+from harness.strategies import STRATEGIES as EVERY
+from harness.studies.faults import ranks
+from harness.studies.faults.ranks import MOST_TURNS, RankFault
+
+REPLICAS = {name: strategy for name, strategy in EVERY.items() if strategy.replicas}
+
+
+def rank_faults(
+    strategy: Annotated[str, typer.Option(help=f"Of {', '.join(REPLICAS)}.")] = "torch-ddp",
+    world: Annotated[int, typer.Option(min=2, max=8, help="Ranks.")] = 2,
+    runs: Annotated[int, typer.Option(min=1, help="Drawn training runs.")] = 20,
+    each: Annotated[int, typer.Option(min=1, max=MOST_TURNS, help="Faults in each of them.")] = 5,
+    models: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Fault models: the 18 published ones, or any that there are.")
+    ] = "",
+    seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same runs and faults.")] = 0,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep each fault's line there, and go on with what is there.")
+    ] = None,
+    csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all faults as CSV.")] = None,
+    json_file: Json = None,
+) -> None:
+    """Faults of hardware in a gradient on one rank, after all ranks have added theirs up: does the oracle find them?"""
+    if strategy not in REPLICAS:
+        raise fail(f"no strategy of replicas is called {strategy!r}; there are {', '.join(REPLICAS)}")
+    chosen = tuple(models.replace(",", " ").split()) or tuple(model.name for model in PUBLISHED)
+    unknown = [name for name in chosen if name not in MODELS]
+    if unknown:
+        raise fail(f"no fault model is called {unknown[0]!r}; there are {', '.join(MODELS)}")
+    able = [MODELS[name] for name in chosen if MODELS[name].array in ("", "output")]
+    if not able:
+        raise fail(f"{', '.join(chosen)}: none of these strikes a result, as which a gradient is struck")
+    head = {"plan": zlib.crc32(f"{strategy} {world} {each} {' '.join(chosen)}".encode()), "seed": seed}
+    try:
+        kept = Record.opened(record, head, RankFault)
+    except RecordError as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(f"cannot use {error.filename}: {error.strerror}") from error
+    done, failure, code = {one.number for one in kept.runs}, None, 0
+    with RankPools() as pools, Progress(console=console, transient=True) as progress:
+        task = progress.add_task("runs", total=runs)
+        try:
+            for number in range(runs):
+                if number not in done:
+                    for one in list(ranks.rank_faults(pools, REPLICAS[strategy], world, able, seed, number, each)):
+                        kept.add(one)  # a run is kept whole
+                progress.advance(task)
+        except KeyboardInterrupt as stop:
+            code = status_of(stop)
+        except (HarnessError, ValueError) as error:
+            failure = str(error)
+        except OSError as error:
+            failure = unwritten(error, record)
+    kept.close()
+    found = [one for one in kept.runs if one.number < runs]
+    _tell(found, runs)
+    write_json(json_file, {"faults": [asdict(one) for one in found]})
+    write_text(csv_file, _csv_of(found))
+    if failure:
+        raise fail(failure)
+    if code:
+        console.print("interrupted; everything found so far is kept", style="yellow")
+        raise typer.Exit(code)
+
+
+def _tell(found: list[RankFault], runs: int) -> None:
+    table = Table("fault model", "faults", "visible", "found", "by replicas alone", "not finite")
+    for model in dict.fromkeys(one.model for one in found):
+        own = [one for one in found if one.model == model]
+        counts = Counter(
+            name
+            for one in own
+            for name, here in (
+                ("visible", one.visible), ("found", one.visible and one.caught),
+                ("replicas", "is apart from rank 0" in one.said), ("broken", not one.finite),
+            )
+            if here
+        )  # fmt: skip
+        table.add_row(model, str(len(own)), *(str(counts[name]) for name in ("visible", "found", "replicas", "broken")))
+    print_wide(table)
+    visible = [one for one in found if one.visible]
+    console.print(
+        f"{len({one.number for one in found})} of {runs} runs; {len(found)} faults, {len(visible)} of them visible, "
+        f"{sum(one.caught for one in visible)} of these found; {sum(one.caught for one in found if not one.visible)} "
+        "false alarms",
+        highlight=False,
+    )
+
+
+def _csv_of(found: list[RankFault]) -> str:
+    """A row a fault."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    names = [field.name for field in fields(RankFault)]
+    writer.writerow(names)
+    writer.writerows([getattr(one, name) for name in names] for one in found)
+    return out.getvalue()
+
+
+STUDIES = (rank_faults,)
