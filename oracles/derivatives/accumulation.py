@@ -49,7 +49,7 @@ def products(
     into: Array,
     count: int,
     unit: float,
-    tiny: float,
+    tiny: Array | float,
     more: int = 0,
 ) -> Products:
     """Sums of slope * given over what goes into the same of `count` places.
@@ -65,4 +65,4 @@ def products(
     value = np.bincount(into, slope * np.where(np.isfinite(g), g, 0.0), count)
     total = np.bincount(into, terms, count)
     number = np.bincount(into, terms > 0, count) + more
-    return Products(value, np.bincount(into, error, count) + gamma(number + 1, unit) * total, total)
+    return Products(value, np.bincount(into, error, count) + gamma(np.maximum(number + 1, 0), unit) * total, total)

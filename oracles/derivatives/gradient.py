@@ -104,7 +104,8 @@ def expect(case: Case) -> Expected:
         return Expected((), (), ())
     steps = decompose(case)
     exact = evaluated(steps)
-    found = accumulate(steps.graph, exact, weights(steps.graph), node_jacobians(steps.graph, exact), names_of(leaves))
+    local = node_jacobians(steps.graph, exact, backwards=True)
+    found = accumulate(steps.graph, exact, weights(steps.graph), local, names_of(leaves))
     values = tuple(final(found[leaf.name], leaf) for leaf in leaves)
     return Expected(tuple(f"d_{leaf.name}" for leaf in leaves), tuple(leaf.type for leaf in leaves), values)
 
@@ -120,10 +121,10 @@ def seeded(seed: Array) -> Array:
 
 
 def final(adjoint: Estimate, leaf: Leaf) -> Bounded:
-    """With the last rounding; what may overflow is undetermined. A zero has no sign to demand."""
+    """What may overflow is undetermined. The last rounding is that of the last share. A zero has no sign to demand."""
     p = PRECISION[leaf.type.dtype]
     with np.errstate(all="ignore"):
-        error = adjoint.error + np.where(adjoint.error > 0, (p.unit + U64) * np.abs(adjoint.value), 0.0)
+        error = adjoint.error + np.where(adjoint.error > 0, U64 * np.abs(adjoint.value), 0.0)
         loose = ~np.isfinite(adjoint.value) | np.isnan(error) | (np.abs(adjoint.value) + error > p.largest / 4)
         value = np.where(loose, 0.0, adjoint.value)
         error = np.where(loose, np.inf, np.maximum(error, SMALLEST))
@@ -184,10 +185,14 @@ def entries(
     unit = max(p.unit, PRECISION[x.dtype].unit) + U64
     rows, columns, slope = local.rows, local.columns, local.size
     formula = FORMULA if local.block == 1 else FORMULA_OF_COMPLEX
-    own = first_derivatives.formula_error(op, operands, result, call, OWN * unit)
-    doubt = local.error + local.moved + (own[rows] + formula * unit) * slope
-    doubt += first_derivatives.slope_noise(op, operands, result, call)[rows] * unit + np.where(slope > 0, p.tiny, 0.0)
-    if rows.size:
+    doubt = local.error + local.moved
+    if local.known is not None:
+        doubt += local.known.error[rows] + local.known.relative * unit * slope
+    else:
+        own = first_derivatives.formula_error(op, operands, result, call, OWN * unit)
+        doubt += (own[rows] + formula * unit) * slope + np.where(slope > 0, p.tiny, 0.0)
+        doubt += first_derivatives.slope_noise(op, operands, result, call, rows, slope) * unit
+    if rows.size and not (local.known and local.known.whole):
         doubt += first_derivatives.own_error(op, operands, call).ravel()[rows] * _reference_rounding(x)[columns]
     lost = np.isinf(local.error) | ~np.isfinite(doubt)
     lost |= (
@@ -223,7 +228,11 @@ def vjp(
     rows, columns = local.rows, local.columns
     given = Estimate(above.value[rows], above.error[rows])
     doubt, lost = entries(local, operands, position, result, op, call)
-    found = products(local.value, doubt, lost, given, columns, x.value.size, unit, p.tiny)
+    tiny, more = np.full(rows.shape, p.tiny), 0
+    if local.known is not None:  # n products, their roundings counted already, take n - 1 sums; none vanishes
+        size = np.abs(local.value * given.value)
+        tiny, more = np.where((size < 2 * p.tiny) | (local.size < 2 * p.tiny), p.tiny, 0.0), -2
+    found = products(local.value, doubt, lost, given, columns, x.value.size, unit, tiny, more)
     bound = found.bound
     bound += first_derivatives.adjoint_noise(op, operands, position, result, call, np.abs(above.value)) * unit
     bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)

@@ -10,15 +10,16 @@ from generators.graph import Graph
 from generators.ops import OPS, call_of
 from oracles.derivatives.jacobians.complex_blocks import jacobian_of_parts
 from oracles.derivatives.jacobians.jacobian import Jacobian, function_of, jacobian
+from oracles.derivatives.rounding.formulas import known
 from oracles.derivatives.rounding.matrix_first_derivatives import shift
 
 NodeJacobians = Callable[[int, int], Jacobian]
 """Number of a node, position of an operand -> its slopes."""
 
 
-def node_jacobians(graph: Graph, values: Mapping[str, Bounded]) -> NodeJacobians:
+def node_jacobians(graph: Graph, values: Mapping[str, Bounded], backwards: bool = False) -> NodeJacobians:
     """The slopes of a graph's nodes, each of them measured once, when it is asked for. Of `values`, complex ones are
-    pairs."""
+    pairs. backwards: with what is known of the formulas of gradients."""
 
     @cache
     def local(index: int, position: int) -> Jacobian:
@@ -29,6 +30,7 @@ def node_jacobians(graph: Graph, values: Mapping[str, Bounded]) -> NodeJacobians
         result = values[node.name]
         if operands[position].complex or result.complex:
             return jacobian_of_parts(f, operands, position, result)
-        return jacobian(f, operands, position, result, shift(node.op, operands, call))
+        formula = known(node.op, operands, position, result, call) if backwards else None
+        return jacobian(f, operands, position, result, shift(node.op, operands, call), formula)
 
     return local

@@ -16,6 +16,7 @@ from generators.ops.spec import Call, OpSpec
 from oracles.derivatives.complex_pairs import exact, numbers_of, paired
 from oracles.derivatives.jacobians.finite_differences import SUBNORMAL, Function, along, extrapolated, steps_of
 from oracles.derivatives.jacobians.sparsity import FAR, confirmed, fed, pattern, seen_elsewhere
+from oracles.derivatives.rounding.formulas import Known
 
 Array = np.ndarray
 COLUMNS = 2048
@@ -24,6 +25,8 @@ evaluations, and two rows of results are kept of it."""
 SHORT = 0.125
 """A step on which no staircase of whole numbers looks like a slope."""
 SHIFTS = 2
+NEAR = 2.0**-8
+"""So near a whole number a slope that is one shows."""
 ALLOWANCE = 1.5
 """The greatest change among so many random shifts of a whole operand, times this, stands for the greatest of all."""
 
@@ -37,7 +40,8 @@ class Jacobian:
     floor: by element of the operand, how steep it may be for any result without having been seen
     open:  results whose columns could not be told: they leave every element of the operand undetermined
     at:    values of all operands, steps by element of this one -> the same slopes there, by central differences
-    block: so many slopes, one after the other, are those of one number by one number: 2 or 4 of complex ones"""
+    block: so many slopes, one after the other, are those of one number by one number: 2 or 4 of complex ones
+    known: what the formula of the derivative loses, if it is known and is to be asked for"""
 
     rows: Array
     columns: Array
@@ -48,6 +52,7 @@ class Jacobian:
     open: Array
     at: Callable[[Sequence[Array], Array], Array]
     block: int = 1
+    known: Known | None = None
 
     @property
     def size(self) -> Array:
@@ -86,36 +91,65 @@ def _none(values: Sequence[Array], steps: Array) -> Array:
     return np.zeros(0)
 
 
-def off(x: Bounded) -> Array:
-    """How far an operand may be off: its bound, and 2 u of its magnitude, which stands for the roundings inside a
-    formula of the derivative that starts from the operand."""
+INSIDE = 2.0
+"""So many u of an operand's magnitude stand for the roundings inside a formula that starts from it."""
+
+
+def off(x: Bounded, inside: float = INSIDE) -> Array:
+    """How far an operand may be off: its bound, and `inside` u of its magnitude."""
     with np.errstate(all="ignore"):
         size = np.where(np.isfinite(x.value), np.abs(x.value), 0.0)
-        return np.where(x.undetermined, 0.0, x.error) + 2 * PRECISION[x.dtype].unit * size
+        return np.where(x.undetermined, 0.0, x.error) + inside * PRECISION[x.dtype].unit * size
 
 
 def jacobian(
-    f: Function, operands: Sequence[Bounded], position: int, result: Bounded, shift: Array | float = 0.0
+    f: Function,
+    operands: Sequence[Bounded],
+    position: int,
+    result: Bounded,
+    shift: Array | float = 0.0,
+    known: Known | None = None,
 ) -> Jacobian:
-    """The derivative of f by the operand at `position`. shift: how far operand 0 is moved beside what it is off by."""
+    """The derivative of f by the operand at `position`. shift: how far operand 0 is moved beside what it is off by;
+    known: what the formula loses, which then counts in place of what moving the operands by their roundings shows."""
     values = [o.value for o in operands]
     base = f(values)
     if not operands[position].value.size:
         empty, none = np.zeros(0), np.zeros(0, int)
         return Jacobian(none, none, empty, empty, empty, empty, np.zeros(base.size, bool), _none)
     with np.errstate(all="ignore"):
-        found = _single(f, operands, position, result, base, shift)
+        inside = INSIDE if known is None else 0.0
+        found = _single(f, operands, position, result, base, shift, inside)
         if found is None:
-            found = _dense(f, operands, position, base, shift)
+            found = _dense(f, operands, position, base, shift, inside)
         lost = result.undetermined.ravel() | ~np.isfinite(result.value.ravel())
-        return replace(found, error=np.where(lost[found.rows], np.inf, found.error))
+        found = replace(found, error=np.where(lost[found.rows], np.inf, found.error), known=known)
+        return _whole(found) if known is not None and known.whole else found
+
+
+def _whole(found: Jacobian) -> Jacobian:
+    """With slopes that are 1, -1 or 0 and look it taken as these."""
+    value = np.rint(found.value)
+    sure = (np.abs(value) <= 1) & (np.abs(found.value - value) + found.error + found.moved < NEAR)
+    return replace(
+        found,
+        value=np.where(sure, value, found.value),
+        error=np.where(sure, 0.0, found.error),
+        moved=np.where(sure, 0.0, found.moved),
+    )
 
 
 # ---- each result moved by one element of the operand: elementwise functions, layouts, choices ----
 
 
 def _single(
-    f: Function, operands: Sequence[Bounded], position: int, result: Bounded, base: Array, shift: Array | float
+    f: Function,
+    operands: Sequence[Bounded],
+    position: int,
+    result: Bounded,
+    base: Array,
+    shift: Array | float,
+    inside: float,
 ) -> Jacobian | None:
     """All elements are moved at once, three times: together, each by an amount that tells its number, and at random
     as a check. None where some result is moved by several elements."""
@@ -210,7 +244,7 @@ def _single(
         behind[position] = at[position] - steps
         return (f(ahead) - f(behind))[rows] / (2 * steps.ravel()[columns])
 
-    moved = _moved(lambda at: slope(at, h / 2), operands, shift)
+    moved = _moved(lambda at: slope(at, h / 2), operands, shift, inside)
     return Jacobian(rows, columns, value, error, moved, floor, np.zeros(base.size, bool), slope)
 
 
@@ -223,7 +257,9 @@ def _per_column(count: int, columns: Array, values: Array) -> Array:
 # ---- results moved by several elements -----------------------------------------------------------
 
 
-def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array, shift: Array | float) -> Jacobian:
+def _dense(
+    f: Function, operands: Sequence[Bounded], position: int, base: Array, shift: Array | float, inside: float
+) -> Jacobian:
     """Each element moved alone; then elements that move no result in common are moved together."""
     x = operands[position]
     values = [o.value for o in operands]
@@ -280,7 +316,7 @@ def _dense(f: Function, operands: Sequence[Bounded], position: int, base: Array,
         up, down = grouped(at, steps)
         return (up - down)[group_of[columns], rows] / (2 * steps.ravel()[columns])
 
-    moved = _moved(lambda at: slope(at, h / 2), operands, shift)
+    moved = _moved(lambda at: slope(at, h / 2), operands, shift, inside)
     sloped = Jacobian(rows, columns, found.value / step, found.error / step, moved, floor, unclear, slope)
     tied, unknown = _ties(f, values, position, h, base, sloped)
     return _with_unknown(replace(sloped, open=unclear | unknown), feeding | tied)
@@ -377,7 +413,9 @@ def _groups(touched: Array) -> list[list[int]]:
     return [members for members, _ in groups]
 
 
-def _moved(slope: Callable[[Sequence[Array]], Array], operands: Sequence[Bounded], shift: Array | float) -> Array:
+def _moved(
+    slope: Callable[[Sequence[Array]], Array], operands: Sequence[Bounded], shift: Array | float, inside: float
+) -> Array:
     """How far slopes move when each operand in turn is shifted by what it may be off, with random signs."""
     values = [o.value for o in operands]
     start = slope(values)
@@ -389,7 +427,7 @@ def _moved(slope: Callable[[Sequence[Array]], Array], operands: Sequence[Bounded
         worst = np.zeros(start.shape)
         for _ in range(SHIFTS):
             shifted = list(values)
-            most = off(operand) + (shift if k == 0 else 0.0)
+            most = off(operand, inside) + (shift if k == 0 else 0.0)
             shifted[k] = values[k] + most * rng.choice([-1.0, 1.0], operand.value.shape)
             change = np.abs(slope(shifted) - start)
             worst = np.maximum(worst, np.where(np.isfinite(start), np.where(np.isnan(change), np.inf, change), 0.0))

@@ -81,22 +81,21 @@ def own_error(op: str, operands: Sequence[Bounded], call: Call) -> Array:
     return paired(OPS[op].reference(given, call)).error
 
 
-def slope_noise(op: str, operands: Sequence[Bounded], result: Bounded, call: Call) -> Array:
-    """What each row of slopes may be off by, in units of u."""
+def slope_noise(op: str, operands: Sequence[Bounded], result: Bounded, call: Call, rows: Array, slope: Array) -> Array:
+    """What each slope, of that size in that row, may be off by, in units of u."""
     noise = np.zeros(result.value.size)
     if op in _UNIT or OPS[op].family == "activation":
         noise += SUMS_OF_ONE
     if op in _GATED:  # x times the derivative of a gate, which has an error of u, too
         noise += SUMS_OF_ONE * np.nan_to_num(np.abs(operands[0].value), posinf=0.0).ravel()
-    if op in (
-        "logsumexp",
-        "logcumsumexp",
-    ):  # exp(x - y): a few ulps of y are a relative error
-        noise += 8 * (1 + np.nan_to_num(np.abs(result.value), posinf=0.0)).ravel()
     if op == "sinc":  # (cos(pi x) - sinc(x)) / x
         x = np.abs(operands[0].value.ravel())
         noise += np.where(x > 0, SUMS_OF_ONE / np.maximum(x, np.finfo(np.float32).tiny), 0.0)
-    return noise
+    if op in ("logsumexp", "logcumsumexp"):
+        # exp(x - y): what y, which has a few ulps, and the difference are off by is a relative error
+        far = np.nan_to_num(np.abs(result.value), posinf=0.0).ravel()[rows] - np.log(np.minimum(slope, 1.0))
+        return np.where(slope > 0, 8 * (1 + far) * slope, 0.0) + noise[rows]
+    return noise[rows]
 
 
 def adjoint_noise(

@@ -13,13 +13,9 @@ from generators.ops.spec import Call
 from oracles.decompositions.derivatives import SECOND_ORDER_RULES
 from oracles.derivatives.rounding import matrix_first_derivatives, matrix_second_derivatives
 from oracles.derivatives.rounding.first_derivatives import SUMS_OF_ONE
+from oracles.derivatives.rounding.formulas import words
 
 Array = np.ndarray
-
-
-def words(text: str) -> tuple[str, ...]:
-    """Names of operators."""
-    return tuple(text.split())
 
 
 _ONE = words("""tanh sigmoid expm1 erf erfc logaddexp logaddexp2 softplus log_sigmoid elu celu selu logit tanhshrink""")
