@@ -50,7 +50,7 @@ def columns() -> Case:
 
 def test_cells_are_those_of_a_program_by_hand() -> None:
     x = np.array([[1, 2, 3], [4, 5, 6]], "float64")
-    by_hand = []
+    by_hand, part, before = [], x, x
     for _ in range(memory.CALLS):
         before = -x
         part = x.T[1:3]
