@@ -60,7 +60,7 @@ def sizes_of_noise(
     node: Node, inputs: Sequence[Value], outputs: Sequence[Value], scope: Mapping[str, Value], everywhere: bool = False
 ) -> list[np.ndarray | float]:
     """How far rounding may move each output of a node, given its inputs. scope: values that graphs inside may use;
-    everywhere: also of values that are not disturbed, since nothing but a shape is made of them."""
+    everywhere: also of values that are not disturbed, since nothing or only a size is made of them."""
     if any(y is LOST for y in outputs):
         return [0.0] * len(outputs)
     if not has_rule(node):
