@@ -57,9 +57,10 @@ def disturbed(y: np.ndarray, size: np.ndarray | float, draw: np.random.Generator
 
 
 def sizes_of_noise(
-    node: Node, inputs: Sequence[Value], outputs: Sequence[Value], scope: Mapping[str, Value]
+    node: Node, inputs: Sequence[Value], outputs: Sequence[Value], scope: Mapping[str, Value], everywhere: bool = False
 ) -> list[np.ndarray | float]:
-    """How far rounding may move each output of a node, given its inputs. scope: values that graphs inside may use."""
+    """How far rounding may move each output of a node, given its inputs. scope: values that graphs inside may use;
+    everywhere: also of values that are not disturbed, since nothing or only a size is made of them."""
     if any(y is LOST for y in outputs):
         return [0.0] * len(outputs)
     if not has_rule(node):
@@ -67,7 +68,8 @@ def sizes_of_noise(
     found = amplitudes(node, inputs, outputs, lambda other: single(node, other, scope))
     units = [unit_of(kind) for kind in node.made] + [unit_of(0)] * len(outputs)
     return [
-        0.0 if name in node.exact else unit * size for name, unit, size in zip(node.outputs, units, found, strict=False)
+        0.0 if name in node.exact and not everywhere else unit * size
+        for name, unit, size in zip(node.outputs, units, found, strict=False)
     ]
 
 

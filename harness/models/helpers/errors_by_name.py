@@ -88,7 +88,7 @@ def layer_errors(model, inputs, seen, guessed=()):
         if judged and known:
             arguments = [given[name] for name in node.inputs]
             right = single(node, arguments, given)
-            sizes = sizes_of_noise(node, arguments, right, given)
+            sizes = sizes_of_noise(node, arguments, right, given, everywhere=True)
             found = []
             for name, y, size, exact in zip(node.outputs, right, sizes, outputs):
                 if name in judged:

@@ -77,7 +77,7 @@ class Walk:
             outputs = single(node, [clean[name] for name in node.inputs], clean)
             arguments = [given[name] for name in node.inputs]
             right = single(node, arguments, given)
-            sizes = sizes_of_noise(node, arguments, right, given)
+            sizes = sizes_of_noise(node, arguments, right, given, everywhere=True)
             others = [right] * STATES
             if any(name in states[0] for name in node.inputs):
                 others = [single(node, [s.get(n, given[n]) for n in node.inputs], given | s) for s in states]

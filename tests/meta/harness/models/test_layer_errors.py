@@ -339,3 +339,29 @@ def test_the_wrong_layer_of_a_tflite_model_is_named_in_19_of_20(workers: Pool, t
         if not any(f"/{where}_" in layer.name for layer in found[1].blamed) or len(found[1].blamed) > 5:
             lost.append((seed, where, found[1].blamed))
     assert len(lost) <= 1, lost
+
+
+# ---- what nothing is made of -------------------------------------------------------------------------------
+
+
+def test_a_value_that_nothing_takes_may_err_as_others() -> None:
+    """Noise does not disturb it where inputs are whole numbers; what a run made of it is rounded all the same."""
+    draw = np.random.default_rng(3)
+    x, w = (draw.standard_normal(shape).astype(np.float32) for shape in ((4, 512), (512, 4)))
+    made = [
+        helper.make_node("Gather", ["table", "ids"], ["x"]),
+        helper.make_node("MatMul", ["x", "w"], ["product"]),
+        helper.make_node("Relu", ["x"], ["y"]),
+    ]
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, [4])
+    ends = helper.make_tensor_value_info("y", TensorProto.FLOAT, x.shape)
+    held = [numpy_helper.from_array(x, "table"), numpy_helper.from_array(w, "w")]
+    model = helper.make_model(helper.make_graph(made, "unused", [ids], [ends], held))
+    product = np.zeros((4, 4), np.float32)
+    for k in range(512):  # one term after the other
+        product += x[:, k, None] * w[k]
+    seen = {"x": x, "product": product, "y": np.maximum(x, 0)}
+    _, figures, _ = layer_errors(model, [np.arange(4)], seen)
+    assert 0 < figures[1, 1] <= 1
+    _, figures, _ = layer_errors(model, [np.arange(4)], {**seen, "product": product * np.float32(1.001)})
+    assert figures[1, 1] > 1
