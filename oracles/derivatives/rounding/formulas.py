@@ -91,6 +91,17 @@ def known(op: str, operands: Sequence[Bounded], position: int, result: Bounded, 
     return Known(np.max(errors, axis=0), 1.0, size=np.median(sizes, axis=0))
 
 
+NEAR = 2.0**-8
+"""So near a whole number a slope that is one shows."""
+
+
+def taken_as_whole(value: Array, error: Array, moved: Array) -> tuple[Array, Array, Array]:
+    """Slopes that are 1, -1 or 0 and look it, exact: value, error and how far they move."""
+    near = np.rint(value)
+    sure = (np.abs(near) <= 1) & (np.abs(value - near) + error + moved < NEAR)
+    return np.where(sure, near, value), np.where(sure, 0.0, error), np.where(sure, 0.0, moved)
+
+
 class Number:
     """An array with a running error bound that formulas are written with."""
 
