@@ -188,6 +188,8 @@ def entries(
     doubt = local.error + local.moved
     if local.known is not None:
         doubt += local.known.error[rows] + local.known.relative * unit * slope
+        if local.known.size is not None:
+            doubt += np.abs(local.known.size[rows] - slope)
     else:
         own = first_derivatives.formula_error(op, operands, result, call, OWN * unit)
         doubt += (own[rows] + formula * unit) * slope + np.where(slope > 0, p.tiny, 0.0)

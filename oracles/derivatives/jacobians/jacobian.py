@@ -16,7 +16,7 @@ from generators.ops.spec import Call, OpSpec
 from oracles.derivatives.complex_pairs import exact, numbers_of, paired
 from oracles.derivatives.jacobians.finite_differences import SUBNORMAL, Function, along, extrapolated, steps_of
 from oracles.derivatives.jacobians.sparsity import FAR, confirmed, fed, pattern, seen_elsewhere
-from oracles.derivatives.rounding.formulas import Known
+from oracles.derivatives.rounding.formulas import Known, taken_as_whole
 
 Array = np.ndarray
 COLUMNS = 2048
@@ -25,8 +25,6 @@ evaluations, and two rows of results are kept of it."""
 SHORT = 0.125
 """A step on which no staircase of whole numbers looks like a slope."""
 SHIFTS = 2
-NEAR = 2.0**-8
-"""So near a whole number a slope that is one shows."""
 ALLOWANCE = 1.5
 """The greatest change among so many random shifts of a whole operand, times this, stands for the greatest of all."""
 
@@ -124,19 +122,10 @@ def jacobian(
             found = _dense(f, operands, position, base, shift, inside)
         lost = result.undetermined.ravel() | ~np.isfinite(result.value.ravel())
         found = replace(found, error=np.where(lost[found.rows], np.inf, found.error), known=known)
-        return _whole(found) if known is not None and known.whole else found
-
-
-def _whole(found: Jacobian) -> Jacobian:
-    """With slopes that are 1, -1 or 0 and look it taken as these."""
-    value = np.rint(found.value)
-    sure = (np.abs(value) <= 1) & (np.abs(found.value - value) + found.error + found.moved < NEAR)
-    return replace(
-        found,
-        value=np.where(sure, value, found.value),
-        error=np.where(sure, 0.0, found.error),
-        moved=np.where(sure, 0.0, found.moved),
-    )
+        if known is None or not known.whole:
+            return found
+        value, error, moved = taken_as_whole(found.value, found.error, found.moved)
+        return replace(found, value=value, error=error, moved=moved)
 
 
 # ---- each result moved by one element of the operand: elementwise functions, layouts, choices ----

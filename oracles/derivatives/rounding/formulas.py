@@ -58,11 +58,13 @@ FACTORS = {
 @dataclass(frozen=True)
 class Known:
     """error: of the slopes, by result, absolute; relative: to the slope, in units of roundoff, the product with the
-    adjoint included; whole: is each slope 1, -1 or 0?"""
+    adjoint included; whole: is each slope 1, -1 or 0? size: what the formulas say in float64, without sign, where
+    differences may see less (the slope of softsign at 1e14)"""
 
     error: Array
     relative: float
     whole: bool = False
+    size: Array | None = None
 
 
 def known(op: str, operands: Sequence[Bounded], position: int, result: Bounded, call: Call) -> Known | None:
@@ -83,8 +85,21 @@ def known(op: str, operands: Sequence[Bounded], position: int, result: Bounded, 
         given = [Number(exact(o, o.value)) for o in operands]
         y = Number(OPS[op].reference([n.value for n in given], call))
         found = [formula.value for formula in FORMULAS[op](given, y, position)]
-        errors = [np.broadcast_to(slope.error, result.value.shape).ravel() for slope in found]
-    return Known(np.max(errors, axis=0), 1.0)
+        shape = result.value.shape
+        errors = [np.broadcast_to(slope.error, shape).ravel() for slope in found]
+        sizes = [np.broadcast_to(np.abs(slope.value), shape).ravel() for slope in found]
+    return Known(np.max(errors, axis=0), 1.0, size=np.median(sizes, axis=0))
+
+
+NEAR = 2.0**-8
+"""So near a whole number a slope that is one shows."""
+
+
+def taken_as_whole(value: Array, error: Array, moved: Array) -> tuple[Array, Array, Array]:
+    """Slopes that are 1, -1 or 0 and look it, exact: value, error and how far they move."""
+    near = np.rint(value)
+    sure = (np.abs(near) <= 1) & (np.abs(value - near) + error + moved < NEAR)
+    return np.where(sure, near, value), np.where(sure, 0.0, error), np.where(sure, 0.0, moved)
 
 
 class Number:

@@ -1,0 +1,75 @@
+"""Bounds of gradients from known formulas: what is exact, what each formula says, and faults in the sixth digit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from generators.bounds.bounded import Bounded
+from generators.graph import Graph, Leaf, Node, TensorType
+from generators.graphs import SMOOTH, Case, SeededDraw, Style, build_case
+from generators.ops import check
+from harness.studies.errors.allowed import allowed
+from oracles.derivatives import gradient
+from oracles.derivatives.node_jacobians import node_jacobians
+from oracles.derivatives.rounding import formulas
+from oracles.questions import forward
+
+X = np.array([0.5, -1.25, 2.25, -0.125], np.float32)
+U = 2.0**-24
+
+
+def of(op: str, *arrays: np.ndarray, **attrs: object) -> list[Bounded]:
+    """Expected gradients of a case of one node whose result has the first operand's shape."""
+    leaves = tuple(Leaf(f"x{i}", TensorType(str(a.dtype), a.shape)) for i, a in enumerate(arrays))
+    names = tuple(leaf.name for leaf in leaves)
+    node = Node("v0", op, names, tuple(attrs.items()), leaves[0].type)  # type: ignore[arg-type]
+    case = Case(check(Graph(leaves, (node,), ("v0",))), dict(zip(names, arrays, strict=True)))
+    return list(gradient.expect(case).values)
+
+
+@pytest.mark.parametrize("op", ["neg", "abs", "relu", "maximum", "sub", "identity", "flip"])
+def test_what_is_only_moved_is_exact(op: str) -> None:
+    given = (X, X[::-1].copy()) if op in ("maximum", "sub") else (X,)
+    for found in of(op, *given, **({"axes": (0,)} if op == "flip" else {})):
+        assert np.all(found.error < 1e-300)
+        assert set(np.abs(found.value * 64) % 1) == {0}
+
+
+def sized(case: Case) -> bool:
+    """Does every operand have elements, and a gradient?"""
+    return all(leaf.type.size for leaf in case.graph.leaves) and bool(gradient.differentiable_leaves(case.graph))
+
+
+@pytest.mark.parametrize("op", sorted(formulas.FORMULAS))
+def test_each_formula_says_what_differences_say(op: str) -> None:
+    compared = 0
+    for number in range(12):
+        case = build_case(SeededDraw(f"{op}/{number}"), 1, (op,), Style(("float32",), SMOOTH.mixture[:1]))
+        if case.graph.operators != (op,) or not sized(case):
+            continue
+        values = gradient.evaluated(case)
+        local = node_jacobians(case.graph, values, backwards=True)
+        for position in range(len(case.graph.nodes[0].operands)):
+            slopes = local(0, position)
+            assert slopes.known is not None
+            assert slopes.known.size is not None
+            clear = slopes.error < 1e-6 * np.abs(slopes.value)
+            said = slopes.known.size[slopes.rows][clear]
+            seen = np.abs(slopes.value[clear])
+            assert np.all(np.abs(said - seen) <= 1e-5 * seen)
+            compared += said.size
+    assert compared > 3
+
+
+def test_faults_in_the_sixth_digit_are_outside() -> None:
+    """A derivative of tanh that is off by 1e-6, of exp by 5e-7, the constant of erf's by 1e-6."""
+    for op, off in (("tanh", 1e-6), ("exp", 5e-7), ("erf", 1e-6), ("log", 5e-7), ("mul", 2e-7)):
+        found = of(op, X if op != "log" else abs(X), *([X] if op == "mul" else []))[0]
+        assert (np.abs(off * found.value) > found.error).any(), op
+
+
+def test_the_figures_that_are_told() -> None:
+    assert allowed("neg", "float32", 4, gradient.expect).median < 1e-6
+    values, gradients = (allowed("exp", "float32", 4, expect).median for expect in (forward.expect, gradient.expect))
+    assert 5 < values < gradients < 2 * values
