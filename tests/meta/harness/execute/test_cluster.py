@@ -155,10 +155,10 @@ def test_a_ray_that_is_there_is_used_and_stays(home: Path, tmp_path: Path) -> No
     head = ["--head", "--port=26379", "--num-cpus=0", "--include-dashboard=false", f"--temp-dir={home}/r"]
     started = []
 
-    def start(*arguments: str) -> psutil.Process:
+    def start(*arguments: str) -> psutil.Popen:
         quiet = subprocess.DEVNULL
-        process = subprocess.Popen([*ray, *arguments], env=environment, cwd=ROOT, stdout=quiet, stderr=quiet)
-        started.append(psutil.Process(process.pid))
+        process = psutil.Popen([*ray, *arguments], env=environment, cwd=ROOT, stdout=quiet, stderr=quiet)
+        started.append(process)
         return started[-1]
 
     try:
@@ -187,6 +187,7 @@ def test_a_ray_that_is_there_is_used_and_stays(home: Path, tmp_path: Path) -> No
         for process in started:
             for child in [*process.children(recursive=True), process] if process.is_running() else []:
                 child.kill()
+            process.wait()
 
 
 def test_bad_options_are_one_line(
