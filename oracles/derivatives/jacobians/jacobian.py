@@ -15,15 +15,13 @@ from generators.bounds.bounded import PRECISION, U64, Bounded
 from generators.ops.spec import Call, OpSpec
 from oracles.derivatives.complex_pairs import exact, numbers_of, paired
 from oracles.derivatives.jacobians.finite_differences import SUBNORMAL, Function, along, extrapolated, steps_of
-from oracles.derivatives.jacobians.sparsity import FAR, confirmed, fed, pattern, seen_elsewhere
+from oracles.derivatives.jacobians.sparsity import FAR, SHORT, alone, confirmed, fed, groups_of, pattern, seen_elsewhere
 from oracles.derivatives.rounding.formulas import Known, taken_as_whole
 
 Array = np.ndarray
 COLUMNS = 2048
 """Operands with more elements, each of which moves several results, are left undetermined: each element costs several
 evaluations, and two rows of results are kept of it."""
-SHORT = 0.125
-"""A step on which no staircase of whole numbers looks like a slope."""
 SHIFTS = 2
 ALLOWANCE = 1.5
 """The greatest change among so many random shifts of a whole operand, times this, stands for the greatest of all."""
@@ -262,14 +260,14 @@ def _dense(
     ahead, behind = np.empty((count, base.size)), np.empty((count, base.size))
     touched = np.zeros((count, base.size), bool)
     for j in range(count):
-        h[j], ahead[j], behind[j], touched[j] = _alone(f, values, position, tried, j, base)
+        h[j], ahead[j], behind[j], touched[j] = alone(f, values, position, tried, j, base)
     touched &= known
     # what a result that is great beside the long step hides
     hidden = (64 * U64 * np.max(np.abs(base[known]), initial=0.0) + SUBNORMAL) / (FAR * float(np.max(tried)))
     floor = np.full(count, hidden)
     h = h.reshape(x.value.shape)
     columns, rows = np.nonzero(touched)
-    groups = _groups(touched)
+    groups = groups_of(touched)
     halves, gaps = [(ahead - behind)[columns, rows] / 2], [np.abs(ahead - 2 * base + behind)[columns, rows]]
     top = np.maximum(np.abs(base), np.maximum(np.abs(ahead), np.abs(behind)))[columns, rows]
     group_of = np.zeros(count, int)
@@ -345,61 +343,6 @@ def _with_unknown(found: Jacobian, fed: Array) -> Jacobian:
         moved=np.concatenate([found.moved, nothing]),
         at=lambda values, steps: np.concatenate([found.at(values, steps), nothing + np.nan]),
     )
-
-
-def _alone(
-    f: Function, values: Sequence[Array], position: int, tried: Array, j: int, base: Array
-) -> tuple[float, Array, Array, Array]:
-    """Element j moved alone: the step, f ahead and behind, and which results it moves. What a long step does not move
-    does not depend on it; of the steps, that which shows most of the others clearly and nearly straight. tried: steps
-    by element."""
-
-    def at(step: float) -> Array:
-        moved = list(values)
-        moved[position] = values[position].copy()
-        moved[position].flat[j] += step
-        return f(moved)
-
-    far = at(FAR * float(np.max(tried)))
-    best: tuple[float, float, Array, Array] | None = None
-    touched = far != base
-    if np.max(tried) > 1:  # what lies far out may be cut off (matrices that are tamed)
-        touched |= at(FAR * float(np.median(tried[:, j]))) != base
-    for h in dict.fromkeys(tried[:, j].tolist()):
-        ahead, behind = at(h), at(-h)
-        touched |= (ahead != base) | (behind != base)
-        difference, bend = np.abs(ahead - behind), np.abs(ahead - 2 * base + behind)
-        noise = 64 * U64 * np.abs(base)
-        clear = (difference > 2.0**14 * noise) & (bend < 0.1 * difference)
-        clear |= noise < 2.0**-33 * np.max(np.where(clear, difference, 0.0), initial=0.0)
-        faults = float(np.count_nonzero(touched & ~clear))
-        if best is None or faults < best[0]:
-            best = (faults, h, ahead, behind)
-        if faults == 0:
-            break
-    assert best is not None
-    _, h, ahead, behind = best
-    if h > SHORT:  # as in `_single`: a staircase is no slope
-        near = (at(SHORT) - at(-SHORT)) / (2 * SHORT)
-        slope = (ahead - behind) / (2 * h)
-        ahead = np.where(np.abs(near - slope) <= 0.01 * np.abs(slope), ahead, np.where(touched, np.nan, ahead))
-    return h, ahead, behind, touched
-
-
-def _groups(touched: Array) -> list[list[int]]:
-    """Columns sorted greedily into groups whose members touch no row in common."""
-    groups: list[tuple[list[int], Array]] = []
-    for j, row in enumerate(touched):
-        if not row.any():
-            continue
-        for members, taken in groups:
-            if not (taken & row).any():
-                members.append(j)
-                taken |= row
-                break
-        else:
-            groups.append(([j], row.copy()))
-    return [members for members, _ in groups]
 
 
 def _moved(

@@ -7,12 +7,14 @@ from contextlib import suppress
 
 import numpy as np
 
-from generators.bounds.bounded import Bounded
+from generators.bounds.bounded import U64, Bounded
 from oracles.derivatives.jacobians.finite_differences import STEP, Function
 
 Array = np.ndarray
 HALVES = 16
 """So many random halves of the elements are moved: two of three are in one without the third in a fourth of these."""
+SHORT = 0.125
+"""A step on which no staircase of whole numbers looks like a slope."""
 FAR = 200.0
 """A long step, in steps: what it does not move does not depend on the element."""
 
@@ -100,3 +102,58 @@ def _elsewhere(operands: Sequence[Bounded]) -> Iterator[list[Array]]:
     rng = np.random.default_rng(sum(o.value.size for o in operands))
     for low, high in ((0.25, 0.75), (-0.75, -0.25), (1.25, 1.75)):
         yield [rng.uniform(low, high, o.value.shape) if o.floating else o.value for o in operands]
+
+
+def groups_of(touched: Array) -> list[list[int]]:
+    """Columns sorted greedily into groups whose members touch no row in common."""
+    groups: list[tuple[list[int], Array]] = []
+    for j, row in enumerate(touched):
+        if not row.any():
+            continue
+        for members, taken in groups:
+            if not (taken & row).any():
+                members.append(j)
+                taken |= row
+                break
+        else:
+            groups.append(([j], row.copy()))
+    return [members for members, _ in groups]
+
+
+def alone(
+    f: Function, values: Sequence[Array], position: int, tried: Array, j: int, base: Array
+) -> tuple[float, Array, Array, Array]:
+    """Element j moved alone: the step, f ahead and behind, and which results it moves. What a long step does not move
+    does not depend on it; of the steps, that which shows most of the others clearly and nearly straight. tried: steps
+    by element."""
+
+    def at(step: float) -> Array:
+        moved = list(values)
+        moved[position] = values[position].copy()
+        moved[position].flat[j] += step
+        return f(moved)
+
+    far = at(FAR * float(np.max(tried)))
+    best: tuple[float, float, Array, Array] | None = None
+    touched = far != base
+    if np.max(tried) > 1:  # what lies far out may be cut off (matrices that are tamed)
+        touched |= at(FAR * float(np.median(tried[:, j]))) != base
+    for h in dict.fromkeys(tried[:, j].tolist()):
+        ahead, behind = at(h), at(-h)
+        touched |= (ahead != base) | (behind != base)
+        difference, bend = np.abs(ahead - behind), np.abs(ahead - 2 * base + behind)
+        noise = 64 * U64 * np.abs(base)
+        clear = (difference > 2.0**14 * noise) & (bend < 0.1 * difference)
+        clear |= noise < 2.0**-33 * np.max(np.where(clear, difference, 0.0), initial=0.0)
+        faults = float(np.count_nonzero(touched & ~clear))
+        if best is None or faults < best[0]:
+            best = (faults, h, ahead, behind)
+        if faults == 0:
+            break
+    assert best is not None
+    _, h, ahead, behind = best
+    if h > SHORT:  # as in `_single`: a staircase is no slope
+        near = (at(SHORT) - at(-SHORT)) / (2 * SHORT)
+        slope = (ahead - behind) / (2 * h)
+        ahead = np.where(np.abs(near - slope) <= 0.01 * np.abs(slope), ahead, np.where(touched, np.nan, ahead))
+    return h, ahead, behind, touched
