@@ -57,7 +57,7 @@ class Job:
     by name; environment: whose interpreter runs it (`environments.py`; empty: the one that runs Dissent); foreign: it
     was written for another version, so that what its text names may not be there: an `Unsupported` that says so, and
     no fault of the text; own: it runs code of the user's, so that its worker is never confined; reads, writes: files
-    and folders of models that it opens, and may leave behind."""
+    and folders of models that it opens, and may leave behind; seconds: that it may take, if less than the pool's."""
 
     framework: str
     modules: tuple[str, ...]
@@ -68,6 +68,7 @@ class Job:
     own: bool = False
     reads: tuple[Path, ...] = ()
     writes: tuple[Path, ...] = ()
+    seconds: float = float("inf")
 
     @property
     def worker(self) -> Key:
@@ -134,7 +135,7 @@ class _Worker:
         except OSError as error:  # it names no file where the disk is full
             raise OSError(error.errno, error.strerror, str(self.program)) from error
         self.job = (index, job)
-        self.deadline = time.monotonic() + self.limits.seconds
+        self.deadline = time.monotonic() + min(self.limits.seconds, job.seconds)
         with contextlib.suppress(BrokenPipeError):  # a dead worker shows when its reply is read
             write_message(self.requests, {"program": str(self.program)}, dict(job.arrays))
 
@@ -346,7 +347,8 @@ class Pool:
             return
         if worker.job and machine.is_stopped(worker.process.pid):
             self._stopped.append(worker.job[0])
-        self._bury(worker, Timeout(self.limits.seconds), queues, outcomes)
+        allowed = min(self.limits.seconds, worker.job[1].seconds) if worker.job else self.limits.seconds
+        self._bury(worker, Timeout(allowed), queues, outcomes)
 
     def _bury(self, worker: _Worker, outcome: Crash | Timeout, queues: dict, outcomes: dict[int, Outcome]) -> None:
         """Book the outcome of a worker's last job, and go on with another worker."""

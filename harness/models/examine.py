@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,8 @@ from harness.models.rows import IN_DOUBT, Row, row_of
 from harness.models.variants import ModelFile, Variant
 from oracles.judge.outcome import Outcome, Rejected, Value
 
+AGREEING = 60.0
+"""Seconds that the layers of a variant may take that agrees: a look that nobody asked for."""
 LIMITS = Limits(seconds=300.0, memory=24 << 30, recycle=6 << 30)
 """Whole networks are slower and larger than drawn graphs."""
 ROOM = 4 << 30
@@ -193,7 +196,7 @@ def _layers(
         progress(f"layers of {variant.name}")
         ports = Signature(results.inputs, results.outputs)
         arrays = next(run for run in runs if run.variant == variant).given(sets, row.place)
-        found.append(layers_of(pool, right.path, variant, arrays, ports))
+        found.append(layers_of(pool, right.path, variant, arrays, ports, AGREEING if row.status == "agree" else inf))
     return tuple(found)
 
 

@@ -243,11 +243,12 @@ def helpers(*names: str) -> str:
 
 
 def layers_of(
-    pool: Pool, right: Path, variant: Variant, arrays: Sequence[np.ndarray], ports: Signature | None = None
-) -> LayerErrors:
+    pool: Pool, right: Path, variant: Variant, arrays: Sequence[np.ndarray], ports: Signature | None = None,
+    seconds: float = float("inf"),
+) -> LayerErrors:  # fmt: skip
     """right: the ONNX file that the variant is to agree with; arrays: what both are run on; ports: of the model, in
-    whose order arrays and outputs are (None: it has one of each). With all values as outputs a compiler may fuse
-    less."""
+    whose order arrays and outputs are (None: it has one of each); seconds: that it may take. With all values as outputs
+    a compiler may fuse less."""
     runner = variant.runner
     observer = _observer(variant)
     if observer is None:
@@ -262,7 +263,7 @@ def layers_of(
     ours = helpers("same_values", "errors_by_name", "errors_by_value")
     text = f"{preamble()}{ours}\n\n{settings}{ORDERED}\n{observer}\n{_LOAD}"
     given, reads = dict(zip(names, arrays, strict=True)), (right, variant.file.path)
-    job = Job(f"layers-{runner.framework}", ("onnx", *runner.modules), text, given, reads=reads)
+    job = Job(f"layers-{runner.framework}", ("onnx", *runner.modules), text, given, reads=reads, seconds=seconds)
     try:
         (outcome,) = pool.run([job], confirm=False)
     except HarnessError as error:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,13 @@ def test_when_its_time_is_over_nothing_runs_on() -> None:
     with Pool(Limits(seconds=60.0), until=started + 2.0) as pool, pytest.raises(OutOfTime):
         pool.run([job("time.sleep(60)")])
     assert time.monotonic() - started < 10
+
+
+def test_a_job_may_have_less_time_than_its_pool() -> None:
+    with Pool(Limits(seconds=60.0)) as pool:
+        first, second = pool.run([replace(job("time.sleep(60)"), seconds=1.0), job()])
+    assert first == Timeout(1.0)
+    assert isinstance(second, Value)
 
 
 def test_a_worker_that_was_stopped_does_not_hang(tmp_path: Path) -> None:
