@@ -99,7 +99,7 @@ def test_commands_and_options_exist() -> None:
     assert set(named) <= set(commands)
     names = (
         *("hunt", "cells", "train", "conversions", "quantise", "conformance", "surface", "errors", "baits", "site"),
-        *("report", "bisect", "nightly"),
+        *("report", "bisect", "nightly", "bounds"),
     )
     asked = [parameter for name in names for parameter in commands[name].params]
     groups = ("study", "db")
