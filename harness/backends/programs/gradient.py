@@ -210,6 +210,7 @@ REFUSES: dict[str, dict[str, Reason]] = {
         "embedding_bag_weighted": _many_dimensions,
         "nll_loss_weighted": _class_weights,
         "take": _many_dimensions,
+        "unstack": "spelled with take, whose gradient takes indices of one dimension only",
         "xlogy": _WHERE,
     },
 }

@@ -110,6 +110,11 @@ NONE_AT_ALL: Patterns = (
     ("torch", "is not differentiable with respect to argument", "what it says of weights and targets"),
     ("tensorflow", "Input is not invertible", "its derivative of determinants is by way of tf.linalg.inv"),
     ("torch", "The derivative of linalg.qr depends on Q", "what it says of QR without Q"),
+    (
+        "tensorflow",
+        r"(?s)Detected unsupported operations.*No registered 'ResizeNearestNeighborGrad' OpKernel for XLA",
+        "XLA has no kernel for ResizeNearestNeighborGrad",
+    ),
 )
 """What has none of any kind."""
 _REFUSALS: Patterns = (
