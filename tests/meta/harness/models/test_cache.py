@@ -136,7 +136,7 @@ def test_a_command_that_is_ended_tells_what_it_has_and_is_gone_on_with(
 ) -> None:
     onnx.save(blocks(2), tmp_path / "net.onnx")
     out = tmp_path / "out"
-    few = ["--targets", "ort-*", "--no-conversions", "--out", str(out), "--iterations", "1", "--runs"]
+    few = ["--targets", "ort-*", "--no-conversions", "--no-layers", "--out", str(out), "--iterations", "1", "--runs"]
     command = [sys.executable, "-m", "harness", "model", str(tmp_path / "net.onnx"), *few]
     wide = {**os.environ, "COLUMNS": "200"}
 
