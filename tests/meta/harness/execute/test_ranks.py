@@ -222,8 +222,8 @@ def train(rank, world, arrays):
 def stored(folder: Path, second: str) -> Path:
     """A stored program of two ranks, of which the first one waits for ever; what the second one does."""
     check = render(
-        "training/check.py.j2", world=2, replicas=(), variables={}, symptom="rejected", seconds=60.0, types={}, wrong=WRONG,
-        inline={"arrays": "{}", "expected": "{}", "allowed": "{}"},
+        "training/check.py.j2", world=2, replicas=(), variables={}, symptom="rejected", seconds=60.0, types={},
+        wrong=WRONG, inline={"arrays": "{}", "expected": "{}", "allowed": "{}"},
     )  # fmt: skip
     path = folder / "reproducer.py"
     path.write_text(STORED.format(second=second) + check, encoding="utf-8")
