@@ -13,20 +13,22 @@ from generators import caseio
 from harness.execute import environments
 from harness.execute.pool import environment
 from harness.findings.known import issues as known_issues
+from harness.findings.known import programs as known_programs
 from harness.findings.known.entry import FOLDER
 from harness.findings.known.issues import KnownIssue
+from harness.findings.known.programs import KnownProgram
 from harness.models import known as known_models
 from harness.models.known import KnownModel
 from harness.search import known_cases
 from harness.search.campaign import Campaign
 
 ISSUES = known_issues.load()
-MODELS = [issue for issue in known_models.load() if issue.reproducer.exists()]
+WITHOUT_CASE = [*(issue for issue in known_models.load() if issue.reproducer.exists()), *known_programs.load()]
 CHOSEN = ISSUES[:: max(1, 2 * len(ISSUES) // settings().max_examples)]
 """Whose reproducers run. All in the nightly profile: each costs the import of a framework."""
 
 
-def _name(issue: KnownIssue | KnownModel) -> str:
+def _name(issue: KnownIssue | KnownModel | KnownProgram) -> str:
     return str(issue.folder.relative_to(FOLDER))
 
 
@@ -83,9 +85,9 @@ def test_reproducer(issue: KnownIssue, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow(one_in=7)
-@pytest.mark.parametrize("issue", MODELS, ids=_name)
+@pytest.mark.parametrize("issue", WITHOUT_CASE, ids=_name)
 @pytest.mark.xfail(strict=True, raises=StillWrong, reason="a framework is wrong: see issue.toml beside the reproducer")
-def test_reproducer_of_models(issue: KnownModel, tmp_path: Path) -> None:
+def test_reproducer_of_models_and_programs(issue: KnownModel | KnownProgram, tmp_path: Path) -> None:
     result = subprocess.run(
         [environments.interpreter(""), str(issue.reproducer)],
         capture_output=True,
@@ -97,7 +99,7 @@ def test_reproducer_of_models(issue: KnownModel, tmp_path: Path) -> None:
     last = result.stdout.strip().splitlines()[-1:] or [""]
     if result.returncode == 77:
         pytest.skip(f"{issue.id}: {last[0]}")
-    if result.returncode == 1 and last[0] == "reproduced":
+    if result.returncode == 1 and last[0].startswith("reproduced"):
         raise StillWrong(last[0])
     assert result.returncode == 0, result.stdout + result.stderr
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from packaging.specifiers import SpecifierSet
 
 from generators import caseio
+from harness.backends import TARGETS
 from harness.conversions.formats import RUNNERS
 from harness.execute.reading import read_by, read_json
 from harness.execute.worker import versions_of
 from harness.findings import bisection
 from harness.findings.deviation import Deviation
-from harness.findings.known import deviations, issues
+from harness.findings.known import deviations, issues, programs
 from harness.findings.store import Finding
 from harness.findings.triage import instance
 from harness.findings.triage.instance import Instance
@@ -26,7 +27,8 @@ def entries(root: Path) -> list[Instance]:
     """All entries of a folder of what is known. Raises FileError."""
     found = [instance.of_issue(issue, read_by(issue.case, caseio.loads)) for issue in issues.load(root)]
     found += [instance.of_deviation(known) for known in deviations.load(root)]
-    return [*found, *(of_model(known) for known in models.load(root))]
+    found += [of_model(known) for known in models.load(root)]
+    return [*found, *(of_program(known) for known in programs.load(root))]
 
 
 def of_model(known: models.KnownModel) -> Instance:
@@ -42,6 +44,19 @@ def of_model(known: models.KnownModel) -> Instance:
         message=known.message, conditions=tuple(needed),
         versions=", ".join(f"{name} {spec}" for name, spec in known.versions.items()), fixed=fixed,
         upstream=instance.link(known.upstream), bisection=known.bisection,
+    )  # fmt: skip
+
+
+def of_program(known: programs.KnownProgram) -> Instance:
+    """A fault that a program of its own shows."""
+    have = versions_of([known.package])
+    wanted = SpecifierSet(known.versions, prereleases=True)
+    return Instance(
+        id=known.id, framework=known.folder.parent.name, kind="program", subjects=known.targets,
+        reach=len(known.targets), asked=len(TARGETS), symptoms=known.symptoms, folder=known.folder,
+        reason=" ".join(known.reason.split()), message=known.message, versions=known.versions,
+        fixed=any(not wanted.contains(version) for version in have.values()), upstream=instance.link(known.upstream),
+        bisection=known.bisection,
     )  # fmt: skip
 
 

@@ -117,8 +117,8 @@ def told(one: Instance, entries: list[Instance]) -> None:
 def refuse(one: Instance) -> None:
     """One clear line for what no short program is written of."""
     if one.case is None:
-        what = "a whole model" if one.kind == "model" else "a training run on ranks"
-        raise NoProgramError(f"it is about {what}")
+        about = {"model": "a whole model", "program": "a program of its own"}
+        raise NoProgramError(f"it is about {about.get(one.kind, 'a training run on ranks')}")
     if one.question != FORWARD.name:
         raise NoProgramError(f"it is shown by the question {one.question!r}, and they are written for values of graphs")
 

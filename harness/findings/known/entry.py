@@ -1,5 +1,6 @@
 """Folders of what is known: `known/FRAMEWORK/ID/issue.toml`, with the case that shows it beside it. The key `kind` says
-what an entry is about: an issue of targets (the default), a deviation of strategies, or a model that is given."""
+what an entry is about: an issue of targets (the default), a deviation of strategies, a model that is given, or a program
+of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from oracles.judge.discrepancy import SYMPTOMS
 
 FOLDER = Path(__file__).parents[3] / "known"
 FILE = "issue.toml"
-KINDS = ("issue", "deviation", "model")
+KINDS = ("issue", "deviation", "model", "program")
 
 
 @dataclass(frozen=True)

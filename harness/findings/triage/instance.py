@@ -27,7 +27,7 @@ UNREPORTED = "not yet reported"
 class Instance:
     """id:       the entry's id, or the finding's fingerprint
     framework:  whose fault it is: the folder of the entry, the framework of the finding's target
-    kind:       "issue", "deviation", "model" (entries), "finding"
+    kind:       "issue", "deviation", "model", "program" (entries), "finding"
     subjects:   targets, strategies or runners that show it: globs of an entry, names of a finding
     reach:      how many of all `asked` subjects these are
     symptoms:   keys of `SYMPTOMS`

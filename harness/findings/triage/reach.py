@@ -16,7 +16,10 @@ from generators.ops import OPS
 from harness.findings.triage.instance import Instance
 from harness.questions.forward import FORWARD
 
-TRIGGERS = ("ordinary numbers", "extreme numbers", "NaN or infinity", "empty tensors", "a training run", "a model")
+TRIGGERS = (
+    *("ordinary numbers", "extreme numbers", "NaN or infinity", "empty tensors"),
+    *("a training run", "a model", "a program"),
+)
 """What a stored case holds; the rarest counts. The last two: of kinds whose cases are not arrays."""
 USUAL = ("float32", "int64", "int32")
 LARGE = 2.0**20
@@ -58,7 +61,7 @@ def reach_of(instance: Instance) -> Reach:
 def trigger_of(instance: Instance) -> str:
     """One of TRIGGERS, of the case that is stored."""
     if instance.case is None:
-        return "a model" if instance.kind == "model" else "a training run"
+        return {"model": "a model", "program": "a program"}.get(instance.kind, "a training run")
     if instance.empty or _empty(instance.case):
         return "empty tensors"
     arrays = [array for array in instance.case.arrays.values() if array.size]

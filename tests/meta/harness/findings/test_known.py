@@ -11,7 +11,7 @@ from examples.small_graphs import chain_case
 
 from generators import caseio
 from harness.execute.pool import Pool
-from harness.findings.known import deviations, issues
+from harness.findings.known import deviations, issues, programs
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.store import Store
 from harness.models import known as models
@@ -38,6 +38,13 @@ runners = ["ort-*"]
 versions = { onnxruntime = "<=1.31.1" }
 reason = "planted"
 """
+PROGRAM = """kind = "program"
+symptoms = ["value"]
+targets = ["torch-export"]
+package = "torch"
+versions = "<=2.13.0"
+reason = "planted"
+"""
 
 
 def written(root: Path, place: str, text: str, case: bool = True) -> Path:
@@ -56,7 +63,9 @@ def test_entries_of_each_kind_are_read(tmp_path: Path) -> None:
         written(tmp_path, "tvm/a", ISSUE.replace("torch-*", "tvm-*")),
         written(tmp_path, "torch/deviates", DEVIATION),
         written(tmp_path, "onnxruntime/of-models", MODEL, case=False),
+        written(tmp_path, "torch/of-itself", PROGRAM, case=False),
     ]
+    (places[-1] / "reproducer.py").write_text("raise SystemExit(1)")
     (tmp_path / ".hidden").touch()
     assert [issue.folder for issue in issues.load(tmp_path)] == places[:2]
     issue = issues.load(tmp_path)[0]
@@ -65,13 +74,20 @@ def test_entries_of_each_kind_are_read(tmp_path: Path) -> None:
     assert issue.reproducer == places[0] / "reproducer.py"
     assert [(one.id, one.world) for one in deviations.load(tmp_path)] == [("deviates", 2)]
     assert [(one.id, one.versions) for one in models.load(tmp_path)] == [("of-models", {"onnxruntime": "<=1.31.1"})]
+    assert [(one.id, one.package) for one in programs.load(tmp_path)] == [("of-itself", "torch")]
+    (places[-1] / "reproducer.py").unlink()
+    with pytest.raises(KnownFileError, match=r"of-itself: no reproducer\.py"):
+        programs.load(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("nonsense", "known/torch/x/issue.toml: not TOML: Expected '=' after a key"),
-        ('kind = "thing"', "known/torch/x/issue.toml: $.kind: unknown kind 'thing'; there are issue, deviation, model"),
+        (
+            'kind = "thing"',
+            "known/torch/x/issue.toml: $.kind: unknown kind 'thing'; there are issue, deviation, model, program",
+        ),
         (ISSUE + 'color = "red"', "known/torch/x/issue.toml: $.color: unknown key"),
         (ISSUE + 'case = "x.json"', "known/torch/x/issue.toml: $.case: unknown key"),
         (
@@ -141,7 +157,7 @@ def test_folders_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_what_the_project_knows_is_whole() -> None:
-    found = [*issues.load(), *deviations.load(), *models.load()]
+    found = [*issues.load(), *deviations.load(), *models.load(), *programs.load()]
     assert {one.folder for one in found} == {path.parent for path in FOLDER.glob("*/*/issue.toml")}
     assert all(one.reason.strip() for one in found)
     expected = {"issue.toml", "case.json", "reproducer.py", "data.npz"}
