@@ -35,6 +35,7 @@ def heed() -> None:
         _heard.append(number)
         raise Terminated(number)
 
+    _heard.clear()
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup(1) has it passed over
             signal.signal(number, end)

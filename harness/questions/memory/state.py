@@ -7,6 +7,7 @@ from generators.graph import Graph
 from harness.backends import Target
 from harness.backends.programs.memory import in_place
 from harness.backends.programs.state import RETURNED, with_variables
+from harness.backends.target.documented_refusals import refusal_of
 from harness.backends.target.target import types_listed
 from harness.backends.target.text import renamed, swapped
 from harness.questions.forward import FORWARD
@@ -55,6 +56,9 @@ STATE = Question(
     apart=lambda case: cells.apart(case, state.STEPS, views=False),
     joins=lambda graph: None,
     fills=1,
+    refusal=refusal_of(
+        (("tensorflow", "Strides != 1 or -1 are not yet implemented", "XLA writes to no slice with another step"),)
+    ),
 )
 
 QUESTIONS = (STATE,)
