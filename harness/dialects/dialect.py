@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 from generators.graph import Graph, Node
 from generators.ops import OPS
@@ -146,6 +147,14 @@ def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
         ),
         tuple(names[name] for name in graph.outputs),
     )
+
+
+Kind = TypeVar("Kind", bound=Dialect)
+
+
+def extended(dialect: Dialect, kind: type[Kind], **more: Any) -> Kind:
+    """The dialect as one of a class that derives from it. more: the fields that this class adds."""
+    return kind(**{one.name: getattr(dialect, one.name) for one in fields(Dialect)}, **more)
 
 
 @cache

@@ -9,7 +9,7 @@ from generators.graph import Graph, Node
 from generators.ops.spec import Unsupported
 from harness.backends.target.target import Target
 from harness.dialects import TORCH
-from harness.dialects.dialect import Dialect
+from harness.dialects.dialect import Dialect, extended
 from oracles.questions import cells
 
 _ARITHMETIC = (
@@ -123,5 +123,4 @@ def _fused(dialect: Dialect, graph: Graph, index: int, found: cells.Layout) -> s
 
 def in_place(target: Target, views: bool = True) -> Target:
     """The target, whose programs write."""
-    fields = {name: getattr(target.dialect, name) for name in Dialect.__dataclass_fields__}
-    return replace(target, dialect=InPlace(**fields, plain=target.dialect, views=views))
+    return replace(target, dialect=extended(target.dialect, InPlace, plain=target.dialect, views=views))

@@ -12,7 +12,7 @@ from generators.ops import call_of
 from generators.ops.spec import Unsupported
 from harness.backends.target.target import Target
 from harness.dialects import TENSORFLOW
-from harness.dialects.dialect import Dialect
+from harness.dialects.dialect import Dialect, extended
 from oracles.questions import cells, state
 
 _TORCH = """
@@ -173,5 +173,4 @@ def _part(graph: Graph, index: int) -> bool:
 
 def with_variables(target: Target) -> Target:
     """The target, whose programs write to variables."""
-    fields = {name: getattr(target.dialect, name) for name in Dialect.__dataclass_fields__}
-    return replace(target, dialect=Variables(**fields, plain=target.dialect))
+    return replace(target, dialect=extended(target.dialect, Variables, plain=target.dialect))

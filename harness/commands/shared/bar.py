@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn
 
-from harness.commands.shared.watch import MINUTE
+from harness.commands.shared.watch import EveryMinute
 
 
 class Bar(Progress):
@@ -18,8 +18,7 @@ class Bar(Progress):
 
     def __init__(self, *columns: ProgressColumn, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(*columns, console=console, transient=True)
-        self._clock = clock
-        self._began = self._last = clock()
+        self._minute = EveryMinute(clock)
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         """As Rich's."""
@@ -32,11 +31,9 @@ class Bar(Progress):
         self._tell()
 
     def _tell(self) -> None:
-        now = self._clock()
-        if self.console.is_terminal or now - self._last < MINUTE:
+        if self.console.is_terminal or not self._minute.over():
             return
-        self._last = now
         for task in self.tasks:
             count = f": {task.completed:g} of {task.total:g}" if task.total else ""
-            line = f"{(now - self._began) / MINUTE:.0f} min: {task.description}{count}"
+            line = f"{self._minute.minutes:.0f} min: {task.description}{count}"
             self.console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -14,6 +14,26 @@ from harness.search.hunt import Options, Tally
 MINUTE = 60.0
 
 
+class EveryMinute:
+    """Is a minute over since it was last, or since the beginning?"""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.began = self._last = clock()
+
+    def over(self) -> bool:
+        """At most once a minute."""
+        if self._clock() - self._last < MINUTE:
+            return False
+        self._last = self._clock()
+        return True
+
+    @property
+    def minutes(self) -> float:
+        """Since the beginning."""
+        return (self._clock() - self.began) / MINUTE
+
+
 @contextmanager
 def watched(
     console: Console, quiet: bool, clock: Callable[[], float] = time.monotonic
@@ -27,12 +47,10 @@ def watched(
         with Live(console=console, refresh_per_second=4, transient=True) as live:
             yield lambda table, line: live.update(table())
         return
-    last = clock()
+    minute = EveryMinute(clock)
 
     def tell(table: Callable[[], RenderableType], line: Callable[[], str]) -> None:
-        nonlocal last
-        if clock() - last >= MINUTE:
-            last = clock()
+        if minute.over():
             console.print(line(), markup=False, highlight=False, soft_wrap=True)
 
     yield tell

@@ -138,10 +138,11 @@ def faults(
     found = [one for one in kept.runs if one.number < num_experiments and one.optimizer in order]
     found.sort(key=lambda one: (one.number, order[one.optimizer]))
     _told(found, time.monotonic() - started, len(kept.runs) - len(done))
-    told = as_json(plan, found, fault_free(starts))
+    quiet = fault_free(starts)
+    told = as_json(plan, found, quiet)
     try:
         replace_text(out / "experiments.csv", csv_of(found))
-        text = page(plan, found, versions_of(["numpy", plan.framework]), fault_free(starts))
+        text = page(plan, found, versions_of(["numpy", plan.framework]), quiet)
         replace_text(out / "report.html", text)
     except OSError as error:
         raise fail(unwritten(error, out)) from error

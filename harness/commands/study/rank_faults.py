@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import zlib
 from collections import Counter
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from generators.faults.models import MODELS, PUBLISHED
+from harness.commands.shared.bar import Bar
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.terminal import Json, console, fail, print_wide, unwritten, write_json, write_text
 from harness.execute.isolation.signals import status_of
@@ -23,6 +21,7 @@ from harness.execute.ranks import RankPools
 from harness.strategies import STRATEGIES as EVERY
 from harness.studies.faults import ranks
 from harness.studies.faults.ranks import MOST_TURNS, RankFault
+from harness.studies.faults.rows import csv_of
 
 REPLICAS = {name: strategy for name, strategy in EVERY.items() if strategy.replicas}
 
@@ -60,7 +59,7 @@ def rank_faults(
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
     done, failure, code = {one.number for one in kept.runs}, None, 0
-    with RankPools() as pools, Progress(console=console, transient=True) as progress:
+    with RankPools() as pools, Bar(console=console) as progress:
         task = progress.add_task("runs", total=runs)
         try:
             for number in range(runs):
@@ -78,7 +77,7 @@ def rank_faults(
     found = [one for one in kept.runs if one.number < runs]
     _tell(found, runs)
     write_json(json_file, {"faults": [asdict(one) for one in found]})
-    write_text(csv_file, _csv_of(found))
+    write_text(csv_file, csv_of(RankFault, found))
     if failure:
         raise fail(failure)
     if code:
@@ -108,16 +107,6 @@ def _tell(found: list[RankFault], runs: int) -> None:
         "false alarms",
         highlight=False,
     )
-
-
-def _csv_of(found: list[RankFault]) -> str:
-    """A row a fault."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    names = [field.name for field in fields(RankFault)]
-    writer.writerow(names)
-    writer.writerows([getattr(one, name) for name in names] for one in found)
-    return out.getvalue()
 
 
 STUDIES = (rank_faults,)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
 import plotly.graph_objects as go
 
 from harness.execute.templates import render
+from harness.studies.faults import rows
 from harness.studies.faults.experiment import Experiment
 from harness.studies.faults.protocol import Plan, Start
 from oracles.outcomes import IMMEDIATE, LATENT, LOW_TEST, MASKED, OUTCOMES, SHARP_ONLY, SHARP_SLOW, SHORT_TERM, SLOW
@@ -177,14 +176,9 @@ def fault_free(starts: Mapping[str, Sequence[Start]]) -> dict[str, FaultFree]:
 
 def csv_of(found: Sequence[Experiment]) -> str:
     """A row an experiment."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    names = [f.name for f in fields(Experiment)]
-    writer.writerow(names)
-    for one in found:
-        row = asdict(one) | {"parts": " ".join(map(str, one.parts))}
-        writer.writerow([row[name] for name in names])
-    return out.getvalue()
+    return rows.csv_of(
+        Experiment, found, lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else value
+    )
 
 
 def as_json(plan: Plan, found: Sequence[Experiment], quiet: Mapping[str, FaultFree]) -> dict[str, Any]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from math import floor, log10
 
 import plotly.graph_objects as go
 
 from harness.execute.templates import render
+from harness.studies.faults import rows
 from harness.studies.faults.mutation import Mutant
 from oracles.statistics import Interval, wilson
 
@@ -88,12 +87,7 @@ def tables_of(found: Sequence[Mutant]) -> Mapping[str, list[Share]]:
 
 def csv_of(found: Sequence[Mutant]) -> str:
     """A row a fault."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    names = [f.name for f in fields(Mutant)]
-    writer.writerow(names)
-    writer.writerows([getattr(one, name) for name in names] for one in found)
-    return out.getvalue()
+    return rows.csv_of(Mutant, found)
 
 
 def as_json(found: Sequence[Mutant]) -> dict:

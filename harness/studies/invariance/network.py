@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from generators.graph import Attr, Graph, Leaf, Node, TensorType
-from generators.ops import OPS
+from generators.graph import Attr, Graph, Leaf, TensorType
+from oracles.decompositions.composite import GraphBuilder
 
 STYLES = {
     "gpt": "layer normalisation, GELU, learned positions, attention by its parts",
@@ -54,39 +54,36 @@ def parameters(style: str, seed: int) -> dict[str, np.ndarray]:
 
 
 @dataclass
-class _Writer:
-    """A graph in the making."""
+class _Writer(GraphBuilder):
+    """The graph in the making. given: arrays of its parameters."""
 
-    given: Mapping[str, np.ndarray]
-    leaves: dict[str, Leaf] = field(default_factory=dict)
-    nodes: list[Node] = field(default_factory=list)
+    given: Mapping[str, np.ndarray] = field(kw_only=True)
+    leaves: list[Leaf] = field(default_factory=list)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
-    types: dict[str, TensorType] = field(default_factory=dict)
     shown: dict[str, str] = field(default_factory=dict)
     """Results on the way, by what they are called, in order."""
 
     def input(
         self, name: str, shape: tuple[int, ...], dtype: str = _FLOAT, domain: tuple[int, int] | None = None
     ) -> str:
-        self.leaves[name] = Leaf(name, TensorType(dtype, shape), "input", domain)
-        self.types[name] = self.leaves[name].type
-        return name
+        """A leaf; returns its name."""
+        return self._leaf(Leaf(name, TensorType(dtype, shape), "input", domain))
 
     def parameter(self, name: str, array: np.ndarray | None = None) -> str:
         """One of those given, or this array."""
-        if name not in self.leaves:
-            self.arrays[name] = self.given[name] if array is None else np.ascontiguousarray(array)
-            self.leaves[name] = Leaf(
-                name, TensorType(str(self.arrays[name].dtype), self.arrays[name].shape), "parameter"
-            )
-            self.types[name] = self.leaves[name].type
+        if name not in self.types:
+            own = self.arrays[name] = self.given[name] if array is None else np.ascontiguousarray(array)
+            self._leaf(Leaf(name, TensorType(str(own.dtype), own.shape), "parameter"))
         return name
 
-    def op(self, op: str, *operands: str, shown: str = "", **attrs: Attr) -> str:
-        name = f"v{len(self.nodes)}"
-        result = OPS[op].result(tuple(self.types[operand] for operand in operands), attrs)
-        self.nodes.append(Node(name, op, operands, tuple(attrs.items()), result))
-        self.types[name] = result
+    def _leaf(self, leaf: Leaf) -> str:
+        self.leaves.append(leaf)
+        self.types[leaf.name] = leaf.type
+        return leaf.name
+
+    def op(self, operator: str, *operands: str, shown: str = "", **attrs: Attr) -> str:
+        """One more node, that is shown by this name; returns its own."""
+        name = self.add(operator, *operands, **attrs)
         if shown:
             self.shown[shown] = name
         return name
@@ -121,7 +118,7 @@ def past(layer: int) -> tuple[str, str]:
 
 def transformer(style: str, given: Mapping[str, np.ndarray], batch: int, times: int, before: int = 0) -> Made:
     """The graph for so many tokens of so many rows, with keys and values of `before` tokens. given: parameters."""
-    w = _Writer(given)
+    w = _Writer("v", {}, given=given)
     tokens = w.input("tokens", (batch, times), "int64", (0, WORDS - 1))
     x = w.op("embedding", w.parameter("embedding"), tokens, shown="" if style == "gpt" else "embedding")
     here = slice(before, before + times)
@@ -154,7 +151,7 @@ def transformer(style: str, given: Mapping[str, np.ndarray], batch: int, times: 
         x = w.op("add", x, w.op("matmul", h, w.parameter(f"down{layer}"), shown=f"{layer}.down"))
     logits = w.op("matmul", _norm(w, style, x, "norm", "norm"), w.parameter("unembedding"), shown="logits")
     shown = {name: value for name, value in w.shown.items() if name != "logits"}
-    return Made(Graph(tuple(w.leaves.values()), tuple(w.nodes), (logits, *kept)).validate(), shown, w.arrays)
+    return Made(Graph(tuple(w.leaves), tuple(w.nodes), (logits, *kept)).validate(), shown, w.arrays)
 
 
 _QKV = ("query", "key", "value")

@@ -73,7 +73,7 @@ FLOORS = {
     "harness/studies/surface/registries": "onnx tensorflow tflite | * | __init__",
     "harness/studies/conformance": "values | collected | targets | examine | results | page",
     "harness/studies/faults": (
-        "guard helpers | injection mutation | protocol ranks sensitivity | experiment store | report from_artifact"
+        "guard helpers rows | injection mutation | protocol ranks sensitivity | experiment store | report from_artifact"
     ),
     "harness/studies/distribution": "settings store | protocol | report",
     "harness/commands": "shared | * | app",

@@ -88,6 +88,15 @@ class Bounds:
         for name, (low, high) in (*gradients.items(), *statistics.items()):
             self.greatest[name] = max(self.greatest.get(name, 0.0), -low, high)
 
+    def numbers(self):
+        """All of it in one list: the greatest in the order of their names, then the losses."""
+        return [*(self.greatest[name] for name in sorted(self.greatest)), *self.losses]
+
+    def resume(self, names, numbers):
+        """Go on with what `numbers` gave, of these names; there have been enough steps."""
+        self.greatest, self.losses = dict(zip(sorted(names), numbers)), list(numbers[len(names) :])
+        self.steps = self.warm
+
     def begin(self, parameter, rule, low, high):
         """What an optimiser that is resumed keeps of a parameter shows that its gradients have been."""
         size = max(-low, high)

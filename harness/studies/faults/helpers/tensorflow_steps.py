@@ -40,10 +40,7 @@ class Stepping:
         self.guard = Guard(subject.p, subject.optimizer, subject.norms, Bounds()) if GUARDED else None
         if self.guard and state["bounds"].size:
             norms = [f"{name}.{key}" for name in subject.norms for key in ("moving_mean", "moving_variance")]
-            names = sorted([*subject.p, *norms])
-            self.guard.bounds.greatest = dict(zip(names, state["bounds"].tolist()))
-            self.guard.bounds.losses = state["bounds"].tolist()[len(names) :]
-            self.guard.bounds.steps = WARM
+            self.guard.bounds.resume([*subject.p, *norms], state["bounds"].tolist())
 
     def __call__(self, x, y):
         self.batches = {self.number: (x, y), self.number - 1: self.batches.get(self.number - 1)}
@@ -58,10 +55,9 @@ class Stepping:
             step = self.guard.after(step, loss, gradients) if self.guard else step + 1
         self.number += 1
         if self.guard:
-            bounds = self.guard.bounds
             self.found["alarms"] = [step for step, _ in self.guard.alarms]
             self.found["repeated"] = [step for step, _ in self.guard.repeated]
-            self.found["bounds"] = [*(bounds.greatest[name] for name in sorted(bounds.greatest)), *bounds.losses]
+            self.found["bounds"] = self.guard.bounds.numbers()
         return loss, right
 
     def once(self, step):
@@ -84,10 +80,9 @@ class Stepping:
         state = [v for name, v in kept.items() if not name.startswith(("parameter.", "buffer."))]
         moving = [v for name, v in kept.items() if name.endswith(".variance")]
         used = [v for name, v in kept.items() if name.startswith(("parameter.", "buffer."))]
-        shown = {"history": state, "variance": moving, "finite": np.isfinite(used).all()}
-        for name, value in shown.items():
-            found_ = float(value) if name == "finite" else np.max(value) if value else 0.0
-            self.found[name] = [*self.found[name][:step], found_]
+        shown = {"history": np.max(state or [0.0]), "variance": np.max(moving or [0.0])}
+        for name, value in (shown | {"finite": float(np.isfinite(used).all())}).items():
+            self.found[name] = [*self.found[name][:step], value]
         return found if len(found) == 3 else (*found, None)
 
     def struck(self, x, y):

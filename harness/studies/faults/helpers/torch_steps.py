@@ -18,10 +18,8 @@ def steps(state, model, named, buffers, optimizer, found):
     rates, done, number = state["rates"], set(), 0
     guard = Guard(model, optimizer, Bounds()) if GUARDED else None
     if guard and state["bounds"].size:
-        names = sorted([*named, *(f"{name}.{key}" for name in guard.norms for key in ("running_mean", "running_var"))])
-        guard.bounds.greatest = dict(zip(names, state["bounds"].tolist()))
-        guard.bounds.losses = state["bounds"].tolist()[len(names) :]
-        guard.bounds.steps = WARM
+        norms = [f"{name}.{key}" for name in guard.norms for key in ("running_mean", "running_var")]
+        guard.bounds.resume([*named, *norms], state["bounds"].tolist())
     series = {"history": [], "variance": [], "finite": []}
     found["captured"] = np.zeros(0)
     while number < len(rates):
@@ -52,8 +50,7 @@ def steps(state, model, named, buffers, optimizer, found):
     found["alarms"] = [step for step, _ in guard.alarms] if guard else []
     found["repeated"] = [step for step, _ in guard.repeated] if guard else []
     if guard:
-        greatest_ = [guard.bounds.greatest[name] for name in sorted(guard.bounds.greatest)]
-        found["bounds"] = [*greatest_, *guard.bounds.losses]
+        found["bounds"] = guard.bounds.numbers()
 
 
 def greatest(tensors):
