@@ -167,8 +167,8 @@ class Layer:
 @dataclass(frozen=True)
 class LayerCase:
     """A layer that errs, to be run alone. output: its name in the variant's file; inputs: what the variant gave it, by
-    name there; got: what it
-    made of them; right: its float64 value on them; allowed: how far a correct one may be from it."""
+    name there; got: what it made of them; right: its float64 value on them; allowed: how far a correct one may be from
+    it."""
 
     output: str
     inputs: Mapping[str, np.ndarray]

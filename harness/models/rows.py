@@ -50,9 +50,14 @@ class Row:
     accuracy: tuple[float, float] | None = None
 
     @property
+    def wrong(self) -> bool:
+        """Did it return something wrong, on the way or at the end?"""
+        return self.status in WRONG
+
+    @property
     def deviates(self) -> bool:
         """Is something wrong? A result that is missing is."""
-        return self.status in WRONG or self.silent
+        return self.wrong or self.silent
 
     @property
     def silent(self) -> bool:

@@ -46,7 +46,7 @@ def sentence(rows: Sequence[Row], doubted: Doubted | None, refused: str, without
     judged = [row for row in rows if row.judged]
     if not judged:
         return _nothing(rows, without)
-    wrong, silent = ([row for row in rows if pick(row)] for pick in (_wrong, lambda row: row.silent))
+    wrong, silent = [row for row in rows if row.wrong], [row for row in rows if row.silent]
     others = [row for row in rows if not row.judged and not row.silent]
     share = f"{len(judged)} of {len(rows)} judged" + (f" ({_kinds(others, counted=True)})" if others else "")
     partial = len(judged) < len(rows)
@@ -74,17 +74,13 @@ def _nothing(rows: Sequence[Row], without: str) -> str:
     if not without:
         return f"Nothing judged: no variant returned what could be compared ({_kinds(rows)})."
     shown = sum(row.status in (NOT_JUDGED, "mismatch") for row in rows)
-    odd, silent = ([row for row in rows if pick(row)] for pick in (_wrong, lambda row: row.silent))
+    odd, silent = [row for row in rows if row.wrong], [row for row in rows if row.silent]
     if shown > 1:
         told += f" Only agreement of {shown} variants is shown."
     if odd:
         those = "variant returns" if len(odd) == 1 else "variants return"
         told += f" {len(odd)} {those} something else than the model declares."
     return told + (f" {_silent(silent, rows)}." if silent else "")
-
-
-def _wrong(row: Row) -> bool:
-    return row.status in ("mismatch", LAYER)
 
 
 def _silent(silent: Sequence[Row], rows: Sequence[Row]) -> str:
