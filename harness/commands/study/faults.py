@@ -36,7 +36,7 @@ from harness.execute.worker import versions_of
 from harness.studies.datasets import NAMES
 from harness.studies.faults.experiment import Experiment, all_of, write
 from harness.studies.faults.injection import FRAMEWORKS
-from harness.studies.faults.protocol import Plan, PlanError, Start, Study, experiments
+from harness.studies.faults.protocol import PRECISIONS, Plan, PlanError, Start, Study, experiments
 from harness.studies.faults.report import GROUPS, as_json, comparisons, csv_of, detections, fault_free, lines, page
 from harness.studies.faults.store import load, save
 from harness.studies.loops.loop import OPTIMIZERS
@@ -62,7 +62,7 @@ def faults(
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="Where the data set's files are.")] = None,
     framework: Annotated[str, typer.Option(help=f"Of {', '.join(FRAMEWORKS)}.")] = "torch",
     precision: Annotated[
-        str, typer.Option(help="float32 or float64; *_16 models strike operands of 16 bits.")
+        str, typer.Option(help=f"Of {', '.join(PRECISIONS)}: 16 bits are mixed precision.")
     ] = "float32",
     models: Annotated[
         str,

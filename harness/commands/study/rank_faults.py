@@ -1,9 +1,8 @@
-"""The command `study rank-faults`: gradients after all-reduce that are wrong on one rank."""
+"""The command `study rank-faults`: faults on one rank, in a layer of its replica or in a gradient after all-reduce."""
 
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from generators.faults.fault import REDUCED
 from generators.faults.models import MODELS, PUBLISHED
 from harness.commands.shared.bar import Bar
 from harness.commands.shared.record import Record, RecordError
@@ -31,6 +31,9 @@ def rank_faults(
     world: Annotated[int, typer.Option(min=2, max=8, help="Ranks.")] = 2,
     runs: Annotated[int, typer.Option(min=1, help="Drawn training runs.")] = 20,
     each: Annotated[int, typer.Option(min=1, max=MOST_TURNS, help="Faults in each of them.")] = 5,
+    stages: Annotated[
+        str, typer.Option(metavar="NAME,...", help=f"Where they strike, of {', '.join(ranks.STAGES)}.")
+    ] = REDUCED,
     models: Annotated[
         str, typer.Option(metavar="NAME,...", help="Fault models: the 18 published ones, or any that there are.")
     ] = "",
@@ -41,17 +44,21 @@ def rank_faults(
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all faults as CSV.")] = None,
     json_file: Json = None,
 ) -> None:
-    """Faults of hardware in a gradient on one rank, after all ranks have added theirs up: does the oracle find them?"""
+    """Faults of hardware on one rank, in a layer or in a gradient that is added up: does the oracle find them?"""
     if strategy not in REPLICAS:
         raise fail(f"no strategy of replicas is called {strategy!r}; there are {', '.join(REPLICAS)}")
     chosen = tuple(models.replace(",", " ").split()) or tuple(model.name for model in PUBLISHED)
     unknown = [name for name in chosen if name not in MODELS]
     if unknown:
         raise fail(f"no fault model is called {unknown[0]!r}; there are {', '.join(MODELS)}")
-    able = [MODELS[name] for name in chosen if MODELS[name].array in ("", "output")]
+    where = tuple(stages.replace(",", " ").split())
+    wrong = [name for name in where if name not in ranks.STAGES]
+    if wrong or not where:
+        raise fail(f"no stage is called {(wrong or [stages])[0]!r}; there are {', '.join(ranks.STAGES)}")
+    able = [MODELS[name] for name in chosen if where != (REDUCED,) or MODELS[name].array in ("", "output")]
     if not able:
         raise fail(f"{', '.join(chosen)}: none of these strikes a result, as which a gradient is struck")
-    head = {"plan": zlib.crc32(f"{strategy} {world} {each} {' '.join(chosen)}".encode()), "seed": seed}
+    head = {"plan": zlib.crc32(f"{strategy} {world} {each} {' '.join(where)} {' '.join(chosen)}".encode()), "seed": seed}
     try:
         kept = Record.opened(record, head, RankFault)
     except RecordError as error:
@@ -64,7 +71,8 @@ def rank_faults(
         try:
             for number in range(runs):
                 if number not in done:
-                    for one in list(ranks.rank_faults(pools, REPLICAS[strategy], world, able, seed, number, each)):
+                    run = ranks.rank_faults(pools, REPLICAS[strategy], world, where, able, seed, number, each)
+                    for one in list(run):
                         kept.add(one)  # a run is kept whole
                 progress.advance(task)
         except KeyboardInterrupt as stop:
@@ -86,20 +94,8 @@ def rank_faults(
 
 
 def _tell(found: list[RankFault], runs: int) -> None:
-    table = Table("fault model", "faults", "visible", "found", "by replicas alone", "not finite")
-    for model in dict.fromkeys(one.model for one in found):
-        own = [one for one in found if one.model == model]
-        counts = Counter(
-            name
-            for one in own
-            for name, here in (
-                ("visible", one.visible), ("found", one.visible and one.caught),
-                ("replicas", "is apart from rank 0" in one.said), ("broken", not one.finite),
-            )
-            if here
-        )  # fmt: skip
-        table.add_row(model, str(len(own)), *(str(counts[name]) for name in ("visible", "found", "replicas", "broken")))
-    print_wide(table)
+    for title, group in (("fault model", "model"), ("stage", "stage")):
+        print_wide(_table(title, found, [getattr(one, group) for one in found]))
     visible = [one for one in found if one.visible]
     console.print(
         f"{len({one.number for one in found})} of {runs} runs; {len(found)} faults, {len(visible)} of them visible, "
@@ -107,6 +103,19 @@ def _tell(found: list[RankFault], runs: int) -> None:
         "false alarms",
         highlight=False,
     )
+
+
+def _table(title: str, found: list[RankFault], groups: list[str]) -> Table:
+    """A line for each group of these faults."""
+    table = Table(title, "faults", "visible", "found", "by replicas alone", "not finite")
+    for group in dict.fromkeys(groups):
+        own = [one for one, its in zip(found, groups, strict=True) if its == group]
+        counts = (
+            sum(one.visible for one in own), sum(one.visible and one.caught for one in own),
+            sum("is apart from rank 0" in one.said for one in own), sum(not one.finite for one in own),
+        )  # fmt: skip
+        table.add_row(group, str(len(own)), *map(str, counts))
+    return table
 
 
 STUDIES = (rank_faults,)

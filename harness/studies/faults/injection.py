@@ -25,6 +25,8 @@ _MODEL = {
     "tensorflow": "def struck_model(stepping, p, norms, x, training):",
     "jax": "def struck_model(stepping, p, b, x, training):",
 }
+_GIVEN = {"tensorflow": "p, norms", "jax": "p, b"}
+"""What a layer of the model takes beside its input: parameters, and what keeps statistics."""
 SERIES = ("history", "variance", "finite")
 """By step: the greatest magnitude of what the optimiser keeps, of moving variances, and whether
 parameters and statistics are finite."""
@@ -117,7 +119,8 @@ def _struck_model(loop: Loop, site: Site) -> str:
     for line in forward_lines(loop):
         name, _, text = line.partition(" = ")
         if name == site.layer:
-            line = f"{name} = stepping.layer(lambda {inputs[name]}, p: {text}, {inputs[name]}, p)"
+            given = f"{inputs[name]}, {_GIVEN[loop.framework]}"
+            line = f"{name} = stepping.layer(lambda {given}: {text}, {given})"
         lines.append(f"    {line}")
     return "\n".join(["", "", "", _MODEL[loop.framework], *lines])
 

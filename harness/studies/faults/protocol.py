@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from generators.faults.bits import HALVES
 from generators.faults.fault import Fault, Site, seeded_fault, sites_of
 from generators.faults.models import MODELS
 from generators.training.architectures.named import architecture
@@ -30,9 +31,10 @@ from oracles.outcomes import Band, Curves, band_of
 
 RATES: Mapping[str, float] = {"sgd": 0.1, "momentum": 0.02, "adam": 1e-3, "rmsprop": 1e-3, "adagrad": 1e-2}
 """Learning rates that train the digits alike: after five epochs of batches of 64 more than 95 % of the test samples."""
+PRECISIONS = ("float32", "float64", *HALVES)
+"""With 16 bits, layers compute in them, with mixed precision (`Loop.compute`)."""
 WITHOUT = ("add", "mean")
-"""Kinds of layers in which no fault strikes: in PyTorch they are expressions of the program. In TensorFlow and JAX
-normalisation is not struck either, which changes statistics on its way; the statistics are."""
+"""Kinds of layers in which no fault strikes: in PyTorch they are expressions of the program."""
 POINTS = 3
 """Steps at which the fault-free run is stored."""
 
@@ -70,7 +72,7 @@ class Plan:
             *((name, tuple(OPTIMIZERS), "optimiser") for name in self.optimizers),
             *((name, tuple(MODELS), "fault model") for name in self.models),
             (self.framework, FRAMEWORKS, "framework whose loops take faults"),
-            (self.precision, ("float32", "float64"), "precision"),
+            (self.precision, PRECISIONS, "precision"),
         ):
             if value not in known:
                 raise PlanError(f"no {what} is called {value!r}; there are {', '.join(known)}")
@@ -129,7 +131,11 @@ class Study:
 
     def loop(self, optimizer: str) -> Loop:
         """The training program of an optimiser."""
-        return Loop(self.plan.framework, self.network, optimizer, batch=self.plan.batch, dtype=self.plan.precision)
+        precision = self.plan.precision
+        dtype, compute = ("float32", precision) if precision in HALVES else (precision, "")
+        return Loop(
+            self.plan.framework, self.network, optimizer, batch=self.plan.batch, dtype=dtype, compute=compute
+        )
 
     @property
     def guarded(self) -> bool:
@@ -161,15 +167,16 @@ class Study:
         kinds = {layer.name: layer.kind for layer in self.network.layers}
         statistics = tuple(dict.fromkeys(name.partition(".")[2] for name in loops[0].statistics))
         found = sites_of(self.network, common, statistics)
-        without = (*WITHOUT, *(("batch_norm",) if self.plan.framework != "torch" else ()))
-        return tuple(site for site in found if not (site.computed and kinds[site.layer] in without))
+        return tuple(site for site in found if not (site.computed and kinds[site.layer] in WITHOUT))
 
     def fault(self, number: int) -> Fault:
         """The fault with this number: the same for every optimiser."""
         models = [MODELS[name] for name in self.plan.models]
         options = {"models": models} if models else {}
         drawn = seeded_fault(self.plan.seed, number, self.sites, range(len(self.points)), 1, **options)
-        return replace(drawn, epoch=self.points[drawn.epoch] // self.epoch, step=self.points[drawn.epoch] % self.epoch)
+        epoch, step = divmod(self.points[drawn.epoch], self.epoch)
+        half = self.plan.precision if self.plan.precision in HALVES else drawn.half
+        return replace(drawn, epoch=epoch, step=step, half=half)
 
     def parameters(self, seed: int) -> dict[str, np.ndarray]:
         """Initial ones: weights normal with variance 2 / fan-in (K. He et al., Delving Deep into Rectifiers, 2015),

@@ -1,7 +1,7 @@
 """A fault on one rank of a distribution strategy of PyTorch: in a layer of its replica, or in its copy of a gradient
 after all ranks have added theirs up. The strategy is another one, with a piece around its backward pass.
 
-A study of the latter draws training runs and faults, and says which of them the oracle of ranks finds."""
+A study draws training runs and faults, and says which of them the oracle of ranks finds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from generators.faults import bits
-from generators.faults.fault import REDUCED, Fault, Injection, Site, injection, seeded_fault
+from generators.faults.fault import (
+    FORWARD,
+    REDUCED,
+    TO_INPUT,
+    TO_WEIGHT,
+    Fault,
+    Injection,
+    Site,
+    injection,
+    models_for,
+    seeded_fault,
+    sites_of,
+)
 from generators.faults.models import FaultModel
 from generators.training.runs import Training, arrays_of
 from harness.execute.ranks import RankOutputs, RankPools
@@ -27,7 +39,7 @@ _AROUND = """
 FAULT = {fault!r}
 GUARDED = False
 STATE = {{"fault.index": np.array({index}, np.int64), "fault.put": np.array({put}, "{integer}")}}
-FOUND = {{"captured": np.zeros(0), "step": 0}}
+FOUND = {{"captured": np.zeros(0), "step": 0, "passes": 0}}
 
 
 def backward(subject, x, y, coefficient, last, world):
@@ -35,11 +47,12 @@ def backward(subject, x, y, coefficient, last, world):
     named = dict(inner.named_parameters())
     computed = FAULT["stage"] != "{reduced}"
     site = struck(inner, named, dict(inner.named_buffers()), None, STATE, FOUND) if here else nothing()
-    with site if computed else nothing():
+    with site if computed and not FOUND["passes"] else nothing():  # the first of the passes of a step
         loss = fault_free_backward(subject, x, y, coefficient, last, world)
     if here and last and not computed:
         gradient = named[FAULT["layer"] + "." + FAULT["array"]].grad
         gradient.copy_(site.strike(gradient))
+    FOUND["passes"] = 0 if last else FOUND["passes"] + 1
     FOUND["step"] += last
     return loss
 """
@@ -80,6 +93,12 @@ def struck_strategy(strategy: Strategy, fault: Fault, done: Injection | None) ->
 def inject_on_rank(pools: RankPools, training: Training, strategy: Strategy, world: int, fault: Fault) -> Injection:
     """What the fault does to the array on its rank. Raises ValueError where the run has no result, or the array cannot
     be struck."""
+    array = _captured(pools, training, strategy, world, fault)
+    return injection(array, fault.strike(array))
+
+
+def _captured(pools: RankPools, training: Training, strategy: Strategy, world: int, fault: Fault) -> np.ndarray:
+    """The array that the fault would strike; one without elements where its rank has no samples in this step."""
     looked = struck_strategy(strategy, fault, None)
     text = program(training, looked)
     outcome = pools.run(
@@ -87,18 +106,20 @@ def inject_on_rank(pools: RankPools, training: Training, strategy: Strategy, wor
     )
     if not isinstance(outcome, RankOutputs):
         raise ValueError(f"no result: {outcome}")
-    array = canonical(outcome.ranks[fault.worker]["state.captured"], fault.site)
-    return injection(array, fault.strike(array))
+    return canonical(outcome.ranks[fault.worker]["state.captured"], fault.site)
 
 
+STAGES = (FORWARD, TO_INPUT, TO_WEIGHT, REDUCED)
+LAYERS = ("linear", "conv2d", "batch_norm", "layer_norm", "relu", "tanh", "gelu", "sigmoid", "silu")
+"""Kinds that a fault strikes: modules of one tensor, and with one as their result."""
 MOST_TURNS = 1000
 """Faults of one training run."""
 
 
 @dataclass(frozen=True)
 class RankFault:
-    """What became of one fault. number: of the training run; turn: of its faults; layer, array: whose gradient; worker:
-    the rank; step: of the run; elements: struck; visible: did any bit change of what any rank returned? status, said:
+    """What became of one fault. number: of the training run; turn: of its faults; layer, stage, array: where (`Site`);
+    worker: the rank; step: of the run; elements: struck; visible: did any bit change of what any rank returned? status, said:
     the judgement (`harness/training/judge.py`) and its message; finite: is all that ranks returned as finite as it is
     without the fault?"""
 
@@ -110,6 +131,7 @@ class RankFault:
     dtype: str
     model: str
     layer: str
+    stage: str
     array: str
     worker: int
     step: int
@@ -125,33 +147,43 @@ class RankFault:
 
 
 def rank_faults(
-    pools: RankPools, strategy: Strategy, world: int, models: Sequence[FaultModel], seed: int, number: int, turns: int
-) -> Iterator[RankFault]:
-    """So many faults in gradients after all-reduce, each on one rank of the training run with this number. None where
-    the strategy takes no such run, or the run does not agree as it is."""
+    pools: RankPools, strategy: Strategy, world: int, stages: Sequence[str], models: Sequence[FaultModel], seed: int,
+    number: int, turns: int,
+) -> Iterator[RankFault]:  # fmt: skip
+    """So many faults at these stages, each on one rank of the training run with this number. None where the strategy
+    takes no such run, the run does not agree as it is, or it has nothing that these models strike there; and none on a
+    rank that has no samples in the step."""
     training = drawn_for(seed, number, 1, None, strategy, world)
     judge = TrainingJudge(pools)
     right, before = judge.observe(training, strategy, world)
-    sites = _reduced(training)
-    if right.status != "agree" or not sites:
+    sites = _sites(training, stages)
+    if right.status != "agree" or not any(models_for(site, models) for site in sites):
         return
     steps = len(training.settings.batches)
     for turn in range(turns):
         fault = seeded_fault(seed, number * MOST_TURNS + turn, sites, (0,), steps, ranks=world, models=models)
-        done = inject_on_rank(pools, training, strategy, world, fault)
+        array = _captured(pools, training, strategy, world, fault)
+        if not array.size:
+            continue
+        done = injection(array, fault.strike(array))
         found, after = judge.observe(training, struck_strategy(strategy, fault, done), world)
         told = found.discrepancy
         yield RankFault(
             strategy.name, world, number, turn, training.settings.optimizer, training.settings.dtype, fault.model,
-            fault.site.layer, fault.site.array, fault.worker, fault.step, sum(count for _, count in done.ranges),
-            _visible(before, after), found.status, f"{told.symptom}: {told.message}" if told else "",
+            fault.site.layer, fault.site.stage, fault.site.array, fault.worker, fault.step,
+            sum(count for _, count in done.ranges), _visible(before, after), found.status, f"{told.symptom}: {told.message}" if told else "",
             _finite(before) == _finite(after),
         )  # fmt: skip
 
 
-def _reduced(training: Training) -> list[Site]:
-    names = (name.partition(".") for name in training.network.trained)
-    return [Site(layer, REDUCED, parameter) for layer, _, parameter in names]
+def _sites(training: Training, stages: Sequence[str]) -> list[Site]:
+    """In mixed precision no layer is struck: autocast rounds its operands behind its back."""
+    network = training.network
+    able = {la.name for la in network.layers if la.kind in LAYERS and not la.tied and training.settings.dtype != "mixed"}
+    return [
+        site for site in sites_of(network, ranks=2)
+        if site.stage in stages and (site.stage == REDUCED or site.layer in able)
+    ]  # fmt: skip
 
 
 def _visible(before: Sequence[Arrays], after: Sequence[Arrays]) -> bool:

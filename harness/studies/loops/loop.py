@@ -23,12 +23,19 @@ OPTIMIZERS: Mapping[str, tuple[Mapping[str, float], tuple[str, ...]]] = {
 Keras' momentum is what it adds to a parameter, with the sign and the learning rate in it; PyTorch's is a sum of
 gradients. Keras has RMSprop's and Adagrad's eps under the root, and Adam's before its correction."""
 DEVICES = ("cpu", "gpu")
+SCALE: Mapping[str, float] = {"float16": 1024.0, "bfloat16": 1.0}
+"""A constant: where it followed overflows, as frameworks have it, steps that a fault makes infinite were left out."""
 
 
 @dataclass(frozen=True)
 class Loop:
     """framework: of FRAMEWORKS; options: of the optimiser, in place of the defaults; batch: samples of a step;
-    dtype: float32 or float64; deterministic: the framework's documented deterministic mode; probe: source text of
+    dtype: float32 or float64; compute: float16 or bfloat16 (""; nothing is printed then), in which layers compute, with
+    mixed precision (P. Micikevicius et al., Mixed Precision Training, 2018): each step rounds the samples and the
+    parameters to it, those of normalisation apart, which computes in dtype and rounds its result; activations and their
+    gradients have 16 bits; the loss, what the optimiser gets, keeps and changes, and running statistics have dtype. With
+    float16 the loss is multiplied by SCALE for the backward pass; deterministic: the framework's documented
+    deterministic mode; probe: source text of
     `def probe(name, value, given)`, through which the input (`l0.input`), each parameter (`l0.weight`) and the result
     (`l0.result`) of every layer that has parameters go (""; nothing is printed then); given: names of further arrays,
     which the program takes as inputs and hands to probe as a dict, with the number of the step as `step`. stepping:
@@ -44,12 +51,24 @@ class Loop:
     options: tuple[tuple[str, float], ...] = ()
     batch: int = 128
     dtype: str = "float32"
+    compute: str = ""
     deterministic: bool = True
     device: str = "cpu"
     probe: str = ""
     given: tuple[str, ...] = ()
     stepping: str = ""
     more: tuple[str, ...] = ()
+
+    @property
+    def scale(self) -> float:
+        """By which the loss is multiplied for the backward pass."""
+        return SCALE.get(self.compute, 1.0)
+
+    @property
+    def wide(self) -> tuple[str, ...]:
+        """Parameters of normalisation."""
+        norms = {layer.name for layer in self.network.layers if layer.kind == "batch_norm"}
+        return tuple(name for name in self.network.parameters if name.partition(".")[0] in norms)
 
     @property
     def settings(self) -> dict[str, float]:

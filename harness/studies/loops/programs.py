@@ -63,7 +63,7 @@ def program(loop: Loop) -> str:
     in which batches are cut from them, `rates` (a learning rate a step), `test_x`, `test_y` and what probe is given;
     it returns the state after them, CURVES, TESTED and what the loop has more, in this order."""
     options = loop.settings
-    lines = _LINES[loop.framework](loop.network)
+    lines = forward_lines(loop)
     text = render(
         f"studies/loops/{loop.framework}.py.j2",
         loop=loop,
@@ -93,7 +93,28 @@ def program(loop: Loop) -> str:
 
 def forward_lines(loop: Loop) -> list[str]:
     """The lines of the model's forward pass, one a layer, and what it returns."""
-    return _LINES[loop.framework](loop.network)
+    lines = _LINES[loop.framework](loop.network)
+    if not loop.compute or loop.framework not in _CASTS:
+        return lines
+    cast, sources = _CASTS[loop.framework], {la.name: la.inputs[0] for la in loop.network.layers}
+    norms = {layer.name for layer in loop.network.layers if layer.kind == "batch_norm"}
+    found = []
+    for line in lines:
+        name, _, text = line.partition(" = ")
+        if name in norms:
+            text = _once(sources[name], cast.format(sources[name], "DTYPE"), text)
+            line = f"{name} = {cast.format(text, 'COMPUTE')}"
+        found.append(line)
+    return found
+
+
+def _once(name: str, new: str, text: str) -> str:
+    """An expression with the first use of this variable as another expression."""
+    return re.sub(rf'(?<![\w."]){name}(?![\w."])', lambda _: new, text, count=1)
+
+
+_CASTS = {"tensorflow": "tf.cast({}, {})", "jax": "({}).astype({})"}
+"""PyTorch's normalisation takes 16 bits beside parameters of 32 by itself."""
 
 
 _LINES = {
@@ -117,7 +138,7 @@ def probed(network: Network, lines: list[str]) -> list[str]:
         layer = layers.get(name)
         if layer and parameters_of(layer, network.shapes[layer.inputs[0]]):
             source = layer.inputs[0]
-            inside = re.sub(rf'(?<![\w."]){source}(?![\w."])', f'probe("{name}.input", {source}, given)', text, count=1)
+            inside = _once(source, f'probe("{name}.input", {source}, given)', text)
             found.append(f'{name} = probe("{name}.result", {inside}, given)')
         else:
             found.append(line)

@@ -58,28 +58,37 @@ class Stepping:
         bits = bits.at[index].set(bits[index] & keep | put)
         return jax.lax.bitcast_convert_type(bits.reshape(value.shape), value.dtype)
 
-    def layer(self, call, x, p):
-        """A layer with the fault in it. call: of its input and all parameters."""
+    def layer(self, call, x, p, b):
+        """A layer with the fault in it. call: of its input, all parameters, and all running statistics, which it puts
+        new ones into; those of its backward pass are nobody's."""
         own = {name: value for name, value in p.items() if name.startswith(f"{FAULT['layer']}.")}
         stage, array, first = FAULT["stage"], FAULT["array"], f"{FAULT['layer']}.weight"
 
         def with_fault(w):
             return {**w, first: self.strike(w[first])}
 
+        before = dict(b)
+
+        def of(x, w):
+            after = dict(before)
+            y = call(x, {**p, **w}, after)
+            return y, {name: value for name, value in after.items() if value is not before[name]}
+
         def forward(x, w):
             if stage != "forward":
-                return call(x, {**p, **w})
+                return of(x, w)
             if array == "input":
-                return call(self.strike(x), {**p, **w})
+                return of(self.strike(x), w)
             if array == "weight":
-                return call(x, {**p, **with_fault(w)})
-            return self.strike(call(x, {**p, **w}))
+                return of(x, with_fault(w))
+            y, statistics = of(x, w)
+            return self.strike(y), statistics
 
         def gradients(x, w, g):
-            return jax.vjp(lambda x, w: call(x, {**p, **w}), x, w)[1](g)
+            return jax.vjp(lambda x, w: of(x, w)[0], x, w)[1](g)
 
-        def backward(kept, g):
-            x, w = kept
+        def backward(kept, given):
+            (x, w), (g, _) = kept, given
             to_input, to_weight = gradients(x, w, g)
             if stage == "backward-input":
                 if array == "input":
@@ -100,7 +109,9 @@ class Stepping:
 
         made = jax.custom_vjp(forward)
         made.defvjp(lambda x, w: (forward(x, w), (x, w)), backward)
-        return made(x, own)
+        y, statistics = made(x, own)
+        b.update(statistics)
+        return y
 
 
 def greatest(arrays):

@@ -106,22 +106,28 @@ class Stepping:
         new = tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(tf.gather_nd(bits, index), keep), put)
         return tf.reshape(tf.bitcast(tf.tensor_scatter_nd_update(bits, index, new), value.dtype), tf.shape(value))
 
-    def layer(self, call, x, p):
-        """A layer with the fault in it. call: of its input and all parameters."""
+    def layer(self, call, x, p, norms):
+        """A layer with the fault in it. call: of its input, all parameters, and all layers of normalisation, whose
+        running statistics its backward pass leaves alone."""
         names = [name for name in p if name.startswith(f"{FAULT['layer']}.")]
         stage, array = FAULT["stage"], FAULT["array"]
 
         def of(x, own):
-            return call(x, {**p, **dict(zip(names, own))})
+            return call(x, {**p, **dict(zip(names, own))}, norms)
 
         def with_fault(own):
             return [self.strike(own[0]), *own[1:]]
 
         def gradients(x, own, g):
+            norm = norms.get(FAULT["layer"])
+            moving = [norm.moving_mean, norm.moving_variance] if norm else []
+            before = [tf.convert_to_tensor(variable) for variable in moving]
             with tf.GradientTape() as tape:
                 given = [tf.identity(x), *map(tf.identity, own)]
                 tape.watch(given)
                 y = of(given[0], given[1:])
+            for variable, value in zip(moving, before):
+                variable.assign(value)
             return tape.gradient(y, given, g)
 
         @tf.custom_gradient

@@ -64,6 +64,15 @@ def greatest(tensors):
     )
 
 
+def array_of(tensor):
+    """A copy as an array; PyTorch has no way of its own for bfloat16."""
+    if tensor.dtype != torch.bfloat16:
+        return tensor.numpy().copy()
+    import ml_dtypes
+
+    return tensor.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16).copy()
+
+
 class nothing:
     def __enter__(self):
         return self
@@ -118,7 +127,7 @@ class struck:
     def strike(self, value):
         """The value with the fault in it."""
         if FAULT["capture"]:
-            self.found["captured"] = value.detach().numpy().copy()
+            self.found["captured"] = array_of(value.detach())
             return value
         flat = value.detach().clone(memory_format=torch.contiguous_format).reshape(-1)
         bits = flat.view(INTEGERS[flat.element_size()])

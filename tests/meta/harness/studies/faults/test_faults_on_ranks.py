@@ -84,11 +84,24 @@ def test_a_study_of_gradients_on_one_rank(tmp_path: Path) -> None:
     assert again.exit_code == 0
 
 
+def test_a_study_of_layers_on_one_rank(tmp_path: Path) -> None:
+    """What is struck in one replica's layer spreads to all ranks alike; large numbers in a channel are found."""
+    given = ["study", "rank-faults", "--runs", "3", "--each", "2", "--models", "CHANNEL", "--seed", "4"]
+    found = CliRunner().invoke(app_of(), [*given, "--stages", "backward-weight", "--json", str(tmp_path / "a.json")])
+    assert found.exit_code == 0, found.output
+    told = json.loads((tmp_path / "a.json").read_text())["faults"]
+    assert told
+    assert {one["stage"] for one in told} == {TO_WEIGHT}
+    assert any(one["visible"] and one["said"] for one in told)
+    assert not any("is apart from rank 0" in one["said"] for one in told)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         (["--strategy", "torch-fully-shard"], "no strategy of replicas is called 'torch-fully-shard'"),
         (["--models", "WARP"], "no fault model is called 'WARP'"),
+        (["--stages", "sideways"], "no stage is called 'sideways'"),
         (["--models", "INPUT"], "none of these strikes a result"),
     ],
 )
