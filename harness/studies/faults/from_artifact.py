@@ -16,7 +16,7 @@ from generators.faults.models import Strike
 from generators.training.networks import Layer
 from harness.execute.pool import Pool
 from harness.studies.faults.experiment import FaultFile, digest_of
-from harness.studies.faults.injection import captured, struck
+from harness.studies.faults.injection import canonical, captured, struck
 from harness.studies.faults.protocol import Plan, Study
 
 OPTIMIZERS = {"resnet18": "adam", "resnet18_sgd": "sgd"}
@@ -42,11 +42,12 @@ def file_of(study: Study, pool: Pool, found: ArtifactInjection, epoch: int, step
     fault = Fault(
         found.model, Site(layer.name, found.site.stage, found.site.array), epoch, step, found.worker, study.plan.seed
     )
+    numbers, shape = layer.numbers, _shape(study, layer, fault.site)
+    places = [place_of(one, found.site, numbers["kernel"], numbers.get("stride", 1)) for one in found.positions]
+    _check(found, places, shape)  # before hours of training
     state, loop = study.state_at(pool, optimizer, 0), study.loop(optimizer)
     part = study.part(optimizer, study.plan.seed, first, first + study.plan.after, True)
     array = captured(pool, loop, state, part, fault)
-    numbers = layer.numbers
-    places = [place_of(one, found.site, numbers["kernel"], numbers.get("stride", 1)) for one in found.positions]
     done = injection(array, _strike(array, places, found.values))
     run = struck(pool, loop, state, part, fault, done)
     return FaultFile(study.plan, fault, done, "", digest_of(run))
@@ -59,14 +60,32 @@ def _layer(study: Study, name: str) -> Layer:
     return own[names.index(name)]
 
 
+def _shape(study: Study, layer: Layer, site: Site) -> tuple[int, ...]:
+    """Of the array at this site, as a fault strikes it: channels last."""
+    match site.stage, site.array:
+        case ("forward", "weight") | ("backward-input", "weight") | ("backward-weight", "output"):
+            shape = study.network.parameters[f"{layer.name}.weight"]
+        case ("forward", "output") | ("backward-input", "input") | ("backward-weight", "weight"):
+            shape = (study.plan.batch, *layer.shape)
+        case _:
+            shape = (study.plan.batch, *study.network.shapes[layer.inputs[0]])
+    return canonical(np.empty(shape, bool), site).shape
+
+
+def _check(found: ArtifactInjection, places: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> None:
+    for position, place in zip(found.positions, places, strict=True):
+        if not all(0 <= i < size for i, size in zip(place, shape, strict=True)):
+            raise ArtifactError(
+                f"inj_pos: {'/'.join(map(str, position))} is behind the last element of an array of shape "
+                f"{list(shape)}, in what the artifact pads it with or nowhere"
+            )
+    if len(set(places)) != len(places):
+        raise ArtifactError("inj_pos: a place is there twice")
+
+
 def _strike(array: np.ndarray, places: Sequence[tuple[int, ...]], values: Sequence[float]) -> Strike:
-    told = [place for place in places if any(i >= size for i, size in zip(place, array.shape, strict=True))]
-    if told:
-        raise ArtifactError(f"inj_pos: an array of shape {list(array.shape)} has no place {list(told[0])}")
     flat = np.array([int(np.ravel_multi_index(place, array.shape)) for place in places])
     order = np.argsort(flat)
-    if len(set(flat.tolist())) != len(flat):
-        raise ArtifactError("inj_pos: a place is there twice")
     with np.errstate(over="ignore"):
         put = np.array(values, np.float64)[order].astype(array.dtype)
     before = np.ascontiguousarray(array).reshape(-1)[flat[order]]

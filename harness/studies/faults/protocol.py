@@ -133,9 +133,7 @@ class Study:
         """The training program of an optimiser."""
         precision = self.plan.precision
         dtype, compute = ("float32", precision) if precision in HALVES else (precision, "")
-        return Loop(
-            self.plan.framework, self.network, optimizer, batch=self.plan.batch, dtype=dtype, compute=compute
-        )
+        return Loop(self.plan.framework, self.network, optimizer, batch=self.plan.batch, dtype=dtype, compute=compute)
 
     @property
     def guarded(self) -> bool:

@@ -179,7 +179,9 @@ def rank_faults(
 def _sites(training: Training, stages: Sequence[str]) -> list[Site]:
     """In mixed precision no layer is struck: autocast rounds its operands behind its back."""
     network = training.network
-    able = {la.name for la in network.layers if la.kind in LAYERS and not la.tied and training.settings.dtype != "mixed"}
+    able = {
+        la.name for la in network.layers if la.kind in LAYERS and not la.tied and training.settings.dtype != "mixed"
+    }
     return [
         site for site in sites_of(network, ranks=2)
         if site.stage in stages and (site.stage == REDUCED or site.layer in able)

@@ -129,12 +129,21 @@ def test_a_fault_of_the_artifact(tmp_path: Path) -> None:
     assert file.injection.shape == (3, 3, 4, 4)
     assert file.injection.strike.places.tolist() == [0 * 48 + 0 * 16 + 1 * 4 + 3]
     for old, new, told in (
-        ("2/2/3/1", "2/2/3/9", "inj_pos: an array of shape [3, 3, 4, 4] has no place [0, 0, 9, 3]"),
+        ("2/2/3/1", "2/2/3/9", "inj_pos: 2/2/3/9 is behind the last element of an array of shape [3, 3, 4, 4]"),
         ("resnet18", "effnet", "model: 'effnet' is not here; there are resnet18, resnet18_sgd"),
         ("basicblock_1", "basicblock_9", "is none of conv1"),
         ("fmodel,WT", "fmodel,WTX", "'WTX' is none of"),
     ):
         path.write_text(ARTIFACT.replace(old, new))
+        wrong = run("faults", "replay", str(path), *given)
+        assert wrong.exit_code == 2, wrong.output
+        assert told in wrong.output.replace("\n", "")
+    # the artifact's gradients have a zero ahead of each row and column, and one behind it
+    for position, told in (
+        ("2/0/3/1", "2/0/3/1 lies in the zeros that the artifact puts between and around elements"),
+        ("2/9/3/1", "2/9/3/1 is behind the last element of an array of shape [64, 8, 8, 4], in what the artifact pads"),
+    ):
+        path.write_text(ARTIFACT.replace("fmodel,WT", "fmodel,INPUT").replace("2/2/3/1", position))
         wrong = run("faults", "replay", str(path), *given)
         assert wrong.exit_code == 2, wrong.output
         assert told in wrong.output.replace("\n", "")
