@@ -58,10 +58,8 @@ def rank_faults(
     able = [MODELS[name] for name in chosen if where != (REDUCED,) or MODELS[name].array in ("", "output")]
     if not able:
         raise fail(f"{', '.join(chosen)}: none of these strikes a result, as which a gradient is struck")
-    head = {
-        "plan": zlib.crc32(f"{strategy} {world} {each} {' '.join(where)} {' '.join(chosen)}".encode()),
-        "seed": seed,
-    }
+    plan = " ".join((strategy, str(world), str(each), *where, *chosen))
+    head = {"plan": zlib.crc32(plan.encode()), "seed": seed}
     try:
         kept = Record.opened(record, head, RankFault)
     except RecordError as error:

@@ -16,7 +16,7 @@ from generators.faults.fault import Fault, Injection
 from harness.execute.files import replace_text
 from harness.execute.pool import Pool
 from harness.execute.reading import read_json
-from harness.studies.faults.injection import Watched, flipped_bit, inject, struck
+from harness.studies.faults.injection import Watched, flipped_bit, inject, struck, struck_width
 from harness.studies.faults.protocol import Plan, Start, Study, depth_of, operators_of
 from oracles.outcomes import Classified, classify
 
@@ -24,7 +24,8 @@ from oracles.outcomes import Classified, classify
 @dataclass(frozen=True)
 class Experiment:
     """number: of the fault; operator: kind of the layer; depth: of the layer, 0 to 1; bit: that was inverted, -1 where
-    it was not one; elements: struck; outcome, broken, low_test, history, variance: as of `Classified`, broken -1 where
+    it was not one; width: bits of an element that was struck, 16 for an operand that was rounded to them; elements:
+    struck; outcome, broken, low_test, history, variance: as of `Classified`, broken -1 where
     it stayed finite; gap: of training accuracy at the end, test_gap: of test accuracy, None where it did not; parts:
     training accuracy of each part of the steps; digest: of the state and the curves at the end; cpu: seconds.
     With the guard (guarded): alarm: steps from the fault to the first alarm that did not come again, -1 without
@@ -42,6 +43,7 @@ class Experiment:
     step: int
     precision: str
     bit: int
+    width: int
     elements: int
     outcome: str
     broken: int
@@ -112,7 +114,8 @@ def _experiment(
     return Experiment(
         number, optimizer, fault.model, site.layer, operators_of(study.network)[site.layer],
         round(depth_of(study.network, site.layer), 4), site.stage, site.array, fault.epoch, fault.step,
-        study.plan.precision, flipped_bit(fault, done), sum(count for _, count in done.ranges), found.outcome,
+        study.plan.precision, flipped_bit(fault, done), struck_width(fault, done),
+        sum(count for _, count in done.ranges), found.outcome,
         -1 if found.broken is None else found.broken, found.low_test, gaps and gaps.end, gaps and gaps.test,
         found.history, found.variance, tuple(round(float(value), 5) for value in accuracy), digest, run.trained.cpu,
         False,

@@ -145,6 +145,11 @@ def native(shape: tuple[int, ...], site: Site) -> np.ndarray:
     return np.arange(int(np.prod(shape))).reshape(own).transpose(axes).reshape(-1)
 
 
+def struck_width(fault: Fault, done: Injection) -> int:
+    """Bits of an element that was struck, 16 for an operand that was rounded to them."""
+    return 16 if MODELS[fault.model].half else bits.WIDTHS[done.dtype]
+
+
 def flipped_bit(fault: Fault, done: Injection) -> int:
     """The one bit that a fault inverted in the one place that it struck, counted in the 16 bits of an operand that was
     rounded to them; -1 where there is no such bit."""
@@ -152,7 +157,7 @@ def flipped_bit(fault: Fault, done: Injection) -> int:
     if len(strike.places) > 1:
         return -1
     before, after = strike.before, strike.after
-    if MODELS[fault.model].half and bits.WIDTHS[done.dtype] > 16:
+    if struck_width(fault, done) < bits.WIDTHS[done.dtype]:
         before, after = (bits.patterns_of(bits.rounded(values, fault.half)) for values in done.values)
     changed = int(before[0] ^ after[0])
     return changed.bit_length() - 1 if changed and changed & (changed - 1) == 0 else -1

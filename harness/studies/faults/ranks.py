@@ -119,9 +119,9 @@ MOST_TURNS = 1000
 @dataclass(frozen=True)
 class RankFault:
     """What became of one fault. number: of the training run; turn: of its faults; layer, stage, array: where (`Site`);
-    worker: the rank; step: of the run; elements: struck; visible: did any bit change of what any rank returned? status, said:
-    the judgement (`harness/training/judge.py`) and its message; finite: is all that ranks returned as finite as it is
-    without the fault?"""
+    worker: the rank; step: of the run; elements: struck; visible: did any bit change of what any rank returned? status,
+    said: the judgement (`harness/training/judge.py`) and its message; finite: is all that ranks returned as finite as
+    it is without the fault?"""
 
     strategy: str
     world: int
@@ -171,17 +171,15 @@ def rank_faults(
         yield RankFault(
             strategy.name, world, number, turn, training.settings.optimizer, training.settings.dtype, fault.model,
             fault.site.layer, fault.site.stage, fault.site.array, fault.worker, fault.step,
-            sum(count for _, count in done.ranges), _visible(before, after), found.status, f"{told.symptom}: {told.message}" if told else "",
-            _finite(before) == _finite(after),
+            sum(count for _, count in done.ranges), _visible(before, after), found.status,
+            f"{told.symptom}: {told.message}" if told else "", _finite(before) == _finite(after),
         )  # fmt: skip
 
 
 def _sites(training: Training, stages: Sequence[str]) -> list[Site]:
     """In mixed precision no layer is struck: autocast rounds its operands behind its back."""
-    network = training.network
-    able = {
-        la.name for la in network.layers if la.kind in LAYERS and not la.tied and training.settings.dtype != "mixed"
-    }
+    network, mixed = training.network, training.settings.dtype == "mixed"
+    able = {la.name for la in network.layers if la.kind in LAYERS and not la.tied and not mixed}
     return [
         site for site in sites_of(network, ranks=2)
         if site.stage in stages and (site.stage == REDUCED or site.layer in able)

@@ -30,7 +30,7 @@ CURVES = 25
 def _bit(one: Experiment) -> str:
     if one.bit < 0:
         return "not one bit"
-    return f"{one.bit:02} of 16" if one.model.endswith("_16") else f"{one.bit:02}"
+    return f"{one.bit:02} of {one.width}"
 
 
 def _depth(one: Experiment) -> str:
@@ -45,7 +45,7 @@ GROUPS: Mapping[str, Callable[[Experiment], str]] = {
     "array": lambda one: one.array,
     "depth": _depth,
     "bit": _bit,
-    "precision": lambda one: f"{one.precision}, operands of 16 bits" if one.model.endswith("_16") else one.precision,
+    "precision": lambda one: f"{one.precision}, {one.width} bits struck",
 }
 """What tables are by."""
 
@@ -244,9 +244,7 @@ def page(
     figures = {
         "outcomes": _bars(found, GROUPS["optimiser"], "optimiser"),
         "curves": _curves(found, plan.after),
-        "bits": _bars(
-            bits, lambda one: f"{one.bit:02}" + " of 16" * one.model.endswith("_16"), "bit that was inverted"
-        ),
+        "bits": _bars(bits, _bit, "bit that was inverted"),
     }
     options = {"displayModeBar": False, "responsive": True}
     drawn = {

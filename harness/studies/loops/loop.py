@@ -32,9 +32,9 @@ class Loop:
     """framework: of FRAMEWORKS; options: of the optimiser, in place of the defaults; batch: samples of a step;
     dtype: float32 or float64; compute: float16 or bfloat16 (""; nothing is printed then), in which layers compute, with
     mixed precision (P. Micikevicius et al., Mixed Precision Training, 2018): each step rounds the samples and the
-    parameters to it, those of normalisation apart, which computes in dtype and rounds its result; activations and their
-    gradients have 16 bits; the loss, what the optimiser gets, keeps and changes, and running statistics have dtype. With
-    float16 the loss is multiplied by SCALE for the backward pass; deterministic: the framework's documented
+    parameters to it, those of normalisation apart, which computes in dtype and rounds its result; activations and
+    their gradients have 16 bits; the loss, what the optimiser gets, keeps and changes, and running statistics have
+    dtype. With float16 the loss is multiplied by SCALE for the backward pass; deterministic: the framework's documented
     deterministic mode; probe: source text of
     `def probe(name, value, given)`, through which the input (`l0.input`), each parameter (`l0.weight`) and the result
     (`l0.result`) of every layer that has parameters go (""; nothing is printed then); given: names of further arrays,

@@ -51,7 +51,7 @@ learning_rate,0.001
 seed,123
 """
 ONE = Experiment(
-    0, "adam", "INPUT", "l0", "conv2d", 0.0, "forward", "input", 3, 4, "float32", 30, 1, outcomes.MASKED, -1, False,
+    0, "adam", "INPUT", "l0", "conv2d", 0.0, "forward", "input", 3, 4, "float32", 30, 32, 1, outcomes.MASKED, -1, False,
     0.0, 0.0, 0.5, 0.0, (0.5, 0.75), "", 1.0, True,
 )  # fmt: skip
 
