@@ -174,6 +174,7 @@ def _told(found: list[Experiment], seconds: float, count: int) -> None:
             f"guard: {line.outcome}: {line.soon} of {line.total} found within 2 iterations, {line.late} later, "
             f"{line.ended_well} ended as fault-free",
             highlight=False,
+            soft_wrap=True,
         )
     rate = count / seconds * 3600 if count else 0.0
     console.print(f"{len(found)} experiments; {seconds:.0f} s, {rate:.0f} an hour", highlight=False)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from harness.execute.templates import render
@@ -27,6 +28,9 @@ CURVES = 25
 """Curves of each outcome that the page draws, the first ones."""
 
 
+DEPTHS = ("first third", "middle third", "last third")
+
+
 def _bit(one: Experiment) -> str:
     if one.bit < 0:
         return "not one bit"
@@ -34,7 +38,7 @@ def _bit(one: Experiment) -> str:
 
 
 def _depth(one: Experiment) -> str:
-    return ("first third", "middle third", "last third")[min(2, int(one.depth * 3))]
+    return DEPTHS[min(2, int(one.depth * 3))]
 
 
 GROUPS: Mapping[str, Callable[[Experiment], str]] = {
@@ -62,12 +66,13 @@ class Line:
 
 
 def lines(found: Sequence[Experiment], key: Callable[[Experiment], str]) -> list[Line]:
-    """A line a group, by name."""
+    """A line a group, by name; depths from the first layer on."""
     groups: dict[str, list[Experiment]] = {}
     for one in found:
         groups.setdefault(key(one), []).append(one)
     listed = []
-    for name, group in sorted(groups.items()):
+    for name in sorted(groups, key=lambda name: (DEPTHS.index(name) if name in DEPTHS else 0, name)):
+        group = groups[name]
         counts = Counter(one.outcome for one in group)
         listed.append(Line(name, len(group), counts, wilson(len(group) - counts[MASKED], len(group))))
     return listed
@@ -218,7 +223,8 @@ def _bars(found: Sequence[Experiment], key: Callable[[Experiment], str], title: 
 def _curves(found: Sequence[Experiment], after: int) -> go.Figure:
     figure = go.Figure()
     for outcome in OUTCOMES:
-        for number, one in enumerate([one for one in found if one.outcome == outcome][:CURVES]):
+        drawn = [one for one in found if one.outcome == outcome and np.isfinite(one.parts).any()]
+        for number, one in enumerate(drawn[:CURVES]):
             x = [(part + 0.5) * after / len(one.parts) for part in range(len(one.parts))]
             figure.add_scatter(
                 x=x, y=list(one.parts), name=outcome, legendgroup=outcome, showlegend=not number, opacity=0.55,
@@ -231,7 +237,8 @@ def _curves(found: Sequence[Experiment], after: int) -> go.Figure:
 
 _LAYOUT: dict[str, Any] = {
     "height": 380, "margin": {"l": 10, "r": 10, "t": 10, "b": 40}, "plot_bgcolor": "#ffffff",
-    "legend": {"orientation": "h", "y": 1.15}, "xaxis": {"automargin": True, "gridcolor": "#eeeeee"},
+    "legend": {"orientation": "h", "y": 1.15, "traceorder": "normal"},
+    "xaxis": {"automargin": True, "gridcolor": "#eeeeee"},
     "yaxis": {"automargin": True, "gridcolor": "#eeeeee"},
 }  # fmt: skip
 
