@@ -42,9 +42,9 @@ def drawn(
     words: Mapping[str, Sequence[str]] | None = None,
 ) -> Sets:
     """By seed and number: floats from the standard normal distribution, or uniform in `span`; integers uniform in
-    INTEGERS or in span; booleans; text from words. shapes: of inputs by name, where the signature leaves dimensions open;
-    tops: inputs that are whole numbers from 0 to below these; words: by input (none: a few).
-    Raises FormatError."""
+    INTEGERS or in span; booleans; text from words. shapes: of inputs by name, where the signature leaves dimensions
+    open; tops: inputs that are whole numbers from 0 to below these; words: by input (none: a few). Raises
+    FormatError."""
     unknown = set(shapes) - {port.name for port in ports}
     if unknown:
         raise FormatError(

@@ -20,7 +20,7 @@ EMBEDDED = ((0, 2), (1, 4))
 
 
 def taken(model):
-    """{"rows": {input: rows}, "dims": {input: [name, ...]}, "words": {input: [word, ...]}, "sizes": [...]} of a model."""
+    """{"rows": {input: rows}, "dims": {input: [name, ...]}, "words": {input: [word, ...]}, "sizes": [...]}."""
     graph = model.graph
     tables = {tensor.name: list(tensor.dims) for tensor in graph.initializer}
     origin = {value.name: value.name for value in graph.input if value.name not in tables}
