@@ -179,7 +179,10 @@ def test_text_is_drawn_from_what_the_file_knows(workers: Pool, tmp_path: Path) -
     nodes = [
         helper.make_node("StringNormalizer", ["text"], ["lower"], case_change_action="LOWER"),
         helper.make_node(
-            *("LabelEncoder", ["lower"], ["y"]), domain="ai.onnx.ml", keys_strings=["a", "bcd"], values_floats=[1.0, 2.0]
+            *("LabelEncoder", ["lower"], ["y"]),
+            domain="ai.onnx.ml",
+            keys_strings=["a", "bcd"],
+            values_floats=[1.0, 2.0],
         ),
     ]
     file = saved(tmp_path / "text.onnx", nodes, [("text", TensorProto.STRING, [None])], [])
