@@ -6,12 +6,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 class Builder:
-    """Collects ONNX nodes; values are known by name. SINCE: operators that are newer than the opset that models have
+    """Collects ONNX nodes; values are known by name. since: operators that are newer than the opset that models have
     otherwise, or meant something else before this one."""
 
-    SINCE = {"GroupNormalization": 21, "Attention": 23, "RMSNormalization": 23, "RotaryEmbedding": 23}
-
     def __init__(self):
+        self.since = {"GroupNormalization": 21, "Attention": 23, "RMSNormalization": 23, "RotaryEmbedding": 23}
         self.nodes = []
         self.initializers = []
         self.opset = 20
@@ -19,7 +18,7 @@ class Builder:
     def op(self, kind, *operands, outputs=1, pick=0, **attributes):
         """Add a node and return the name of its output number `pick`. An operand that is None is left out."""
         names = [f"t{len(self.nodes)}_{i}" for i in range(outputs)]
-        self.opset = max(self.opset, self.SINCE.get(kind, 0))
+        self.opset = max(self.opset, self.since.get(kind, 0))
         operands = ["" if o is None else o for o in operands]
         self.nodes.append(helper.make_node(kind, operands, names, **attributes))
         return names[pick]
