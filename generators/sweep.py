@@ -25,7 +25,7 @@ from generators.union import Filled
 T = TypeVar("T")
 FEW = 8
 LAST = 2**62
-SWEPT = Style((*FAVOURED, *COMPLEX))
+SWEPT = Style((*FAVOURED, *COMPLEX), apart=True)
 DTYPES = tuple(dict.fromkeys(SWEPT.favoured))
 """What each of a sweep's cases favours one of."""
 LENGTHS = (3, 37)
@@ -36,6 +36,8 @@ FILLED = (
     *("normal", "infinities", "huge", "uniform", "tiny", "subnormals"),
 )
 """Distributions in the order in which places take them, those that show most first."""
+MIXED = 6
+"""So many cases of each dtype move half of their choices."""
 ATTEMPTS = 24
 """Draws before a pair is taken not to fit: they find 98.8 % of the pairs that 100 find (1,637 and 1,657 of 2,000)."""
 Script = Mapping[int, int]
@@ -169,17 +171,23 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
 @cache
 def places(operator: str) -> np.ndarray:
     """All places of an operator's sweep, each a dtype's number and a script's, in a drawn order that is always the
-    same: the simplest case of the dtype that is favoured most, and then, however far one gets, dtypes have had shares as
-    `FAVOURED` has them, complex ones as rare ones. A dtype that no operand and no result has, has no places. Those of
-    large cases have the numbers -1, -2, ... as scripts: all of float32, one in turn of every other dtype."""
+    same: the simplest case of the dtype that is favoured most, with many attributes two whose choices are mixed,
+    then, however far one gets, dtypes have had shares as `FAVOURED` has them, complex ones as rare ones. A dtype
+    that no operand and no result has, has no places. Those of large cases have the numbers -1, -2, ... as scripts:
+    all of float32, one in turn of every other dtype."""
     rng, keys = random.Random(operator), []
     taken = [number for number, dtype in enumerate(DTYPES) if _takes(operator, dtype)]
+    first = 3 if len(OPS[operator].attrs) > 2 else 1
     for number in taken:
         dtype = DTYPES[number]
         count = sum(1 for _ in _scripts(_sizes(operator, _start(dtype))))
         weight = max(1, FAVOURED.count(dtype))
         keys += [
-            ((turn + rng.random()) / weight if script or number != taken[0] else -1.0, number, script)
+            (
+                (turn + rng.random()) / weight if script >= first or number != taken[0] else float(script - first),
+                number,
+                script,
+            )
             for turn, script in enumerate(rng.sample(range(count), count))
         ]
     scripts, shapes = len(keys), len(SHAPES.get(operator, ()))
@@ -209,8 +217,7 @@ def swept(operator: str, turn: int, fills: int, enlarge: bool = False) -> Filled
     case = build_case(follow({**chosen, **start}), 1, (operator,), SWEPT)
     constant = {leaf.name: case.arrays[leaf.name] for leaf in case.graph.parameters}
     others: list[Arrays] = [
-        {**_refilled(case.graph, turn * (fills - 1) + k - 1, beside=k == 1).arrays, **constant}
-        for k in range(1, fills)
+        {**_refilled(case.graph, turn * (fills - 1) + k - 1, beside=k == 1).arrays, **constant} for k in range(1, fills)
     ]
     return Filled(case.graph, (case.arrays, *others))
 
@@ -250,7 +257,7 @@ def _start(dtype: str) -> Script:
 
 def _scripts(sizes: Sequence[int]) -> Iterator[Script]:
     """Of one dtype: without those that would move the first choice, which is the dtype."""
-    found = chain.from_iterable(moved(sizes) for moved in (_none, _one, _two))
+    found = chain.from_iterable(moved(sizes) for moved in (_none, _mixed, _one, _two))
     return (script for script in found if 0 not in script)
 
 
@@ -285,6 +292,13 @@ def _sizes_by_dtype(operator: str) -> dict[int, tuple[int, ...]]:
 
 def _none(sizes: Sequence[int]) -> Iterator[Script]:
     yield {}
+
+
+def _mixed(sizes: Sequence[int]) -> Iterator[Script]:
+    """Half of the choices anywhere, so that those meet that no pair of edges brings together."""
+    rng = random.Random(repr(sizes))
+    for _ in range(MIXED):
+        yield {number: rng.randrange(options) for number, options in enumerate(sizes) if number and rng.random() < 0.5}
 
 
 def _one(sizes: Sequence[int]) -> Iterator[Script]:

@@ -15,7 +15,6 @@ from oracles.decompositions.second_derivatives import SECOND
 from oracles.decompositions.statistics import STATISTICS
 
 
-
 def _of_itself(s: GraphBuilder, node: Node) -> str | None:
     """The greater of x and x is x, whatever of both is taken: its gradient is exact."""
     first, second = node.operands

@@ -157,7 +157,7 @@ class Plan:
         queue: list[tuple[float, float, int, _Turns]] = []
         for lane in self.lanes:
             tested = sum(self.tested.get((lane.question, lane.target.name, name), 0) for name in self.operators)
-            queue.append((tested / lane.weight, rng.random(), len(queue), _Turns(self, lane)))
+            queue.append(((tested + STEP) / lane.weight, rng.random(), len(queue), _Turns(self, lane)))
         heapq.heapify(queue)
         while queue:
             tested, tie, number, turns = heapq.heappop(queue)

@@ -21,9 +21,10 @@ NEAR = 2.0**-20
 def between(
     f: Function, operands: Sequence[Bounded], position: int, rows: Array, columns: Array, base: Array, lost: Array
 ) -> tuple[Array, Array]:
-    """The least and the greatest slope of result[rows] by operand[columns], of which each is 1, -1 or 0, where they are
-    `lost`; NaN where they are not, where a side jumps or is not finite, and where no short step shows it. Equal numbers of which one is the result may
-    each be the one that is taken, also where none of them moves it alone: that in the middle of three."""
+    """The least and the greatest slope of result[rows] by operand[columns], of which each is 1, -1 or 0, where they
+    are `lost`; NaN where they are not, where a side jumps or is not finite, and where no short step shows it. Equal
+    numbers of which one is the result may each be the one that is taken, also where none of them moves it alone:
+    that in the middle of three."""
     low, high = np.full(rows.shape, np.nan), np.full(rows.shape, np.nan)
     x = operands[position].value
     open_ = np.flatnonzero(lost & np.isfinite(base[rows]) & np.isfinite(x.ravel()[columns]))

@@ -1,6 +1,6 @@
 """Which planted faults does a hunt meet that is not pointed at them, and how soon? The plan of a hunt over all targets
-by all questions is gone through in its order; places without a faulty operator are counted, not run, since their program
-is the correct one, letter for letter.
+by all questions is gone through in its order; places without a faulty operator are counted, not run, since their
+program is the correct one, letter for letter.
 `PYTHONPATH=.:tests/meta python tests/meta/planted/reach.py --places 400000` prints a line for each fault."""
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ class Search:
 
         def pursue(_: Campaign, target: Target, case: Case, discrepancy: Discrepancy) -> None:
             rest = campaign.unexplained(target, case, discrepancy)
-            if rest is None or campaign.verdict(right, rest[0]).discrepancy:
+            if rest is None:
+                return
+            other = campaign.verdict(right, rest[0]).discrepancy
+            if other and campaign.unexplained(right, rest[0], other):
                 return
             for operator in set(rest[0].graph.operators) & set(mine):
                 if mine[operator] in self.left:

@@ -42,9 +42,7 @@ class RiddledDialect(Dialect):
             for name, text in given.items()
         )
         operands = [f"{{{place}}}" for place in range(fault.operands)]
-        types = ", ".join(
-            f"({t.dtype!r}, {t.shape!r})" for t in (call.result, *call.operands[: fault.operands])
-        )
+        types = ", ".join(f"({t.dtype!r}, {t.shape!r})" for t in (call.result, *call.operands[: fault.operands]))
         text = FORMS.get(self.name, PLAIN).replace("{f}", fault.function).replace("{given}", keywords)
         return text.replace("{types}", types).replace("{args}", ", ".join((right, *operands)))
 

@@ -1,5 +1,5 @@
-"""Results and gradients that are slightly wrong, or wrong at few elements: written once for any `Space`. Read as text; a
-program carries the source of those it uses."""
+"""Results and gradients that are slightly wrong, or wrong at few elements: written once for any `Space`. Read as text;
+a program carries the source of those it uses."""
 
 import numpy as np
 
