@@ -73,6 +73,7 @@ class Search:
                 if mine[operator] in self.left:
                     self.left.remove(mine[operator])
                     self.met[mine[operator]] = number, step.lane.question, len(rest[0].graph.nodes)
+                    print(f"place {number} by {step.lane.question}: {mine[operator]}", flush=True)
 
         for operator, _ in takes:
             self.tried[mine[operator]] = self.tried.get(mine[operator], 0) + 1
