@@ -100,7 +100,7 @@ def test_slopes_of_functions(op: str, slope) -> None:
 
 @pytest.mark.parametrize("op", ["floor", "sqrt", "sign", "frac", "leaky_relu"])
 def test_kinks_jumps_and_edges_are_undetermined(op: str) -> None:
-    attrs = {"alpha": 0.1} if op == "leaky_relu" else {}
+    attrs: dict = {"alpha": 0.1} if op == "leaky_relu" else {}
     found = expected(one(op, np.array([0.0, 1.5], np.float32), **attrs))
     assert found.undetermined.tolist() == [True, False]
 
