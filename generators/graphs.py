@@ -39,10 +39,12 @@ MAX_NODES = 10
 
 @dataclass(frozen=True)
 class Style:
-    """What a question's cases are made of. favoured: dtypes, one of them for a graph; mixture: distributions."""
+    """What a question's cases are made of. favoured: dtypes, one of them for a graph; mixture: distributions; apart: is
+    an operand of its own the simplest one? Else it is a value that is there already."""
 
     favoured: tuple[str, ...] = FAVOURED
     mixture: tuple[tuple[str, ...], ...] = MIXTURE
+    apart: bool = False
 
 
 PLAIN = Style()
@@ -109,8 +111,8 @@ class SeededDraw:
 class _Builder:
     """A graph in the making: `values` in order of creation."""
 
-    def __init__(self, d: Draw) -> None:
-        self.d = d
+    def __init__(self, d: Draw, apart: bool = False) -> None:
+        self.d, self.apart = d, apart
         self.leaves: list[Leaf] = []
         self.nodes: list[Node] = []
         self.values: list[tuple[str, Value]] = []
@@ -136,6 +138,8 @@ class _Builder:
             fitting = favoured
         # one more than there are: the last stands for a new leaf
         back = self.d.integer(0, min(len(fitting), 4)) if fitting else 0
+        if self.apart:
+            back = back - 1 if back else len(fitting)
         if back < len(fitting):
             return fitting[back]
         role = "parameter" if self.d.boolean() else "input"
@@ -189,7 +193,7 @@ def build_graph(
             names = _thinned(names, rng)
             names = tuple(rng.sample(names, min(len(names), rng.choice((4, 6, 10, 16, 32, 64)))))
     d.dtype = d.choice(style.favoured)
-    builder = _Builder(d)
+    builder = _Builder(d, style.apart)
     attempts = 0
     while len(builder.nodes) < max_nodes and attempts < 4 * max_nodes:
         if len(builder.nodes) >= min_nodes and d.integer(0, 8 * max_nodes) == 0:

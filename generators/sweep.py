@@ -16,17 +16,28 @@ import numpy as np
 
 from generators.graph import COMPLEX, FLOATS, LARGEST, Graph, Leaf, Node, TensorType
 from generators.graphs import FAVOURED, PLAIN, Case, SeededDraw, Style, build_case, build_pair, draw_recipes
-from generators.inputs import FLOATING, INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
+from generators.inputs import INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
 from generators.ops import OPS
+from generators.ops.slots import DIMS, SMALL
 from generators.ops.spec import Shape, TypeRuleError
 from generators.union import Filled
 
 T = TypeVar("T")
 FEW = 8
 LAST = 2**62
-SWEPT = Style((*FAVOURED, *COMPLEX))
+SWEPT = Style((*FAVOURED, *COMPLEX), apart=True)
 DTYPES = tuple(dict.fromkeys(SWEPT.favoured))
 """What each of a sweep's cases favours one of."""
+LENGTHS = (3, 37)
+"""Of the first dimensions that are drawn, in every second place: 16 lanes, twice, and a rest. With few elements a fault
+at special numbers, or behind full vectors, is not met."""
+FILLED = (
+    *("hundreds", "with_zeros", "specials", "small_integers", "extreme", "halves"),
+    *("normal", "infinities", "huge", "uniform", "tiny", "subnormals"),
+)
+"""Distributions in the order in which places take them, those that show most first."""
+MIXED = 6
+"""So many cases of each dtype move half of their choices."""
 ATTEMPTS = 24
 """Draws before a pair is taken not to fit: they find 98.8 % of the pairs that 100 find (1,637 and 1,657 of 2,000)."""
 Script = Mapping[int, int]
@@ -118,6 +129,21 @@ class ScriptedDraw:
         return bool(self.integer(0, 1))
 
 
+class LongDraw(ScriptedDraw):
+    """A script whose lengths, where it does not move them, are of rows that fill a vector and leave a rest."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(script)
+        self._lengths = list(LENGTHS)
+
+    def choice(self, options: Sequence[T]) -> T:
+        moved = len(self.sizes) in self._script
+        taken = super().choice(options)
+        if moved or not self._lengths or (options is not SMALL and options is not DIMS):
+            return taken
+        return self._lengths.pop(0)  # type: ignore[return-value]
+
+
 def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.favoured) -> Iterator[Case]:
     """Distinct one-node cases of an operator, for each favoured dtype: the simplest, then one choice at each of its
     edges, then two choices at their last options; each once with the elements that belong to it, and once with
@@ -145,14 +171,23 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
 @cache
 def places(operator: str) -> np.ndarray:
     """All places of an operator's sweep, each a dtype's number and a script's, in a drawn order that is always the
-    same: however far one gets, dtypes have had shares as `FAVOURED` has them, complex ones as rare ones. Those of
-    large cases have the numbers -1, -2, ... as scripts: all of float32, one in turn of every other dtype."""
+    same: the simplest case of the dtype that is favoured most, with many attributes two whose choices are mixed,
+    then, however far one gets, dtypes have had shares as `FAVOURED` has them, complex ones as rare ones. A dtype
+    that no operand and no result has, has no places. Those of large cases have the numbers -1, -2, ... as scripts:
+    all of float32, one in turn of every other dtype."""
     rng, keys = random.Random(operator), []
-    for number, dtype in enumerate(DTYPES):
+    taken = [number for number, dtype in enumerate(DTYPES) if _takes(operator, dtype)]
+    first = 3 if len(OPS[operator].attrs) > 2 else 1
+    for number in taken:
+        dtype = DTYPES[number]
         count = sum(1 for _ in _scripts(_sizes(operator, _start(dtype))))
         weight = max(1, FAVOURED.count(dtype))
         keys += [
-            ((turn + rng.random()) / weight, number, script)
+            (
+                (turn + rng.random()) / weight if script >= first or number != taken[0] else float(script - first),
+                number,
+                script,
+            )
             for turn, script in enumerate(rng.sample(range(count), count))
         ]
     scripts, shapes = len(keys), len(SHAPES.get(operator, ()))
@@ -178,10 +213,11 @@ def swept(operator: str, turn: int, fills: int, enlarge: bool = False) -> Filled
         script = 0
     start = _start(DTYPES[number])
     chosen = next(islice(_scripts(_sizes(operator, start)), script, None))
-    case = build_case(ScriptedDraw({**chosen, **start}), 1, (operator,), SWEPT)
+    follow = ScriptedDraw if script % 2 else LongDraw
+    case = build_case(follow({**chosen, **start}), 1, (operator,), SWEPT)
     constant = {leaf.name: case.arrays[leaf.name] for leaf in case.graph.parameters}
     others: list[Arrays] = [
-        {**_refilled(case.graph, turn + k, beside=k == 1).arrays, **constant} for k in range(1, fills)
+        {**_refilled(case.graph, turn * (fills - 1) + k - 1, beside=k == 1).arrays, **constant} for k in range(1, fills)
     ]
     return Filled(case.graph, (case.arrays, *others))
 
@@ -205,6 +241,15 @@ def pair(first: str, second: str, seed: int = 0, style: Style = PLAIN) -> Case |
     return None
 
 
+def _takes(operator: str, dtype: str) -> bool:
+    """Is a value of this dtype in some of the operator's cases that favour it?"""
+    start = _start(dtype)
+    scripts = list(_scripts(_sizes(operator, start)))
+    some = (ScriptedDraw({**script, **start}) for script in scripts[:: 1 + len(scripts) // 8])
+    graphs = (build_case(draw, 1, (operator,), SWEPT).graph for draw in some)
+    return dtype == DTYPES[0] or any(dtype == type_.dtype for graph in graphs for type_ in graph.types.values())
+
+
 def _start(dtype: str) -> Script:
     """A graph's first choice is the dtype that it favours."""
     return {0: SWEPT.favoured.index(dtype)}
@@ -212,7 +257,7 @@ def _start(dtype: str) -> Script:
 
 def _scripts(sizes: Sequence[int]) -> Iterator[Script]:
     """Of one dtype: without those that would move the first choice, which is the dtype."""
-    found = chain.from_iterable(moved(sizes) for moved in (_none, _one, _two))
+    found = chain.from_iterable(moved(sizes) for moved in (_none, _mixed, _one, _two))
     return (script for script in found if 0 not in script)
 
 
@@ -225,7 +270,7 @@ def _refilled(graph: Graph, turn: int, beside: bool = False) -> Case:
         return Case(graph, fill_all(graph, chosen, numbers))
     recipes = {}
     for i, leaf in enumerate(graph.leaves):
-        names = tuple(FLOATING if leaf.type.dtype in (*FLOATS, *COMPLEX) else INTEGER)
+        names = FILLED if leaf.type.dtype in (*FLOATS, *COMPLEX) else tuple(INTEGER)
         recipes[leaf.name] = Recipe(names[turn % len(names)], turn + i)
     return Case(graph, fill_all(graph, recipes))
 
@@ -247,6 +292,13 @@ def _sizes_by_dtype(operator: str) -> dict[int, tuple[int, ...]]:
 
 def _none(sizes: Sequence[int]) -> Iterator[Script]:
     yield {}
+
+
+def _mixed(sizes: Sequence[int]) -> Iterator[Script]:
+    """Half of the choices anywhere, so that those meet that no pair of edges brings together."""
+    rng = random.Random(repr(sizes))
+    for _ in range(MIXED):
+        yield {number: rng.randrange(options) for number, options in enumerate(sizes) if number and rng.random() < 0.5}
 
 
 def _one(sizes: Sequence[int]) -> Iterator[Script]:

@@ -278,6 +278,23 @@ TARGETS = (
         opt_in=True,
     ),
     Target(
+        "torch-functionalize",
+        "torch",
+        _MODULES,
+        TORCH,
+        _CALL.format(compiled="torch.func.functionalize(model)"),
+        _PACKAGES,
+        Level("torch-functionalize", 0),
+        refuses=COMPILED_REFUSES,
+        refusals_file="torch",
+        sample_every=16,
+        gradient=Unsupported("torch.func.grad is what the question of derivatives asks eager PyTorch for"),
+        question_loads={"memory": memory.torch_functionalized()},
+        declines={"We only support functionalizing operators": "it functionalises no square_, among others"},
+        opt_in=True,
+        inherits=("torch-eager",),
+    ),
+    Target(
         "torch-inductor-fast",
         "torch-fast",  # a worker of its own: what GCC links for unsafe math has all that follows flush subnormals
         _MODULES,

@@ -57,7 +57,8 @@ def products(
     Each product |J g| is off by |J| times the error of g and |g| times that of J (`doubt`), and by the smallest normal
     number; then gamma for the sum, of so many terms more. lost: not determined at all."""
     size, g, e = np.abs(slope), given.value, given.error
-    terms = size * np.abs(g)
+    # of slopes that may be anything between two numbers the sum has the greatest
+    terms = np.where(np.isfinite(doubt) & (doubt > size / 4), size + doubt, size) * np.abs(g)
     error = np.where(size > 0, size * e, 0.0) + doubt * (np.abs(g) + np.where(np.isfinite(e), e, 0.0))
     error = np.where((g == 0) & (e == 0), 0.0, error) + np.where(terms > 0, tiny, 0.0)
     # what may be NaN stays so when it is multiplied by zero

@@ -1,4 +1,4 @@
-"""Conversion to another dtype."""
+"""Conversion to another dtype, and the same bits read as one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, Precision, ends, exact, holds_zero, rounded
-from generators.graph import COMMON, DTYPES, RARE, Attr, TensorType
+from generators.graph import COMMON, DTYPES, FLOATS, INTEGERS, RARE, Attr, TensorType
 from generators.ops.slots import tensor
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, TypeRuleError, Types
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, TypeRuleError, Types, unsupported
 
 
 def _cast(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -73,4 +73,47 @@ cast = OpSpec(
     relax="relax.op.astype({0}, {dtype})", onnx='g.op("Cast", {0}, to={dtype})',
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (cast,)
+# ---- the same bits ----
+
+READ = (*FLOATS, *INTEGERS)
+WIDTH = {dtype: np.empty(0, dtype).itemsize for dtype in READ}
+
+
+def _bitcast(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Floating bits are known of numbers that are exact: not of NaN, which has many, nor of a zero whose sign is not
+    known, nor of subnormal numbers, which may be flushed."""
+    x, to = args[0], call.result.dtype
+    with np.errstate(all="ignore"):
+        bits = np.ascontiguousarray(x.value.astype(x.dtype)).view(to).reshape(x.value.shape)
+        lost = x.undetermined
+        if x.floating:
+            size = np.abs(x.value)
+            lost = lost | (x.error > 0) | np.isnan(x.value) | (size < PRECISION[x.dtype].tiny) & (size > 0)
+            lost |= (size == 0) & (not x.zero_sign)
+        if to not in PRECISION:
+            return exact(bits, to, lost)
+        value = bits.astype(np.float64)
+        lost = lost | (np.abs(value) < PRECISION[to].tiny) & (value != 0)
+    return Bounded(np.where(lost, 0.0, value), np.where(lost, np.inf, 0.0), to)
+
+
+def _read_as(d: Draw, operands: Types, attrs: Attrs) -> Attr:
+    of = operands[0].dtype
+    return d.choice([dtype for dtype in READ if WIDTH[dtype] == WIDTH[of] and dtype != of])
+
+
+def _bitcast_type(operands: Types, attrs: Attrs) -> TensorType:
+    to = attrs["to"]
+    if to not in WIDTH or WIDTH[to] != WIDTH[operands[0].dtype]:
+        raise TypeRuleError(f"{operands[0]} is not as wide as {to!r}")
+    return TensorType(str(to), operands[0].shape)
+
+
+bitcast = OpSpec(
+    "bitcast", "unary", (tensor(READ),), _bitcast_type, _bitcast, attrs={"to": _read_as},
+    torch="{0}.view({dtype})", tensorflow="tf.bitcast({0}, {dtype})", jax="jax.lax.bitcast_convert_type({0}, {dtype})",
+    relax=unsupported("Relax reads no bits as another dtype"),
+    onnx=unsupported("BitCast is of opset 26"),
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (cast, bitcast)

@@ -59,6 +59,39 @@ def load(parameters):
 """`load` of the question `memory`."""
 
 
+FUNCTIONALIZED = """
+def load(parameters):
+    def poking(*leaves):
+        outputs = model(*leaves)
+        outputs[POKED].fill_({poke})
+        return outputs
+
+    def run(*inputs):
+        given = {{**dict(zip(INPUTS, inputs)), **parameters}}
+        with torch.no_grad():
+            leaves = [torch.from_numpy(np.array(array)) for array in given.values()]
+            held = []
+            for _ in range({calls}):
+                before = [leaf.clone() for leaf in leaves]
+                outputs = torch.func.functionalize(model)(*leaves)
+                held += [output.clone() for output in [*outputs, *leaves]]
+            strides = [np.array(output.stride(), "int64") for output in outputs]
+            later = []
+            if POKED is not None:
+                later = [*torch.func.functionalize(poking)(*before), *before]
+        return [output.numpy() for output in held] + strides + [output.numpy() for output in later]
+
+    return run
+"""
+"""The same of `torch.func.functionalize`. What it returns shares no memory with anything, so that the last write is a
+part of what is functionalised, in the last call once more."""
+
+
+def torch_functionalized(calls: int = 2, poke: int = 3) -> str:
+    """How memory is looked at where programs are functionalised."""
+    return FUNCTIONALIZED.format(calls=calls, poke=poke)
+
+
 def torch(compiled: str, calls: int = 2, poke: int = 3) -> str:
     """How a target with this compiler looks at memory."""
     return LOAD.format(compiled=compiled, calls=calls, poke=poke)

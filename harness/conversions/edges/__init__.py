@@ -12,6 +12,7 @@ _FIRST = (
     "tflite",
     "jax",
     "onnx",
+    "onnx_forms",
     "onnx2torch",
     "onnx2tf",
     "litert_torch",

@@ -24,6 +24,9 @@ from harness.backends import Target
 from harness.execute.files import locked, replace_text
 from harness.execute.reading import read_json
 from harness.questions import QUESTIONS
+from harness.questions.conversion import CONVERSION
+from harness.questions.derivatives.gradient import GRADIENT
+from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from harness.search import coverage
 from harness.search.campaign import operators_for
@@ -32,6 +35,10 @@ from harness.search.coverage import Coverage
 FILE = "plan.json"
 STEP, FEW = 64, 8
 """Places that one step takes, those that its target refuses among them; of a question that joins no cases."""
+
+OFTEN, SELDOM = 16, 0.25
+"""How often the plan turns to a lane of the questions that every fault of a value or a gradient shows in, and to one of
+a target that has to be named: as often as others by this factor."""
 
 Key = tuple[str, str, str]
 """(question, target, operator or bait)."""
@@ -48,6 +55,12 @@ class Lane:
 
     question: str
     target: Target
+
+    @property
+    def weight(self) -> float:
+        """How often its turn comes."""
+        often = OFTEN if self.question in (FORWARD.name, GRADIENT.name, CONVERSION.name) else 1
+        return often * (SELDOM if self.target.opt_in and self.question != CONVERSION.name else 1)
 
     def operators(self, names: Sequence[str]) -> list[str]:
         """Those of the operators and baits that are worth asking about here, and that can be expressed."""
@@ -139,19 +152,19 @@ class Plan:
     tested: Mapping[Key, int] = field(default_factory=dict)
 
     def steps(self) -> Iterator[Step]:
-        """All that is left, from what has been tested least; ties in a drawn order."""
+        """All that is left, from what has been tested least, by the weight of its lane; ties in a drawn order."""
         rng = random.Random(f"{self.seed}/plan")
-        queue: list[tuple[int, float, int, _Turns]] = []
+        queue: list[tuple[float, float, int, _Turns]] = []
         for lane in self.lanes:
             tested = sum(self.tested.get((lane.question, lane.target.name, name), 0) for name in self.operators)
-            queue.append((tested, rng.random(), len(queue), _Turns(self, lane)))
+            queue.append(((tested + STEP) / lane.weight, rng.random(), len(queue), _Turns(self, lane)))
         heapq.heapify(queue)
         while queue:
             tested, tie, number, turns = heapq.heappop(queue)
             takes = turns.take(FEW if QUESTIONS[turns.lane.question].fills == 1 else STEP)
             if takes:
                 yield Step(turns.lane, takes)
-                heapq.heappush(queue, (tested + len(takes), tie, number, turns))
+                heapq.heappush(queue, (tested + len(takes) / turns.lane.weight, tie, number, turns))
 
 
 class _Turns:

@@ -14,6 +14,7 @@ import numpy as np
 from generators.bounds.bounded import PRECISION, U64, Bounded
 from generators.ops.spec import Call, OpSpec
 from oracles.derivatives.complex_pairs import exact, numbers_of, paired
+from oracles.derivatives.jacobians.choices import between
 from oracles.derivatives.jacobians.finite_differences import SUBNORMAL, Function, along, extrapolated, steps_of
 from oracles.derivatives.jacobians.sparsity import FAR, SHORT, alone, confirmed, fed, groups_of, pattern, seen_elsewhere
 from oracles.derivatives.rounding.formulas import Known, taken_as_whole
@@ -123,6 +124,11 @@ def jacobian(
         if known is None or not known.whole:
             return found
         value, error, moved = taken_as_whole(found.value, found.error, found.moved)
+        unknown = np.isinf(error) & ~lost[found.rows]
+        low, high = between(f, operands, position, found.rows, found.columns, base, unknown)
+        told = np.isfinite(low)
+        value = np.where(told, (low + high) / 2, value)
+        error, moved = np.where(told, (high - low) / 2, error), np.where(told, 0.0, moved)
         return replace(found, value=value, error=error, moved=moved)
 
 

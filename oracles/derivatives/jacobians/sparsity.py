@@ -23,17 +23,22 @@ def confirmed(
     f: Function, values: Sequence[Array], position: int, x: Bounded, base: Array, source: Array
 ) -> Array | None:
     """The sources, with those of results that move too little for a slope to be told; None where a result moves with
-    another element than its source, or with several. Elements whose number has a certain bit are moved by one and the
-    same amount, then the others: any two elements differ in some bit. The steps before, which follow the size of the
-    elements, may hide one that is small beside the source."""
+    another element than its source, or with several. Elements whose number has a certain bit are moved by one and
+    the same amount, up and down (of 3 and -3 the one that is greatest without its sign), then the others: any two
+    elements differ in some bit. The steps before, which follow the size of the elements, may hide one that is small
+    beside the source."""
     size = np.abs(x.value[np.isfinite(x.value)])
     step = STEP * max(float(np.max(size, initial=0.0)), 1.0)
     numbers = np.arange(x.value.size)
     told = np.zeros(base.size, int)
     moving = np.full(base.size, x.value.size > 1)
+
+    def there(by: Array) -> Array:
+        return f([*values[:position], x.value + by, *values[position + 1 :]]) != base
+
     for bit in range(int(x.value.size - 1).bit_length() if x.value.size else 0):
         without, with_it = (
-            (f([*values[:position], x.value + step * chosen, *values[position + 1 :]]) != base) & np.isfinite(base)
+            (there(step * chosen) | there(-step * chosen)) & np.isfinite(base)
             for chosen in (((numbers >> bit) & 1 == side).reshape(x.value.shape) for side in (0, 1))
         )
         if (without & with_it).any() or ((source >= 0) & np.where((source >> bit) & 1, without, with_it)).any():
@@ -46,8 +51,7 @@ def confirmed(
         rng = np.random.default_rng(x.value.size)
         for _ in range(HALVES):
             chosen = rng.integers(0, 2, x.value.shape)
-            there = f([*values[:position], x.value + step * chosen, *values[position + 1 :]])
-            if ((there != base) & np.isfinite(base) & (source >= 0) & (chosen.ravel()[source] == 0)).any():
+            if (there(step * chosen) & np.isfinite(base) & (source >= 0) & (chosen.ravel()[source] == 0)).any():
                 return None
     return source
 
@@ -133,9 +137,9 @@ def alone(
         moved[position].flat[j] += step
         return f(moved)
 
-    far = at(FAR * float(np.max(tried)))
+    far = FAR * float(np.max(tried))
     best: tuple[float, float, Array, Array] | None = None
-    touched = far != base
+    touched = (at(far) != base) | (at(-far) != base)  # the least of all shows downwards only
     if np.max(tried) > 1:  # what lies far out may be cut off (matrices that are tamed)
         touched |= at(FAR * float(np.median(tried[:, j]))) != base
     for h in dict.fromkeys(tried[:, j].tolist()):

@@ -36,11 +36,19 @@ _BREAKS: dict[str, tuple[str, ...]] = {
     "threshold": ("threshold",),
 }
 
+_BETWEEN = ("clip", "hardtanh")
+
 
 def at_a_break(op: str, x: Bounded, call: Call) -> Array:
     """Elements at which an operator is defined by pieces that an attribute bounds. Frameworks differentiate one of the
     pieces, even where both happen to continue each other (hardshrink with lambd = 0)."""
     found = np.zeros(x.value.size, bool)
+    if (
+        op in _BETWEEN
+        and None not in (call.attrs["min"], call.attrs["max"])
+        and call.number("min") < call.number("max")
+    ):
+        return found  # between the slopes of both sides, which differ
     for name in _BREAKS.get(op, ()):
         if call.attrs.get(name) is not None:
             found |= np.abs(x.value.ravel()) == abs(call.number(name))

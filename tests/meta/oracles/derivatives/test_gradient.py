@@ -98,10 +98,46 @@ def test_slopes_of_functions(op: str, slope) -> None:
     assert np.all(found.error <= 6e-6 * np.abs(right) + 2e-6)
 
 
-@pytest.mark.parametrize("op", ["relu", "abs", "floor", "sqrt", "sign"])
+@pytest.mark.parametrize("op", ["floor", "sqrt", "sign", "frac", "leaky_relu"])
 def test_kinks_jumps_and_edges_are_undetermined(op: str) -> None:
-    found = expected(one(op, np.array([0.0, 1.5], np.float32)))
+    attrs: dict = {"alpha": 0.1} if op == "leaky_relu" else {}
+    found = expected(one(op, np.array([0.0, 1.5], np.float32), **attrs))
     assert found.undetermined.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("op", "x", "attrs", "between"),
+    [
+        ("relu", [0, 1.5, -1], {}, [(0, 1), (1, 1), (0, 0)]),
+        ("abs", [0, 1.5, -1], {}, [(-1, 1), (1, 1), (-1, -1)]),
+        ("clip", [1, 2, 3], {"min": 1.0, "max": 2.0}, [(0, 1), (0, 1), (0, 0)]),
+        ("kth_value", [1, 1, 1, 0], {"k": 3, "axis": 0}, [(0, 1), (0, 1), (0, 1), (0, 0)]),
+        ("linf_norm", [3, -3, 1], {"axes": (0,), "keepdims": False}, [(0, 1), (-1, 0), (0, 0)]),
+        ("max", [1, 1, 0], {"axes": (0,), "keepdims": False}, [(0, 1), (0, 1), (0, 0)]),
+        ("ptp", [1e30, 1, 0, 1], {"axes": (0,), "keepdims": False}, [None, (0, 0), (-1, -1), (0, 0)]),
+    ],
+)
+def test_where_a_choice_is_open_the_slope_lies_between_both(op: str, x: list, attrs: dict, between: list) -> None:
+    """And is exact beside it."""
+    result = () if op in ("kth_value", "linf_norm", "max", "ptp") else (len(x),)
+    case = one(op, np.array(x, np.float32), result=result, **attrs)
+    found, g = expected(case), np.broadcast_to(weight(case), (len(x),))
+    for i, sides in enumerate(between):
+        if sides is None or np.isinf(found.error[i]):
+            continue
+        low, high = sorted(side * g[i] for side in sides)
+        assert found.value[i] - found.error[i] == pytest.approx(low, abs=1e-6 if found.error[i] < 2 else 1e30)
+        assert found.value[i] + found.error[i] == pytest.approx(high, abs=1e-6 if found.error[i] < 2 else 1e30)
+    assert sum(np.isinf(found.error)) <= between.count(None)
+
+
+def test_the_greater_of_x_and_x_is_x() -> None:
+    type_ = TensorType("float32", (3,))
+    graph = check(Graph((Leaf("x0", type_),), (Node("v0", "maximum", ("x0", "x0"), (), type_),), ("v0",)))
+    case = Case(graph, {"x0": np.array([0, 1, -2], np.float32)})
+    found = expected(case)
+    assert (found.value == weight(case)).all()
+    assert found.error.max() < 1e-30
 
 
 def test_a_staircase_is_no_slope() -> None:
@@ -123,11 +159,6 @@ def test_a_slope_of_what_is_not_finite_is_undetermined_whatever_branch_it_comes_
     x = np.array([[[-np.inf, 1.0], [-2.0, 3.0]]], np.float32)
     found = expected(one("prelu", x, np.array([2.0, -1.0], np.float32), result=(1, 2, 2)), 1)
     assert found.undetermined.tolist() == [True, False]
-
-
-def test_ties_are_undetermined() -> None:
-    found = expected(one("max", np.array([1.0, 1.0, 0.0], np.float32), result=(), axes=(0,), keepdims=False))
-    assert found.undetermined.tolist() == [True, True, False]
 
 
 def test_what_cancels_in_a_formula_is_allowed_for_and_no_more() -> None:
