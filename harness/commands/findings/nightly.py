@@ -19,6 +19,7 @@ from harness.commands.shared.terminal import Json, Known, console, fail, seconds
 from harness.execute.environments import EnvironmentsError, interpreter
 from harness.execute.isolation.signals import ends_with_parent
 from harness.execute.reading import read_json
+from harness.findings import bisection
 from harness.findings.database import opened
 from harness.findings.database.nights import Difference, difference
 from harness.findings.database.recorder import Recorder
@@ -28,7 +29,7 @@ from harness.search.hunting.touched import SourceError, diff_of, touched
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file to which a step of a workflow adds Markdown."""
-REPRODUCED, NOT_REPRODUCED = 1, 0
+AGAIN = {bisection.WRONG: "shows", bisection.RIGHT: "fixed", bisection.UNKNOWN: "not told"}
 
 
 @dataclass(frozen=True)
@@ -114,11 +115,7 @@ def again(findings: Path, record: Recorder, timeout: float) -> Iterator[tuple[st
     for path in sorted(findings.glob(f"[!.]*/{FILE}")):
         one = read_json(path.with_name("finding.json"), dict[str, Any])
         started = time.monotonic()
-        try:
-            status = _status([sys.executable, str(path)], timeout, quiet=True)
-        except subprocess.TimeoutExpired:
-            status = None
-        state = {REPRODUCED: "shows", NOT_REPRODUCED: "fixed"}.get(-1 if status is None else status, "not told")
+        state = AGAIN[bisection.run(path, sys.executable, timeout).state]
         record.case("reproducer", {state: 1}, time.monotonic() - started, subject=one["fingerprint"])
         if state != "not told":
             record.finding(one["fingerprint"], [one.get("target") or one["strategy"]], one["symptom"], state=state)
@@ -146,24 +143,18 @@ def _run(arguments: list[str], night: str) -> Step:
     """A command as a process of its own, so that its end is not the night's."""
     command, started = " ".join(arguments[:1]), time.monotonic()
     console.print(f"-- {' '.join(arguments)}", style="dim", markup=False, highlight=False, soft_wrap=True)
-    status = _status([sys.executable, "-m", "harness", *arguments], None, night)
+    status = _status([sys.executable, "-m", "harness", *arguments], night)
     return Step(command, status, round(time.monotonic() - started, 1))
 
 
-def _status(command: list[str], timeout: float | None, night: str = "", quiet: bool = False) -> int:
-    """The exit status of a process, which ends with this one. Raises TimeoutExpired."""
-    output = subprocess.DEVNULL if quiet else sys.stderr if console.stderr else None
-    environment = os.environ | ({opened.PART_OF: night} if night else {})
-    end = signal.SIGKILL if quiet else signal.SIGTERM  # a command ends with what it has
+def _status(command: list[str], night: str) -> int:
+    """The exit status of a process, which ends with this one."""
+    output, end = sys.stderr if console.stderr else None, signal.SIGTERM  # a command ends with what it has
     with subprocess.Popen(
-        command,
-        stdout=output,
-        stderr=subprocess.DEVNULL if quiet else None,
-        env=environment,
-        preexec_fn=ends_with_parent(end),
+        command, stdout=output, env=os.environ | {opened.PART_OF: night}, preexec_fn=ends_with_parent(end)
     ) as process:
         try:
-            return process.wait(timeout)
+            return process.wait()
         except BaseException:
             process.send_signal(end)
             raise

@@ -98,16 +98,23 @@ def test_operators_that_a_change_touches(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, where another test has imported it
 def test_what_was_found_is_run_again(tmp_path: Path) -> None:
-    for name, end in (("shows", 1), ("fixed", 0), ("absent", 77), ("hangs", 0)):
+    for name, end in (("shows", 1), ("fixed", 0), ("absent", 77), ("hangs", 0), ("raises", 1)):
         folder = tmp_path / name
         folder.mkdir()
         text = "import time\ntime.sleep(60)" if name == "hangs" else f"raise SystemExit({end})"
+        text = f"print('reproduced')\n{text}" if name == "shows" else text  # an exception ends with 1, too
         (folder / "reproducer.py").write_text(text)
         record = {"fingerprint": name, "symptom": "value", "target": "torch-eager"}
         (folder / "finding.json").write_text(json.dumps(record))
     run = begin(opened.url_of(tmp_path), "nightly", tmp_path, 0, {}, "")
     found = dict(nightly.again(tmp_path, run, 10.0))
-    assert found == {"shows": "shows", "fixed": "fixed", "absent": "not told", "hangs": "not told"}
+    assert found == {
+        "shows": "shows",
+        "fixed": "fixed",
+        "absent": "not told",
+        "hangs": "not told",
+        "raises": "not told",
+    }
     states = {row["fingerprint"]: row["state"] for row in kept.rows(run.url, "finding")}
     assert states == {"shows": "shows", "fixed": "fixed"}
 
