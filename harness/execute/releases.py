@@ -19,6 +19,10 @@ TOGETHER = {"jax": ("jaxlib",)}
 """Packages that are released with another one, under its versions."""
 
 
+PATIENCE = ("--retries", "1", "--timeout", "20")
+"""An index that is out of reach is soon told of."""
+
+
 def installed(package: str) -> Version:
     """The version that is here. Raises EnvironmentsError."""
     try:
@@ -30,7 +34,8 @@ def installed(package: str) -> Version:
 def released(package: str) -> tuple[Version, ...]:
     """Final releases with files for this interpreter and system, in order; pip asks the indexes that it is configured
     for. Raises EnvironmentsError."""
-    command = [sys.executable, "-m", "pip", "index", "versions", "--disable-pip-version-check", "--no-input", package]
+    asked = ["index", "versions", "--disable-pip-version-check", "--no-input", *PATIENCE, package]
+    command = [sys.executable, "-m", "pip", *asked]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()[-1:]

@@ -332,15 +332,12 @@ class Campaign:
         there = self.store.get(finding.fingerprint)
         if there is None or target.name in there.targets:
             return finding
-        other, stored = self._target(there.target), self.store.case(finding.fingerprint)
+        near = (*self.targets, *self.lab.question.targets.values())
+        other = next((one for one in near if one.name == there.target), None)
+        stored = self.store.case(finding.fingerprint)
         if small and other and stored and self.fails(target, like)(stored) and self.fails(other, like)(small):
             return finding
         return replace(finding, fingerprint=f"{finding.fingerprint}-{target.name}")
-
-    def _target(self, name: str) -> Target | None:
-        """By its name, as far as it is at hand."""
-        mine = next((target for target in self.targets if target.name == name), None)
-        return mine or self.lab.question.targets.get(name)
 
     def _alike(self, target: Target, finding: Finding, like: Discrepancy) -> bool:
         """Is what is stored wrong on this target as it was where it was found, element by element? Another one of the

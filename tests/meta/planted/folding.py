@@ -27,7 +27,6 @@ from harness.findings.store import Finding, Store
 from harness.findings.triage.causes import Cause, causes_of
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
-from harness.search.reduce import Budget
 
 FAILURES, PLANTED, TARGETS_OF = 1000, 40, 2
 BESIDE = 40
@@ -77,7 +76,7 @@ def fold(seed: int, pool: Pool, folder: Path, failures: int = FAILURES, count: i
     issues = [replace(issue, targets=tuple(chosen)) for issue in known_issues.load() if issue.names("torch-eager")]
     campaign = Campaign(
         Laboratory(pool), [TARGETS["torch-eager"], *made], Store(folder), issues,
-        reduction=lambda: Budget(runs=200, seconds=60), confirmations=0,
+        confirmations=0,
     )  # fmt: skip
     folded = Folded(chosen)
     for target, finding, fault in met(seed, campaign, made, chosen):
