@@ -1,5 +1,5 @@
 """Raw failures fold by cause: one finding a fault, and never two faults in one.
-`PYTHONPATH=.:tests/meta python tests/meta/planted/folding.py --seed 1` prints the figures."""
+`PYTHONPATH=.:tests/meta python tests/meta/planted/campaigns/folding.py --seed 1` prints the figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from planted.folding import PLANTED, fold, planted_faults
+from planted.campaigns.folding import PLANTED, fold, planted_faults
 from planted.targets import planted_all
 
 from generators.graph import Graph, Leaf, Node, TensorType

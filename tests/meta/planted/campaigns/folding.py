@@ -1,6 +1,6 @@
 """Do raw failures of planted faults fold into their causes? Faults are planted into two targets of one framework, in
 some operators another one into each; what is drawn for them fails, is blamed, made small, stored and folded as in a
-hunt. `PYTHONPATH=.:tests/meta python tests/meta/planted/folding.py --seed 1` prints what came of it."""
+hunt. `PYTHONPATH=.:tests/meta python tests/meta/planted/campaigns/folding.py --seed 1` prints what came of it."""
 
 from __future__ import annotations
 
