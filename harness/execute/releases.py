@@ -70,7 +70,7 @@ def environments_of(package: str, version: Version, beside: Mapping[str, str]) -
     beside: names and versions of what else is needed."""
     moved = {package, *TOGETHER.get(package, ())}
     others = {name: have for name, have in beside.items() if name not in moved}
-    others |= {name: importlib.metadata.version(name) for name in NEEDED if name not in others}
+    others |= {name: importlib.metadata.version(name) for name in NEEDED if name not in {*others, *moved}}
     release = [f"{name}=={version}" for name in sorted(moved)]
     free = [*release, *sorted(others)]
     for packages in (

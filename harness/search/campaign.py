@@ -216,11 +216,10 @@ class Campaign:
     def _investigated(
         self, target: Target, case: Case, discrepancy: Discrepancy, kept: Finding | None
     ) -> Finding | None:
-        blamed = culprit.blame(self.lab, target, case)
-        guilty = [g for g in blamed if may_show(discrepancy.symptom, g.discrepancy.symptom) and self._meets(g.case)]
+        blamed, symptom = culprit.blame(self.lab, target, case), discrepancy.symptom
+        guilty = [g for g in blamed if may_show(symptom, g.discrepancy.symptom) and self._meets(g.case)]
         if guilty:
-            like = discrepancy.symptom
-            smallest = min(guilty, key=lambda g: (g.discrepancy.symptom != like, size(g.case)))
+            smallest = min(guilty, key=lambda g: (g.discrepancy.symptom != symptom, size(g.case)))
             case, discrepancy = smallest.case, smallest.discrepancy
         case, discrepancy = self._plainest(target, case, discrepancy)
         fails = self.fails(target, discrepancy)
@@ -332,8 +331,7 @@ class Campaign:
         there = self.store.get(finding.fingerprint)
         if there is None or target.name in there.targets:
             return finding
-        near = (*self.targets, *self.lab.question.targets.values())
-        other = next((one for one in near if one.name == there.target), None)
+        other = {**self.lab.question.targets, **{one.name: one for one in self.targets}}.get(there.target)
         stored = self.store.case(finding.fingerprint)
         if small and other and stored and self.fails(target, like)(stored) and self.fails(other, like)(small):
             return finding
@@ -343,8 +341,7 @@ class Campaign:
         """Is what is stored wrong on this target as it was where it was found, element by element? Another one of the
         framework may have another fault of the same operators."""
         stored = None if target.name in finding.targets else self.store.case(finding.fingerprint)
-        found = self._left(target, stored) if stored else None
-        if stored is None or found is None:
+        if stored is None or (found := self._left(target, stored)) is None:
             return stored is None
         return normalized(found) == normalized(like) if like.symptom in SILENT else found.message == finding.message
 
