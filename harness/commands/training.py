@@ -6,7 +6,8 @@ import itertools
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +16,10 @@ from rich.live import Live
 from rich.table import Column, Table
 
 from generators.training.settings import DTYPES
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
 from harness.commands.shared.record import Record, RecordError, seed_of
 from harness.commands.shared.recorded import recorded
+from harness.commands.shared.recorded_jobs import ONE_MACHINE, together
 from harness.commands.shared.terminal import (
     Json,
     console,
@@ -31,24 +34,23 @@ from harness.commands.shared.terminal import (
     write_text,
 )
 from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError, OutOfTime
-from harness.execute.ranks import RankLimits, RankPools
+from harness.execute.pool import HarnessError
+from harness.execute.reading import read_json
+from harness.findings.deviation import Deviation
 from harness.findings.known.deviations import load
 from harness.findings.known.entry import KnownFileError
 from harness.findings.store import Store
-from harness.search.reduce import within
 from harness.strategies import STRATEGIES, Strategy
-from harness.training.findings import investigate, text_of
-from harness.training.judge import TrainingJudge, available, drawn_for
+from harness.training.findings import text_of
+from harness.training.judge import available
+from harness.training.share import Job, train_each, untrained
 from harness.training.table import (
-    Cell,
     Row,
     Run,
     as_json,
     cells_of,
     csv_of,
     rows_of,
-    run_of,
     table_of,
 )
 
@@ -67,10 +69,6 @@ def strategies(json_file: Json = None) -> None:
         rows.append({**row, "available": why is None, "reason": why})
     console.print(table)
     write_json(json_file, rows)
-
-
-Job = tuple[int, Strategy, int, str | None]
-"""The number of a drawn run, who runs it, on how many ranks, in which dtype (None: as it is drawn)."""
 
 
 def train(
@@ -97,18 +95,27 @@ def train(
         Path | None, typer.Option(metavar="FILE", help="Keep each run there, and go on with what is there.")
     ] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV, too.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the runs; with --record.")] = 1,
+    engine: Engine = "processes",
+    address: Address = "",
+    gpus: Gpus = 0.0,
+    resource: Resource = "",
     json_file: Json = None,
 ) -> None:
     """Draw training runs, spread them over ranks by every strategy, and judge them against one device."""
     if runs and cases:
         raise fail("--cases is of drawn runs, --runs of cells: give one of them")
+    if (jobs > 1 or engine != "processes") and not (record and (runs or cases)):
+        raise fail("what several processes do is shared out and kept: give --record, and --cases or --runs")
     names = named(strategy_globs, STRATEGIES, "strategy")
     chosen: tuple[str, ...] = named(dtypes, DTYPES, "dtype") if dtypes else DTYPES if runs else ()
     try:
         duration = seconds_of(budget) if budget else math.inf if runs or cases else seconds_of("5m")
-        known, numbers = load(), _numbers(worlds)
+        load()
+        numbers = _numbers(worlds)
         findings.mkdir(parents=True, exist_ok=True)
         Store(findings).check()
+        cluster = cluster_of(engine, address, gpus, resource, findings, ONE_MACHINE)
         kept = _opened(record, seed, blocks)
     except (typer.BadParameter, KnownFileError, RecordError) as error:
         raise fail(str(error)) from error
@@ -124,52 +131,49 @@ def train(
     kept.told = lambda one: log.case(
         "training", {one.outcome: 1}, one.cpu, number=one.number, subject=f"{one.strategy} {one.world_size} {one.dtype}"
     )
-    found: dict[str, str] = {}
-    excused: Counter[str] = Counter()
-    rows, done = rows_of(kept.runs, cells), {(run.cell, run.number) for run in kept.runs}
-    started, before = time.monotonic(), len(kept.runs)
+    rows = rows_of(kept.runs, cells)
+    started, before, code = time.monotonic(), len(kept.runs), 0
     failure: str | None = None
-    code = 0
-    deadline = started + duration
-    with RankPools(RankLimits(seconds=timeout), until=deadline) as pools, Live(console=console, transient=True) as live:
-        judge = TrainingJudge(pools, known)
-        try:
-            for number, strategy, world, dtype in _jobs(here, runs, cases, chosen):
-                if time.monotonic() >= deadline:
-                    break
-                run = drawn_for(seed, number, blocks, dtype, strategy, world)
-                cell = Cell(strategy.name, world, run.settings.dtype)
-                if (cell, number) in done:
-                    continue
-                judgement = judge.examine(run, strategy, world)
-                excused.update(judgement.excused)
-                log.known(Counter(judgement.excused))
-                if judgement.discrepancy:
-                    deviation = investigate(judge, findings, run, strategy, world, judgement, within(deadline, 90), log)
-                    found.setdefault(deviation.fingerprint, text_of(deviation))
-                kept.add(run_of(cell, number, judgement))
-                rows.setdefault(cell, Row()).add(kept.runs[-1])
-                live.update(table_of({cell: row for cell, row in rows.items() if row.outcomes}))
-        except OutOfTime:  # the run under way is drawn again when this is gone on with
-            pass
-        except KeyboardInterrupt as stop:
-            code = status_of(stop)
-        except HarnessError as error:
-            failure = str(error)
-        except OSError as error:
-            failure = unwritten(error, record or findings)
-    rows = rows_of(kept.runs, cells)  # in order
+    work = partial(
+        train_each, seed=seed, blocks=blocks, timeout=timeout, until=started + duration, findings=findings, record=log
+    )
+    there = tuple(kept.runs)
+    todo = (job for job in _jobs(here, runs, cases, chosen) if untrained(job, there))
+    try:
+        if jobs > 1 or cluster:
+            todo = tuple(todo)
+            kept, code, failure = together(kept, Run, todo, jobs, work, len(todo), untrained, cluster)
+        else:
+            with Live(console=console, transient=True) as live:
+
+                def keep(lines: Sequence[Run]) -> None:
+                    for line in lines:
+                        kept.add(line)
+                        rows.setdefault(line.cell, Row()).add(line)
+                    live.update(table_of({cell: row for cell, row in rows.items() if row.outcomes}))
+
+                work(todo, keep)
+    except KeyboardInterrupt as stop:
+        code = status_of(stop)
+    except (HarnessError, RecordError) as error:
+        failure = str(error)
+    except OSError as error:
+        failure = unwritten(error, record or findings)
+    rows, now = rows_of(kept.runs, cells), kept.runs[before:]  # in order
+    found = {run.finding: _text(findings, run.finding) for run in now if run.finding}
+    excused = Counter(name for run in now if run.outcome == "known" for name in run.reason.split(", "))
+    unconfirmed = Counter(why for run in now for why in run.unconfirmed)
     print_wide(table_of(rows))
     console.print(
         f"{len({run.number for run in kept.runs})} runs drawn, {sum(row.ran for row in rows.values())} judged, "
-        f"{len(kept.runs) - before} of all in {time.monotonic() - started:.0f} s now, {pools.started} groups of ranks "
-        f"started, {judge.unconfirmed.total()} failures not repeated, {len(found)} findings, "
+        f"{len(kept.runs) - before} of all in {time.monotonic() - started:.0f} s now, "
+        f"{unconfirmed.total()} failures not repeated, {len(found)} findings, "
         f"{excused.total()} excused by {len(excused)} known deviations",
         highlight=False,
     )
     left_out = [run.reason for run in kept.runs if run.outcome == "left_out"]
     print_counts("left out {count} times", left_out)
-    print_counts("not repeated {count} times", judge.unconfirmed.elements())
+    print_counts("not repeated {count} times", unconfirmed.elements())
     for text in found.values():
         console.print(f"\n{text}", markup=False, highlight=False, soft_wrap=True)
     data = {
@@ -179,7 +183,7 @@ def train(
         "findings": sorted(found),
         "excused": dict(excused),
         "left_out": dict(Counter(left_out)),
-        "unconfirmed": dict(judge.unconfirmed),
+        "unconfirmed": dict(unconfirmed),
     }
     write_json(json_file, data)
     write_text(csv_file, csv_of(rows))
@@ -188,6 +192,12 @@ def train(
     if code:
         console.print("interrupted; everything found so far is kept", style="yellow")
         raise typer.Exit(code)
+
+
+def _text(findings: Path, name: str) -> str:
+    """What a person reads of a finding."""
+    path = findings / name / "finding.json"
+    return text_of(read_json(path, Deviation)) if path.exists() else name
 
 
 def _numbers(worlds: str) -> list[int] | None:
@@ -213,7 +223,7 @@ def _jobs(
             for world in worlds if runs else [worlds[number % len(worlds)]]:
                 turn = [chosen[number % len(chosen)]] if chosen else [None]
                 for dtype in [dtype for dtype in strategy.dtypes if dtype in chosen] if runs else turn:
-                    yield number, strategy, world, dtype
+                    yield number, strategy.name, world, dtype
 
 
 def _usable(

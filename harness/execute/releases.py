@@ -19,6 +19,10 @@ TOGETHER = {"jax": ("jaxlib",)}
 """Packages that are released with another one, under its versions."""
 
 
+PATIENCE = ("--retries", "1", "--timeout", "20")
+"""An index that is out of reach is soon told of."""
+
+
 def installed(package: str) -> Version:
     """The version that is here. Raises EnvironmentsError."""
     try:
@@ -30,7 +34,8 @@ def installed(package: str) -> Version:
 def released(package: str) -> tuple[Version, ...]:
     """Final releases with files for this interpreter and system, in order; pip asks the indexes that it is configured
     for. Raises EnvironmentsError."""
-    command = [sys.executable, "-m", "pip", "index", "versions", "--disable-pip-version-check", "--no-input", package]
+    asked = ["index", "versions", "--disable-pip-version-check", "--no-input", *PATIENCE, package]
+    command = [sys.executable, "-m", "pip", *asked]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()[-1:]
@@ -65,7 +70,7 @@ def environments_of(package: str, version: Version, beside: Mapping[str, str]) -
     beside: names and versions of what else is needed."""
     moved = {package, *TOGETHER.get(package, ())}
     others = {name: have for name, have in beside.items() if name not in moved}
-    others |= {name: importlib.metadata.version(name) for name in NEEDED if name not in others}
+    others |= {name: importlib.metadata.version(name) for name in NEEDED if name not in {*others, *moved}}
     release = [f"{name}=={version}" for name in sorted(moved)]
     free = [*release, *sorted(others)]
     for packages in (

@@ -15,7 +15,7 @@ from generators import caseio
 from generators.graphs import Case
 from harness.backends import Target
 from harness.execute.files import locked, replace_text, whole
-from harness.execute.reading import read_json
+from harness.execute.reading import read_by, read_json
 from harness.execute.templates import render
 from harness.findings import reproducer
 from harness.findings.database.recorder import NOTHING, Recorder
@@ -101,6 +101,11 @@ class Store:
         """The finding with this fingerprint, if it is there. Raises FileError."""
         path = self.root / name / "finding.json"
         return read_json(path, Finding) if path.exists() else None
+
+    def case(self, name: str) -> Case | None:
+        """The case of a finding, if it is there. Raises FileError."""
+        path = self.root / name / "graph.json"
+        return read_by(path, caseio.loads) if path.exists() else None
 
     def check(self) -> None:
         """Can every record be read, those of training runs among them? Raises FileError naming one that cannot."""

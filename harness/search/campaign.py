@@ -21,13 +21,13 @@ from harness.questions.question import Question
 from harness.search.blame import culprit, guilty_pass
 from harness.search.blame.excuses import ELEMENTWISE, Excuses, may_show
 from harness.search.blame.guilty_pass import GuiltyPass, Shown
+from harness.search.blame.ordinary import with_ordinary_numbers
 from harness.search.laboratory import Examination, Laboratory
 from harness.search.reduce import Budget, reduce, size
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT, Discrepancy
 from oracles.judge.outcome import Outcome
 from oracles.judge.verdict import Verdict, normalized
-from oracles.questions import cells
 
 
 @dataclass(frozen=True)
@@ -101,14 +101,6 @@ class Campaign:
         rest = culprit.without(case, guilty) if guilty else None
         remaining = self.verdict(target, rest).discrepancy if rest else None
         return self.unexplained(target, rest, remaining) if rest and remaining else None
-
-    def _known_writes(self, target: Target, case: Case, discrepancy: Discrepancy) -> list[Node]:
-        """The statements of which it is known that they go wrong."""
-        values = culprit.values_of(case)
-        writes = [node for node in case.graph.nodes if node.op == cells.WRITE]
-        known = {node: self.excuses.together(target, case.graph, node, discrepancy, values) for node in writes}
-        self.excused.update({issue.id for issue in known.values() if issue})
-        return [node for node, issue in known.items() if issue]
 
     def _known_apart(self, target: Target, apart: Case, discrepancy: Discrepancy) -> bool:
         """Of a program that writes: is a node wrong by itself, in a way that is known and may show so, and none in
@@ -200,7 +192,7 @@ class Campaign:
 
     def keep(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding:
         """Store it as it was met, to be investigated later."""
-        return self._save(self._finding(target, case, discrepancy), target, case)
+        return self._save(self._own(target, self._finding(target, case, discrepancy), discrepancy), target, case)
 
     def investigate(
         self, target: Target, case: Case, discrepancy: Discrepancy, kept: Finding | None = None
@@ -224,19 +216,20 @@ class Campaign:
     def _investigated(
         self, target: Target, case: Case, discrepancy: Discrepancy, kept: Finding | None
     ) -> Finding | None:
-        blamed = culprit.blame(self.lab, target, case)
-        guilty = [g for g in blamed if g.discrepancy.symptom == discrepancy.symptom and self._meets(g.case)]
+        blamed, symptom = culprit.blame(self.lab, target, case), discrepancy.symptom
+        guilty = [g for g in blamed if may_show(symptom, g.discrepancy.symptom) and self._meets(g.case)]
         if guilty:
-            smallest = min(guilty, key=lambda g: size(g.case))
+            smallest = min(guilty, key=lambda g: (g.discrepancy.symptom != symptom, size(g.case)))
             case, discrepancy = smallest.case, smallest.discrepancy
+        case, discrepancy = self._plainest(target, case, discrepancy)
         fails = self.fails(target, discrepancy)
         if discrepancy.symptom in SILENT and (why := self._doubt(target, case, discrepancy, fails)):
             self.unconfirmed[why] += 1
             return None
-        first = self._finding(target, case, discrepancy)
+        first = self._own(target, self._finding(target, case, discrepancy), discrepancy)
         same = kept is not None and kept.fingerprint == first.fingerprint
         mine = same or self.store.get(first.fingerprint) is None
-        known = self._duplicate(first.fingerprint, target, case, discrepancy) if guilty and not same else None
+        known = self._duplicate(target, case, discrepancy) if guilty and not same else None
         if known:
             return known
         if mine:  # a stored one of the same name may be another pass's
@@ -251,7 +244,7 @@ class Campaign:
                 self.store.drop(first.fingerprint)
             return None
         guilt = self.guilty_pass(target, small, discrepancy)
-        final = self._finding(target, small, discrepancy, guilt)
+        final = self._own(target, self._finding(target, small, discrepancy, guilt), discrepancy, small)
         if final.fingerprint != first.fingerprint:
             if mine:
                 self.store.drop(first.fingerprint)
@@ -319,18 +312,46 @@ class Campaign:
 
         return run
 
-    def _duplicate(self, name: str, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
-        """The stored finding that this is, counted once more: of this name, and by the same pass."""
+    def _duplicate(self, target: Target, case: Case, discrepancy: Discrepancy) -> Finding | None:
+        """The stored finding that this is, counted once more: of this name, as wrong, and by the same pass."""
         passes = target.switches.passes if target.switches else ()
         run = self._leaving_out(target, case, discrepancy)
-        for finding in self.store.alike(name):
-            if not set(finding.passes) <= set(passes):
-                continue  # those of another compiler of the framework
+        for finding in self.store.alike(self._fingerprint(target, case, discrepancy, ())):
+            if not set(finding.passes) <= set(passes) or not self._alike(target, finding, discrepancy):
+                continue  # those of another compiler of the framework, or of another fault
             asked = finding.passes or (passes if finding.tried > 1 else ())
             mends = bool(asked) and run(asked) == "right"
             if mends == bool(finding.passes):
                 return self.store.count_again(finding.fingerprint, target.name)
         return None
+
+    def _own(self, target: Target, finding: Finding, like: Discrepancy, small: Case | None = None) -> Finding:
+        """A finding under its name, or with the target's behind it where that is another target's, which need not be
+        of the same fault: it is where each target fails with the other's reduced case, too, in the same way."""
+        there = self.store.get(finding.fingerprint)
+        if there is None or target.name in there.targets:
+            return finding
+        other = {**self.lab.question.targets, **{one.name: one for one in self.targets}}.get(there.target)
+        stored = self.store.case(finding.fingerprint)
+        if small and other and stored and self.fails(target, like)(stored) and self.fails(other, like)(small):
+            return finding
+        return replace(finding, fingerprint=f"{finding.fingerprint}-{target.name}")
+
+    def _alike(self, target: Target, finding: Finding, like: Discrepancy) -> bool:
+        """Is what is stored wrong on this target as it was where it was found, element by element? Another one of the
+        framework may have another fault of the same operators."""
+        stored = None if target.name in finding.targets else self.store.case(finding.fingerprint)
+        if stored is None or (found := self._left(target, stored)) is None:
+            return stored is None
+        return normalized(found) == normalized(like) if like.symptom in SILENT else found.message == finding.message
+
+    def _plainest(self, target: Target, case: Case, discrepancy: Discrepancy) -> tuple[Case, Discrepancy]:
+        """With ordinary numbers where these show a wrong value that is not known, too."""
+        for candidate in with_ordinary_numbers(case) if discrepancy.symptom == "special" else ():
+            found = self._left(target, candidate)
+            if found and found.symptom == "value" and self._meets(candidate):
+                return self.unexplained(target, candidate, found) or (case, discrepancy)
+        return case, discrepancy
 
     def _fingerprint(self, target: Target, case: Case, discrepancy: Discrepancy, passes: tuple[str, ...]) -> str:
         said = f"{self.lab.question.name} {self.condition.text}" if self.condition else self.lab.question.name

@@ -1,5 +1,6 @@
-"""Smaller cases that still fail: cut outputs, replace values by leaves, bypass nodes, shrink dimensions, simplify
-attributes and arrays. Works on any predicate, so it serves slow compilers as well as fast ones."""
+"""Smaller cases that still fail: cut outputs, replace values by leaves, bypass nodes, put plainer operators in their
+place, shrink dimensions, simplify attributes and arrays. Works on any predicate, so it serves slow compilers as well as
+fast ones."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def reduce(case: Case, fails: Fails, budget: Budget) -> Case:
     improved = True
     while improved:
         improved = False
-        for edits in (_outputs, _leaves_for_nodes, _bypasses, _parameters_to_inputs, _dims, _attrs, _arrays):
+        for edits in (_outputs, _leaves_for_nodes, _bypasses, _plainer, _parameters_to_inputs, _dims, _attrs, _arrays):
             case, changed = _exhaust(case, edits, fails, budget)
             improved = improved or changed
             if budget.runs < 0:
@@ -119,6 +120,23 @@ def _bypasses(case: Case) -> Iterator[Case]:
             if graph.types[operand] == node.type and not (graph.outputs == (node.name,) and len(graph.nodes) == 1):
                 yield pruned(_rename(graph, node.name, operand), case.arrays)
                 break
+
+
+PLAIN = ("neg", "logical_not")
+"""Operators that stand for others, of numbers and of truth values: what takes several nodes together has one cause
+whatever the others are. They are exact, and no two operands have the same result, so that nothing is hidden."""
+
+
+def _plainer(case: Case) -> Iterator[Case]:
+    """Where there are several nodes, each in turn replaced by a plain operator of one of its operands."""
+    graph = case.graph
+    for index, node in enumerate(graph.nodes if len(graph.nodes) > 1 else ()):
+        for name in PLAIN if node.op not in PLAIN else ():
+            for operand in dict.fromkeys(node.operands):
+                plain = replace(node, op=name, operands=(operand,), attrs=())
+                nodes = (*graph.nodes[:index], plain, *graph.nodes[index + 1 :])
+                if new := retyped(replace(graph, nodes=nodes), case.arrays):
+                    yield pruned(new.graph, new.arrays)
 
 
 def _rename(graph: Graph, old: str, new: str) -> Graph:

@@ -36,7 +36,8 @@ class Cell:
 class Run:
     """One run in a cell, as its line in a file has it. number: of the drawn run; ratio: the greatest part of what was
     allowed that it was off by; difference, allowed: the greatest difference of what agrees, and what was allowed there;
-    cpu: processor seconds of all ranks."""
+    cpu: processor seconds of all ranks; finding: what was made of it, where it deviates; unconfirmed: failures on the
+    way that did not come again."""
 
     strategy: str
     world_size: int
@@ -51,6 +52,8 @@ class Run:
     allowed: float = 0.0
     cpu: float = 0.0
     compared: bool = True
+    finding: str = ""
+    unconfirmed: tuple[str, ...] = ()
 
     @property
     def cell(self) -> Cell:

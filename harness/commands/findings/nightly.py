@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,20 +15,23 @@ from typing import Annotated, Any
 import typer
 
 from harness.commands.shared.recorded import recorded
-from harness.commands.shared.terminal import Json, Known, console, fail, seconds_of, unwritten, write_json
+from harness.commands.shared.terminal import Json, Known, console, fail, seconds_of, unwritten, write_json, write_text
+from harness.execute import environments
 from harness.execute.environments import EnvironmentsError, interpreter
 from harness.execute.isolation.signals import ends_with_parent
 from harness.execute.reading import read_json
+from harness.findings import bisection, newest
 from harness.findings.database import opened
 from harness.findings.database.nights import Difference, difference
 from harness.findings.database.recorder import Recorder
 from harness.findings.known.entry import FOLDER
+from harness.findings.site.junit import junit_of
 from harness.findings.written import FILE
 from harness.search.hunting.touched import SourceError, diff_of, touched
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file to which a step of a workflow adds Markdown."""
-REPRODUCED, NOT_REPRODUCED = 1, 0
+AGAIN = {bisection.WRONG: "shows", bisection.RIGHT: "fixed", bisection.UNKNOWN: "not told"}
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,10 @@ def nightly(
     beside: Annotated[
         str | None, typer.Option(metavar="ENV", help="Compare the targets with this environment's versions, too.")
     ] = None,
+    newest_globs: Annotated[
+        str,
+        typer.Option("--newest", metavar="GLOB", help="Packages whose newest releases are compared with those here."),
+    ] = "",
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that a stored reproducer may take.")] = 300.0,
     seed: Annotated[int | None, typer.Option(help="Of the hunt; another one each night.")] = None,
     since: Annotated[
@@ -59,6 +66,7 @@ def nightly(
     summary: Annotated[
         Path | None, typer.Option(metavar="FILE", help=f"Add Markdown to it; default: what ${SUMMARY} names.")
     ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit-xml", metavar="FILE", help="Write JUnit XML.")] = None,
     json_file: Json = None,
 ) -> None:
     """Known issues, then what was ever found, then a hunt; exit status 1 where something new was found."""
@@ -68,6 +76,7 @@ def nightly(
         if beside:
             interpreter(beside)
         operators = touched(diff_of(source, since)) if since else ()
+        newer = newest.newest(newest_globs, findings, _tell) if newest_globs else []
     except (typer.BadParameter, EnvironmentsError, SourceError) as error:
         raise fail(str(error)) from error
     except OSError as error:
@@ -88,6 +97,12 @@ def nightly(
     if beside:
         comparing = ["versions", ".", beside, *folder, *issues, "--targets", target_globs, *drawn]
         steps.append(_run(comparing, record.run))
+    for one in newer:
+        known = {environments.VARIABLE: str(findings / newest.FILE)}
+        steps.append(_run(["env", "create", one.name], record.run, known))
+        if not steps[-1].status:
+            comparing = ["versions", ".", one.name, *folder, *issues, "--targets", ",".join(one.targets), *drawn]
+            steps.append(_run(comparing, record.run, known))
     if out:
         steps.append(_run(["site", "--out", str(out), *folder, *issues], record.run))
     found = difference(record.url, record.run)
@@ -100,6 +115,7 @@ def nightly(
                 file.write(text + "\n")
     except OSError as error:
         raise fail(unwritten(error, named)) from error
+    write_text(junit, junit_of(found, [(one.command, one.status, one.seconds) for one in steps], findings))
     told = {"steps": [vars(step) for step in steps], **vars(found)}
     write_json(json_file, told)
     if failed := [step.command for step in steps if step.status]:
@@ -114,11 +130,7 @@ def again(findings: Path, record: Recorder, timeout: float) -> Iterator[tuple[st
     for path in sorted(findings.glob(f"[!.]*/{FILE}")):
         one = read_json(path.with_name("finding.json"), dict[str, Any])
         started = time.monotonic()
-        try:
-            status = _status([sys.executable, str(path)], timeout, quiet=True)
-        except subprocess.TimeoutExpired:
-            status = None
-        state = {REPRODUCED: "shows", NOT_REPRODUCED: "fixed"}.get(-1 if status is None else status, "not told")
+        state = AGAIN[bisection.run(path, sys.executable, timeout).state]
         record.case("reproducer", {state: 1}, time.monotonic() - started, subject=one["fingerprint"])
         if state != "not told":
             record.finding(one["fingerprint"], [one.get("target") or one["strategy"]], one["symptom"], state=state)
@@ -142,28 +154,26 @@ def markdown(found: Difference, steps: Sequence[Step], findings: Path) -> str:
     return "\n".join(lines)
 
 
-def _run(arguments: list[str], night: str) -> Step:
+def _tell(line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _run(arguments: list[str], night: str, variables: Mapping[str, str] | None = None) -> Step:
     """A command as a process of its own, so that its end is not the night's."""
     command, started = " ".join(arguments[:1]), time.monotonic()
     console.print(f"-- {' '.join(arguments)}", style="dim", markup=False, highlight=False, soft_wrap=True)
-    status = _status([sys.executable, "-m", "harness", *arguments], None, night)
+    status = _status([sys.executable, "-m", "harness", *arguments], {opened.PART_OF: night, **(variables or {})})
     return Step(command, status, round(time.monotonic() - started, 1))
 
 
-def _status(command: list[str], timeout: float | None, night: str = "", quiet: bool = False) -> int:
-    """The exit status of a process, which ends with this one. Raises TimeoutExpired."""
-    output = subprocess.DEVNULL if quiet else sys.stderr if console.stderr else None
-    environment = os.environ | ({opened.PART_OF: night} if night else {})
-    end = signal.SIGKILL if quiet else signal.SIGTERM  # a command ends with what it has
+def _status(command: list[str], variables: Mapping[str, str]) -> int:
+    """The exit status of a process, which ends with this one."""
+    output, end = sys.stderr if console.stderr else None, signal.SIGTERM  # a command ends with what it has
     with subprocess.Popen(
-        command,
-        stdout=output,
-        stderr=subprocess.DEVNULL if quiet else None,
-        env=environment,
-        preexec_fn=ends_with_parent(end),
+        command, stdout=output, env=os.environ | variables, preexec_fn=ends_with_parent(end)
     ) as process:
         try:
-            return process.wait(timeout)
+            return process.wait()
         except BaseException:
             process.send_signal(end)
             raise

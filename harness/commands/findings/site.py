@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from harness.commands.shared.terminal import Known, console, fail, unwritten, wr
 from harness.execute import environments
 from harness.execute.reading import FileError, read_json
 from harness.findings.database import opened
-from harness.findings.database.history import Past, history
+from harness.findings.database.history import Past, first_seen, history
 from harness.findings.known.entry import FOLDER
 from harness.findings.site import pages
 from harness.findings.site.hunted import Hunted, outcomes_of
@@ -47,6 +48,8 @@ def site(
         raise fail(f"{out}: there is something else in it")
     try:
         instances = gather.found(findings) if findings else []
+        seen = seen_of(findings) if findings else {}
+        instances = [replace(one, seen=seen.get(one.id, "")) for one in instances]
         hunts = hunts_of(findings) if findings else None
         past = runs_of(findings) if findings else []
         instances += gather.entries(known_issues)
@@ -74,6 +77,12 @@ def runs_of(findings: Path) -> list[Past]:
     """Of the store of a findings folder, if there is one. Raises FileError."""
     url = opened.url_of(findings)
     return history(url) if opened.there(url) else []
+
+
+def seen_of(findings: Path) -> dict[str, str]:
+    """By finding, when it was first seen, as the store of its folder says. Raises FileError."""
+    url = opened.url_of(findings)
+    return first_seen(url) if opened.there(url) else {}
 
 
 def hunts_of(findings: Path) -> Hunted:

@@ -116,7 +116,13 @@ def distribution(
                     break
                 one = run_case(judge, plan, case, keep if minimise else None)
                 store.add(one)
-                log.case("distribution", {state_of(one): 1}, one.cpu, number=one.model, subject=one.setting)
+                log.case(
+                    "distribution",
+                    {state_of(one): 1},
+                    one.cpu,
+                    number=one.model,
+                    subject=f"{one.setting} input {one.input}",
+                )
                 progress.advance(task)
         except OutOfTime:  # the case under way is run again when this is gone on with
             pass

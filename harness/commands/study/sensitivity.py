@@ -41,7 +41,10 @@ def sensitivity(
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
     log = recorded(None, seed)
-    kept.told = lambda one: log.case("sensitivity", {_came(one): 1}, 0.0, number=one.number, subject=one.oracle)
+    kept.told = lambda one: log.case(
+        "sensitivity", {_came(one): 1}, 0.0, number=one.number,
+        subject=f"{one.oracle} {one.operator} {one.dtype} {one.extent} {one.size:g}",
+    )  # fmt: skip
     done = {(one.oracle, one.number) for one in kept.runs}
     counts = {oracle: runs if oracle in OF_RANKS else cases for oracle in chosen}
     todo = [

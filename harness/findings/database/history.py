@@ -80,6 +80,14 @@ def history(url: str) -> list[Past]:
     return found
 
 
+def first_seen(url: str) -> dict[str, str]:
+    """By finding, when the run began that had it first. Raises StoreError."""
+    asked = select(FINDING.c.fingerprint, func.min(RUN.c.started)).join_from(FINDING, RUN)
+    with asking(url) as connection:
+        rows = connection.execute(asked.where(FINDING.c.state.in_(SEEN)).group_by(FINDING.c.fingerprint)).all()
+    return {row[0]: row[1] for row in rows}
+
+
 def kind_of(command: str) -> str:
     """`hunt`, or `study faults`: the words of a command line behind the program's name."""
     try:

@@ -21,7 +21,7 @@ VARIABLE = "DISSENT_STORE"
 PART_OF = "DISSENT_PART_OF"
 """Names the run that a command is a part of."""
 FILE = "store.sqlite"
-NEWEST = "2"
+NEWEST = "3"
 """The revision that `tables.py` has."""
 PATIENCE = 60.0
 """Seconds that a writer waits for others."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert, update
+from sqlalchemy import Connection, Table, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -35,9 +35,18 @@ class Recorder:
     def case(
         self, kind: str, outcomes: Mapping[str, int], seconds: float, *, number: int | None = None, subject: str = ""
     ) -> None:
-        """What was examined at once, and what came of it. seconds: that it took."""
+        """What was examined at once, and what came of it; in place of what was told of the same number before. seconds:
+        that it took."""
         row = {"kind": kind, "number": number, "subject": subject, "outcomes": dict(outcomes), "seconds": seconds}
-        self._write(lambda connection: connection.execute(insert(EXAMINED), {"run": self.run, **row}))
+
+        def write(connection: Connection) -> None:
+            new = _insert(connection, EXAMINED)
+            said = {name: new.excluded[name] for name in ("outcomes", "seconds")}
+            key = [EXAMINED.c[name] for name in ("run", "kind", "number", "subject")]
+            once = new.on_conflict_do_update(index_elements=key, index_where=EXAMINED.c.number.is_not(None), set_=said)
+            connection.execute(once, {"run": self.run, **row})
+
+        self._write(write)
 
     def finding(
         self, fingerprint: str, targets: Iterable[str], symptom: str = "", cause: str = "", state: str = "found",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Column, Float, ForeignKey, Integer, MetaData, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Column, Float, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
 METADATA = MetaData()
 LONGEST = 256
@@ -40,6 +40,11 @@ EXAMINED = Table(
     Column("outcomes", JSON, nullable=False, comment="outcome -> how often"),
     Column("seconds", Float, nullable=False),
 )  # fmt: skip
+CASE = Index(
+    "examined_case", EXAMINED.c.run, EXAMINED.c.kind, EXAMINED.c.number, EXAMINED.c.subject, unique=True,
+    sqlite_where=EXAMINED.c.number.is_not(None), postgresql_where=EXAMINED.c.number.is_not(None),
+)  # fmt: skip
+"""What has a number stands once: a task that was lost examines the case under way once more."""
 FINDING = Table(
     "finding", METADATA,
     _run(), _name("fingerprint"), _name("target"),

@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -73,7 +74,15 @@ def write(
     pages = {row.cause.id: row.page for row in rows}
     owner = {one.id: cause.id for cause in causes for one in cause.instances}
     frameworks = _by_count(row.cause.first.framework for row in rows)
-    common = {"versions": versions, "hunts": hunts, "past": past, "slug": slug, "symptom": SYMPTOM, "state": STATE}
+    common = {
+        "versions": versions,
+        "hunts": hunts,
+        "past": past,
+        "slug": slug,
+        "symptom": SYMPTOM,
+        "state": STATE,
+        "age": age,
+    }
     with whole(out) as folder:
         (folder / "cause").mkdir()
         for name in ("style.css", "site.js"):
@@ -160,6 +169,12 @@ def duration(seconds: float | None) -> str:
         return ""
     minutes = seconds / 60
     return f"{minutes / 60:.1f} h" if minutes >= 60 else f"{minutes:.0f} min" if minutes >= 1 else f"{seconds:.0f} s"
+
+
+def age(seen: str) -> str:
+    """Of what was first seen then, as pages have it."""
+    days = (datetime.now(UTC) - datetime.fromisoformat(seen)).days
+    return f"{seen[:10]}, {days} day{'' if days == 1 else 's'} before this page"
 
 
 def place_of(folder: Path) -> str:

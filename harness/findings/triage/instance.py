@@ -40,7 +40,8 @@ class Instance:
     passes:     of the compiler, those to blame
     case:       the smallest that shows it, where that is a graph with arrays
     bisection:  which releases are wrong, for people ("": not asked)
-    threads:    that it needs"""
+    threads:    that it needs
+    seen:       when it was first found, in UTC ("": the store does not say)"""
 
     id: str
     framework: str
@@ -65,6 +66,7 @@ class Instance:
     case: Case | None = None
     bisection: str = ""
     threads: int = 1
+    seen: str = ""
 
     @property
     def by_design(self) -> bool:

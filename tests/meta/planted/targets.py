@@ -1,8 +1,9 @@
-"""Targets that are wrong on purpose: torch-eager, or another one, with one operator spelled wrongly."""
+"""Targets that are wrong on purpose: torch-eager, or another one, with one operator spelled wrongly, or several."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,20 +27,19 @@ FAULT_HELPERS = tuple(
 
 @dataclass(frozen=True)
 class FaultyDialect(Dialect):
-    """A dialect, torch mostly, with one operator spelled as `text`, in which `{right}` is the correct spelling,
+    """A dialect, torch mostly, with operators spelled as `texts` say, in which `{right}` is the correct spelling,
     `{alone}` the same in terms of a0, a1, … instead of the operands, and functions of the files in FAULT_HELPERS may be
     called."""
 
-    operator: str = ""
-    text: str = ""
+    texts: tuple[tuple[str, str], ...] = ()
 
     def spelling(self, operator: str, call: Call) -> str | Unsupported:
-        right = super().spelling(operator, call)
-        if operator != self.operator or not isinstance(right, str):
+        right, text = super().spelling(operator, call), dict(self.texts).get(operator)
+        if text is None or not isinstance(right, str):
             return right
         names = [f"a{i}" for i in range(len(call.operands))]
         alone = re.sub(r"\{(\d)\}", r"a\1", right).replace("{args}", ", ".join(names))
-        return self.text.replace("{right}", f"({right})").replace("{alone}", f"({alone})")
+        return text.replace("{right}", f"({right})").replace("{alone}", f"({alone})")
 
     @cached_property
     def _helper_sources(self) -> dict[str, str]:
@@ -49,7 +49,12 @@ class FaultyDialect(Dialect):
 
 def planted(operator: str, text: str, of: str = "torch-eager") -> Target:
     """A target with this operator spelled wrongly."""
+    return planted_all({operator: text}, of)
+
+
+def planted_all(texts: Mapping[str, str], of: str = "torch-eager", name: str = "planted") -> Target:
+    """A target with these operators spelled wrongly."""
     good = TARGETS[of]
-    fields = {name: getattr(good.dialect, name) for name in Dialect.__dataclass_fields__}
-    dialect = FaultyDialect(**fields, operator=operator, text=text)
-    return replace(good, name="planted", dialect=dialect, level=Level("planted", 0))
+    fields = {field: getattr(good.dialect, field) for field in Dialect.__dataclass_fields__}
+    dialect = FaultyDialect(**fields, texts=tuple(texts.items()))
+    return replace(good, name=name, dialect=dialect, level=Level(name, 0))

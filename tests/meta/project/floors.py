@@ -56,7 +56,7 @@ FLOORS = {
     "harness/commands/findings": "gather | *",
     "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | hunting | *",
     "harness/search/hunting": "runs | together | *",
-    "harness/training": "* | findings table | known_runs",
+    "harness/training": "* | findings table | known_runs share",
     "harness/models": "variants | given | * | results | known report | examine",
     "harness/models/given": "inputs spectra images | audio | *",
     "harness/studies": "datasets drawing | loops | runs | *",

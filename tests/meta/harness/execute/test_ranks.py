@@ -219,10 +219,10 @@ def train(rank, world, arrays):
 """
 
 
-def stored(folder: Path, second: str) -> Path:
+def stored(folder: Path, second: str, seconds: float = 60.0) -> Path:
     """A stored program of two ranks, of which the first one waits for ever; what the second one does."""
     check = render(
-        "training/check.py.j2", world=2, replicas=(), variables={}, symptom="rejected", seconds=60.0, types={},
+        "training/check.py.j2", world=2, replicas=(), variables={}, symptom="rejected", seconds=seconds, types={},
         wrong=WRONG, inline={"arrays": "{}", "expected": "{}", "allowed": "{}"},
     )  # fmt: skip
     path = folder / "reproducer.py"
@@ -261,6 +261,15 @@ def test_a_reproducer_ends_all_ranks_when_one_has_failed(tmp_path: Path) -> None
     assert "rank 1: ValueError: no such thing" in done.stdout
     assert "exit statuses of the ranks: [None, 1]" in done.stdout
     assert time.monotonic() - started < 30  # of the minute that all ranks have
+    assert ends(tmp_path)
+
+
+def test_a_reproducer_whose_ranks_come_to_no_end_could_not_be_run(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(stored(tmp_path, "pass", 2.0))], cwd=tmp_path, capture_output=True, text=True, timeout=50
+    )
+    assert done.returncode == 77, done.stderr
+    assert "could not be run - exit statuses of the ranks: [None, None]" in done.stdout
     assert ends(tmp_path)
 
 

@@ -139,6 +139,8 @@ def test_environments_of_a_release() -> None:
     assert "numpy<2" in three.packages
     assert len({one.folder, two.folder, three.folder}) == 3
     assert one.folder.parent == environments.home() / "releases"
+    (first, *_) = releases.environments_of("numpy", Version("2.0.0"), {})  # in that one version only
+    assert [package for package in first.packages if package.startswith("numpy")] == ["numpy==2.0.0"]
 
 
 def test_what_is_kept(tmp_path: Path) -> None:

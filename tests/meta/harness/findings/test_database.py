@@ -24,7 +24,7 @@ from harness.commands.shared.recorded import recorded
 from harness.findings.database import kept, opened
 from harness.findings.database.migrations.upgrade import upgrade
 from harness.findings.database.recorder import Recorder, begin
-from harness.findings.database.tables import METADATA, RUN
+from harness.findings.database.tables import EXAMINED, METADATA, RUN
 from harness.search import coverage
 from harness.search.coverage import Coverage
 
@@ -110,13 +110,33 @@ def test_counts_add_up_and_findings_change_their_state(tmp_path: Path) -> None:
     assert row.started <= row.ended
 
 
-@pytest.mark.parametrize("before", [None, "1"])
+def test_a_case_that_is_examined_once_more_stands_once(tmp_path: Path) -> None:
+    run, other = begun(tmp_path), begun(tmp_path)
+    for came in ({"agree": 2}, {"agree": 1, "mismatch": 1}):  # a task that was lost, and gone on with
+        run.case("forward", came, 0.5, number=7)
+    run.case("forward", {"agree": 1}, 0.5, number=7, subject="torch-eager")
+    for one in (run, other):
+        one.case("forward", {"agree": 3}, 0.25)  # what has no number is counted each time
+        one.case("forward", {"agree": 3}, 0.25)
+    other.case("forward", {"agree": 4}, 0.25, number=7)
+    assert (run.failure, other.failure) == (None, None)
+    told = [(row["number"], row["outcomes"]) for row in kept.rows(run.url, "examined", run.run)]
+    assert told == [(7, {"agree": 1, "mismatch": 1}), (7, {"agree": 1}), (None, {"agree": 3}), (None, {"agree": 3})]
+    assert [row["number"] for row in kept.rows(run.url, "examined", other.run)] == [None, None, 7]
+
+
+@pytest.mark.parametrize("before", [None, "1", "2"])
 def test_the_schema_is_brought_up_to_date(tmp_path: Path, before: str | None) -> None:
     url = opened.url_of(tmp_path)
     if before:
         with opened.writing(url).begin() as connection:
             upgrade(connection, before)
-            connection.exec_driver_sql("INSERT INTO run VALUES ('a', 'hunt', '', 3, '{}', '', '2026', NULL, NULL)")
+            names = "id, command, folder, seed, versions, machine, started"
+            connection.exec_driver_sql(f"INSERT INTO run ({names}) VALUES ('a', 'hunt', '', 3, '{{}}', '', '2026')")
+            for number, seconds in ((7, 1), (7, 2), (8, 1), ("NULL", 1), ("NULL", 1)):
+                values = f"'a', 'forward', {number}, '', '{{}}', {seconds}"
+                names = "run, kind, number, subject, outcomes, seconds"
+                connection.exec_driver_sql(f"INSERT INTO examined ({names}) VALUES ({values})")
         assert opened.revision(url) == before
     opened.opened(url)
     assert opened.revision(url) == opened.NEWEST
@@ -127,7 +147,14 @@ def test_the_schema_is_brought_up_to_date(tmp_path: Path, before: str | None) ->
                 c.name: bool(c.nullable) for c in table.columns
             }
             assert about.get_pk_constraint(table.name)["constrained_columns"] == [c.name for c in table.primary_key]
+            indices = {i["name"]: (i["column_names"], bool(i["unique"])) for i in about.get_indexes(table.name)}
+            assert (
+                indices.items()
+                >= {i.name: ([c.name for c in i.columns], bool(i.unique)) for i in table.indexes}.items()
+            )
         assert list(connection.execute(select(RUN.c.id)).scalars()) == (["a"] if before else [])
+        cases = connection.execute(select(EXAMINED.c.number, EXAMINED.c.seconds).order_by(EXAMINED.c.id)).all()
+        assert list(map(tuple, cases)) == ([(7, 2.0), (8, 1.0), (None, 1.0), (None, 1.0)] if before else [])
 
 
 def _newer(path: Path) -> None:
@@ -141,7 +168,7 @@ def _newer(path: Path) -> None:
     ("make", "message"),
     [
         (lambda path: path.write_bytes(b"no database " * 100), "file is not a database"),
-        (_newer, "has a schema of revision 99, and this Dissent knows 2 at most"),
+        (_newer, "has a schema of revision 99, and this Dissent knows 3 at most"),
         (lambda path: path.mkdir(), "unable to open database file"),
     ],
 )

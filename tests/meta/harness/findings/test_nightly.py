@@ -6,16 +6,22 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+from packaging.version import Version
 from typer.testing import CliRunner
 
 from harness.commands import app
 from harness.commands.findings import nightly
 from harness.commands.findings.nightly import Step, markdown
+from harness.execute import environments, releases
+from harness.execute.environments import EnvironmentsError
+from harness.findings import newest
 from harness.findings.database import kept, opened
 from harness.findings.database.nights import Difference, difference
 from harness.findings.database.recorder import begin
+from harness.findings.site.junit import junit_of
 
 ROOT = Path(__file__).parents[4]
 
@@ -98,16 +104,23 @@ def test_operators_that_a_change_touches(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, where another test has imported it
 def test_what_was_found_is_run_again(tmp_path: Path) -> None:
-    for name, end in (("shows", 1), ("fixed", 0), ("absent", 77), ("hangs", 0)):
+    for name, end in (("shows", 1), ("fixed", 0), ("absent", 77), ("hangs", 0), ("raises", 1)):
         folder = tmp_path / name
         folder.mkdir()
         text = "import time\ntime.sleep(60)" if name == "hangs" else f"raise SystemExit({end})"
+        text = f"print('reproduced')\n{text}" if name == "shows" else text  # an exception ends with 1, too
         (folder / "reproducer.py").write_text(text)
         record = {"fingerprint": name, "symptom": "value", "target": "torch-eager"}
         (folder / "finding.json").write_text(json.dumps(record))
     run = begin(opened.url_of(tmp_path), "nightly", tmp_path, 0, {}, "")
     found = dict(nightly.again(tmp_path, run, 10.0))
-    assert found == {"shows": "shows", "fixed": "fixed", "absent": "not told", "hangs": "not told"}
+    assert found == {
+        "shows": "shows",
+        "fixed": "fixed",
+        "absent": "not told",
+        "hangs": "not told",
+        "raises": "not told",
+    }
     states = {row["fingerprint"]: row["state"] for row in kept.rows(run.url, "finding")}
     assert states == {"shows": "shows", "fixed": "fixed"}
 
@@ -132,6 +145,49 @@ def test_the_summary(tmp_path: Path) -> None:
         "| command | exit status | seconds |",
         "|---|---|---|",
         "| `hunt` | 0 | 61 |",
+    ]
+
+
+def test_what_is_newer_than_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    last = {"onnxruntime": "99.1.0", "jax": str(releases.installed("jax"))}
+
+    def released(package: str) -> tuple[Version, ...]:
+        if package not in last:
+            raise EnvironmentsError(f"releases of {package} cannot be had: no route to host")
+        return (Version("0.1"), Version(last[package]))
+
+    monkeypatch.setattr(releases, "released", released)
+    old = tmp_path / ".environments" / "newest-onnxruntime-98.0"
+    old.mkdir(parents=True)
+    (one,) = newest.newest("onnxruntime,jax", tmp_path, told.append)
+    assert (one.package, one.version, one.name) == ("onnxruntime", "99.1.0", "newest-onnxruntime-99.1.0")
+    assert "ort-all" in one.targets
+    assert not old.exists()
+    assert sorted(line.split(":")[0] for line in told) == ["jax", "onnxruntime"]
+    monkeypatch.setenv(environments.VARIABLE, str(tmp_path / newest.FILE))
+    listed = environments.named(one.name)  # with all that a worker needs, each in one version
+    assert "onnxruntime==99.1.0" in listed.packages
+    told.clear()
+    last.clear()
+    assert newest.newest("onnxruntime,jax", tmp_path, told.append) == []
+    assert len(told) == 1  # the index is out of reach: that is said once
+    assert "no route to host" in told[0]
+
+
+def test_junit(tmp_path: Path) -> None:
+    (tmp_path / "value-x").mkdir()
+    (tmp_path / "value-x" / "report.md").write_text("expected <1> & got \x1b[0m2\n")
+    found = Difference(("value-x",), ("value-y",), ("value-z",), ("tf-a (tf-xla)",))
+    root = ElementTree.fromstring(junit_of(found, [("known", 0, 2.0), ("hunt", 2, 61.4)], tmp_path))
+    cases = {case.get("name"): [part.tag for part in case] for case in root.iter("testcase")}
+    assert cases == {
+        "known": [], "hunt": ["error"], "value-x": ["failure"], "value-y": ["skipped"], "tf-a (tf-xla)": [],
+    }  # fmt: skip
+    assert root.findtext(".//failure") == "expected <1> & got [0m2\n"
+    assert [suite.attrib for suite in root] == [
+        {"name": "commands", "tests": "2", "errors": "1"},
+        {"name": "findings", "tests": "3", "failures": "1", "skipped": "1"},
     ]
 
 

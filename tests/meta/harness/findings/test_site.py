@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,8 @@ def stored(root: Path) -> Finding:
     counted.cells["neg", "float32", "torch-eager", "agree"] = 9
     counted.elements["neg"] = 40
     coverage.save(begin(opened.url_of(root), "hunt", root, 0, {}, ""), {"forward": counted})
-    return Store(root).save(finding, QUESTIONS["forward"], TARGETS["torch-eager"], case)
+    run = begin(opened.url_of(root), "hunt", root, 0, {}, "")
+    return Store(root, record=run).save(finding, QUESTIONS["forward"], TARGETS["torch-eager"], case)
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +141,11 @@ def test_a_finding_is_new_and_its_text_cannot_become_markup(made: Path) -> None:
     assert row
     assert "expected &lt;nan&gt;, got 1.0" in row[0]
     assert "<nan>" not in index
+    today = datetime.now(UTC).strftime("%Y-%m-%d")
+    page = re.search(r'href="(cause/[^"]+)"', row[0])
+    assert page
+    assert f", since {today[:7]}" in row[0]
+    assert "0 days before this page" in (made / "site" / page[1]).read_text(encoding="utf-8")
     assert "torch-inductor" in (made / "site/hunt.html").read_text(encoding="utf-8")
 
 

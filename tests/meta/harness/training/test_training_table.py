@@ -27,6 +27,7 @@ from harness.commands import app
 from harness.commands.shared.record import Record, RecordError
 from harness.strategies import STRATEGIES
 from harness.training.judge import Judgement, TrainingJudge, adapted, drawn_for
+from harness.training.share import untrained
 from harness.training.table import (
     OUTCOMES,
     Cell,
@@ -193,6 +194,8 @@ def test_all_cells_are_gone_through_and_not_twice(tmp_path: Path) -> None:
         (("--record", "other.jsonl", "--seed", "4"), "give these, or another file"),
         (("--record", "/proc/nowhere/r.jsonl"), "cannot use /proc/nowhere/r.jsonl"),
         ((*ONE, "--record", "/dev/full"), "/dev/full: not a plain file"),
+        ((*ONE, "--jobs", "2"), "give --record, and --cases or --runs"),
+        (("--engine", "ray", "--record", "r.jsonl"), "give --record, and --cases or --runs"),
     ],
 )
 def test_bad_input_is_one_clear_line(
@@ -219,6 +222,28 @@ def test_a_full_disk_is_one_clear_line_and_keeps_what_there_is(tmp_path: Path, m
     assert done.exit_code == 2
     assert done.stderr.strip() == f"dissent: cannot write {tmp_path / 'r.jsonl'}: No space left on device"
     assert sum(row["agree"] for row in json.loads((tmp_path / "t.json").read_text())["rows"]) == 1
+
+
+def test_what_is_left_of_runs_that_others_have_kept() -> None:
+    line = run_of(Cell("torch-ddp", 2, "mixed"), 7, JUDGEMENTS[0])
+    jobs = [(7, "torch-ddp", 2, dtype) for dtype in (None, "mixed", "float64")]
+    assert [untrained(job, [line]) for job in jobs] == [None, None, jobs[2]]
+    other = (8, "torch-ddp", 2, None)
+    assert untrained(other, [line]) == other
+
+
+@pytest.mark.nightly
+@pytest.mark.distributed
+@pytest.mark.parametrize("how", [("--jobs", "2"), ("--engine", "ray", "--jobs", "2")])
+def test_several_processes_train_the_same_runs(how: tuple[str, ...], tmp_path: Path) -> None:
+    found = []
+    for name, more in (("one", ()), ("several", how)):
+        done = train(*ONE, "--record", f"{name}.jsonl", "--findings", name, *more, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        lines = [json.loads(line) | {"cpu": 0} for line in (tmp_path / f"{name}.jsonl").read_text().splitlines()]
+        found.append(sorted(lines, key=str))
+    assert found[0] == found[1]
+    assert len(found[0]) == 4
 
 
 @pytest.mark.nightly
