@@ -60,8 +60,9 @@ def _j(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _y(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Of x > 0: a pole at 0, NaN below it. With E0 = sqrt(2 / (pi x)) and E1 = E0 + 2 / (pi x) above |Y0| and |Y1|, the
-    slopes are below E1 (Y0) and E0 + E1 / x (Y1). Near 0 the sums have terms of the size of the logarithm."""
+    """Of x > 0: a pole at 0; below it NaN (PyTorch) or infinite (TensorFlow). With E0 = sqrt(2 / (pi x)) above |Y0| and
+    E1 = E0 + 2 / (pi x) above |Y1|, the slopes are below E1 (Y0) and E0 + E1 / x (Y1). Near 0 the sums have terms of
+    the size of the logarithm."""
     x, order = args[0], _order(call)
     with np.errstate(all="ignore"):
         low = x.value - x.error
@@ -72,7 +73,7 @@ def _y(args: Sequence[Bounded], call: Call) -> Bounded:
             size = 2 / (math.pi * x.value) + np.minimum(1.0, _amplitude(x.value))
         own = _unit(x) * (2 * ULPS * size + 4 * np.abs(x.value) * _amplitude(x.value))
         error = np.where(x.error > 0, x.error * steepest, 0.0) + own
-        error = np.where(low > 0, error, np.where(x.value + x.error < 0, 0.0, np.inf))
+        error = np.where(low > 0, error, np.inf)
         value = (special.y0 if order == 0 else special.y1)(x.value)
         error = np.where((x.value == 0) & (x.error == 0) | np.isnan(x.value) & ~x.undetermined, 0.0, error)
     return _of_number(x, rounded(value, np.where(x.undetermined, np.inf, error), x.dtype, 1))
@@ -108,8 +109,8 @@ def _overflowing(x: Bounded, result: Bounded) -> Bounded:
 
 
 def _k(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Falls from a pole at 0, NaN below it. Up to 2 it is a difference with log(x / 2) I(x), a few times as large
-    as the result; exp(-x) has 3 ulp."""
+    """Falls from a pole at 0; below it NaN (PyTorch) or infinite (TensorFlow). Up to 2 it is a difference with
+    log(x / 2) I(x), a few times as large as the result; exp(-x) has 3 ulp."""
     x, order = args[0], _order(call)
     scaled = bool(call.attrs["scaled"])
     f = {(0, False): special.k0, (1, False): special.k1, (0, True): special.k0e, (1, True): special.k1e}[order, scaled]
@@ -119,8 +120,8 @@ def _k(args: Sequence[Bounded], call: Call) -> Bounded:
         error = result.error + np.where(vanishes, PRECISION[x.dtype].tiny, 0.0)
         # exp(-x) is subnormal before the result is
         error = np.where(result.value < 64 * PRECISION[x.dtype].tiny, error + 64 * PRECISION[x.dtype].tiny, error)
-        error = np.where((x.value <= x.error) & (x.value + x.error >= 0) & (x.error > 0), np.inf, error)
-        error = np.where((x.value < 0) & (x.value + x.error < 0) | np.isnan(x.value) & ~x.undetermined, 0.0, error)
+        error = np.where((x.value <= x.error) & (x.error > 0) | (x.value < 0), np.inf, error)
+        error = np.where(np.isnan(x.value) & ~x.undetermined, 0.0, error)
     return _of_number(x, replace(result, error=np.where(x.undetermined, np.inf, error)))
 
 

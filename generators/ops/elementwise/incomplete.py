@@ -7,6 +7,7 @@ the absolute one of the other."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import special
@@ -14,11 +15,11 @@ from scipy import special
 from generators.bounds.bounded import PRECISION, U64, Bounded, add, monotone, rounded, spread
 from generators.graph import TensorType
 from generators.ops.composed import compute
-from generators.ops.elementwise.records import FLOAT_PAIR, NO_ONNX, NO_RELAX
+from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
 from generators.ops.elementwise.references import certainly_nan, corners
 from generators.ops.elementwise.special import OPERATORS as SPECIAL
-from generators.ops.slots import broadcast, floating, int_of, like, one_of, same_as
-from generators.ops.spec import Attrs, Call, OpSpec, Reference, TypeRuleError, Types, unsupported
+from generators.ops.slots import broadcast, broadcastable, floating, int_of, like, one_of, same_as
+from generators.ops.spec import Attrs, Call, OpSpec, Reference, Slot, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
 
@@ -35,13 +36,13 @@ def _unit(x: Bounded) -> float:
 def _incomplete_gamma(upper: bool) -> Reference:
     """P(a, x) or Q(a, x) = 1 - P(a, x), of a, x <= 10^4: beyond, kernels run out of terms of their series. The
     prefactor is x^a exp(-x) / Gamma(a). P rises in x and falls in a. Up to x = 1 Q is 1 - P, however small it is (XLA).
-    Undetermined for a = 0 (a limit, or outside of the domain) and infinities; NaN for negative operands."""
+    Undetermined outside of the domain, where frameworks have NaN or 1, on its edge a = 0, and for infinities."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
         a, x = (arg.map(lambda v: np.broadcast_to(v, call.result.shape)) for arg in args)
         f, other = (special.gammaincc, special.gammainc) if upper else (special.gammainc, special.gammaincc)
         with np.errstate(all="ignore"):
-            outside = (a.value + a.error < 0) | (x.value + x.error < 0) | certainly_nan(a) | certainly_nan(x)
+            nan = certainly_nan(a) | certainly_nan(x)
             inside = (a.value - a.error > PRECISION[a.dtype].tiny) & (x.value - x.error >= 0)
             inside &= (a.value < 1e4) & (x.value < 1e4)
             p, q = np.where(inside, a.value, 1.0), np.where(inside, x.value, 1.0)
@@ -53,8 +54,8 @@ def _incomplete_gamma(upper: bool) -> Reference:
             # the prefactor may vanish before the result does
             error += np.where(np.minimum(value, rest) > 0, PRECISION[x.dtype].tiny * (1 + q), 0.0)
             lost = ~inside | (4 * terms * _unit(x) > 0.125)
-        value = np.where(outside, np.nan, value)
-        return rounded(value, np.where(outside, 0.0, np.where(lost, np.inf, error)), x.dtype, 1)
+        value = np.where(nan, np.nan, value)
+        return rounded(value, np.where(nan, 0.0, np.where(lost, np.inf, error)), x.dtype, 1)
 
     return reference
 
@@ -134,27 +135,34 @@ def _multivariate(args: Sequence[Bounded], call: Call) -> Bounded:
     return total
 
 
+def _confined(slot: Slot, low: int, high: int) -> Slot:
+    """Of numbers of the function's domain, which seldom are among those that are drawn otherwise."""
+    return replace(slot, domain=lambda _: (low, high))
+
+
 def _degree(operands: Types, attrs: Attrs) -> TensorType:
     if not 0 <= int_of(attrs, "n") <= 5:
         raise TypeRuleError(f"no polygamma function of order {attrs['n']}")
     return operands[0]
 
 
+_SHAPE_AND_PLACE = (_confined(floating(), 0, 30), broadcastable(0))
 NO_TENSORFLOW = unsupported("TensorFlow has no such function")
 
 OPERATORS: tuple[OpSpec, ...] = (
     OpSpec(
-        "igamma", "special", FLOAT_PAIR, broadcast(), _incomplete_gamma(upper=False),
+        "igamma", "special", _SHAPE_AND_PLACE, broadcast(), _incomplete_gamma(upper=False),
         torch="torch.special.gammainc({0}, {1})", tensorflow="tf.math.igamma({0}, {1})",
         jax="jax.scipy.special.gammainc({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(
-        "igammac", "special", FLOAT_PAIR, broadcast(), _incomplete_gamma(upper=True),
+        "igammac", "special", _SHAPE_AND_PLACE, broadcast(), _incomplete_gamma(upper=True),
         torch="torch.special.gammaincc({0}, {1})", tensorflow="tf.math.igammac({0}, {1})",
         jax="jax.scipy.special.gammaincc({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(
-        "betainc", "special", (floating(), like(0), like(0)), same_as(0), _incomplete_beta,
+        "betainc", "special", (_confined(floating(), 0, 20), _confined(like(0), 0, 20), _confined(like(0), 0, 1)),
+        same_as(0), _incomplete_beta,
         torch=unsupported("PyTorch has no such function"), tensorflow="tf.math.betainc({0}, {1}, {2})",
         jax="jax.scipy.special.betainc({0}, {1}, {2})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
@@ -165,11 +173,12 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax="jax.lax.polygamma(jnp.full({shape}, {n}, {dtype}), {0})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(
-        "zeta", "special", FLOAT_PAIR, broadcast(), _zeta, torch="torch.special.zeta({0}, {1})",
+        "zeta", "special", (_confined(floating(), 1, 8), _confined(broadcastable(0), 0, 20)), broadcast(), _zeta,
+        torch="torch.special.zeta({0}, {1})",
         tensorflow="tf.math.zeta({0}, {1})", jax="jax.scipy.special.zeta({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(
-        "mvlgamma", "special", (floating(),), same_as(0), _multivariate, attrs={"p": one_of(2, 1, 3)},
+        "mvlgamma", "special", (_confined(floating(), 1, 12),), same_as(0), _multivariate, attrs={"p": one_of(2, 1, 3)},
         torch="torch.mvlgamma({0}, {p})", tensorflow=NO_TENSORFLOW,
         jax="jax.scipy.special.multigammaln({0}, {p})", relax=NO_RELAX, onnx=NO_ONNX,
     ),

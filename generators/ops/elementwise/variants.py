@@ -107,12 +107,6 @@ def _approximately(args: Sequence[Bounded], call: Call) -> Bounded:
     return exact(distance < tolerance, "bool", settled(x, y, np.where(unsure, np.inf, 0.0)) > 0)
 
 
-def _clip_by_value(call: Call) -> str:
-    if len({t.shape for t in call.operands}) == 1:
-        return "tf.raw_ops.ClipByValue(t={0}, clip_value_min={1}, clip_value_max={2})"
-    return "tf.minimum(tf.maximum({0}, {1}), {2})"
-
-
 def _of_tensorflow(name: str, text: Spelling, reference, operands, result) -> OpSpec:
     return OpSpec(
         name, "binary" if len(operands) == 2 else "unary", operands, result, reference,
@@ -123,7 +117,8 @@ def _of_tensorflow(name: str, text: Spelling, reference, operands, result) -> Op
 OPERATORS: tuple[OpSpec, ...] = (
     OpSpec(
         "clip_tensors", "comparison", (numeric(), broadcastable(0), broadcastable(0)), broadcast(), _clamped,
-        torch="torch.clamp({0}, {1}, {2})", tensorflow=_clip_by_value, jax="jnp.clip({0}, {1}, {2})",
+        torch="torch.clamp({0}, {1}, {2})", tensorflow="tf.minimum(tf.maximum({0}, {1}), {2})",
+        jax="jnp.clip({0}, {1}, {2})",
         relax="relax.op.minimum(relax.op.maximum({0}, {1}), {2})",
         onnx='g.op("Min", g.op("Max", {0}, {1}), {2})',
     ),
@@ -148,12 +143,12 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     OpSpec(
         "round_decimals", "rounding", (floating(),), same_as(0), _decimals, attrs={"decimals": one_of(1, 2, -1, 0, 3)},
-        torch="torch.round({0}, decimals={decimals})", tensorflow="tf.experimental.numpy.round({0}, {decimals})",
+        torch="torch.round({0}, decimals={decimals})", tensorflow=NO_TENSORFLOW,
         jax="jnp.round({0}, {decimals})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(
         "float_power", "binary", (numeric(), broadcastable(0)), _float64, _float_power,
-        torch="torch.float_power({0}, {1})", tensorflow="tf.experimental.numpy.float_power({0}, {1})",
+        torch="torch.float_power({0}, {1})", tensorflow="tf.pow(tf.cast({0}, tf.float64), tf.cast({1}, tf.float64))",
         jax="jnp.float_power({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(
