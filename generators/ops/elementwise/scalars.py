@@ -126,7 +126,9 @@ def with_scalar(
     }
     return OpSpec(
         name or f"{base.name}_scalar", base.family, slots or remaining, result or typed, reference,
-        attrs={**base.attrs, "scalar": drawn}, signed_zero=base.signed_zero, thresholds=base.thresholds, **spelt,
+        attrs={**base.attrs, "scalar": drawn}, signed_zero=base.signed_zero, thresholds=base.thresholds,
+        torch=spelt["torch"], tensorflow=spelt["tensorflow"], jax=spelt["jax"], relax=spelt["relax"],
+        onnx=spelt["onnx"],
     )  # fmt: skip
 
 

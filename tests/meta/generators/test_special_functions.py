@@ -109,8 +109,8 @@ def test_a_number_that_the_dtype_does_not_hold_is_rounded_or_kept() -> None:
     x = np.array([3.0], ml_dtypes.bfloat16)
     result = _of("mul_scalar", x, scalar=0.1)
     for number in (0.1, float(ml_dtypes.bfloat16(0.1))):
-        assert _accepts(result, np.float64(ml_dtypes.bfloat16(3.0 * number))).all()
-    assert not _accepts(result, np.float64(0.31)).any()
+        assert _accepts(result, np.array(ml_dtypes.bfloat16(3.0 * number), np.float64)).all()
+    assert not _accepts(result, np.array(0.31)).any()
 
 
 def test_a_number_stands_on_either_side() -> None:
