@@ -14,8 +14,8 @@ _INTS, _FLOATS = "a list of whole numbers", "a list of numbers with a point"
 _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
-        _BOOL: "align_corners causal count_include_pad descending increasing inverse invert keepdims largest log_input"
-        " lower right scaled transposed unit upper",
+        _BOOL: "align_corners causal count_include_pad descending increasing interleaved inverse invert keepdims"
+        " largest log_input lower right scaled transposed unit upper",
         _INT: "axis bins block columns correction decimals depth exponent factor groups ignore index k last mantissa n"
         " offset order pick repeats"
         " segments shift size start step zero_point",
@@ -42,9 +42,11 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("embedding_bag_offsets", "padding"): (_INT, _NONE),
     ("embedding_bag_weighted", "padding"): (_INT, _NONE),
     ("embedding_padded", "padding"): (_INT,),
+    ("global_lp_pool", "p"): (_INT,),
     ("grid_sample", "padding"): (_TEXT,),
     ("local_response_norm", "k"): (_FLOAT,),
     ("logit", "eps"): (_FLOAT, _NONE),
+    ("lp_normalize", "p"): (_INT,),
     ("masked_fill", "value"): (_FLOAT, _INT, _BOOL),
     ("multi_margin", "p"): (_INT,),
     ("mvlgamma", "p"): (_INT,),
