@@ -15,18 +15,20 @@ _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
         _BOOL: "align_corners causal count_include_pad descending increasing interleaved inverse invert keepdims"
-        " largest log_input lower right transposed unit upper",
-        _INT: "axis bins block columns correction depth factor groups ignore index k last n offset pick repeats"
+        " largest log_input lower right scaled transposed unit upper",
+        _INT: "axis bins block columns correction decimals depth exponent factor groups ignore index k last mantissa n"
+        " offset order pick repeats"
         " segments shift size start step zero_point",
         _FLOAT: "alpha atol beta delta dx eps epsilon lambd margin max min nan neginf p posinf q rtol scale smoothing"
         " threshold value",
-        _TEXT: "activation direction dtype equation form indexing method mode norm ord output reduction reset to",
+        _TEXT: "activation direction dtype equation form indexing kind method mode norm ord output reduction reset to",
         _INTS: "axes boundaries dilation geometry image kernel offsets output_padding padding pads perm shape shifts"
         " sizes starts steps stops stride",
         _FLOATS: "scales",
     }.items()
     for name in names.split()
 }
+_SEVERAL: Mapping[str, tuple[str, ...]] = {"scalar": (_FLOAT, _INT)}
 _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("adaptive_avg_pool2d", "output"): (_INTS,),
     ("adaptive_max_pool2d", "output"): (_INTS,),
@@ -47,6 +49,7 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("lp_normalize", "p"): (_INT,),
     ("masked_fill", "value"): (_FLOAT, _INT, _BOOL),
     ("multi_margin", "p"): (_INT,),
+    ("mvlgamma", "p"): (_INT,),
     ("pad", "value"): (_FLOAT, _INT, _BOOL),
     ("resize_antialias", "size"): (_INTS,),
     ("resize_cubic", "size"): (_INTS,),
@@ -61,7 +64,7 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 def types_of(operator: str, attribute: str) -> tuple[str, ...]:
     """What an attribute of an operator may be, in words. Raises LookupError for one that has no type here."""
-    return _OWN.get((operator, attribute)) or (_TYPES[attribute],)
+    return _OWN.get((operator, attribute)) or _SEVERAL.get(attribute) or (_TYPES[attribute],)
 
 
 def kinds_of(value: Attr) -> tuple[str, ...]:

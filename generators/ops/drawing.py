@@ -90,6 +90,16 @@ reassociates is not asked of graphs with them."""
 ON_REQUEST = _names(
     """
     quantize_dequantize quantize_dequantize_channels write
+    bessel_j bessel_y bessel_i modified_bessel_i bessel_k spherical_bessel_j0 airy_ai igamma igammac betainc
+    polygamma zeta mvlgamma ndtr log_ndtr ndtri erfcx entr xlog1py xdivy multiply_no_nan dawsn expint fresnel
+    spence chebyshev orthogonal_polynomial population_count count_leading_zeros multiply_high reduce_precision
+    add_scalar sub_scalar mul_scalar div_scalar pow_scalar scalar_sub scalar_div scalar_pow floor_divide_scalar
+    remainder_scalar fmod_scalar scalar_remainder bitwise_and_scalar scalar_bitwise_and bitwise_or_scalar
+    scalar_bitwise_or bitwise_xor_scalar scalar_bitwise_xor left_shift_scalar right_shift_scalar
+    scalar_left_shift scalar_right_shift equal_scalar not_equal_scalar less_scalar less_equal_scalar
+    greater_scalar greater_equal_scalar copysign_scalar xlogy_scalar scalar_xlogy xlog1py_scalar scalar_xlog1py
+    zeta_scalar scalar_zeta chebyshev_scalar orthogonal_polynomial_scalar lerp_scalar where_scalar scalar_where
+    clip_tensors clip_min clip_max addcdiv round_decimals float_power angle approximate_equal rint inv
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

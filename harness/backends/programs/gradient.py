@@ -12,6 +12,7 @@ from generators.ops.spec import Unsupported
 from harness.backends.target.target import Target
 from harness.backends.target.text import before, swapped
 from oracles.derivatives.gradient import differentiable_leaves, weight_name, weights
+from oracles.derivatives.rounding.first_derivatives import UNDERIVED
 
 _TORCH = """
 def load(parameters):
@@ -283,7 +284,7 @@ def underivable(target: Target, graph: Graph, refused: Mapping[str, Reason]) -> 
     if reason:
         return reason
     for node in graph.nodes:
-        why = refused.get(node.op)
+        why = "what its derivative loses is not derived" if node.op in UNDERIVED else refused.get(node.op)
         if callable(why):
             why = why(graph, node)
         if why:

@@ -24,6 +24,19 @@ _GATED = ("silu", "gelu", "gelu_tanh", "mish", "hard_swish")
 _UNIT = ("tanh", "expm1", "logaddexp", "sigmoid", "erfc")
 
 
+_UNDERIVED = """
+    bessel_j bessel_y bessel_i modified_bessel_i bessel_k spherical_bessel_j0 airy_ai igamma igammac betainc
+    polygamma zeta mvlgamma ndtr log_ndtr ndtri erfcx entr xlog1py xdivy multiply_no_nan dawsn expint fresnel
+    spence chebyshev orthogonal_polynomial reduce_precision pow_scalar scalar_pow floor_divide_scalar
+    remainder_scalar fmod_scalar scalar_remainder copysign_scalar xlogy_scalar scalar_xlogy xlog1py_scalar
+    scalar_xlog1py zeta_scalar scalar_zeta chebyshev_scalar orthogonal_polynomial_scalar clip_tensors clip_min
+    clip_max round_decimals float_power angle rint inv
+"""
+UNDERIVED = frozenset(_UNDERIVED.split())
+"""Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose
+slopes are differences of neighbours), or what frameworks take for the slope beside a step or at the edge of a
+domain."""
+
 BUFFERS = {("batch_norm", 3), ("batch_norm", 4)}
 """(operator, position) of operands that are statistics, which frameworks do not train: a leaf that counts only as such
 is not asked for."""

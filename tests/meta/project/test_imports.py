@@ -35,7 +35,7 @@ FRAMEWORKS = {
     "tvm",
 }
 ALLOWED = {
-    "generators": {"numpy", "ml_dtypes", "hypothesis", "msgspec", "generators"},  # msgspec checks what is read
+    "generators": {"numpy", "scipy", "ml_dtypes", "hypothesis", "msgspec", "generators"},  # msgspec checks what is read
     "oracles": {"numpy", "scipy", "ml_dtypes", "generators", "oracles"},
 }
 """What a room may import beside the standard library; `harness` may import anything but the rest of this page."""

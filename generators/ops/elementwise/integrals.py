@@ -1,0 +1,98 @@
+"""Integrals that have no closed form: Dawson's and Fresnel's, the exponential integral, Spence's function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy import special
+
+from generators.bounds.bounded import PRECISION, U64, Bounded, monotone, rounded, smooth
+from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
+from generators.ops.elementwise.references import certainly_nan
+from generators.ops.slots import floating, one_of, same_as
+from generators.ops.spec import Call, OpSpec, Reference, Spelling, unsupported
+
+Array = np.ndarray
+ULPS = 32.0
+"""Of Cephes' rational functions (Moshier 1989: 7e-16 to 2e-15 in double), for a kernel and for scipy's value."""
+
+
+def _unit(x: Bounded) -> float:
+    return PRECISION[x.dtype].unit + U64
+
+
+def _dawsn(args: Sequence[Bounded], call: Call) -> Bounded:
+    """D' = 1 - 2 x D, |D''| < 2. 1 / (2 x) far out: infinities are left open."""
+    x = args[0]
+    with np.errstate(all="ignore"):
+        result = smooth(special.dawsn, lambda v: 1 - 2 * v * special.dawsn(v), 2.0, x, ULPS)
+    return replace(result, error=np.where(np.isinf(x.value), np.inf, result.error))
+
+
+def _expint(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Ei, rising for x > 0 from -inf; its zero at 0.3725 is a difference of terms of the size of the logarithm. exp(x)
+    has 3 ulp, and leaves the range before Ei(x) does. Documented for x > 0 only."""
+    x = args[0]
+    with np.errstate(all="ignore"):
+        inside = (x.value - x.error > 0) & (x.value < np.log(PRECISION[x.dtype].largest) - 1)
+        known = Bounded(np.where(inside, x.value, 1.0), np.where(inside, x.error, 0.0), x.dtype)
+        result = monotone(special.expi, known, ULPS)
+        near = ULPS * _unit(x) * np.where(known.value < 2, 2 + np.abs(np.log(known.value)), 0.0)
+    nan = certainly_nan(x)
+    error = np.where(nan, 0.0, np.where(inside, result.error + near, np.inf))
+    return Bounded(np.where(nan, np.nan, result.value), error, x.dtype)
+
+
+def _fresnel(args: Sequence[Bounded], call: Call) -> Bounded:
+    """S and C have slopes of at most 1; beyond 1.6 they are 1/2 and an oscillation of amplitude 1 / (pi x), whose phase
+    pi x^2 / 2 is rounded (XLA and Cephes reduce it by 4 no more than the multiplication does)."""
+    x, sine = args[0], call.attrs["kind"] == "sine"
+    with np.errstate(all="ignore"):
+        known = np.abs(x.value) < 1e100
+        value = special.fresnel(np.where(known, x.value, 0.0))[0 if sine else 1]
+        size = np.abs(x.value)
+        turn = math.pi * size**2 / 2
+        slope = np.minimum(1.0, np.abs(np.sin(turn) if sine else np.cos(turn)) + math.pi * (size + x.error) * x.error)
+        wave = np.where(size > 1, np.minimum(8 * turn * _unit(x), 2.0) / (math.pi * size), 0.0)
+        least = np.where(size > 0.5, 0.5, np.abs(value))
+        error = np.where(x.error == 0, 0.0, x.error * slope) + ULPS * _unit(x) * least + wave
+        error = np.where((value == 0) & (size > 0), PRECISION[x.dtype].tiny, error)
+    nan = certainly_nan(x)
+    error = np.where(nan | (size == 0) & (x.error == 0), 0.0, np.where(known, error, np.inf))
+    return rounded(np.where(nan, np.nan, value), np.where(x.undetermined, np.inf, error), x.dtype, 1)
+
+
+def _spence(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Li2(1 - x) = the integral of -log(t) / (t - 1) from 1 to x: falling, 0 at 1, NaN below 0. Reflections (Cephes)
+    add pi^2 / 6 and squares of logarithms."""
+    x = args[0]
+    with np.errstate(all="ignore"):
+        result = monotone(special.spence, x, ULPS)
+        log = np.log(np.maximum(np.abs(x.value), PRECISION[x.dtype].tiny))
+        far = np.where((x.value < 0.5) | (x.value > 1.5), 2 + log**2, 0.0)
+        error = result.error + ULPS * _unit(x) * np.where(np.isfinite(result.value), far, 0.0)
+    return replace(result, error=np.where(np.isinf(x.value) & (x.value > 0), np.inf, error))
+
+
+def _record(name: str, reference: Reference, tensorflow: Spelling, jax: Spelling, **attrs) -> OpSpec:
+    return OpSpec(
+        name, "special", (floating(),), same_as(0), reference, attrs=attrs,
+        torch=unsupported("PyTorch has no such function"), tensorflow=tensorflow, jax=jax,
+        relax=NO_RELAX, onnx=NO_ONNX,
+    )  # fmt: skip
+
+
+OPERATORS: tuple[OpSpec, ...] = (
+    _record("dawsn", _dawsn, "tf.math.special.dawsn({0})", "jax.scipy.special.dawsn({0})"),
+    _record("expint", _expint, "tf.math.special.expint({0})", "jax.scipy.special.expi({0})"),
+    _record(
+        "fresnel", _fresnel,
+        lambda call: f"tf.math.special.fresnel_{'sin' if call.attrs['kind'] == 'sine' else 'cos'}({{0}})",
+        lambda call: f"jax.scipy.special.fresnel({{0}})[{0 if call.attrs['kind'] == 'sine' else 1}]",
+        kind=one_of("sine", "cosine"),
+    ),
+    _record("spence", _spence, "tf.math.special.spence({0})", "jax.scipy.special.spence({0})"),
+)  # fmt: skip

@@ -1,0 +1,145 @@
+"""References of special functions, polynomials, bits and operators with a number: identities hold within their bounds,
+what is rounded correctly is accepted, and what is a little off is not."""
+
+from __future__ import annotations
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+from scipy import special
+
+from generators.bounds.bounded import Bounded, leaf
+from generators.graph import Attr, TensorType
+from generators.ops import OPS
+from generators.ops.composed import compute
+from generators.ops.elementwise.polynomials import FAMILIES, MOST
+from generators.ops.spec import Call, TypeRuleError
+
+X = np.array([0.125, 0.5, 1.0, 1.75, 3.0, 4.75, 7.0, 12.5, 19.0])
+UNARY: tuple[tuple[str, dict[str, Attr]], ...] = (
+    *((name, {"order": order}) for name in ("bessel_j", "bessel_y", "modified_bessel_i") for order in (0, 1)),
+    *((f"bessel_{k}", {"order": order, "scaled": s}) for k in "ik" for order in (0, 1) for s in (False, True)),
+    ("spherical_bessel_j0", {}),
+    ("airy_ai", {}),
+    *(("polygamma", {"n": n}) for n in (0, 1, 2, 5)),
+    ("mvlgamma", {"p": 1}),
+    *((name, {}) for name in ("ndtr", "log_ndtr", "erfcx", "dawsn", "expint", "spence")),
+    *(("fresnel", {"kind": kind}) for kind in ("sine", "cosine")),
+)
+
+
+def _of(operator: str, *arrays: np.ndarray, **attrs: Attr) -> Bounded:
+    return compute(OPS[operator], *(leaf(array) for array in arrays), **attrs)
+
+
+def _accepts(result: Bounded, got: np.ndarray) -> np.ndarray:
+    return np.abs(got - result.value) <= result.error
+
+
+@pytest.mark.parametrize(("operator", "attrs"), UNARY)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_rounded_is_accepted_and_what_is_off_is_not(operator: str, attrs: dict[str, Attr], dtype: str) -> None:
+    """Half of the digits are not enough: of float64, kernels whose coefficients are of single precision."""
+    result = _of(operator, X.astype(dtype), **attrs)
+    assert not result.undetermined.any()
+    assert _accepts(result, result.value.astype(dtype)).all()
+    off = 3e-4 if dtype == "float32" else 1e-11
+    size = np.abs(result.value) + 0.1
+    assert not _accepts(result, result.value + off * size).any()
+
+
+def test_wronskians_of_bessel_functions_are_met() -> None:
+    """Abramowitz and Stegun 9.1.16 and 9.6.15."""
+    j, y, i, k = (
+        [_of(f"bessel_{name}", X, order=order, **scaled) for order in (0, 1)]
+        for name, scaled in (("j", {}), ("y", {}), ("i", {"scaled": True}), ("k", {"scaled": True}))
+    )
+    for (a, b), (c, d), sign, expected in ((j, y, -1, 2 / (math.pi * X)), (i, k, 1, 1 / X)):
+        found = b.value * c.value + sign * a.value * d.value
+        allowed = sum(np.abs(p.value) * q.error + p.error * np.abs(q.value) for p, q in ((b, c), (a, d)))
+        assert (np.abs(found - expected) <= allowed).all()
+
+
+def test_incomplete_gamma_functions_add_up_to_one() -> None:
+    a, x = np.meshgrid(X, X)
+    p, q = _of("igamma", a, x), _of("igammac", a, x)
+    assert not (p.undetermined | q.undetermined).any()
+    assert (np.abs(p.value + q.value - 1) <= p.error + q.error).all()
+    assert not _accepts(p, p.value + 1e-9 * np.maximum(p.value, 1e-3)).any()
+
+
+def test_the_incomplete_beta_function_is_symmetric() -> None:
+    a, b, x = (v.ravel() for v in np.meshgrid(X, X, np.array([0.125, 0.5, 0.75])))
+    one, other = _of("betainc", a, b, x), _of("betainc", b, a, 1 - x)
+    assert (np.abs(one.value + other.value - 1) <= one.error + other.error).all()
+
+
+def test_the_normal_distribution_is_no_difference_in_its_tail() -> None:
+    x = np.array([-5.0, -3.5], np.float32)
+    result = _of("ndtr", x)
+    assert not _accepts(result, ((1 + special.erf(x * np.float32(math.sqrt(0.5)))) / 2).astype(np.float64)).any()
+    assert _accepts(result, special.erfc(-x * np.float32(math.sqrt(0.5))).astype(np.float64) / 2).all()
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_polynomials_are_scipys(kind: str) -> None:
+    function = {
+        "hermite_polynomial_h": special.eval_hermite,
+        "hermite_polynomial_he": special.eval_hermitenorm,
+        "laguerre_polynomial_l": special.eval_laguerre,
+        "legendre_polynomial_p": special.eval_legendre,
+    }
+    x, n = (v.ravel() for v in np.meshgrid(np.array([-0.75, 0.125, 0.625, 0.9, 1.5]), np.arange(MOST + 1)))
+    y = 2 * x - 1 if FAMILIES[kind].shifted else x
+    t, u, before = special.eval_chebyt(n, y), special.eval_chebyu(n, y), special.eval_chebyu(n - 1.0, y)
+    of_chebyshev = {"t": t, "u": u, "v": u - np.where(n > 0, before, 0.0), "w": u + np.where(n > 0, before, 0.0)}
+    name = FAMILIES[kind].function
+    expected = function[name](n, x) if name in function else of_chebyshev[kind[-1]]
+    operator = "orthogonal_polynomial" if name in function else "chebyshev"
+    result = _of(operator, x, n, kind=kind)
+    near = 1e-12 * (1 + np.abs(expected))
+    assert (np.abs(result.value - expected) <= result.error + near).all()
+    determined = ~result.undetermined & (n > 0)
+    assert not (_accepts(result, result.value + 1e-8 * (1 + np.abs(result.value))) & determined).any()
+
+
+def test_a_number_that_the_dtype_does_not_hold_is_rounded_or_kept() -> None:
+    x = np.array([3.0], ml_dtypes.bfloat16)
+    result = _of("mul_scalar", x, scalar=0.1)
+    for number in (0.1, float(ml_dtypes.bfloat16(0.1))):
+        assert _accepts(result, np.array(ml_dtypes.bfloat16(3.0 * number), np.float64)).all()
+    assert not _accepts(result, np.array(0.31)).any()
+
+
+def test_a_number_stands_on_either_side() -> None:
+    type_ = TensorType("float32", (2,))
+    call = Call((type_,), {"scalar": 2}, type_)
+    texts = {}
+    for name in ("pow_scalar", "scalar_pow"):
+        spelling = OPS[name].torch
+        assert callable(spelling)
+        texts[name] = spelling(call)
+    assert texts == {"pow_scalar": "torch.pow({0}, {scalar})", "scalar_pow": "torch.pow({scalar}, {0})"}
+    x = np.array([3.0, 5.0], np.float32)
+    assert _of("pow_scalar", x, scalar=2).value.tolist() == [9.0, 25.0]
+    assert _of("scalar_pow", x, scalar=2).value.tolist() == [8.0, 32.0]
+    with pytest.raises(TypeRuleError, match="128 is not an int8"):
+        OPS["add_scalar"].result((TensorType("int8", ()),), {"scalar": 128})
+
+
+def test_bits_are_those_of_python() -> None:
+    x, y = np.array([-128, -1, 0, 1, 100], np.int8), np.array([127, -1, 5, -1, 100], np.int8)
+    assert _of("multiply_high", x, y).value.tolist() == [int(a) * int(b) >> 8 for a, b in zip(x, y, strict=True)]
+    assert _of("population_count", x).value.tolist() == [(int(a) & 255).bit_count() for a in x]
+    assert _of("count_leading_zeros", x).value.tolist() == [8 - (int(a) & 255).bit_length() for a in x]
+
+
+@pytest.mark.parametrize(("exponent", "mantissa", "dtype"), [(8, 7, ml_dtypes.bfloat16), (5, 10, np.float16)])
+def test_fewer_bits_are_a_cast(exponent: int, mantissa: int, dtype: type) -> None:
+    x = np.array([1.0, 1 / 3, -2.71828, 65519.0, 65520.0, 1e-3, 1.00390625], np.float32)
+    result = _of("reduce_precision", x, exponent=exponent, mantissa=mantissa)
+    with np.errstate(over="ignore"):
+        assert result.value.tolist() == x.astype(dtype).astype(np.float64).tolist()
+    assert not result.error.any()
