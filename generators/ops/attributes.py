@@ -14,8 +14,8 @@ _INTS, _FLOATS = "a list of whole numbers", "a list of numbers with a point"
 _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
-        _BOOL: "align_corners causal count_include_pad descending increasing inverse invert keepdims largest log_input"
-        " lower right transposed unit upper",
+        _BOOL: "align_corners causal count_include_pad descending include_self increasing inverse invert keepdims"
+        " largest log_input lower right transposed unit upper",
         _INT: "axis bins block columns correction depth factor groups ignore index k last n offset pick repeats"
         " segments shift size start step zero_point",
         _FLOAT: "alpha atol beta delta dx eps epsilon lambd margin max min nan neginf p posinf q rtol scale smoothing"
@@ -43,6 +43,7 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("grid_sample", "padding"): (_TEXT,),
     ("local_response_norm", "k"): (_FLOAT,),
     ("logit", "eps"): (_FLOAT, _NONE),
+    ("index_fill", "value"): (_FLOAT, _INT),
     ("masked_fill", "value"): (_FLOAT, _INT, _BOOL),
     ("multi_margin", "p"): (_INT,),
     ("pad", "value"): (_FLOAT, _INT, _BOOL),
@@ -50,6 +51,9 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("resize_cubic", "size"): (_INTS,),
     ("resize_linear", "size"): (_INTS,),
     ("resize_nearest", "size"): (_INTS,),
+    ("max_along", "pick"): (_TEXT,),
+    ("min_along", "pick"): (_TEXT,),
+    ("scatter_value", "value"): (_FLOAT, _INT),
     ("slogdet", "pick"): (_TEXT,),
     ("tensordot", "axes"): (_INT,),
     ("tile", "repeats"): (_INTS,),
