@@ -28,8 +28,15 @@ _TYPES: Mapping[str, str] = {
     for name in names.split()
 }
 _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("adaptive_avg_pool1d", "output"): (_INTS,),
     ("adaptive_avg_pool2d", "output"): (_INTS,),
+    ("adaptive_avg_pool3d", "output"): (_INTS,),
+    ("adaptive_max_pool1d", "output"): (_INTS,),
+    ("adaptive_max_pool1d_places", "output"): (_INTS,),
     ("adaptive_max_pool2d", "output"): (_INTS,),
+    ("adaptive_max_pool2d_places", "output"): (_INTS,),
+    ("adaptive_max_pool3d", "output"): (_INTS,),
+    ("adaptive_max_pool3d_places", "output"): (_INTS,),
     ("affine_grid", "size"): (_INTS,),
     ("attention", "scale"): (_FLOAT, _NONE),
     ("attention_biased", "scale"): (_FLOAT, _NONE),
@@ -48,6 +55,10 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("multi_margin", "p"): (_INT,),
     ("pad", "value"): (_FLOAT, _INT, _BOOL),
     ("resize_antialias", "size"): (_INTS,),
+    ("resize_linear_line", "size"): (_INTS,),
+    ("resize_linear_volume", "size"): (_INTS,),
+    ("resize_nearest_line", "size"): (_INTS,),
+    ("resize_nearest_volume", "size"): (_INTS,),
     ("resize_cubic", "size"): (_INTS,),
     ("resize_linear", "size"): (_INTS,),
     ("resize_nearest", "size"): (_INTS,),

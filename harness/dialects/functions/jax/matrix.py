@@ -35,8 +35,8 @@ def eigenvalues(x):
 
 
 def lu_product(x):
-    p, l, u = jax.scipy.linalg.lu(x)
-    return p @ l @ u
+    places, lower, upper = jax.scipy.linalg.lu(x)
+    return places @ lower @ upper
 
 
 def qr_product(x):

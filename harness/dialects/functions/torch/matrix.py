@@ -40,13 +40,13 @@ def twofold(x):
 
 
 def lu_product(x):
-    p, l, u = torch.linalg.lu(x)
-    return p @ l @ u
+    places, lower, upper = torch.linalg.lu(x)
+    return places @ lower @ upper
 
 
 def lu_unpacked_product(x):
-    p, l, u = torch.lu_unpack(*torch.linalg.lu_factor_ex(x)[:2])
-    return p @ l @ u
+    places, lower, upper = torch.lu_unpack(*torch.linalg.lu_factor_ex(x)[:2])
+    return places @ lower @ upper
 
 
 def qr_product(x):
