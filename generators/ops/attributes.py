@@ -14,8 +14,8 @@ _INTS, _FLOATS = "a list of whole numbers", "a list of numbers with a point"
 _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
-        _BOOL: "align_corners causal count_include_pad descending include_self increasing inverse invert keepdims"
-        " largest log_input lower right transposed unit upper",
+        _BOOL: "accumulate align_corners causal count_include_pad descending include_self increasing inverse invert"
+        " keepdims largest log_input lower right transposed unit upper",
         _INT: "axis bins block columns correction depth factor groups ignore index k last n offset pick repeats"
         " segments shift size start step zero_point",
         _FLOAT: "alpha atol beta delta dx eps epsilon lambd margin max min nan neginf p posinf q rtol scale smoothing"

@@ -13,7 +13,7 @@ from generators.bounds.extremes import greatest, highest
 from generators.bounds.products import sum_of
 from generators.bounds.sums import average, scaled_square
 from generators.graph import TensorType
-from generators.ops.composed import shared
+from generators.ops.composed import negated, shared
 from generators.ops.nn.windows import (
     Ints,
     activations,
@@ -171,6 +171,23 @@ def _max_pool_places(spatial: int) -> OpSpec:
     )  # fmt: skip
 
 
+def _min_pool(args: Sequence[Bounded], call: Call) -> Bounded:
+    return negated(_max([negated(args[0])], call))
+
+
+_POOL = "{kernel}, {stride}, {padding}, {dilation}"
+min_pool2d = replace(
+    _max_pool(2), name="min_pool2d", reference=_min_pool,
+    torch=f"-torch.nn.functional.max_pool2d(-{{0}}, {_POOL})", tensorflow=f"-max_pool(-{{0}}, {_POOL})",
+    jax="jax.lax.reduce_window({0}, np.array(np.inf, {dtype0}), jax.lax.min, (1, 1, *{kernel}), (1, 1, *{stride}), "
+    "((0, 0), (0, 0), *((p, p) for p in {padding})), window_dilation=(1, 1, *{dilation}))",
+    relax="relax.op.negative(relax.op.nn.max_pool2d(relax.op.negative({0}), {kernel}, {stride}, "
+    "{padding} * 2, {dilation}))",
+    onnx='g.op("Neg", g.op("MaxPool", g.op("Neg", {0}), kernel_shape={kernel}, strides={stride}, pads={padding} * 2, '
+    "dilations={dilation}))",
+)  # fmt: skip
+
+
 def _avg_pool(spatial: int) -> OpSpec:
     attrs: dict[str, AttrRule] = {"kernel": _kernel, "padding": _padding, "stride": strides(spatial)}
     name = f"avg_pool{spatial}d"
@@ -317,6 +334,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     _lp(1),
     _lp(2),
     max_unpool2d,
+    min_pool2d,
     _unpool(1),
     _unpool(3),
     *(_max_pool_places(spatial) for spatial in (1, 2, 3)),

@@ -52,10 +52,20 @@ def _type(spatial: int, *modes: str) -> ResultRule:
     return rule
 
 
-def _record(name: str, spatial: int, modes: tuple[str, ...], reference: Reference, **spellings: Spelling) -> OpSpec:
+def _record(
+    name: str,
+    spatial: int,
+    modes: tuple[str, ...],
+    reference: Reference,
+    *,
+    torch: Spelling,
+    jax: Spelling,
+    onnx: Spelling,
+) -> OpSpec:
     return OpSpec(
         name, "grids", (_grid(spatial),), _type(spatial, *modes), reference,
-        attrs={"size": _size, "mode": one_of(*modes)}, tensorflow=_IMAGES, relax=_IMAGES, **spellings,
+        attrs={"size": _size, "mode": one_of(*modes)},
+        torch=torch, tensorflow=_IMAGES, jax=jax, relax=_IMAGES, onnx=onnx,
     )  # fmt: skip
 
 

@@ -24,9 +24,18 @@ _GATED = ("silu", "gelu", "gelu_tanh", "mish", "hard_swish")
 _UNIT = ("tanh", "expm1", "logaddexp", "sigmoid", "erfc")
 
 
-BUFFERS = {("batch_norm", 3), ("batch_norm", 4)}
-"""(operator, position) of operands that are statistics, which frameworks do not train: a leaf that counts only as such
-is not asked for."""
+_FACTORED = (
+    "cholesky_inverse cholesky_solve condition_number eigh_product householder_product ldl_solve least_squares"
+    " lu_product lu_solve lu_unpacked_product matrix_exp ormqr_product qr_product svd_product"
+)
+BUFFERS = {
+    ("batch_norm", 3),
+    ("batch_norm", 4),
+    *((op, position) for op in _FACTORED.split() for position in (0, 1)),
+}
+"""(operator, position) of operands that are statistics, which frameworks do not train, or matrices that are put
+together again from their factors: of their derivatives no bound is derived. A leaf that counts only as such is not
+asked for."""
 
 _BREAKS: dict[str, tuple[str, ...]] = {
     "clip": ("min", "max"),
