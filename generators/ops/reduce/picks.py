@@ -16,7 +16,7 @@ from generators.ops.reduce.records import filled_axis, reduced_along, reducible
 from generators.ops.reduce.reductions import OPERATORS as REDUCTIONS
 from generators.ops.reduce.reductions import max_, min_
 from generators.ops.reduce.sorting import kth_value, ordered, places
-from generators.ops.slots import NUMBERS, axis_in, flag, floating, int_of, numeric, one_of
+from generators.ops.slots import INDEX_DTYPES, NUMBERS, axis_in, flag, floating, int_of, numeric, one_of, tensor
 from generators.ops.spec import AttrRule, Attrs, Call, OpSpec, ResultRule, Spelling, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
@@ -167,7 +167,7 @@ kth_index = replace(
 
 
 def _mode(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Undetermined where two are as frequent, or where it cannot be told which are equal."""
+    """Of zeros and ones, so that some are equal. Undetermined where two are as frequent."""
     x, axis = args[0], axis_in(call.attrs, args[0].value.ndim)
     last = np.sort(np.moveaxis(x.value, axis, -1), axis=-1)
     place = np.arange(last.shape[-1])
@@ -182,8 +182,10 @@ def _mode(args: Sequence[Bounded], call: Call) -> Bounded:
 
 _MODE_TYPE: ResultRule = reduced_along(empty=False)
 
+_FEW = tensor(INDEX_DTYPES, min_rank=1, nonempty=True)
+
 mode = OpSpec(
-    "mode", "statistics", (reducible(NUMBERS, min_rank=1),), _MODE_TYPE, _mode, attrs=_ALONG,
+    "mode", "statistics", (replace(_FEW, domain=lambda earlier: (0, 1)),), _MODE_TYPE, _mode, attrs=_ALONG,
     torch="torch.mode({0}, dim={axis}, keepdim={keepdims}).values", tensorflow=_NO_MODE,
     jax="jax.scipy.stats.mode({0}, axis={axis}, keepdims={keepdims}).mode", relax=_NO_MODE, onnx=_NO_MODE,
 )  # fmt: skip
