@@ -14,8 +14,8 @@ _INTS, _FLOATS = "a list of whole numbers", "a list of numbers with a point"
 _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
-        _BOOL: "accumulate align_corners causal count_include_pad descending include_self increasing inverse invert"
-        " keepdims largest log_input lower right transposed unit upper",
+        _BOOL: "accumulate align_corners causal count_include_pad descending include_self increasing interleaved"
+        " inverse invert keepdims largest log_input lower right transposed unit upper",
         _INT: "axis bins block columns correction depth factor groups ignore index k last n offset pick repeats"
         " segments shift size start step zero_point",
         _FLOAT: "alpha atol beta delta dx eps epsilon lambd margin max min nan neginf p posinf q rtol scale smoothing"
@@ -47,10 +47,12 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("embedding_bag_offsets", "padding"): (_INT, _NONE),
     ("embedding_bag_weighted", "padding"): (_INT, _NONE),
     ("embedding_padded", "padding"): (_INT,),
+    ("global_lp_pool", "p"): (_INT,),
     ("grid_sample", "padding"): (_TEXT,),
     ("local_response_norm", "k"): (_FLOAT,),
     ("logit", "eps"): (_FLOAT, _NONE),
     ("index_fill", "value"): (_FLOAT, _INT),
+    ("lp_normalize", "p"): (_INT,),
     ("masked_fill", "value"): (_FLOAT, _INT, _BOOL),
     ("multi_margin", "p"): (_INT,),
     ("pad", "value"): (_FLOAT, _INT, _BOOL),

@@ -187,7 +187,9 @@ def show(results: Results) -> None:
     for regression in results.regressions:
         console.print(f"slower by {regression.kind}: {regression}", style="yellow", markup=False, highlight=False)
     refusals, elsewhere = unbuilt(results.refusals)
-    print_counts("refused: {count}", (f"{one.what}: {one.why}" for one in refusals))
+    for why in dict.fromkeys(one.why for one in refusals):
+        those = ", ".join(one.what for one in refusals if one.why == why)
+        console.print(f"refused: {those}: {why}", style="dim", markup=False, highlight=False, soft_wrap=True)
     if elsewhere:
         console.print(elsewhere, style="dim", markup=False, highlight=False, soft_wrap=True)
     if results.decoding:

@@ -20,7 +20,7 @@ from harness.conversions.route import ORDERED
 from harness.execute.pool import HarnessError, Job, Pool
 from harness.models.reference import preamble
 from harness.models.variants import Variant
-from oracles.judge.outcome import Value
+from oracles.judge.outcome import Timeout, Value
 
 _ONNX = """
 def opened(path, folder):
@@ -268,6 +268,8 @@ def layers_of(
         (outcome,) = pool.run([job], confirm=False)
     except HarnessError as error:
         return LayerErrors(variant.name, why=plain(str(error).splitlines()[0]))
+    if isinstance(outcome, Timeout):
+        return LayerErrors(variant.name, why=f"they take longer than {outcome.seconds:g} s; none was looked at")
     if not isinstance(outcome, Value):
         return LayerErrors(variant.name, why=why_not(outcome))
     header, figures, *more = outcome.outputs

@@ -14,6 +14,7 @@ from onnx import AttributeProto, inliner, numpy_helper
 from oracles.onnx.exact import exact_values
 from oracles.onnx.graph import DEFAULT_DOMAINS, Graph, Node, used
 from oracles.onnx.kinds import widened
+from oracles.onnx.order import sorted_nodes
 from oracles.onnx.rule import Value
 from oracles.onnx.types import kind_of_type, kinds_of_outputs, rank_of_type
 
@@ -101,9 +102,9 @@ class _Reader:
         stated: Mapping[str, int],
         data: frozenset[str],
     ) -> Graph:
-        """The nodes in order. kinds: of all values that are known before them; stated: of some that they make."""
+        """kinds: of all values that are known before them; stated: of some that they make."""
         nodes = []
-        for proto in protos:
+        for proto in sorted_nodes(protos):
             node = self.node(proto, kinds)
             made = tuple(m or stated.get(name, 0) for m, name in zip(node.made, node.outputs, strict=True))
             kinds.update(zip(node.outputs, made, strict=True))

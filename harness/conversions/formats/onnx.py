@@ -113,6 +113,8 @@ RUNNERS = (
             owner="ONNX Runtime",
             refuses=(
                 (r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),
+                (r"No Op registered for (\S+)", "no {}"),
+                (r"Fatal error: (\S+)\(-?\d+\) is not a registered function/op", "no {}"),
                 (r"Numpy_type 1[45] can't be converted to MLDataType", "no complex tensors"),
             ),
         )

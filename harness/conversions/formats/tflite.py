@@ -97,6 +97,7 @@ RUNNERS = tuple(
         refuses=(
             ("Select TensorFlow op.s., included in the given model", "it needs TensorFlow's kernels (TF Select)"),
             (r"Didn't find op for builtin opcode '(\w+)'", "no kernel for {}"),
+            (r"Encountered unresolved custom op: (\w+)", "no {}, an operator of its maker's own"),
         ),
     )
     for name, framework, modules, packages, text in (

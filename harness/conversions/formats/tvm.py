@@ -72,6 +72,7 @@ _SAYS = (
     ("TFLite does not support multi-axis yet", "several axes of a reversal"),
     (r"operators are not supported for frontend ONNX: (\w+)", "no {}"),
     (r"(\w+): only support float32 and float16 for now", "no {} of other dtypes than float32 and float16"),
+    (r"ValueError: unknown dtype `object`", "no tensors of text"),
     (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),
 )
 _TYPES = (r"^KeyError: (\d+)\b", "no inputs of TFLite's type {}")

@@ -26,6 +26,8 @@ OTHER = 32
 """What a dimension that varies is set to, the first one apart, which is 1: images and sequences of a useful size."""
 INTEGERS = (0, 9)
 """What integers are drawn from, both ends among them: small enough to be indices of most tables."""
+WORDS = ("", "a", "tree", "Tree", "42", "two words")
+"""What text is drawn from where the file has no vocabulary."""
 LARGEST = 4 << 30
 """Bytes of all arrays of a file together."""
 
@@ -37,11 +39,12 @@ def drawn(
     shapes: Mapping[str, Sequence[int]],
     span: tuple[float, float] | None = None,
     tops: Mapping[str, int] | None = None,
+    words: Mapping[str, Sequence[str]] | None = None,
 ) -> Sets:
     """By seed and number: floats from the standard normal distribution, or uniform in `span`; integers uniform in
-    INTEGERS or in span; booleans. shapes: of inputs by name, where the signature leaves dimensions open; tops: inputs
-    that are whole numbers from 0 to below these.
-    Raises FormatError."""
+    INTEGERS or in span; booleans; text from words. shapes: of inputs by name, where the signature leaves dimensions
+    open; tops: inputs that are whole numbers from 0 to below these; words: by input (none: a few). Raises
+    FormatError."""
     unknown = set(shapes) - {port.name for port in ports}
     if unknown:
         raise FormatError(
@@ -49,7 +52,9 @@ def drawn(
         )
     return tuple(
         tuple(
-            _drawn(port, np.random.default_rng([seed, number, place]), shapes, span, (tops or {}).get(port.name))
+            _text(port, np.random.default_rng([seed, number, place]), shapes, (words or {}).get(port.name) or WORDS)
+            if port.dtype == "string"
+            else _drawn(port, np.random.default_rng([seed, number, place]), shapes, span, (tops or {}).get(port.name))
             for place, port in enumerate(ports)
         )
         for number in range(sets)
@@ -88,6 +93,12 @@ def _drawn(
     if dtype.kind == "b":
         return rng.integers(2, size=shape).astype(bool)
     raise FormatError(f"inputs of {dtype} are not drawn: give {port.name} with --inputs")
+
+
+def _text(
+    port: Port, rng: np.random.Generator, shapes: Mapping[str, Sequence[int]], words: Sequence[str]
+) -> np.ndarray:
+    return np.array(words, np.str_)[rng.integers(len(words), size=shape_of(port, shapes))]
 
 
 def read_arrays(path: Path, ports: Sequence[Port]) -> Sets:

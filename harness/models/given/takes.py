@@ -65,10 +65,11 @@ _PROGRAMS = {
 @dataclass(frozen=True)
 class Takes:
     """rows: of the table that an input is an index of, by its name; dims: names of the dimensions of inputs, empty
-    where they have none; sizes: that its metadata name."""
+    where they have none; words: of the vocabularies of inputs; sizes: that its metadata name."""
 
     rows: Mapping[str, int] = field(default_factory=dict)
     dims: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     sizes: Sequence[int] = ()
 
 
@@ -95,7 +96,7 @@ def takes_of(pool: Pool, file: ModelFile) -> Takes:
     if not isinstance(outcome, Value):
         return Takes()
     told = json.loads(np.asarray(outcome.outputs[0]).tobytes().decode())
-    return Takes(told["rows"], told.get("dims", {}), told.get("sizes", ()))
+    return Takes(told["rows"], told.get("dims", {}), told.get("words", {}), told.get("sizes", ()))
 
 
 def _keras(path: Path) -> dict[str, int]:
@@ -180,14 +181,15 @@ def draw(
     FormatError."""
     tops = tops_of(ports, takes)
     shapes_now = shapes_for(ports, takes, shapes, OTHER)
-    usual = drawn(ports, seed, sets, shapes_now, span, tops)
+    usual = drawn(ports, seed, sets, shapes_now, span, tops, takes.words)
     known = [f"{port.name} is drawn below {tops[port.name]}" for port in ports if port.name in tops]
+    known += [f"{name} is drawn from {len(words)} words of the file" for name, words in takes.words.items() if words]
     free = [port for port in ports if port.name not in shapes and port.shape and None in port.shape]
     whole = [port for port in ports if span is None and port.name not in tops and _whole(port)]
     if not (free or whole) or not _refused(usual, call):
         return usual, Drawn("; ".join(known))
     for top in SMALL if whole else ():
-        low = drawn(ports, seed, sets, shapes_now, span, tops | {port.name: top for port in whole})
+        low = drawn(ports, seed, sets, shapes_now, span, tops | {port.name: top for port in whole}, takes.words)
         if not _refused(low, call):
             told = [f"{port.name} is drawn below {top}" for port in whole]
             return low, Drawn("; ".join([*known, *told]) + ": greater ones are refused")
@@ -197,7 +199,7 @@ def draw(
             found = shapes_for(ports, takes, shapes, size, first or size)
             if max(prod(shape) for shape in found.values()) > MOST or found == shapes_now:
                 continue
-            arrays = drawn(ports, seed, sets, found, span, tops)
+            arrays = drawn(ports, seed, sets, found, span, tops, takes.words)
             if not _refused(arrays, call):
                 told = [f"{port.name} is drawn as {list(found[port.name])}" for port in free]
                 return arrays, Drawn("; ".join([*known, *told]) + f": with sizes of {OTHER} it is refused")

@@ -58,9 +58,11 @@ def sure_errors(model, inputs, seen, twins):
         seen = {name: value for name, value in seen.items() if name not in doubtful}
 
 
-def allowed_of(right, spread):
-    """How far a result may be from its float64 value. spread: the root mean square of what moves it."""
-    return LAYER * spread + 4 * 2.0**-24 * np.abs(right) + np.finfo(np.float32).tiny
+def allowed_of(right, spread, kind=0):
+    """How far a result may be from its float64 value. spread: the root mean square of what moves it; kind: its element
+    type. Below the least normal number of that digits are lost."""
+    tiny = 2.0**-14 if kind == onnx.TensorProto.FLOAT16 else np.finfo(np.float32).tiny
+    return LAYER * spread + 4 * 2.0**-24 * np.abs(right) + tiny
 
 
 def layer_errors(model, inputs, seen, guessed=()):
@@ -90,9 +92,9 @@ def layer_errors(model, inputs, seen, guessed=()):
             right = single(node, arguments, given)
             sizes = sizes_of_noise(node, arguments, right, given, everywhere=True)
             found = []
-            for name, y, size, exact in zip(node.outputs, right, sizes, outputs):
+            for name, y, size, exact, kind in zip(node.outputs, right, sizes, outputs, node.made):
                 if name in judged:
-                    allowed = allowed_of(y, size / np.sqrt(3))
+                    allowed = allowed_of(y, size / np.sqrt(3), kind)
                     found.append(errs(seen[name], y, allowed, exact))
                     if case is None and found[-1][1] > 1 and floating(y):
                         shown = {**dict(zip(graph.inputs, inputs)), **seen}

@@ -82,14 +82,14 @@ class Walk:
             if any(name in states[0] for name in node.inputs):
                 others = [single(node, [s.get(n, given[n]) for n in node.inputs], given | s) for s in states]
             worst = (np.nan, np.nan, np.nan)
-            for index, (name, y, size, exact) in enumerate(zip(node.outputs, right, sizes, outputs)):
+            for index, (name, y, size, exact, kind) in enumerate(zip(node.outputs, right, sizes, outputs, node.made)):
                 if name:
                     given[name] = y
                 if not name or not floating(y) or not arguments or (y.size < 2 and name not in forced):
                     continue
                 self.floating.add(name)
                 shifted = np.mean([(other[index] - y) ** 2 for other in others], axis=0)
-                allowed = allowed_of(y, np.sqrt(size**2 / 3 + (shifted + np.mean(shifted)) / 2))
+                allowed = allowed_of(y, np.sqrt(size**2 / 3 + (shifted + np.mean(shifted)) / 2), kind)
                 self.look(name, y)
                 value = forced.get(name)
                 value = self.found(y, allowed) if value is None else value

@@ -1,22 +1,33 @@
-"""What an ONNX file says of its inputs: names of dimensions, rows of tables that they are indices of, sizes."""
+"""What an ONNX file says of its inputs: names of dimensions, rows of tables that they are indices of, words of
+vocabularies, sizes."""
 
 import re
 
-THROUGH = {"Cast", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze"}
+THROUGH = {
+    *("Cast", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "StringNormalizer", "Tile", "Transpose"),
+    "Unsqueeze",
+}
 """Operators whose first input's elements are those of their output."""
+WORDS = {
+    "CategoryMapper": "cats_strings",
+    "LabelEncoder": "keys_strings classes_strings",
+    "OneHotEncoder": "cats_strings",
+    "TfIdfVectorizer": "pool_strings",
+}
+"""Operators of text, with the attributes that hold what they know."""
 EMBEDDED = ((0, 2), (1, 4))
 """EmbedLayerNormalization: places of indices, and of the tables that they are of."""
 
 
 def taken(model):
-    """{"rows": {input: rows}, "dims": {input: [name, ...]}, "sizes": [...]} of a model."""
+    """{"rows": {input: rows}, "dims": {input: [name, ...]}, "words": {input: [word, ...]}, "sizes": [...]}."""
     graph = model.graph
     tables = {tensor.name: list(tensor.dims) for tensor in graph.initializer}
     origin = {value.name: value.name for value in graph.input if value.name not in tables}
     dims = {}
     for value in graph.input:
         dims[value.name] = [dim.dim_param for dim in value.type.tensor_type.shape.dim]
-    rows = {}
+    rows, words = {}, {}
 
     def bound(index, table, axis=0):
         name, shape = origin.get(index), tables.get(table)
@@ -33,6 +44,10 @@ def taken(model):
             for index, table in EMBEDDED:
                 if len(node.input) > max(index, table):
                     bound(node.input[index], node.input[table])
+        elif node.op_type in WORDS and node.input[0] in origin:
+            stated = [attributes[name].strings for name in WORDS[node.op_type].split() if name in attributes]
+            found = [word.decode(errors="replace") for some in stated for word in some]
+            words.setdefault(origin[node.input[0]], []).extend(found)
         elif node.op_type in ("Identity", "Cast", "DequantizeLinear") and node.input[0] in tables:
             tables[node.output[0]] = tables[node.input[0]]
         elif node.op_type in THROUGH and node.input[0] in origin:
@@ -41,4 +56,4 @@ def taken(model):
             origin[node.output[0]] = origin[node.input[2]]
     said = [item.value for item in model.metadata_props if re.search("size|sz|shape", item.key.lower())]
     sizes = [int(number) for text in said for number in re.findall(r"(?<![\d.])\d{1,4}(?![\d.])", text)]
-    return {"rows": rows, "dims": dims, "sizes": sorted({size for size in sizes if size >= 8})}
+    return {"rows": rows, "dims": dims, "words": words, "sizes": sorted({size for size in sizes if size >= 8})}

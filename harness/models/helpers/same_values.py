@@ -7,6 +7,8 @@ from hashlib import sha256
 import onnx
 from onnx import numpy_helper
 
+from oracles.onnx.order import graphs, operands, sorted_nodes
+
 ANCHOR = 8
 """Elements of a constant that tells a node from all others."""
 
@@ -18,7 +20,7 @@ class Values:
     def __init__(self, model):
         self.graph = model.graph
         self.constants = {one.name: constant(one) for one in self.graph.initializer}
-        self.nodes = [node for node in self.graph.node if not self.constant(node)]
+        self.nodes = [node for node in sorted_nodes(self.graph.node) if not self.constant(node)]
         self.made = {name: (node, place) for node in self.nodes for place, name in enumerate(node.output) if name}
 
     def constant(self, node):
@@ -54,23 +56,6 @@ def constant(tensor):
     array = numpy_helper.to_array(tensor)
     text = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
     return sha256(f"{tensor.data_type} {array.shape} ".encode() + text).hexdigest(), array.size
-
-
-def graphs(node):
-    """The graphs inside of a node."""
-    return (one.g for one in node.attribute if one.type == onnx.AttributeProto.GRAPH)
-
-
-def operands(node):
-    """What a node takes, and the graphs inside of it take of the values outside of them."""
-    found = list(node.input)
-    for graph in graphs(node):
-        inside = {one.name for one in (*graph.input, *graph.initializer)}
-        for inner in graph.node:
-            found += [name for name in operands(inner) if name not in inside]
-            inside.update(inner.output)
-        found += [one.name for one in graph.output if one.name not in inside]
-    return found
 
 
 def kind(node):

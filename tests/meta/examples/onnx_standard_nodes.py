@@ -167,6 +167,9 @@ def _trees() -> list[RuntimeNode]:
     for transform in ("NONE", "SOFTMAX", "LOGISTIC"):
         labels = {"classlabels_strings": ["a", "b", "c"], "post_transform": transform}
         found.append(ml("TreeEnsembleClassifier", 1, x, outputs=2, **nodes, **classes, **labels))
+    for transform, some in (("NONE", classes["class_weights"]), ("LOGISTIC", weights)):  # votes for one class of two
+        one = classes | {"class_ids": [0] * 5, "class_weights": some, "classlabels_int64s": [3, 7]}
+        found.append(ml("TreeEnsembleClassifier", 1, x, outputs=2, **nodes, **one, post_transform=transform))
     base = {"base_values": [0.5, -0.25], "n_targets": 2, "target_ids": [0, 1, 1, 0, 1]}
     return [*found, ml("TreeEnsembleRegressor", 1, x, **nodes, **votes, **base)]
 

@@ -27,7 +27,7 @@ FLOORS = {
     ),
     "oracles/arithmetic": "reassociation | *",
     "oracles/onnx": (
-        "rule kinds lost | graph types | exact operators | model rules | expand amplitudes | evaluate | noise"
+        "rule kinds lost order | graph types | exact operators | model rules | expand amplitudes | evaluate | noise"
     ),
     "oracles/onnx/operators": "arguments | *",
     "oracles/quantised": "integers | model | reference_operators | dense | onnx tflite torch | keras tvm",

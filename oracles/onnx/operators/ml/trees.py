@@ -114,10 +114,26 @@ def _regressor(call: Call) -> list[Value]:
 def _classifier(call: Call) -> list[Value]:
     names = ("classlabels_strings", "classlabels_int64s")
     count = max(len(call.get(name, None) or ()) for name in names)
-    if count == 2 and len(set(call.get("class_ids", ()))) < 2:
-        raise refuse(call, "weights of one class of two, for which the text has no rule")
-    scores = _early(call, "class", count)
+    if count == 2 and set(call.get("class_ids", ())) == {0}:
+        scores = _of_one(call, _early(call, "class", 1))
+    elif count == 2 and len(set(call.get("class_ids", ()))) < 2:
+        raise refuse(call, "weights of the second class of two alone, for which nobody has a rule")
+    else:
+        scores = _early(call, "class", count)
     return [best(call, scores, *names), transformed(call, scores)]
+
+
+def _of_one(call: Call, scores: np.ndarray) -> np.ndarray:
+    """By row, the scores of two classes of which the trees vote for one: probabilities, or margins to be transformed.
+    The text is silent; ONNX Runtime and ONNX' own evaluator do the same where converters write such ensembles (binary
+    classifiers of scikit-learn, LightGBM and XGBoost), and part elsewhere. Raises NoRule there."""
+    how = call.get("post_transform", "NONE")
+    signed = min(_stated(call, "class_weights"), default=0) < 0
+    if (how, signed) == ("NONE", False):
+        return np.concatenate([1 - scores, scores], axis=1)
+    if (how, signed) == ("LOGISTIC", True):
+        return np.concatenate([-scores, scores], axis=1)
+    raise refuse(call, f"weights of one class of two with {how}, for which the text has no rule")
 
 
 def _ensemble(call: Call) -> list[Value]:

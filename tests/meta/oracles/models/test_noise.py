@@ -256,6 +256,18 @@ def test_the_noise_of_a_transform_is_that_of_angles_of_one_turn() -> None:
     assert ratios[1] > 2
 
 
+def test_the_noise_of_terms_that_cancel_is_that_of_the_terms() -> None:
+    x = np.array([[[1.0, -1.0 - 1e-4, 1.0]]], np.float32)
+    scales = np.array([1, 1, 2], np.float32)
+    for mode in ("linear", "cubic"):
+        model = single("Resize", x, np.zeros(0, np.float32), scales, mode=mode)
+        exact, runs = monte_carlo(model, [x, np.zeros(0, np.float32), scales], 16, 0)
+        assert (np.abs(runs - exact).max(axis=0) > 2.0**-24).all()
+    for kind in ("Sum", "Mean"):
+        exact, runs = monte_carlo(single(kind, x, -x, x, -x), [x, -x, x, -x], 16, 0)
+        assert (np.abs(runs - exact).max(axis=0) > 2.0**-25).all()
+
+
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_the_noise_of_a_loss_is_that_of_adding_its_terms(reduction: str) -> None:
     scores = RNG.normal(size=(4000, 3)).astype(np.float32) - 5

@@ -17,7 +17,7 @@ T, B, SIZE, H = 6, 2, 5, 4
 @pytest.mark.parametrize(("direction", "kind"), [("reverse", np.uint8), ("bidirectional", np.int8)])
 def test_it_agrees_and_another_scale_does_not(direction: str, kind: type, by_column: bool) -> None:
     rng, count = np.random.default_rng(1), 2 if direction == "bidirectional" else 1
-    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    low, high = (-64, 64) if kind is np.int8 else (0, 256)  # without VNNI sums of two products of int8 saturate
     shape = (count, 4 * H) if by_column else (count,)
     constants = {
         "w": rng.integers(low, high, (count, SIZE, 4 * H)).astype(kind),

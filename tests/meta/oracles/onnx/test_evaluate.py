@@ -130,6 +130,20 @@ def test_sparse_and_external_constants(tmp_path: Path) -> None:
     assert np.array_equal(np.asarray(found[0]), dense)
 
 
+def test_nodes_in_any_order_are_evaluated_but_in_no_circle() -> None:
+    text = """agraph (bool c, float[2] x) => (float[2] y) {
+        y = Add (b, x)
+        b = If (c) <
+            then_branch = one () => (float[2] r) { r = Neg (q) q = Neg (a) },
+            else_branch = two () => (float[2] r) { r = Identity (x) }>
+        a = Mul (x, x)
+    }"""
+    x = np.array([2, 3], F32)
+    assert values(parsed(text), np.array(True), x) == [[6.0, 12.0]]
+    with pytest.raises(ValueError, match=r"no order of nodes: . is made of itself"):
+        evaluate(parsed(text.replace("Mul (x, x)", "Mul (y, x)")), (np.array(True), x))
+
+
 def test_errors_name_the_node() -> None:
     model = parsed("agraph (float[2] x) => (float[2] y) { y = own.Unknown (x) }")
     model.graph.node[0].name = "here"

@@ -175,9 +175,25 @@ def test_text_is_read() -> None:
         fitted(Port("x", "float32", (2,)), np.array(["1", "2"]), "x.npz")
 
 
-def test_text_is_not_drawn() -> None:
-    with pytest.raises(FormatError, match="inputs of string are not drawn: give words with --inputs"):
-        drawn([Port("words", "string", (2,))], 0, 1, {})
+def test_text_is_drawn_from_what_the_file_knows(workers: Pool, tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("StringNormalizer", ["text"], ["lower"], case_change_action="LOWER"),
+        helper.make_node(
+            *("LabelEncoder", ["lower"], ["y"]),
+            domain="ai.onnx.ml",
+            keys_strings=["a", "bcd"],
+            values_floats=[1.0, 2.0],
+        ),
+    ]
+    file = saved(tmp_path / "text.onnx", nodes, [("text", TensorProto.STRING, [None])], [])
+    takes = takes_of(workers, file)
+    assert takes.words == {"text": ["a", "bcd"]}
+    ports = [Port("text", "string", (None,)), Port("other", "string", (9,))]
+    ((text, other),) = drawn(ports, 0, 1, {"text": (99,)}, words=takes.words)
+    assert set(text.tolist()) == {"a", "bcd"}
+    assert other.shape == (9,)
+    with pytest.raises(FormatError, match="inputs of seq are not drawn: give x with --inputs"):
+        drawn([Port("x", "seq", (2,))], 0, 1, {})
 
 
 def command(*arguments: str | Path) -> tuple[int, str]:
