@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, Bounded, ends, spread
+from generators.bounds.bounded import PRECISION, Bounded, ends, exact, spread
 
 Array = np.ndarray
 
@@ -45,3 +45,15 @@ def highest(x: Bounded, pooled: Callable[[Array], Array]) -> Bounded:
             value = np.where(nan, np.nan, value)
             error = np.where(nan, 0.0, np.where(unknown, np.inf, error))
     return Bounded(value, error, x.dtype)
+
+
+def greatest(x: Bounded, numbers: Array) -> Bounded:
+    """Which of the numbers stands at the greatest element along the last axis: certain where no other one, read as it
+    is or flushed, may be as great."""
+    best = np.argmax(np.where(np.isnan(x.value), np.inf, x.value), axis=-1, keepdims=True)
+    with np.errstate(all="ignore"):
+        flushed = np.where(near_zero(x), PRECISION[x.dtype].tiny, 0.0)
+        low, high = x.value - x.error - flushed, x.value + x.error + flushed
+        rivals = np.count_nonzero(~(high < np.take_along_axis(low, best, -1)), axis=-1)
+    unknown = (rivals > 1) | np.any(np.isnan(x.value) | x.undetermined, axis=-1)
+    return exact(np.take_along_axis(numbers, best, -1)[..., 0], "int64", unknown)

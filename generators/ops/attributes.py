@@ -14,8 +14,8 @@ _INTS, _FLOATS = "a list of whole numbers", "a list of numbers with a point"
 _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
-        _BOOL: "align_corners causal count_include_pad descending increasing interleaved inverse invert keepdims"
-        " largest log_input lower right scaled transposed unit upper",
+        _BOOL: "accumulate align_corners causal count_include_pad descending include_self increasing interleaved"
+        " inverse invert keepdims largest log_input lower right scaled transposed unit upper",
         _INT: "axis bins block columns correction decimals depth exponent factor groups ignore index k last mantissa n"
         " offset order pick repeats"
         " segments shift size start step zero_point",
@@ -30,8 +30,15 @@ _TYPES: Mapping[str, str] = {
 }
 _SEVERAL: Mapping[str, tuple[str, ...]] = {"scalar": (_FLOAT, _INT)}
 _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("adaptive_avg_pool1d", "output"): (_INTS,),
     ("adaptive_avg_pool2d", "output"): (_INTS,),
+    ("adaptive_avg_pool3d", "output"): (_INTS,),
+    ("adaptive_max_pool1d", "output"): (_INTS,),
+    ("adaptive_max_pool1d_places", "output"): (_INTS,),
     ("adaptive_max_pool2d", "output"): (_INTS,),
+    ("adaptive_max_pool2d_places", "output"): (_INTS,),
+    ("adaptive_max_pool3d", "output"): (_INTS,),
+    ("adaptive_max_pool3d_places", "output"): (_INTS,),
     ("affine_grid", "size"): (_INTS,),
     ("attention", "scale"): (_FLOAT, _NONE),
     ("attention_biased", "scale"): (_FLOAT, _NONE),
@@ -46,15 +53,23 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("grid_sample", "padding"): (_TEXT,),
     ("local_response_norm", "k"): (_FLOAT,),
     ("logit", "eps"): (_FLOAT, _NONE),
+    ("index_fill", "value"): (_FLOAT, _INT),
     ("lp_normalize", "p"): (_INT,),
     ("masked_fill", "value"): (_FLOAT, _INT, _BOOL),
     ("multi_margin", "p"): (_INT,),
     ("mvlgamma", "p"): (_INT,),
     ("pad", "value"): (_FLOAT, _INT, _BOOL),
     ("resize_antialias", "size"): (_INTS,),
+    ("resize_linear_line", "size"): (_INTS,),
+    ("resize_linear_volume", "size"): (_INTS,),
+    ("resize_nearest_line", "size"): (_INTS,),
+    ("resize_nearest_volume", "size"): (_INTS,),
     ("resize_cubic", "size"): (_INTS,),
     ("resize_linear", "size"): (_INTS,),
     ("resize_nearest", "size"): (_INTS,),
+    ("max_along", "pick"): (_TEXT,),
+    ("min_along", "pick"): (_TEXT,),
+    ("scatter_value", "value"): (_FLOAT, _INT),
     ("slogdet", "pick"): (_TEXT,),
     ("tensordot", "axes"): (_INT,),
     ("tile", "repeats"): (_INTS,),

@@ -61,6 +61,7 @@ _NO_DOUBLE = (
     *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "depthwise_conv2d"),
     *("avg_pool1d", "avg_pool2d", "avg_pool3d", "upsample_nearest"),
     *("resize_nearest", "resize_linear", "resize_cubic", "resize_antialias", "resize_area"),
+    *("resize_nearest_line", "resize_nearest_volume", "resize_linear_line", "resize_linear_volume"),
 )
 
 REFUSES: dict[tuple[str, str], str] = {

@@ -55,7 +55,7 @@ def _scattered(here: Array, there: Array, places: Places) -> Array:
     return result
 
 
-def _extremes(f: np.ufunc, x: Bounded, update: Bounded, places: Places) -> Bounded:
+def extremes(f: np.ufunc, x: Bounded, update: Bounded, places: Places) -> Bounded:
     """np.maximum or np.minimum of all that goes to a place, which propagates NaN; monotone, not rounded."""
 
     def best(start: Array, terms: Array) -> Array:
@@ -105,7 +105,7 @@ scatter_add = _scatter("scatter_add", summed_at, "torch.scatter_add({0}, {axis},
 scatter_max, scatter_min = (
     _scatter(
         f"scatter_{word}",
-        partial(_extremes, f),
+        partial(extremes, f),
         f'torch.scatter_reduce({{0}}, {{axis}}, {{1}}.long(), {{2}}, "a{word}")',
         word,
     )
@@ -146,7 +146,7 @@ segment_sum = OpSpec(
 )  # fmt: skip
 
 
-def _written(x: Bounded, update: Bounded, places: Any) -> Bounded:
+def written(x: Bounded, update: Bounded, places: Any) -> Bounded:
     value, error, hits = x.value.copy(), x.error.copy(), np.zeros(x.value.shape, np.int64)
     value[places], error[places] = update.value, update.error
     np.add.at(hits, places, 1)
@@ -157,7 +157,7 @@ def _write(args: Sequence[Bounded], call: Call) -> Bounded:
     x, indices, update = args
     grid: list[Array] = list(np.indices(indices.value.shape, sparse=True))
     grid[axis_in(call.attrs, x.value.ndim)] = indices.value
-    return _written(x, update, tuple(grid))
+    return written(x, update, tuple(grid))
 
 
 scatter = replace(
@@ -186,7 +186,7 @@ def _scatter_nd_type(operands: Types, attrs: Attrs) -> TensorType:
 def _scatter_nd(args: Sequence[Bounded], call: Call) -> Bounded:
     x, coordinates, update = args
     places = tuple(np.moveaxis(coordinates.value, -1, 0))
-    return summed_at(x, update, places) if call.attrs["reduction"] == "add" else _written(x, update, places)
+    return summed_at(x, update, places) if call.attrs["reduction"] == "add" else written(x, update, places)
 
 
 def _reducing(none: str, add: str) -> Spelling:

@@ -23,7 +23,7 @@ from generators.ops.slots import (
     same_dtype,
     size_of,
 )
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
+from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 
 
 def _matmul_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -178,36 +178,51 @@ def _added_type(operands: Types, attrs: Attrs) -> TensorType:
         raise TypeRuleError(f"cannot multiply {a} by {b}")
     if c != _product(operands):
         raise TypeRuleError(f"cannot add {c} to the product of {a} and {b}")
-    if not 1 <= abs(real(attrs, "alpha")) <= 2 or real(attrs, "beta") == 0:
-        raise TypeRuleError(f"alpha {attrs['alpha']} is not between 1 and 2, or beta is 0")
+    if not 1 <= abs(real(attrs, "alpha")) <= 2:
+        raise TypeRuleError(f"alpha {attrs['alpha']} is not between 1 and 2")
+    real(attrs, "beta")
     return c
 
 
 def _added(args: Sequence[Bounded], call: Call) -> Bounded:
     """alpha a b + beta c, each factor at any time: K + 1 roundings of a product and two of c, hence K + 3 in all.
     alpha has a magnitude between 1 and 2, so that the scaled magnitudes cover an overflow before or after scaling
-    (with an unscaled sum, too), and what underflows is at most doubled: 2 (K + 1) times `tiny`."""
+    (with an unscaled sum, too), and what underflows is at most doubled: 2 (K + 1) times `tiny`. PyTorch documents that
+    with a beta of 0, c is ignored, NaN and all; so it is in our compositions."""
     a, b, c = args
     alpha, beta = real(call.attrs, "alpha"), real(call.attrs, "beta")
     with np.errstate(all="ignore"):
         scaled = Bounded(alpha * a.value, abs(alpha) * a.error, a.dtype)
         offset = Bounded(beta * c.value, abs(beta) * c.error, c.dtype)
-    return bilinear(np.matmul, scaled, b, 2 * a.value.shape[-1] + 3, bias=offset)
+    return bilinear(np.matmul, scaled, b, 2 * a.value.shape[-1] + 3, bias=offset if beta else None)
+
+
+def plus(text: str, product: str) -> Spelling:
+    """`text` of a sum with the last operand, or `product` alone where beta is 0."""
+    return lambda call: text if call.attrs["beta"] else product
 
 
 def _factor(*options: float):
     return lambda d, operands, attrs: d.choice(options)
 
 
-def _addition(name: str, rank: int, onnx: Spelling) -> OpSpec:
+FACTORS: dict[str, AttrRule] = {
+    "alpha": _factor(1.0, -1.0, 2.0, -1.5),
+    "beta": _factor(1.0, 0.5, -2.0, 0.0),
+}
+
+
+def _addition(name: str, rank: int, onnx: str) -> OpSpec:
     """beta c + alpha a b of matrices, or of stacks of them."""
     return OpSpec(
         name, "linalg", (floating(rank, rank), _right(rank), computed(_product)), _added_type, _added,
-        attrs={"alpha": _factor(1.0, -1.0, 2.0, -1.5), "beta": _factor(1.0, 0.5, -2.0)},
+        attrs=FACTORS,
         torch=f"torch.{name}({{2}}, {{0}}, {{1}}, beta={{beta}}, alpha={{alpha}})",
-        tensorflow="{beta} * {2} + {alpha} * tf.matmul({0}, {1})",
-        jax="{beta} * {2} + {alpha} * jnp.matmul({0}, {1})",
-        relax="scaled_sum({2}, {beta}, relax.op.matmul({0}, {1}), {alpha}, {name})", onnx=onnx,
+        tensorflow=plus("{beta} * {2} + {alpha} * tf.matmul({0}, {1})", "{alpha} * tf.matmul({0}, {1})"),
+        jax=plus("{beta} * {2} + {alpha} * jnp.matmul({0}, {1})", "{alpha} * jnp.matmul({0}, {1})"),
+        relax=plus("scaled_sum({2}, {beta}, relax.op.matmul({0}, {1}), {alpha}, {name})",
+                   "relax.op.multiply(relax.const({alpha}, {dtype}), relax.op.matmul({0}, {1}))"),
+        onnx=plus(onnx, 'g.op("Mul", g.const({alpha}, {name}), g.op("MatMul", {0}, {1}))'),
     )  # fmt: skip
 
 

@@ -32,11 +32,11 @@ Array = np.ndarray
 # ---- solving ------------------------------------------------------------------------------------------
 
 
-def _solved(a: Bounded, b: Bounded, symmetric: bool) -> Bounded:
+def solved(a: Bounded, b: Bounded, symmetric: bool, moved: Array | None = None) -> Bounded:
     """X with A X = B. Each column of a computed X solves (A + D) x' = b + e with |column j of D| <= r_j, hence
     x' - x = A^-1 (e - D x'). With w_i the norm of row i of A^-1: |x' - x|_i <= w_i (|e| + sum r_k |x'_k|), and the sum
     over k of r_k |x'_k| is at most (sum r_k |x_k| + t |e|) / (1 - t), t = sum r_i w_i. An inverse by way of triangular
-    inverses, X' A = I + X' D, has the same bound (section 14.3)."""
+    inverses, X' A = I + X' D, has the same bound (section 14.3). moved: r, where it is not `moved_columns`."""
     p = PRECISION[a.dtype]
     with np.errstate(all="ignore"):
         ok = invertible(a.value)
@@ -45,7 +45,7 @@ def _solved(a: Bounded, b: Bounded, symmetric: bool) -> Bounded:
         plain = np.isfinite(b.value) & np.isfinite(b.error)
         right, error = np.where(plain, b.value, 0.0), np.where(plain, b.error, 0.0)
         x = np.linalg.solve(matrices, right)
-        w, r = norms(inverse, -1), moved_columns(a, symmetric)
+        w, r = norms(inverse, -1), moved_columns(a, symmetric) if moved is None else moved
         t = np.sum(r * w, axis=-1)[..., None]
         off = np.einsum("...k,...km->...m", r, np.abs(x)) + norms(error, -2)
         # the last power covers the errors of the inverse and of the solution in float64
@@ -59,7 +59,7 @@ def _solved(a: Bounded, b: Bounded, symmetric: bool) -> Bounded:
     return rounded(x, bound, a.dtype)
 
 
-def _solve_type(operands: Types, attrs: Attrs) -> TensorType:
+def solve_type(operands: Types, attrs: Attrs) -> TensorType:
     form_of(attrs)
     checked(operands)
     if not sides().accepts(operands[1], operands):
@@ -69,7 +69,7 @@ def _solve_type(operands: Types, attrs: Attrs) -> TensorType:
 
 def _solve(args: Sequence[Bounded], call: Call) -> Bounded:
     form = form_of(call.attrs)
-    return _solved(formed(args[0], form), args[1], form == "gram")
+    return solved(formed(args[0], form), args[1], form == "gram")
 
 
 def _inverse_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -81,7 +81,7 @@ def _inverse(args: Sequence[Bounded], call: Call) -> Bounded:
     form = form_of(call.attrs)
     a = formed(args[0], form)
     identity = constant(np.broadcast_to(np.eye(a.value.shape[-1]), a.value.shape), a)
-    return _solved(a, identity, form == "gram")
+    return solved(a, identity, form == "gram")
 
 
 def _regular(text: str) -> Spelling:
@@ -97,7 +97,7 @@ def _definite(text: str) -> Spelling:
 
 
 solve = OpSpec(
-    "solve", "linalg", (matrix(), sides()), _solve_type, _solve, attrs={"form": one_of(*FORMS)},
+    "solve", "linalg", (matrix(), sides()), solve_type, _solve, attrs={"form": one_of(*FORMS)},
     torch="torch.linalg.solve_ex(formed({0}, {form}), {1}).result",
     tensorflow=_regular("tf.linalg.solve(formed({0}, {form}), {1})"),
     jax="jnp.linalg.solve(formed({0}, {form}), {1})",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, monotone
-from generators.bounds.extremes import highest
+from generators.bounds.extremes import greatest, highest
 from generators.bounds.products import sum_of
 from generators.bounds.sums import average, scaled_square
 from generators.graph import TensorType
-from generators.ops.composed import shared
+from generators.ops.composed import negated, shared
 from generators.ops.nn.windows import (
     Ints,
     activations,
@@ -29,7 +30,7 @@ from generators.ops.nn.windows import (
     windows,
 )
 from generators.ops.slots import flag, ints_of
-from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, ResultRule, TypeRuleError, Types
+from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, ResultRule, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
 
@@ -96,6 +97,20 @@ def _max(args: Sequence[Bounded], call: Call) -> Bounded:
     return highest(args[0], pooled)
 
 
+def _max_place(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Where, counted along the flattened image, the greatest element of a window stands."""
+    x = args[0]
+    kernel, stride, dilation, padding = given(call.attrs, "kernel", "stride", "dilation", "padding")
+
+    def flat(a: Array, fill: float) -> Array:
+        view = windows(padded(np.ascontiguousarray(a), padding * 2, fill), kernel, stride, dilation)
+        return view.reshape(*call.result.shape, prod(kernel))
+
+    sizes = call.operands[0].shape
+    numbers = np.broadcast_to(np.arange(prod(sizes[2:])).reshape(sizes[2:]), sizes)
+    return greatest(Bounded(flat(x.value, -np.inf), flat(x.error, 0.0), x.dtype), flat(numbers, 0))
+
+
 def _avg(args: Sequence[Bounded], call: Call) -> Bounded:
     x, attrs = args[0], call.attrs
     kernel, stride, padding = given(attrs, "kernel", "stride", "padding")
@@ -139,6 +154,38 @@ def _max_pool(spatial: int) -> OpSpec:
         relax=f"relax.op.nn.max_pool{spatial}d({{0}}, {{kernel}}, {{stride}}, {{padding}} * 2, {{dilation}})",
         onnx='g.op("MaxPool", {0}, kernel_shape={kernel}, strides={stride}, pads={padding} * 2, dilations={dilation})',
     )
+
+
+_NO_PLACES = unsupported("its pooling gives no places, or counts them otherwise")
+
+
+def _max_pool_places(spatial: int) -> OpSpec:
+    def result(operands: Types, attrs: Attrs) -> TensorType:
+        return replace(_type(spatial)(operands, attrs), dtype="int64")
+
+    return replace(
+        _max_pool(spatial), name=f"max_pool{spatial}d_places", result=result, reference=_max_place,
+        torch=f"torch.nn.functional.max_pool{spatial}d({{0}}, {{kernel}}, {{stride}}, {{padding}}, {{dilation}}, "
+        "return_indices=True)[1]",
+        tensorflow=_NO_PLACES, jax=_NO_PLACES, relax=_NO_PLACES, onnx=_NO_PLACES,
+    )  # fmt: skip
+
+
+def _min_pool(args: Sequence[Bounded], call: Call) -> Bounded:
+    return negated(_max([negated(args[0])], call))
+
+
+_POOL = "{kernel}, {stride}, {padding}, {dilation}"
+min_pool2d = replace(
+    _max_pool(2), name="min_pool2d", reference=_min_pool,
+    torch=f"-torch.nn.functional.max_pool2d(-{{0}}, {_POOL})", tensorflow=f"-max_pool(-{{0}}, {_POOL})",
+    jax="jax.lax.reduce_window({0}, np.array(np.inf, {dtype0}), jax.lax.min, (1, 1, *{kernel}), (1, 1, *{stride}), "
+    "((0, 0), (0, 0), *((p, p) for p in {padding})), window_dilation=(1, 1, *{dilation}))",
+    relax="relax.op.negative(relax.op.nn.max_pool2d(relax.op.negative({0}), {kernel}, {stride}, "
+    "{padding} * 2, {dilation}))",
+    onnx='g.op("Neg", g.op("MaxPool", g.op("Neg", {0}), kernel_shape={kernel}, strides={stride}, pads={padding} * 2, '
+    "dilations={dilation}))",
+)  # fmt: skip
 
 
 def _avg_pool(spatial: int) -> OpSpec:
@@ -263,6 +310,19 @@ max_unpool2d = OpSpec(
     onnx=float32_or("max_unpool_native(g, {0}, {kernel})", _UNPOOL["onnx"]),
 )  # fmt: skip
 
+_NO_UNPOOL = unsupported("its composition is of images")
+
+
+def _unpool(spatial: int) -> OpSpec:
+    pool = f"torch.nn.functional.max_pool{spatial}d({{0}}, {{kernel}}, return_indices=True)"
+    return replace(
+        max_unpool2d, name=f"max_unpool{spatial}d", operands=(small_activations(spatial),),
+        result=_window_type(spatial, whole=True),
+        torch=f"torch.nn.functional.max_unpool{spatial}d(*{pool}, {{kernel}})",
+        tensorflow=_NO_UNPOOL, jax=_NO_UNPOOL, relax=_NO_UNPOOL, onnx=_NO_UNPOOL,
+    )  # fmt: skip
+
+
 OPERATORS: tuple[OpSpec, ...] = (
     _max_pool(1),
     _max_pool(2),
@@ -274,4 +334,8 @@ OPERATORS: tuple[OpSpec, ...] = (
     _lp(1),
     _lp(2),
     max_unpool2d,
+    min_pool2d,
+    _unpool(1),
+    _unpool(3),
+    *(_max_pool_places(spatial) for spatial in (1, 2, 3)),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import gcd
 
 import numpy as np
@@ -93,16 +94,17 @@ def _nearest_places(old: int, new: int, mode: str) -> tuple[Array, Array]:
     return np.minimum(over // under, old - 1), edge
 
 
-def _nearest(args: Sequence[Bounded], call: Call) -> Bounded:
-    x, mode = args[0], str(call.attrs["mode"])
-    pairs = zip(call.operands[0].shape[2:], call.result.shape[2:], strict=True)
-    (rows, loose_rows), (columns, loose_columns) = (_nearest_places(old, new, mode) for old, new in pairs)
-    picked = x.map(lambda array: array[:, :, rows][:, :, :, columns])
-    loose = loose_rows[:, None] | loose_columns
-    return Bounded(picked.value, np.where(loose, np.inf, picked.error), x.dtype)
+def nearest(args: Sequence[Bounded], call: Call) -> Bounded:
+    picked, mode = args[0], str(call.attrs["mode"])
+    loose = np.zeros((), bool)
+    for axis in range(2, call.result.rank):
+        places, edges = _nearest_places(call.operands[0].shape[axis], call.result.shape[axis], mode)
+        picked = picked.map(lambda array, axis=axis, places=places: np.take(array, places, axis))
+        loose = loose[..., None] | edges
+    return Bounded(picked.value, np.where(loose, np.inf, picked.error), picked.dtype)
 
 
-def _by_mode(texts: dict[str, str], why: str) -> Spelling:
+def by_mode(texts: dict[str, str], why: str) -> Spelling:
     return lambda call: texts.get(str(call.attrs["mode"])) or Unsupported(why)
 
 
@@ -110,7 +112,7 @@ def _relax_resize(method: str, mode: str, more: str = "") -> str:
     return f'relax.op.image.resize2d({{0}}, {{size}}, method="{method}", coordinate_transformation_mode="{mode}"{more})'
 
 
-def _onnx_resize(kind: str, mode: str, more: str = "") -> str:
+def onnx_resize(kind: str, mode: str, more: str = "") -> str:
     size = 'g.const({shape}, "int64")'
     return f'g.op("Resize", {{0}}, None, None, {size}, mode="{kind}", coordinate_transformation_mode="{mode}"{more})'
 
@@ -118,22 +120,22 @@ def _onnx_resize(kind: str, mode: str, more: str = "") -> str:
 _V1 = "resized({{0}}, tf.compat.v1.image.resize_{0}, {{size}}, {1})"
 
 resize_nearest = layout(
-    "resize_nearest", IMAGE, _with("floor", "center", "corners"), _nearest,
+    "resize_nearest", IMAGE, _with("floor", "center", "corners"), nearest,
     attrs={"size": _size, "mode": one_of("floor", "center", "corners")},
-    torch=_by_mode({"floor": 'torch.nn.functional.interpolate({0}, {size}, mode="nearest")',
+    torch=by_mode({"floor": 'torch.nn.functional.interpolate({0}, {size}, mode="nearest")',
                     "center": 'torch.nn.functional.interpolate({0}, {size}, mode="nearest-exact")'},
                    "its interpolation to the nearest pixel does not align corners"),
-    tensorflow=_by_mode({"floor": _V1.format("nearest_neighbor", ""),
+    tensorflow=by_mode({"floor": _V1.format("nearest_neighbor", ""),
                          "center": _V1.format("nearest_neighbor", "half_pixel_centers=True"),
                          "corners": _V1.format("nearest_neighbor", "align_corners=True")}, ""),
-    jax=_by_mode({"center": 'jax.image.resize({0}, {shape}, "nearest")'}, "it resizes by centres of pixels only"),
-    relax=_by_mode({"floor": _relax_resize("nearest_neighbor", "asymmetric", ', rounding_method="floor"'),
+    jax=by_mode({"center": 'jax.image.resize({0}, {shape}, "nearest")'}, "it resizes by centres of pixels only"),
+    relax=by_mode({"floor": _relax_resize("nearest_neighbor", "asymmetric", ', rounding_method="floor"'),
                     "center": _relax_resize("nearest_neighbor", "half_pixel", ', rounding_method="round_prefer_ceil"'),
                     "corners": _relax_resize("nearest_neighbor", "align_corners",
                                              ', rounding_method="round_prefer_ceil"')}, ""),
-    onnx=_by_mode({"floor": _onnx_resize("nearest", "asymmetric", ', nearest_mode="floor"'),
-                   "center": _onnx_resize("nearest", "half_pixel", ', nearest_mode="round_prefer_ceil"'),
-                   "corners": _onnx_resize("nearest", "align_corners", ', nearest_mode="round_prefer_ceil"')}, ""),
+    onnx=by_mode({"floor": onnx_resize("nearest", "asymmetric", ', nearest_mode="floor"'),
+                   "center": onnx_resize("nearest", "half_pixel", ', nearest_mode="round_prefer_ceil"'),
+                   "corners": onnx_resize("nearest", "align_corners", ', nearest_mode="round_prefer_ceil"')}, ""),
 )  # fmt: skip
 
 # ---- weighted sums ------------------------------------------------------------------------------------
@@ -156,7 +158,7 @@ def weighted(centres: Array, old: int, off: Array | float, dtype: str) -> Bounde
     return Bounded(np.maximum(0.0, 1 - distance), np.where(distance < 1 + off, off, 0.0), dtype)
 
 
-def _linear(old: int, new: int, mode: str, dtype: str) -> Bounded:
+def linear(old: int, new: int, mode: str, dtype: str) -> Bounded:
     return weighted(np.clip(_centres(old, new, mode), 0, old - 1), old, _off(old, dtype), dtype)
 
 
@@ -196,22 +198,25 @@ def _antialiased(old: int, new: int, mode: str, dtype: str) -> Bounded:
     return _normalised(np.maximum(0.0, 1 - distance), np.where(distance < 1 + off, off, 0.0), dtype)
 
 
-def _resampled(weights: Callable[[int, int, str, str], Bounded]) -> Callable[[Sequence[Bounded], Call], Bounded]:
-    """Rows, then columns, in any order. What a number that is not finite may go into is undetermined, so is what one
-    beyond a fourth of the dtype's range goes into: magnitudes of weights add up to at most 3/2 (Keys' kernel)."""
+def _along(axis: int, weights: Array, x: Array) -> Array:
+    return np.moveaxis(np.tensordot(x, weights, (axis, 1)), -1, axis)
+
+
+def resampled(weights: Callable[[int, int, str, str], Bounded]) -> Callable[[Sequence[Bounded], Call], Bounded]:
+    """One axis after the other, in any order. What a number that is not finite may go into is undetermined, so is what
+    one beyond a fourth of the dtype's range goes into: magnitudes of weights add up to at most 3/2 (Keys' kernel)."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
         x, mode = args[0], str(call.attrs.get("mode", "center"))
-        sizes = zip(call.operands[0].shape[2:], call.result.shape[2:], strict=True)
-        rows, columns = (weights(old, new, mode, x.dtype) for old, new in sizes)
         plain = np.isfinite(x.value) & np.isfinite(x.error)
-        clean = Bounded(np.where(plain, x.value, 0.0), np.where(plain, x.error, 0.0), x.dtype)
-        reach = [((w.value != 0) | (w.error > 0)).astype(np.float64) for w in (rows, columns)]
-        wild = ~plain | (np.abs(clean.value) > PRECISION[x.dtype].largest / 4)
-        lost = np.einsum("Hh,Ww,nchw->ncHW", *reach, wild.astype(np.float64)) > 0
-        half = bilinear(lambda w, a: np.einsum("Hh,nchw->ncHw", w, a), rows, clean, rows.value.shape[1] + 2)
-        whole = bilinear(lambda w, a: np.einsum("Ww,nchw->nchW", w, a), columns, half, columns.value.shape[1] + 2)
-        return Bounded(whole.value, np.where(lost, np.inf, whole.error), x.dtype)
+        whole = Bounded(np.where(plain, x.value, 0.0), np.where(plain, x.error, 0.0), x.dtype)
+        lost = (~plain | (np.abs(whole.value) > PRECISION[x.dtype].largest / 4)).astype(np.float64)
+        for axis in range(2, call.result.rank):
+            w = weights(call.operands[0].shape[axis], call.result.shape[axis], mode, x.dtype)
+            contract = partial(_along, axis)
+            whole = bilinear(contract, w, whole, w.value.shape[1] + 2)
+            lost = contract(((w.value != 0) | (w.error > 0)).astype(np.float64), lost)
+        return Bounded(whole.value, np.where(lost > 0, np.inf, whole.error), x.dtype)
 
     return reference
 
@@ -233,7 +238,7 @@ def _resizing(
     torch: Spelling, tensorflow: Spelling, jax: Spelling, relax: Spelling, onnx: Spelling,
 ) -> OpSpec:  # fmt: skip
     return OpSpec(
-        name, "resize", (IMAGE,), _with(*modes), _resampled(weights), attrs={"size": _size, "mode": one_of(*modes)},
+        name, "resize", (IMAGE,), _with(*modes), resampled(weights), attrs={"size": _size, "mode": one_of(*modes)},
         torch=torch, tensorflow=_float32(tensorflow), jax=jax, relax=relax, onnx=onnx,
     )  # fmt: skip
 
@@ -245,26 +250,26 @@ def _interpolated(mode: str, more: str) -> str:
 _NO_CORNERS = "it resizes by centres of pixels only"
 
 resize_linear = _resizing(
-    "resize_linear", _linear, ("center", "corners"),
-    _by_mode({"center": _interpolated("bilinear", "align_corners=False"),
+    "resize_linear", linear, ("center", "corners"),
+    by_mode({"center": _interpolated("bilinear", "align_corners=False"),
               "corners": _interpolated("bilinear", "align_corners=True")}, ""),
-    _by_mode({"center": 'resized({0}, tf.image.resize, {size}, method="bilinear")',
+    by_mode({"center": 'resized({0}, tf.image.resize, {size}, method="bilinear")',
               "corners": _V1.format("bilinear", "align_corners=True")}, ""),
-    _by_mode({"center": 'jax.image.resize({0}, {shape}, "linear", antialias=False)'}, _NO_CORNERS),
-    _by_mode({"center": _relax_resize("linear", "half_pixel"),
+    by_mode({"center": 'jax.image.resize({0}, {shape}, "linear", antialias=False)'}, _NO_CORNERS),
+    by_mode({"center": _relax_resize("linear", "half_pixel"),
               "corners": _relax_resize("linear", "align_corners")}, ""),
-    _by_mode({"center": _onnx_resize("linear", "half_pixel"), "corners": _onnx_resize("linear", "align_corners")}, ""),
+    by_mode({"center": onnx_resize("linear", "half_pixel"), "corners": onnx_resize("linear", "align_corners")}, ""),
 )  # fmt: skip
 
 resize_cubic = _resizing(
     "resize_cubic", _cubic, ("repeated", "keys"),
-    _by_mode({"repeated": _interpolated("bicubic", "align_corners=False")}, "it repeats the edge, with a = -3/4"),
-    _by_mode({"keys": 'resized({0}, tf.image.resize, {size}, method="bicubic")'}, "it leaves out what lies outside"),
-    _by_mode({"keys": 'jax.image.resize({0}, {shape}, "cubic", antialias=False)'}, "it leaves out what lies outside"),
-    _by_mode({"repeated": _relax_resize("cubic", "half_pixel", ", cubic_alpha=-0.75"),
+    by_mode({"repeated": _interpolated("bicubic", "align_corners=False")}, "it repeats the edge, with a = -3/4"),
+    by_mode({"keys": 'resized({0}, tf.image.resize, {size}, method="bicubic")'}, "it leaves out what lies outside"),
+    by_mode({"keys": 'jax.image.resize({0}, {shape}, "cubic", antialias=False)'}, "it leaves out what lies outside"),
+    by_mode({"repeated": _relax_resize("cubic", "half_pixel", ", cubic_alpha=-0.75"),
               "keys": _relax_resize("cubic", "half_pixel", ", cubic_alpha=-0.5, cubic_exclude=1")}, ""),
-    _by_mode({"repeated": _onnx_resize("cubic", "half_pixel", ", cubic_coeff_a=-0.75"),
-              "keys": _onnx_resize("cubic", "half_pixel", ", cubic_coeff_a=-0.5, exclude_outside=1")}, ""),
+    by_mode({"repeated": onnx_resize("cubic", "half_pixel", ", cubic_coeff_a=-0.75"),
+              "keys": onnx_resize("cubic", "half_pixel", ", cubic_coeff_a=-0.5, exclude_outside=1")}, ""),
 )  # fmt: skip
 
 resize_antialias = _resizing(
@@ -273,7 +278,7 @@ resize_antialias = _resizing(
     'resized({0}, tf.image.resize, {size}, method="bilinear", antialias=True)',
     'jax.image.resize({0}, {shape}, "linear", antialias=True)',
     unsupported("it resizes without antialiasing only"),
-    _onnx_resize("linear", "half_pixel", ", antialias=1, exclude_outside=1"),
+    onnx_resize("linear", "half_pixel", ", antialias=1, exclude_outside=1"),
 )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def ordered(x: Bounded, axis: int, descending: bool) -> Bounded:
     return Bounded(value, np.where(np.any(unknown, axis, keepdims=True), np.inf, error), x.dtype)
 
 
-def _places(x: Bounded, axis: int, descending: bool, stable: bool) -> Bounded:
+def places(x: Bounded, axis: int, descending: bool, stable: bool) -> Bounded:
     """Where the elements in order come from, the earlier of equals first. An element's place is certain if every
     other one's interval lies on one side, or both are exact and equal (where equals stay in order: `stable`)."""
     last = Bounded(np.moveaxis(x.value, axis, -1), np.moveaxis(x.error, axis, -1), x.dtype)
@@ -83,7 +83,7 @@ def _sort(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _argsort(args: Sequence[Bounded], call: Call) -> Bounded:
-    return _places(args[0], axis_in(call.attrs, args[0].value.ndim), bool(call.attrs["descending"]), stable=True)
+    return places(args[0], axis_in(call.attrs, args[0].value.ndim), bool(call.attrs["descending"]), stable=True)
 
 
 def _topk_onnx(pick: int, count: str, largest: str) -> str:
@@ -155,7 +155,7 @@ def _topk(args: Sequence[Bounded], call: Call) -> Bounded:
 def _topk_indices(args: Sequence[Bounded], call: Call) -> Bounded:
     """Of equal elements, any may come first: PyTorch promises no order."""
     axis = axis_in(call.attrs, args[0].value.ndim)
-    return _first(_places(args[0], axis, bool(call.attrs["largest"]), stable=False), call)
+    return _first(places(args[0], axis, bool(call.attrs["largest"]), stable=False), call)
 
 
 _TOPK: dict[str, AttrRule] = {"axis": axis_of(0), "k": _count, "largest": flag()}

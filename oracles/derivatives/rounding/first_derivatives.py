@@ -31,11 +31,13 @@ _UNDERIVED = """
     remainder_scalar fmod_scalar scalar_remainder copysign_scalar xlogy_scalar scalar_xlogy xlog1py_scalar
     scalar_xlog1py zeta_scalar scalar_zeta chebyshev_scalar orthogonal_polynomial_scalar clip_tensors clip_min
     clip_max round_decimals float_power angle rint inv
+    cholesky_inverse cholesky_solve condition_number eigh_product householder_product ldl_solve least_squares
+    lu_product lu_solve lu_unpacked_product matrix_exp ormqr_product qr_product svd_product
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose
-slopes are differences of neighbours), or what frameworks take for the slope beside a step or at the edge of a
-domain."""
+slopes are differences of neighbours; matrices by their factors), or what frameworks take for the slope beside a step or
+at the edge of a domain."""
 
 BUFFERS = {("batch_norm", 3), ("batch_norm", 4)}
 """(operator, position) of operands that are statistics, which frameworks do not train: a leaf that counts only as such

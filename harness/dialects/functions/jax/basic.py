@@ -135,10 +135,13 @@ def diag_embed(x, offset):
     return jnp.zeros((*x.shape[:-1], size, size), x.dtype).at[..., rows, columns].set(x)
 
 
-def adaptive_pool(reduce, x, rows, columns):
+def adaptive_pool(reduce, x, *cells):
     """Every cell reduced by itself."""
-    lines = [[reduce(x[:, :, top:bottom, left:right], axis=(2, 3)) for left, right in columns] for top, bottom in rows]
-    return jnp.stack([jnp.stack(line, axis=-1) for line in lines], axis=-2)
+    counts, axes, parts = [len(along) for along in cells], tuple(range(2, len(x.shape))), []
+    for place in np.ndindex(*counts):
+        box = (slice(*along[number]) for along, number in zip(cells, place))
+        parts.append(reduce(x[(..., *box)], axis=axes))
+    return jnp.stack(parts, axis=-1).reshape(*x.shape[:2], *counts)
 
 
 def attention(q, k, v, scale, causal=False, mask=None, bias=None):

@@ -32,3 +32,24 @@ def qr_factor(x):
 def eigenvalues(x):
     """Of the symmetric matrix x + x^T."""
     return jnp.linalg.eigvalsh(x + x.mT)
+
+
+def lu_product(x):
+    places, lower, upper = jax.scipy.linalg.lu(x)
+    return places @ lower @ upper
+
+
+def qr_product(x):
+    q, r = jnp.linalg.qr(x)
+    return q @ r
+
+
+def svd_product(x):
+    u, s, v = jnp.linalg.svd(x, full_matrices=False)
+    return (u * s[..., None, :]) @ v
+
+
+def eigh_product(x):
+    """Of the symmetric matrix x + x^T."""
+    values, vectors = jnp.linalg.eigh(x + x.mT)
+    return (vectors * values[..., None, :]) @ vectors.mT

@@ -1,5 +1,6 @@
 """Functions that tensorflow spellings may call. Read as text; a program carries the source of those it uses."""
 
+import numpy as np
 import tensorflow as tf
 
 
@@ -298,10 +299,13 @@ def block_diag(x, y):
     return tf.concat([above, below], axis=0)
 
 
-def adaptive_pool(reduce, x, rows, columns):
+def adaptive_pool(reduce, x, *cells):
     """Every cell reduced by itself."""
-    lines = [[reduce(x[:, :, top:bottom, left:right], axis=[2, 3]) for left, right in columns] for top, bottom in rows]
-    return tf.stack([tf.stack(line, axis=-1) for line in lines], axis=-2)
+    counts, axes, parts = [len(along) for along in cells], tuple(range(2, len(x.shape))), []
+    for place in np.ndindex(*counts):
+        box = (slice(*along[number]) for along, number in zip(cells, place))
+        parts.append(reduce(x[(..., *box)], axis=axes))
+    return tf.reshape(tf.stack(parts, axis=-1), [*x.shape[:2], *counts])
 
 
 def upsample_nearest(x, factor):

@@ -38,3 +38,19 @@ def qr_factor(x):
 def eigenvalues(x):
     """Of the symmetric matrix x + x^T."""
     return tf.linalg.eigvalsh(x + tf.linalg.matrix_transpose(x))
+
+
+def qr_product(x):
+    q, r = tf.linalg.qr(x)
+    return q @ r
+
+
+def svd_product(x):
+    s, u, v = tf.linalg.svd(x)
+    return tf.matmul(u * s[..., None, :], v, adjoint_b=True)
+
+
+def eigh_product(x):
+    """Of the symmetric matrix x + x^T."""
+    values, vectors = tf.linalg.eigh(x + tf.linalg.matrix_transpose(x))
+    return tf.matmul(vectors * values[..., None, :], vectors, adjoint_b=True)

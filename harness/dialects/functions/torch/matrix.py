@@ -31,3 +31,47 @@ def qr_factor(x):
 def eigenvalues(x):
     """Of the symmetric matrix x + x^T."""
     return torch.linalg.eigvalsh(x + x.mT)
+
+
+def twofold(x):
+    """x + x^T of elements beyond 4 as zeros, with a dominant diagonal."""
+    x = formed(x, "shifted")
+    return x + x.mT
+
+
+def lu_product(x):
+    places, lower, upper = torch.linalg.lu(x)
+    return places @ lower @ upper
+
+
+def lu_unpacked_product(x):
+    places, lower, upper = torch.lu_unpack(*torch.linalg.lu_factor_ex(x)[:2])
+    return places @ lower @ upper
+
+
+def qr_product(x):
+    q, r = torch.linalg.qr(x)
+    return q @ r
+
+
+def householder_product(x):
+    """Q as a matrix, by what lies on and above the diagonal."""
+    reflectors, tau = torch.geqrf(x)
+    return torch.linalg.householder_product(reflectors, tau) @ reflectors[..., : x.shape[-1], :].triu()
+
+
+def ormqr_product(x):
+    """The reflections one after the other."""
+    reflectors, tau = torch.geqrf(x)
+    return torch.ormqr(reflectors, tau, reflectors.triu())
+
+
+def svd_product(x):
+    u, s, v = torch.linalg.svd(x, full_matrices=False)
+    return (u * s.unsqueeze(-2)) @ v
+
+
+def eigh_product(x):
+    """Of the symmetric matrix x + x^T."""
+    values, vectors = torch.linalg.eigh(x + x.mT)
+    return (vectors * values.unsqueeze(-2)) @ vectors.mT
