@@ -15,13 +15,13 @@ _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
         _BOOL: "align_corners causal count_include_pad descending increasing inverse invert keepdims largest log_input"
-        " lower right transposed unit upper",
-        _INT: "axis bins block columns correction depth factor groups ignore index k last n offset pick repeats"
+        " lower reverse right training transposed unit upper",
+        _INT: "axis batch bins block columns correction depth factor groups ignore index k last n offset pick repeats"
         " segments shift size start step zero_point",
         _FLOAT: "alpha atol beta delta dx eps epsilon lambd margin max min nan neginf p posinf q rtol scale smoothing"
         " threshold value",
         _TEXT: "activation direction dtype equation form indexing method mode norm ord output reduction reset to",
-        _INTS: "axes boundaries dilation geometry image kernel offsets output_padding padding pads perm shape shifts"
+        _INTS: "axes band boundaries dilation geometry image kernel offsets order output_padding padding pads perm shape shifts"
         " sizes starts steps stops stride",
         _FLOATS: "scales",
     }.items()
@@ -30,20 +30,27 @@ _TYPES: Mapping[str, str] = {
 _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("adaptive_avg_pool2d", "output"): (_INTS,),
     ("adaptive_max_pool2d", "output"): (_INTS,),
+    ("adjust_contrast", "factor"): (_FLOAT,),
+    ("adjust_saturation", "factor"): (_FLOAT,),
     ("affine_grid", "size"): (_INTS,),
     ("attention", "scale"): (_FLOAT, _NONE),
     ("attention_biased", "scale"): (_FLOAT, _NONE),
     ("attention_masked", "scale"): (_FLOAT, _NONE),
+    ("batch_to_space", "block"): (_INTS,),
     ("clip", "max"): (_FLOAT, _INT),
     ("clip", "min"): (_FLOAT, _INT),
+    ("dilation2d", "padding"): (_TEXT,),
     ("embedding_bag", "padding"): (_INT, _NONE),
     ("embedding_bag_offsets", "padding"): (_INT, _NONE),
     ("embedding_bag_weighted", "padding"): (_INT, _NONE),
     ("embedding_padded", "padding"): (_INT,),
     ("grid_sample", "padding"): (_TEXT,),
+    ("image_patches", "padding"): (_TEXT,),
     ("local_response_norm", "k"): (_FLOAT,),
     ("logit", "eps"): (_FLOAT, _NONE),
     ("masked_fill", "value"): (_FLOAT, _INT, _BOOL),
+    ("matrix_diag", "value"): (_FLOAT, _INT, _BOOL),
+    ("matrix_diag_part", "value"): (_FLOAT, _INT, _BOOL),
     ("multi_margin", "p"): (_INT,),
     ("pad", "value"): (_FLOAT, _INT, _BOOL),
     ("resize_antialias", "size"): (_INTS,),
@@ -51,8 +58,10 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("resize_linear", "size"): (_INTS,),
     ("resize_nearest", "size"): (_INTS,),
     ("slogdet", "pick"): (_TEXT,),
+    ("space_to_batch", "block"): (_INTS,),
     ("tensordot", "axes"): (_INT,),
     ("tile", "repeats"): (_INTS,),
+    ("volume_patches", "padding"): (_TEXT,),
 }
 """Where an attribute is of another type than its name says elsewhere, or of one of several."""
 

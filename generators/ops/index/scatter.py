@@ -55,7 +55,7 @@ def _scattered(here: Array, there: Array, places: Places) -> Array:
     return result
 
 
-def _extremes(f: np.ufunc, x: Bounded, update: Bounded, places: Places) -> Bounded:
+def extremes_at(f: np.ufunc, x: Bounded, update: Bounded, places: Places) -> Bounded:
     """np.maximum or np.minimum of all that goes to a place, which propagates NaN; monotone, not rounded."""
 
     def best(start: Array, terms: Array) -> Array:
@@ -105,7 +105,7 @@ scatter_add = _scatter("scatter_add", summed_at, "torch.scatter_add({0}, {axis},
 scatter_max, scatter_min = (
     _scatter(
         f"scatter_{word}",
-        partial(_extremes, f),
+        partial(extremes_at, f),
         f'torch.scatter_reduce({{0}}, {{axis}}, {{1}}.long(), {{2}}, "a{word}")',
         word,
     )
@@ -113,7 +113,7 @@ scatter_max, scatter_min = (
 )
 
 
-def _segment_type(operands: Types, attrs: Attrs) -> TensorType:
+def segment_type(operands: Types, attrs: Attrs) -> TensorType:
     segments = int_of(attrs, "segments")
     if segments < CLASSES:
         raise TypeRuleError(f"indices below {CLASSES} need as many segments, not {segments}")
@@ -137,7 +137,7 @@ segment_sum = OpSpec(
             lambda earlier: (0, CLASSES - 1),
         ),
     ),
-    _segment_type, _segment_sum, attrs={"segments": lambda d, operands, attrs: d.choice((CLASSES, 5, 9))},
+    segment_type, _segment_sum, attrs={"segments": lambda d, operands, attrs: d.choice((CLASSES, 5, 9))},
     torch="torch.index_add(torch.zeros({shape}, dtype={dtype}), 0, {1}, {0})",
     tensorflow="tf.math.unsorted_segment_sum({0}, {1}, {segments})",
     jax="jax.ops.segment_sum({0}, {1}, num_segments={segments})",
