@@ -14,13 +14,13 @@ _INTS, _FLOATS = "a list of whole numbers", "a list of numbers with a point"
 _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
-        _BOOL: "align_corners causal count_include_pad descending increasing inverse invert keepdims largest log_input"
-        " lower reverse right training transposed unit upper",
-        _INT: "axis batch bins block columns correction depth factor groups ignore index k last n offset pick repeats"
+        _BOOL: "adjoint align_corners causal count_include_pad descending fast increasing inverse invert keepdims largest log_input"
+        " lower narrow pivots reverse right training transposed unit upper whole",
+        _INT: "axis batch bins bits block columns correction depth factor groups ignore index k last n offset pick repeats"
         " segments shift size start step zero_point",
         _FLOAT: "alpha atol beta delta dx eps epsilon lambd margin max min nan neginf p posinf q rtol scale smoothing"
         " threshold value",
-        _TEXT: "activation direction dtype equation form indexing method mode norm ord output reduction reset to",
+        _TEXT: "activation direction dtype equation form indexing kind method mode norm ord output reduction reset to",
         _INTS: "axes band boundaries dilation geometry image kernel offsets order output_padding padding pads perm shape shifts"
         " sizes starts steps stops stride",
         _FLOATS: "scales",
@@ -48,9 +48,11 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("image_patches", "padding"): (_TEXT,),
     ("local_response_norm", "k"): (_FLOAT,),
     ("logit", "eps"): (_FLOAT, _NONE),
+    ("crop_and_resize", "size"): (_INTS,),
     ("masked_fill", "value"): (_FLOAT, _INT, _BOOL),
     ("matrix_diag", "value"): (_FLOAT, _INT, _BOOL),
     ("matrix_diag_part", "value"): (_FLOAT, _INT, _BOOL),
+    ("max_pool_with_argmax", "padding"): (_TEXT,),
     ("multi_margin", "p"): (_INT,),
     ("pad", "value"): (_FLOAT, _INT, _BOOL),
     ("resize_antialias", "size"): (_INTS,),

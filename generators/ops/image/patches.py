@@ -21,7 +21,7 @@ PADDINGS = ("VALID", "SAME")
 # ---- operands and attributes --------------------------------------------------------------------------
 
 
-def _images(spatial: int, dtypes: Sequence[str]) -> Slot:
+def images(spatial: int, dtypes: Sequence[str]) -> Slot:
     def accepts(type_: TensorType, earlier: Types) -> bool:
         return type_.dtype in dtypes and type_.rank == spatial + 2 and 0 < type_.size <= 128
 
@@ -32,13 +32,13 @@ def _images(spatial: int, dtypes: Sequence[str]) -> Slot:
     return Slot(accepts, fresh)
 
 
-def _small(least: int, most: int) -> AttrRule:
+def small(least: int, most: int) -> AttrRule:
     """Of each spatial axis."""
     options = tuple(range(least, most + 1))
     return lambda d, operands, attrs: tuple(d.choice(options) for _ in operands[0].shape[1:-1])
 
 
-def _kernel(d: Draw, operands: Types, attrs: Attrs) -> Shape:
+def kernel_of(d: Draw, operands: Types, attrs: Attrs) -> Shape:
     """No larger than the image: without padding it would not fit."""
     return tuple(min(size, d.choice((2, 1, 3))) for size in operands[0].shape[1:-1])
 
@@ -53,7 +53,7 @@ def _weights(operands: Types) -> Shape:
     return operands[1].shape[:2]
 
 
-def _steps(operands: Types, attrs: Attrs) -> tuple[Shape, Shape, Shape, Shape]:
+def steps_of(operands: Types, attrs: Attrs) -> tuple[Shape, Shape, Shape, Shape]:
     """Kernel, stride, dilation, and the number of positions along each axis."""
     sizes = operands[0].shape[1:-1]
     n = len(sizes)
@@ -71,9 +71,9 @@ def _steps(operands: Types, attrs: Attrs) -> tuple[Shape, Shape, Shape, Shape]:
     return kernel, stride, dilation, tuple(counts)
 
 
-def _windows(x: Array, call: Call, fill: float) -> Array:
+def patches(x: Array, call: Call, fill: float) -> Array:
     """(N, positions…, kernel…, C)."""
-    kernel, stride, dilation, counts = _steps(call.operands, call.attrs)
+    kernel, stride, dilation, counts = steps_of(call.operands, call.attrs)
     pads, n = [(0, 0)], len(kernel)
     for size, k, s, d, count in zip(x.shape[1:-1], kernel, stride, dilation, counts, strict=True):
         missing = max(0, (count - 1) * s + extent(k, d) - size) if call.attrs["padding"] == "SAME" else 0
@@ -91,18 +91,18 @@ def _windows(x: Array, call: Call, fill: float) -> Array:
 
 
 def _patches_type(operands: Types, attrs: Attrs) -> TensorType:
-    kernel, _, _, counts = _steps(operands, attrs)
+    kernel, _, _, counts = steps_of(operands, attrs)
     n, channels = operands[0].shape[0], operands[0].shape[-1]
     return TensorType(operands[0].dtype, (n, *counts, int(np.prod(kernel)) * channels))
 
 
-def _patches(spatial: int) -> OpSpec:
+def _of_patches(spatial: int) -> OpSpec:
     numbers = (*NUMBERS, "bool", "complex64", "complex128") if spatial == 2 else NUMBERS
-    attrs = {"kernel": _kernel, "stride": _small(1, 3), "padding": one_of(*PADDINGS), "dilation": _dilation}
-    composed = shared("image_patches", dilation=lambda call: _steps(call.operands, call.attrs)[2])
+    attrs = {"kernel": kernel_of, "stride": small(1, 3), "padding": one_of(*PADDINGS), "dilation": _dilation}
+    composed = shared("image_patches", dilation=lambda call: steps_of(call.operands, call.attrs)[2])
 
     def tensorflow(call: Call) -> str:
-        kernel, stride, dilation, _ = _steps(call.operands, call.attrs)
+        kernel, stride, dilation, _ = steps_of(call.operands, call.attrs)
         lists = [[1, *numbers, 1] for numbers in (kernel, stride, dilation)]
         if spatial == 2:
             return "tf.raw_ops.ExtractImagePatches(images={{0}}, ksizes={}, strides={}, rates={}, ".format(*lists) + (
@@ -115,8 +115,8 @@ def _patches(spatial: int) -> OpSpec:
     if spatial == 3:
         del attrs["dilation"]
     return layout(
-        "image_patches" if spatial == 2 else "volume_patches", _images(spatial, numbers), _patches_type,
-        moved(lambda x, call: _windows(x, call, 0).reshape(call.result.shape)), attrs=attrs,
+        "image_patches" if spatial == 2 else "volume_patches", images(spatial, numbers), _patches_type,
+        moved(lambda x, call: patches(x, call, 0).reshape(call.result.shape)), attrs=attrs,
         **{**composed, "tensorflow": tensorflow},
     )  # fmt: skip
 
@@ -139,7 +139,7 @@ def _dilated_type(operands: Types, attrs: Attrs) -> TensorType:
     if not _accepts_weights(operands[1], operands[:1]):
         raise TypeRuleError(f"{operands[1]} are no weights for {operands[0]}")
     n, channels = operands[0].shape[0], operands[0].shape[-1]
-    return TensorType(operands[0].dtype, (n, *_steps(operands, attrs)[3], channels))
+    return TensorType(operands[0].dtype, (n, *steps_of(operands, attrs)[3], channels))
 
 
 def _dilated(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -147,8 +147,8 @@ def _dilated(args: Sequence[Bounded], call: Call) -> Bounded:
     number and compare."""
     x, weight = args
     kernel = given({"kernel": _weights(call.operands)}, "kernel")[0]
-    terms = x.map(lambda a: _windows(a, call, 0))
-    inside = _windows(np.ones(x.value.shape), call, 0) > 0
+    terms = x.map(lambda a: patches(a, call, 0))
+    inside = patches(np.ones(x.value.shape), call, 0) > 0
     sums = add(terms, Bounded(weight.value, weight.error, x.dtype))
     sums = Bounded(np.where(inside, sums.value, -np.inf), np.where(inside, sums.error, 0.0), x.dtype)
     axes = tuple(range(3, 3 + len(kernel)))
@@ -159,7 +159,7 @@ def _dilated(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _dilation_text() -> Spelling:
     def spell(call: Call) -> str:
-        _, stride, dilation, _ = _steps(call.operands, call.attrs)
+        _, stride, dilation, _ = steps_of(call.operands, call.attrs)
         lists = f"strides={[1, *stride, 1]}, rates={[1, *dilation, 1]}"
         return f"tf.raw_ops.Dilation2D(input={{0}}, filter={{1}}, {lists}, padding={{padding}})"
 
@@ -168,10 +168,10 @@ def _dilation_text() -> Spelling:
 
 _DILATION = shared("dilation2d")
 dilation2d = OpSpec(
-    "dilation2d", "pooling", (_images(2, FLOATS), Slot(_accepts_weights, _fresh_weights)), _dilated_type, _dilated,
-    attrs={"stride": _small(1, 3), "padding": one_of(*PADDINGS), "dilation": _dilation},
+    "dilation2d", "pooling", (images(2, FLOATS), Slot(_accepts_weights, _fresh_weights)), _dilated_type, _dilated,
+    attrs={"stride": small(1, 3), "padding": one_of(*PADDINGS), "dilation": _dilation},
     torch=_DILATION["torch"], tensorflow=_dilation_text(), jax=_DILATION["jax"], relax=_DILATION["relax"],
     onnx=_DILATION["onnx"],
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (_patches(2), _patches(3), dilation2d)
+OPERATORS: tuple[OpSpec, ...] = (_of_patches(2), _of_patches(3), dilation2d)

@@ -10,7 +10,7 @@ import numpy as np
 from generators.bounds.bounded import Bounded, exact
 from generators.graph import EVERY, TensorType
 from generators.ops.index.gather import least
-from generators.ops.slots import INDEX_DTYPES, draw_dim, draw_dtype, index_slot, int_of, ints_of, tensor
+from generators.ops.slots import INDEX_DTYPES, draw_dim, draw_dtype, int_of, ints_of, tensor
 from generators.ops.spec import (
     Attrs,
     Call,
@@ -184,6 +184,11 @@ places_in_order = OpSpec(
     relax=unsupported("its argsort is not stable"), onnx=unsupported("its TopK is not stable"),
 )  # fmt: skip
 
+_PLACES = Slot(
+    lambda t, e: t.dtype in INDEX_DTYPES and t.rank == 1 and t.size > 0,
+    lambda d, e: TensorType(d.choice(INDEX_DTYPES), (draw_dim(d, 33, zero=False),)),
+    lambda e: (0, 11),
+)
 GRIDS: tuple[Shape, ...] = ((3, 4), (2, 3, 2), (12,), (5, 5), (1, 12), (2, 2, 3, 2))
 """Of twelve places at least."""
 
@@ -196,7 +201,7 @@ def _grid(attrs: Attrs) -> Shape:
 
 
 def _unravelled_type(operands: Types, attrs: Attrs) -> TensorType:
-    if operands[0].dtype not in INDEX_DTYPES:
+    if not _PLACES.accepts(operands[0], ()):
         raise TypeRuleError(f"{operands[0]} names no places")
     return TensorType(operands[0].dtype, (len(_grid(attrs)), *operands[0].shape))
 
@@ -206,9 +211,9 @@ def _unravelled(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 unravel_index = OpSpec(
-    "unravel_index", "indexing", (index_slot(1, 1, lambda earlier: (0, 11)),), _unravelled_type, _unravelled,
+    "unravel_index", "indexing", (_PLACES,), _unravelled_type, _unravelled,
     attrs={"image": lambda d, operands, attrs: d.choice(GRIDS)},
-    torch="torch.stack(torch.unravel_index({0}, {image}))",
+    torch="torch.stack(torch.unravel_index({0}, {image})).to({dtype})",
     tensorflow="tf.unravel_index({0}, tf.constant({image}, {dtype}))",
     jax="jnp.stack(jnp.unravel_index({0}, {image})).astype({dtype})",
     relax=unsupported("it has no such operator"), onnx=unsupported("it has no such operator"),

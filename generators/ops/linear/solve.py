@@ -32,7 +32,7 @@ Array = np.ndarray
 # ---- solving ------------------------------------------------------------------------------------------
 
 
-def _solved(a: Bounded, b: Bounded, symmetric: bool) -> Bounded:
+def solved(a: Bounded, b: Bounded, symmetric: bool) -> Bounded:
     """X with A X = B. Each column of a computed X solves (A + D) x' = b + e with |column j of D| <= r_j, hence
     x' - x = A^-1 (e - D x'). With w_i the norm of row i of A^-1: |x' - x|_i <= w_i (|e| + sum r_k |x'_k|), and the sum
     over k of r_k |x'_k| is at most (sum r_k |x_k| + t |e|) / (1 - t), t = sum r_i w_i. An inverse by way of triangular
@@ -69,7 +69,7 @@ def _solve_type(operands: Types, attrs: Attrs) -> TensorType:
 
 def _solve(args: Sequence[Bounded], call: Call) -> Bounded:
     form = form_of(call.attrs)
-    return _solved(formed(args[0], form), args[1], form == "gram")
+    return solved(formed(args[0], form), args[1], form == "gram")
 
 
 def _inverse_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -81,7 +81,7 @@ def _inverse(args: Sequence[Bounded], call: Call) -> Bounded:
     form = form_of(call.attrs)
     a = formed(args[0], form)
     identity = constant(np.broadcast_to(np.eye(a.value.shape[-1]), a.value.shape), a)
-    return _solved(a, identity, form == "gram")
+    return solved(a, identity, form == "gram")
 
 
 def _regular(text: str) -> Spelling:
