@@ -14,15 +14,15 @@ _INTS, _FLOATS = "a list of whole numbers", "a list of numbers with a point"
 _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
-        _BOOL: "adjoint align_corners causal count_include_pad descending fast increasing inverse invert keepdims largest log_input"
-        " lower narrow pivots reverse right training transposed unit upper whole",
-        _INT: "axis batch bins bits block columns correction depth factor groups ignore index k last n offset pick repeats"
-        " segments shift size start step zero_point",
+        _BOOL: "adjoint align_corners causal count_include_pad descending fast increasing inverse invert keepdims"
+        " largest log_input lower narrow pivots reverse right training transposed unit upper whole",
+        _INT: "axis batch bins bits block columns correction depth factor groups ignore index k last n offset pick"
+        " repeats segments shift size start step zero_point",
         _FLOAT: "alpha atol beta delta dx eps epsilon lambd margin max min nan neginf p posinf q rtol scale smoothing"
         " threshold value",
         _TEXT: "activation direction dtype equation form indexing kind method mode norm ord output reduction reset to",
-        _INTS: "axes band boundaries dilation geometry image kernel offsets order output_padding padding pads perm shape shifts"
-        " sizes starts steps stops stride",
+        _INTS: "axes band boundaries dilation geometry image kernel offsets order output_padding padding pads"
+        " perm shape shifts sizes starts steps stops stride",
         _FLOATS: "scales",
     }.items()
     for name in names.split()

@@ -17,7 +17,7 @@ BLOCKS: tuple[Shape, ...] = ((2, 2), (1, 2), (3,), (2,), (2, 3), (1, 1))
 
 
 def _accepts(type_: TensorType, earlier: Types) -> bool:
-    return type_.dtype in EVERY and 3 <= type_.rank <= 4 and 0 < type_.size <= 256
+    return type_.dtype in EVERY and 3 <= type_.rank <= 4 and 0 < type_.size <= 512
 
 
 def _fresh(d: Draw, earlier: Types) -> TensorType:

@@ -68,7 +68,9 @@ def _kept(args: Sequence[Bounded], call: Call) -> Bounded:
     threshold to tell."""
     boxes, scores = (x.value for x in args)
     threshold = float(np.float32(call.number("threshold")))
-    loose = not (np.isfinite(boxes).all() and np.isfinite(scores).all()) or bool(args[0].error.any() or args[1].error.any())
+    loose = not (np.isfinite(boxes).all() and np.isfinite(scores).all()) or bool(
+        args[0].error.any() or args[1].error.any()
+    )
     loose = loose or len(np.unique(scores)) < len(scores) or bool((np.abs(boxes) > 1e15).any())
     kept: list[int] = []
     if not loose:
@@ -126,18 +128,22 @@ def _crop(args: Sequence[Bounded], call: Call) -> Bounded:
     undetermined beside the middle between two. A position outside the image gives the value, one too near its edge is
     undetermined."""
     image, boxes, which = args
-    n, high, wide, _ = image.value.shape
-    count, rows, columns, _ = call.result.shape
+    high, wide = image.value.shape[1:3]
+    rows, columns = call.result.shape[1:3]
     unit = PRECISION["float32"].unit + U64
     nearest = call.attrs["method"] == "nearest"
     with np.errstate(all="ignore"):
         flat = [boxes.value[:, i] for i in range(4)]
-        off = [(12 * unit * (np.abs(boxes.value).max(1) + 1) + boxes.error.max(1)) * (size - 1) for size in (high, wide)]
+        off = [
+            (12 * unit * (np.abs(boxes.value).max(1) + 1) + boxes.error.max(1)) * (size - 1) for size in (high, wide)
+        ]
         y, x = _positions(flat[0], flat[2], high, rows), _positions(flat[1], flat[3], wide, columns)
         sides = []
         for places, size, room in ((y, high, off[0][:, None]), (x, wide, off[1][:, None])):
             inside = (places >= 0) & (places <= size - 1)
-            edge = (np.abs(places) <= room) | (np.abs(places - size + 1) <= room) if size > 1 else np.abs(places) <= room
+            edge = (
+                (np.abs(places) <= room) | (np.abs(places - size + 1) <= room) if size > 1 else np.abs(places) <= room
+            )
             edge = edge & (room > 0)
             if nearest:
                 edge = edge | (np.abs(places - np.floor(places) - 0.5) <= room)
@@ -157,17 +163,18 @@ def _crop(args: Sequence[Bounded], call: Call) -> Bounded:
             bottom, right = np.minimum(top + 1, high - 1), np.minimum(left + 1, wide - 1)
             fy, fx = (y - top)[:, :, None, None], (x - left)[:, None, :, None]
             corners = [at(r, c, values) for r in (top, bottom) for c in (left, right)]
-            value = (corners[0] * (1 - fx) + corners[1] * fx) * (1 - fy) + (corners[2] * (1 - fx) + corners[3] * fx) * fy
+            value = (corners[0] * (1 - fx) + corners[1] * fx) * (1 - fy) + (
+                corners[2] * (1 - fx) + corners[3] * fx
+            ) * fy
             size = np.max([np.abs(c) for c in corners], axis=0)
             size = np.maximum(size, np.abs(values).max((1, 2), keepdims=True)[pictures[:, 0, 0]])  # of a pixel beside
             error = np.max(errors) + size * (2 * (off[0] + off[1])[:, None, None, None] + 12 * unit)
-        outside = ~(in_y[:, :, None] & in_x[:, None, :])[..., None]
-        loose = (near_y[:, :, None] | near_x[:, None, :])[..., None] | ~np.isfinite(image.value).all((1, 2, 3))[
-            pictures[:, 0, 0]
-        ][:, None, None, None]
+        outside = np.asarray(~(in_y[:, :, None] & in_x[:, None, :]))[..., None]
+        wild = np.asarray(~np.isfinite(image.value).all((1, 2, 3)))[pictures]
+        loose = np.asarray(near_y[:, :, None] | near_x[:, None, :])[..., None] | wild[..., None]
         value = np.where(outside, call.number("value"), value)
         error = np.where(outside, 0.0, error)
-        loose = loose | ~np.isfinite(boxes.value).all(1)[:, None, None, None] | ~np.isfinite(value)
+        loose = loose | np.asarray(~np.isfinite(boxes.value).all(1))[:, None, None, None] | ~np.isfinite(value)
     value = np.broadcast_to(value, call.result.shape)
     bound = np.broadcast_to(np.where(loose, np.inf, error), value.shape)
     return rounded(np.where(np.isfinite(value), value, 0.0), bound, "float32")
@@ -179,7 +186,9 @@ def _accepts_images(type_: TensorType, earlier: Types) -> bool:
 
 def _fresh_images(d: Draw, earlier: Types) -> TensorType:
     dtype = d.dtype if d.dtype in ("float32", "float64") else "float32"
-    return TensorType(dtype, (d.choice((1, 2)), draw_dim(d, 7, zero=False), draw_dim(d, 7, zero=False), d.choice((1, 2, 3))))
+    return TensorType(
+        dtype, (d.choice((1, 2)), draw_dim(d, 7, zero=False), draw_dim(d, 7, zero=False), d.choice((1, 2, 3)))
+    )
 
 
 # ---- places of maxima ---------------------------------------------------------------------------------
@@ -205,8 +214,9 @@ def _argmax(args: Sequence[Bounded], call: Call) -> Bounded:
     wild = np.any(inside & ~np.isfinite(kept.value), axis=3)
     if call.attrs["output"] != "places":
         return undetermined(highest(kept, lambda a: a.max(axis=3)), wild)
-    n, high, wide, channels = x.value.shape
-    numbers = np.arange(x.value.size).reshape(x.value.shape) % (x.value.size if call.attrs["whole"] else x.value[0].size)
+    numbers = np.arange(x.value.size).reshape(x.value.shape) % (
+        x.value.size if call.attrs["whole"] else x.value[0].size
+    )
     places = patches(numbers.astype(np.float64), call, -1).reshape(shape)
     best = np.argmax(kept.value, axis=3)[:, :, :, None]
     top = np.take_along_axis(kept.value, best, 3)
@@ -243,7 +253,7 @@ OPERATORS: tuple[OpSpec, ...] = (
          Slot(lambda t, e: t == TensorType("int32", e[1].shape[:1]), lambda d, e: TensorType("int32", e[1].shape[:1]),
               lambda e: (0, e[0].shape[0] - 1))),
         _crop_type, _crop,
-        attrs={"size": lambda d, operands, attrs: d.choice(_SIZE), "method": one_of(*METHODS), "value": one_of(0.0, -1.5)},
+        attrs={"size": one_of(*_SIZE), "method": one_of(*METHODS), "value": one_of(0.0, -1.5)},
         torch=_WHY,
         tensorflow="tf.raw_ops.CropAndResize(image={0}, boxes={1}, box_ind={2}, crop_size={size}, method={method}, "
         "extrapolation_value={value})", jax=_WHY, relax=_WHY, onnx=_WHY,

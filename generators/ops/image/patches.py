@@ -44,13 +44,14 @@ def kernel_of(d: Draw, operands: Types, attrs: Attrs) -> Shape:
 
 
 def _dilation(d: Draw, operands: Types, attrs: Attrs) -> Shape:
-    kernel = _weights(operands) if len(operands) > 1 else ints_of(attrs, "kernel")
+    kernel = ints_of(attrs, "kernel") if "kernel" in attrs else _weights(operands)
     pairs = zip(operands[0].shape[1:-1], kernel, strict=True)
     return tuple(d.choice((1, *(r for r in (2, 3) if extent(k, r) <= size))) for size, k in pairs)
 
 
 def _weights(operands: Types) -> Shape:
-    return operands[1].shape[:2]
+    _, weight = operands
+    return weight.shape[:2]
 
 
 def steps_of(operands: Types, attrs: Attrs) -> tuple[Shape, Shape, Shape, Shape]:

@@ -34,8 +34,10 @@ def _reference(args: Sequence[Bounded], call: Call) -> Bounded:
     places, kind = tuple(np.moveaxis(coordinates.value, -1, 0)), call.attrs["kind"]
     if kind in ("min", "max"):
         found = extremes_at(np.minimum if kind == "min" else np.maximum, x, update, places)
-        return Bounded(found.value, np.where(np.isnan(found.value), np.inf, found.error), x.dtype) if x.floating else (
-            found
+        return (
+            Bounded(found.value, np.where(np.isnan(found.value), np.inf, found.error), x.dtype)
+            if x.floating
+            else (found)
         )
     if kind == "zeros":
         x = Bounded(np.zeros_like(x.value), np.zeros(x.value.shape), x.dtype)
@@ -47,13 +49,17 @@ def _tensorflow(call: Call) -> str:
     kind = KINDS[str(call.attrs["kind"])]
     if kind == "ScatterNd":
         return "tf.scatter_nd({1}, {2}, tf.constant({shape}, tf.int64))"
-    return f"tf.raw_ops.{kind}({'input' if kind.startswith('Scatter') else 'tensor'}={{0}}, indices={{1}}, updates={{2}})"
+    return (
+        f"tf.raw_ops.{kind}({'input' if kind.startswith('Scatter') else 'tensor'}={{0}}, indices={{1}}, updates={{2}})"
+    )
 
 
 def _jax(call: Call) -> str:
     kind = str(call.attrs["kind"])
-    return ("jnp.zeros_like({0})" if kind == "zeros" else "{0}") + ".at[tuple(jnp.moveaxis({1}, -1, 0))]." + (
-        f"{ {'sub': 'subtract', 'zeros': 'add'}.get(kind, kind) }({{2}})"
+    return (
+        ("jnp.zeros_like({0})" if kind == "zeros" else "{0}")
+        + ".at[tuple(jnp.moveaxis({1}, -1, 0))]."
+        + (f"{ {'sub': 'subtract', 'zeros': 'add'}.get(kind, kind) }({{2}})")
     )
 
 

@@ -90,8 +90,10 @@ reverse_sequence = OpSpec(
 
 
 def _accepts_piece(type_: TensorType, earlier: Types) -> bool:
-    return type_.dtype == earlier[0].dtype and type_.rank == earlier[0].rank and (
-        type_.shape[1:] == earlier[0].shape[1:] and 0 < type_.shape[0] <= 9
+    return (
+        type_.dtype == earlier[0].dtype
+        and type_.rank == earlier[0].rank
+        and (type_.shape[1:] == earlier[0].shape[1:] and 0 < type_.shape[0] <= 9)
     )
 
 

@@ -12,7 +12,7 @@ from generators.bounds import complex_values
 from generators.bounds.bounded import Bounded, exact
 from generators.bounds.products import bilinear, bilinear_integer
 from generators.graph import COMPLEX, FLOATS, TensorType
-from generators.ops.slots import broadcast_shape, draw_dtype, int_of, one_of
+from generators.ops.slots import broadcast_shape, draw_dtype, int_of
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, Spelling, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
@@ -24,11 +24,12 @@ SIDES = {"none": (False, False), "left": (True, False), "right": (False, True), 
 
 
 def _turned(shape: Shape, yes: bool) -> Shape:
-    return (*shape[:-2], shape[-1], shape[-2]) if yes else shape
+    *batch, rows, columns = shape
+    return (*batch, columns, rows) if yes else shape
 
 
 def _small(type_: TensorType, earlier: Types) -> bool:
-    return type_.dtype in DTYPES and 2 <= type_.rank <= 4 and 0 < type_.size <= 128
+    return type_.dtype in DTYPES and 2 <= type_.rank <= 4 and 0 < type_.size <= 256
 
 
 def _fresh(d: Draw, earlier: Types) -> TensorType:
@@ -57,7 +58,8 @@ def _fresh_right(d: Draw, earlier: Types) -> TensorType:
     a = earlier[0].shape
     batch = a[d.choice((0, *range(len(a) - 1))) : -2] if len(a) > 2 else ()
     left, right = d.choice(tuple(SIDES.values()))
-    inner = a[-2] if left else a[-1]
+    *_, rows, columns = a
+    inner = rows if left else columns
     return TensorType(earlier[0].dtype, (*batch, *_turned((inner, d.choice((2, 3, 1, 4))), right)))
 
 
@@ -148,13 +150,15 @@ _WIDE = {"int8": "int32", "uint8": "int32", "bfloat16": "float32"}
 
 
 def _accepts_narrow(type_: TensorType, earlier: Types) -> bool:
-    return type_.dtype in _NARROW and 2 <= type_.rank <= 3 and 0 < type_.size <= 256
+    return type_.dtype in _NARROW and 2 <= type_.rank <= 3 and 0 < type_.size <= 512
 
 
 def _accepts_other(type_: TensorType, earlier: Types) -> bool:
     a = earlier[0]
     fits = type_.rank == a.rank and type_.shape[:-2] == a.shape[:-2] and type_.shape[-2] == a.shape[-1]
-    return fits and type_.dtype in _NARROW[a.dtype] and type_.size > 0 and prod((*a.shape[:-1], type_.shape[-1])) <= 2048
+    return (
+        fits and type_.dtype in _NARROW[a.dtype] and type_.size > 0 and prod((*a.shape[:-1], type_.shape[-1])) <= 2048
+    )
 
 
 def _fresh_narrow(d: Draw, earlier: Types) -> TensorType:

@@ -32,7 +32,7 @@ def _nudged(low: float, high: float, bits: int, narrow: bool) -> tuple[float, fl
 
 
 def _accepts(type_: TensorType, earlier: Types) -> bool:
-    return type_.dtype == "float32" and 1 <= type_.rank <= 4 and 0 < type_.size and type_.shape[-1] <= 9
+    return type_.dtype == "float32" and 1 <= type_.rank <= 4 and type_.size > 0 and type_.shape[-1] <= 9
 
 
 def _fresh(d: Draw, earlier: Types) -> TensorType:

@@ -162,7 +162,8 @@ approximate_topk = OpSpec(
     attrs={"k": lambda d, operands, attrs: d.choice((1, operands[0].shape[-1], (operands[0].shape[-1] + 1) // 2)),
            "largest": flag()}, torch=_WHY,
     tensorflow="tf.raw_ops.ApproxTopK(input={0}, k={k}, recall_target=1.0, is_max_k={largest})[0]",
-    jax=lambda call: f"jax.lax.approx_{'max' if call.attrs['largest'] else 'min'}_k({{0}}, {{k}}, recall_target=1.0)[0]",
+    jax=lambda call: "jax.lax.approx_%s_k({0}, {k}, recall_target=1.0)[0]".replace(
+        "%s", "max" if call.attrs["largest"] else "min"),
     relax=_WHY, onnx=_WHY,
 )  # fmt: skip
 
@@ -176,7 +177,7 @@ def _first_type(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _first(args: Sequence[Bounded], call: Call) -> Bounded:
-    values, first, inverse = np.unique(args[0].value, return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(args[0].value, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(first))
     return exact(order[inverse].reshape(call.result.shape), "int32", bool(args[0].undetermined.any()))
 

@@ -174,6 +174,11 @@ def _set_type(operands: Types, attrs: Attrs) -> TensorType:
     return x
 
 
+def _taken_table(call: Call) -> Array:
+    rows, columns = call.operands[0].shape[-2:]
+    return _places(rows, columns, call.attrs)
+
+
 def _set_table(call: Call) -> Array:
     rows, columns = call.result.shape[-2:]
     table = np.arange(rows * columns)
@@ -200,17 +205,25 @@ def _laid_band(d: Draw, operands: Types, attrs: Attrs) -> Shape:
     options = [b for b in BANDS if b[0] == b[1]]
     if len(shape) > 1 and shape[-2] > 1:
         options = [*(b for b in BANDS if b[1] - b[0] + 1 == shape[-2]), *options]
-    return d.choice(options)
+    return d.choice([b for b in options if _holds((max(_least(shape, *b)),) * 2, b, shape[-1])])
 
 
 def _least(shape: Shape, low: int, high: int) -> tuple[int, int]:
     return shape[-1] - min(high, 0), shape[-1] + max(low, 0)
 
 
+def _holds(sizes: Shape, band: Shape, width: int) -> bool:
+    """Are these diagonals in such a matrix, the longest of that width?"""
+    (rows, columns), (low, high) = sizes, band
+    return -rows < low and high < columns and _width(rows, columns, low, high) == width
+
+
 def _sizes(d: Draw, operands: Types, attrs: Attrs) -> Shape:
     """Square, as small as it can be, or longer one way."""
-    rows, columns = _least(operands[0].shape, *ints_of(attrs, "band"))
-    return d.choice(((), (rows, columns), (rows + 2, columns), (rows, columns + 1)))
+    shape, band = operands[0].shape, ints_of(attrs, "band")
+    rows, columns = _least(shape, *band)
+    options: tuple[Shape, ...] = ((rows, columns), (rows + 2, columns), (rows, columns + 1))
+    return d.choice(((), *(sizes for sizes in options if _holds(sizes, band, shape[-1]))))
 
 
 def _laid_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -227,8 +240,10 @@ def _laid_type(operands: Types, attrs: Attrs) -> TensorType:
     sizes = ints_of(attrs, "sizes") or (max(rows, columns),) * 2
     if len(sizes) != 2 or max(sizes) > 20:
         raise TypeRuleError(f"no matrices of {sizes}")
-    if sizes != (max(rows, columns),) * 2 and (sizes[0] != rows or sizes[1] < columns) and (
-        sizes[1] != columns or sizes[0] < rows
+    if (
+        sizes != (max(rows, columns),) * 2
+        and (sizes[0] != rows or sizes[1] < columns)
+        and (sizes[1] != columns or sizes[0] < rows)
     ):
         raise TypeRuleError(f"{sizes} is neither the least for {x} nor square")
     if _width(*sizes, low, high) != x.shape[-1]:
@@ -262,8 +277,10 @@ def _fresh_half(d: Draw, earlier: Types) -> TensorType:
 
 def _accepts_twice(type_: TensorType, earlier: Types) -> bool:
     n = type_.rank // 2
-    return type_.rank in (2, 4) and _accepts_half(TensorType(type_.dtype, type_.shape[:n]), ()) and (
-        type_.shape[:n] == type_.shape[n:]
+    return (
+        type_.rank in (2, 4)
+        and _accepts_half(TensorType(type_.dtype, type_.shape[:n]), ())
+        and (type_.shape[:n] == type_.shape[n:])
     )
 
 
@@ -304,7 +321,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         {"band": _laid_band, "form": one_of(*FORMS), "sizes": _sizes, "value": _filling},
     ),
     _record(
-        "matrix_diag_part", (_MATRIX,), _taken_type, lambda call: _places(*call.operands[0].shape[-2:], call.attrs),
+        "matrix_diag_part", (_MATRIX,), _taken_type, _taken_table,
         lambda call: call.operands[0].rank - 2, lambda call: _version(call, "MatrixDiagPart", "input={0}"),
         {**_BAND, "value": _filling},
     ),
