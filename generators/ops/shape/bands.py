@@ -191,7 +191,7 @@ def _set_table(call: Call) -> Array:
 
 
 def _accepts_band(type_: TensorType, earlier: Types) -> bool:
-    return type_.dtype in EVERY and 1 <= type_.rank <= 3 and 0 < type_.size <= 32 and max(type_.shape) <= 9
+    return type_.dtype in EVERY and 1 <= type_.rank <= 3 and 0 < type_.size <= 64 and max(type_.shape) <= 9
 
 
 def _fresh_band(d: Draw, earlier: Types) -> TensorType:
