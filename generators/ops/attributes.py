@@ -14,8 +14,8 @@ _INTS, _FLOATS = "a list of whole numbers", "a list of numbers with a point"
 _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
-        _BOOL: "adjoint align_corners causal count_include_pad descending fast increasing inverse invert keepdims"
-        " largest log_input lower narrow pivots reverse right training transposed unit upper whole",
+        _BOOL: "adjoint align_corners causal count_include_pad descending fast increasing interleaved inverse invert"
+        " keepdims largest log_input lower narrow pivots reverse right training transposed unit upper whole",
         _INT: "axis batch bins bits block columns correction depth factor groups ignore index k last n offset pick"
         " repeats segments shift size start step zero_point",
         _FLOAT: "alpha atol beta delta dx eps epsilon lambd margin max min nan neginf p posinf q rtol scale smoothing"
@@ -39,16 +39,18 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("batch_to_space", "block"): (_INTS,),
     ("clip", "max"): (_FLOAT, _INT),
     ("clip", "min"): (_FLOAT, _INT),
+    ("crop_and_resize", "size"): (_INTS,),
     ("dilation2d", "padding"): (_TEXT,),
     ("embedding_bag", "padding"): (_INT, _NONE),
     ("embedding_bag_offsets", "padding"): (_INT, _NONE),
     ("embedding_bag_weighted", "padding"): (_INT, _NONE),
     ("embedding_padded", "padding"): (_INT,),
+    ("global_lp_pool", "p"): (_INT,),
     ("grid_sample", "padding"): (_TEXT,),
     ("image_patches", "padding"): (_TEXT,),
     ("local_response_norm", "k"): (_FLOAT,),
     ("logit", "eps"): (_FLOAT, _NONE),
-    ("crop_and_resize", "size"): (_INTS,),
+    ("lp_normalize", "p"): (_INT,),
     ("masked_fill", "value"): (_FLOAT, _INT, _BOOL),
     ("matrix_diag", "value"): (_FLOAT, _INT, _BOOL),
     ("matrix_diag_part", "value"): (_FLOAT, _INT, _BOOL),

@@ -34,8 +34,7 @@ from harness.commands.shared.terminal import (
 )
 from harness.commands.shared.view import hunt_table, replay_lines
 from harness.commands.shared.watch import hunt_line, next_steps, watched
-from harness.conversions.edges import EDGES
-from harness.conversions.route import availability, shortest, target_of
+from harness.conversions.route import planned, target_of
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.execute.reading import FileError
@@ -186,14 +185,13 @@ def hunt(
 
 def lanes_of(globs: str, questions: Iterable[str]) -> tuple[Lane, ...]:
     """What the plan asks of whom: each question of all targets that match and are available, those among them that are
-    drawn on only where they are named; of conversions, the shortest way by each edge."""
+    drawn on only where they are named; of conversions, the routes that are planned."""
     found = []
     for name in questions:
         question = QUESTIONS[name]
         targets = list(question.targets.values())
         if name == CONVERSION.name:
-            routes = [route for edge in EDGES.values() if availability(edge)[1] is None and (route := shortest(edge))]
-            targets = [target_of(route.name) for route in routes]
+            targets = [target_of(route.name) for route in planned()]
         chosen = targets if globs == "*" else select_among(globs, targets)
         usable_here = [target for target in chosen if probe.probe(target).available]
         found += [Lane(name, target) for target in usable_here if not target.arithmetic or question.expect_under]

@@ -190,7 +190,8 @@ def edges_from(format_: str) -> list[Edge]:
 
 
 def routes(longest: int = LONGEST) -> Iterator[Route]:
-    """All routes of at most so many edges, with the usual runner at the end; the shorter ones first."""
+    """All routes of at most so many edges, with the usual runner at the end; the shorter ones first. At most one edge
+    of a route stays within a format: there are too many others."""
     ends = [(dialect, ()) for dialect in _WRITTEN]
     for _ in range(longest + 1):
         for dialect, edges in ends:
@@ -200,6 +201,7 @@ def routes(longest: int = LONGEST) -> Iterator[Route]:
             (dialect, (*edges, edge))
             for dialect, edges in ends
             for edge in edges_from(edges[-1].target if edges else written(dialect).name)
+            if edge.source != edge.target or all(other.source != other.target for other in edges)
         ]
 
 
@@ -217,6 +219,18 @@ def all_routes() -> dict[str, Target]:
 def shortest(edge: Edge) -> Route | None:
     """The shortest route that ends with an edge; None where no dialect's files get there."""
     return next((route for route in routes() if route.edges and route.edges[-1] is edge), None)
+
+
+def planned() -> list[Route]:
+    """What a plan asks: the shortest route by each edge, and each form in front of each tool that takes it further; of
+    edges that are usable here."""
+    usable = [edge for edge in EDGES.values() if availability(edge)[1] is None]
+    found = [route for edge in usable if (route := shortest(edge))]
+    for form in (edge for edge in usable if edge.form):
+        ends = (edge for edge in usable if edge.source == form.target != edge.target)
+        ways = [(edge, route) for edge in ends if (route := shortest(form))]
+        found += [Route(route.dialect, (*route.edges, edge), runners_of(edge.target)[0]) for edge, route in ways]
+    return found
 
 
 def draw_route(rng: random.Random, here: Sequence[Edge], longest: int = LONGEST) -> Route:

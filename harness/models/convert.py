@@ -62,12 +62,14 @@ def convert_all(
     trust: bool = False,
     progress: Callable[[str], None] = lambda name: None,
 ) -> tuple[list[ModelFile], list[Refusal]]:
-    """All files that are made of the given one by conversions whose names match, the given one first; and what makes
-    none, with the reason. Raises ValueError for a glob that matches no conversion."""
+    """All files that are made of the given one by conversions whose names match (`*`: but for those that say it in
+    another form), the given one first; and what makes none, with the reason. Raises ValueError for a glob that matches
+    no conversion."""
     chosen = [
         edge
         for edge in map(EDGES.__getitem__, matching(edges, EDGES, "conversion"))
-        if not (edge.environment and FORMATS[edge.target].executes)  # such a file needs the tool where it is opened
+        # a file that executes code needs the tool where it is opened
+        if (not edge.form or edges != "*") and not (edge.environment and FORMATS[edge.target].executes)
     ]
     files, refusals = [given], []
     reached = {given.format}

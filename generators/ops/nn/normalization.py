@@ -138,7 +138,7 @@ rms_norm = OpSpec(
     tensorflow="rms_norm({0}, {1}, {epsilon})",
     jax="rms_norm({0}, {1}, {epsilon})",
     relax="relax.op.nn.rms_norm({0}, {1}, list(range(-{rank1}, 0)), {epsilon})",
-    onnx="rms_norm(g, {0}, {1}, {rank1}, {epsilon}, {name})",
+    onnx='g.op("RMSNormalization", {0}, {1}, axis=-{rank1}, epsilon={epsilon}, stash_type={dtype})',
 )
 
 
@@ -250,7 +250,7 @@ group_norm = OpSpec(
         "relax.op.nn.group_norm({args}, {groups}, 1, list(range(2, {rank0})), {epsilon})",
         "group_norm(bb, {args}, {groups}, {epsilon}, {shape0}, {name})",
     ),
-    onnx="group_norm(g, {args}, {groups}, {epsilon}, {shape0}, {name})",
+    onnx='g.op("GroupNormalization", {0}, {1}, {2}, num_groups={groups}, epsilon={epsilon}, stash_type={dtype})',
 )
 
 COARSE = one_of(2.0**-10, 2.0**-5, 1.0)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HELPERS = Path(__file__).with_name("helpers")
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Tracer:
     modules:   that its worker imports first
     packages:  whose versions its results depend on
     every:     one of so many sweep cases is traced (slow compilers)
-    helpers:   further files of helpers/ that stand before it
+    helpers:   further files that stand before it: of helpers/, or by their paths in this repository
     needs:     a function that its own text calls, so that programs have to carry it"""
 
     name: str
@@ -47,4 +48,5 @@ class Registry:
 
 def helper(names: tuple[str, ...]) -> str:
     """The text of parts of a program, in order."""
-    return "\n\n\n".join((HELPERS / f"{name}.py").read_text(encoding="utf-8") for name in names)
+    places = (ROOT / name if "/" in name else HELPERS / f"{name}.py" for name in names)
+    return "\n\n\n".join(place.read_text(encoding="utf-8") for place in places)

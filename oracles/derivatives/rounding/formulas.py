@@ -32,8 +32,8 @@ def words(text: str) -> tuple[str, ...]:
 
 MOVING = frozenset(
     words(
-        """abs add add_n batch_to_space broadcast_to cast channel_shuffle clip concat cummax cummin cumsum cumulative_sum
-    depth_to_space diag_embed diagonal diff dynamic_stitch einsum_single embedding embedding_padded flatten
+        """abs add add_n batch_to_space broadcast_to cast channel_shuffle clip concat cummax cummin cumsum
+    cumulative_sum depth_to_space diag_embed diagonal diff dynamic_stitch einsum_single embedding embedding_padded flatten
     flatten_2d flip fmax fmin frac gather gather_nd hardshrink hardtanh identity image_patches index_add
     index_put kth_value l1_norm linf_norm masked_fill matrix_diag matrix_diag_part matrix_set_diag max
     max_pool1d max_pool2d max_pool3d maximum meshgrid min minimum moveaxis nan_to_num nansum neg pad pad_crop

@@ -46,6 +46,7 @@ STANDALONE = tuple(
 )
 PRINTED = (
     "harness/dialects/functions/*",
+    "harness/conversions/helpers/*",
     "harness/models/helpers/*",
     "harness/studies/conformance/helpers/*",
     "harness/studies/faults/guard/*",

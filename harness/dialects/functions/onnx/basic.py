@@ -6,9 +6,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 class Builder:
-    """Collects ONNX nodes; values are known by name."""
+    """Collects ONNX nodes; values are known by name. since: operators that are newer than the opset that models have
+    otherwise, or meant something else before this one."""
 
     def __init__(self):
+        self.since = {"GroupNormalization": 21, "Attention": 23, "RMSNormalization": 23, "RotaryEmbedding": 23}
         self.nodes = []
         self.initializers = []
         self.opset = 20
@@ -16,8 +18,7 @@ class Builder:
     def op(self, kind, *operands, outputs=1, pick=0, **attributes):
         """Add a node and return the name of its output number `pick`. An operand that is None is left out."""
         names = [f"t{len(self.nodes)}_{i}" for i in range(outputs)]
-        if kind == "Attention":
-            self.opset = 23
+        self.opset = max(self.opset, self.since.get(kind, 0))
         operands = ["" if o is None else o for o in operands]
         self.nodes.append(helper.make_node(kind, operands, names, **attributes))
         return names[pick]
@@ -88,31 +89,6 @@ def roll(g, x, place, axis):
     place, axes = g.const([place], "int64"), g.const([axis], "int64")
     rest = g.op("Slice", x, place, g.const([np.iinfo(np.int64).max], "int64"), axes)
     return g.op("Concat", rest, g.op("Slice", x, g.const([0], "int64"), place, axes), axis=axis)
-
-
-def rms_norm(g, x, weight, rank, epsilon, dtype):
-    """Over the last `rank` axes."""
-    axes = g.const(list(range(-rank, 0)), "int64")
-    square = g.op("ReduceMean", g.op("Mul", x, x), axes, keepdims=1)
-    root = g.op("Sqrt", g.op("Add", square, g.const(epsilon, dtype)))
-    return g.op("Mul", g.op("Div", x, root), weight)
-
-
-def group_norm(g, x, scale, bias, groups, epsilon, shape, dtype):
-    """Standardises (N, groups, rest), then scale and bias a channel."""
-    size = int(np.prod(shape[1:])) // groups
-    y = g.op("Reshape", x, g.const([shape[0], groups, size], "int64"), allowzero=1)
-    if dtype == "float32":
-        ones, zeros = g.const([1] * groups, dtype), g.const([0] * groups, dtype)
-        y = g.op("InstanceNormalization", y, ones, zeros, epsilon=epsilon)
-    else:  # ONNX Runtime normalises instances of float only
-        last = g.const([2], "int64")
-        difference = g.op("Sub", y, g.op("ReduceMean", y, last))
-        variance = g.op("ReduceMean", g.op("Mul", difference, difference), last)
-        y = g.op("Div", difference, g.op("Sqrt", g.op("Add", variance, g.const(epsilon, dtype))))
-    y = g.op("Reshape", y, g.const(shape, "int64"), allowzero=1)
-    each = g.const([-1] + [1] * (len(shape) - 2), "int64")
-    return g.op("Add", g.op("Mul", y, g.op("Reshape", scale, each)), g.op("Reshape", bias, each))
 
 
 def slice_update(g, x, update, shape, axis, places):

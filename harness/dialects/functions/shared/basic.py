@@ -297,6 +297,20 @@ def fold(F, x, geometry, kernel, image, stride, padding, dilation):
     return F.sum(terms, [4])
 
 
+def rotary_embedding(F, x, cosine, sine, interleaved):
+    """The first half of the features and the second, or even and odd ones, turned by the angles."""
+    size = x.shape[3]
+    places = [list(range(0, size, 2)), list(range(1, size, 2))]
+    if not interleaved:
+        places = [list(range(size // 2)), list(range(size // 2, size))]
+    first, second = (F.take(x, one, 3) for one in places)
+    wide = [x.shape[0], 1, x.shape[2], size // 2]
+    cosine, sine = F.reshape(cosine, wide), F.reshape(sine, wide)
+    real, imaginary = first * cosine - second * sine, first * sine + second * cosine
+    order = [places[0].index(i) if i in places[0] else size // 2 + places[1].index(i) for i in range(size)]
+    return F.take(F.concat([real, imaginary], 3), order, 3)
+
+
 def lp_pool(F, x, kernel, stride):
     """The root of the sum of squares of a window."""
     sizes = x.shape[2:]

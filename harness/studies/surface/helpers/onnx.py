@@ -1,5 +1,7 @@
 """ONNX: its schemas, and the nodes of a model."""
 
+from functools import partial
+
 import onnx
 from onnx import defs, helper
 
@@ -62,7 +64,16 @@ def model_of(program):
 
 
 def observe(program, note):
-    observe_model(model_of(program), note)
+    """The nodes of a model, and of its other forms, which sweeps of conversions take."""
+    model = model_of(program)
+    observe_model(model, note)
+    for change in (terse, explicit, computed, *(partial(move, opset=opset) for opset in OPSETS)):
+        form = onnx.ModelProto.FromString(model.SerializeToString())
+        try:
+            change(form)
+        except NotImplementedError:
+            continue  # it has no such form
+        observe_model(form, note)
 
 
 def observe_model(model, note):

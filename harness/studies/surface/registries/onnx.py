@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harness.studies.surface.registry import Registry, Tracer
 
-TRACER = Tracer("onnx", "ort-all", ("onnx",), ("onnx",), needs="Builder")
+_FORMS = ("harness/conversions/helpers/onnx_forms.py",)
+TRACER = Tracer("onnx", "ort-all", ("onnx",), ("onnx",), helpers=_FORMS, needs="Builder")
 
 REGISTRIES = (
     Registry(

@@ -1,0 +1,39 @@
+"""From ONNX to ONNX: the same model in another form. Kernels, importers and optimisers have code for each: attributes
+that are left out or given, operands that are constants or computed, older and newer opsets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.conversions.edges.edge import Edge
+
+_FORMS = (Path(__file__).parents[1] / "helpers" / "onnx_forms.py").read_text(encoding="utf-8").rstrip("\n")
+
+OPSETS = (8, 11, 13, 17, 24)
+"""As in the text."""
+
+_CHANGES = {
+    "onnx-terse": "terse(model)",
+    "onnx-explicit": "explicit(model)",
+    "onnx-computed": "computed(model)",
+    **{f"onnx-opset-{opset}": f"move(model, {opset})" for opset in OPSETS},
+}
+
+_ABSENT = ((r"NotImplementedError: (.*no such form in opset [^\n]+)", "{}"),)
+
+
+def _convert(change: str) -> str:
+    return f"""{_FORMS}
+
+
+def convert(source, target):
+    model = onnx.load(source)
+    {change}
+    onnx.save(model, target)
+"""
+
+
+EDGES = tuple(
+    Edge(name, "onnx", "onnx", ("onnx",), {"onnx": "1.17"}, _convert(change), refuses=_ABSENT, form=True)
+    for name, change in _CHANGES.items()
+)
