@@ -184,6 +184,10 @@ def _frozen(graph: Graph, node: Node) -> str | None:
     return "FusedBatchNormGrad differentiates y alone, and hands nothing on to a given mean and variance"
 
 
+def _orthogonal(graph: Graph, node: Node) -> str | None:
+    return None if node.attributes["fast"] else "Gradient not defined for fast=False"
+
+
 _NO_FORMULA = "it has no derivative"
 _STRAIGHT = "documented to hand the gradient on as if it did not round"
 _WHERE = "spelled with where, whose gradient is that of one branch, and NaN where the other one's is infinite (0 * inf)"
@@ -207,6 +211,8 @@ REFUSES: dict[str, dict[str, Reason]] = {
         "fake_quant": _STRAIGHT,
         "fused_batch_norm": _frozen,
         "hsv_to_rgb": "HSVToRGB is not differentiable",
+        "least_squares": _orthogonal,
+        "line_between": "LinSpace is not differentiable",
         "fmod": "TruncateMod has no registered gradient",
         "resize_area": "ResizeArea has no registered gradient",
         "softmax_cross_entropy": "documented for labels that add up to 1",
