@@ -55,10 +55,9 @@ def _accepts_right(type_: TensorType, earlier: Types) -> bool:
 
 
 def _fresh_right(d: Draw, earlier: Types) -> TensorType:
-    a = earlier[0].shape
-    batch = a[d.choice((0, *range(len(a) - 1))) : -2] if len(a) > 2 else ()
+    *front, rows, columns = earlier[0].shape
+    batch = front[d.choice((0, *range(len(front) + 1))) :] if front else []
     left, right = d.choice(tuple(SIDES.values()))
-    *_, rows, columns = a
     inner = rows if left else columns
     return TensorType(earlier[0].dtype, (*batch, *_turned((inner, d.choice((2, 3, 1, 4))), right)))
 

@@ -201,11 +201,11 @@ def _fresh_band(d: Draw, earlier: Types) -> TensorType:
 
 def _laid_band(d: Draw, operands: Types, attrs: Attrs) -> Shape:
     """Of one diagonal, or of as many as the operand has rows."""
-    shape = operands[0].shape
+    *front, width = shape = operands[0].shape
     options = [b for b in BANDS if b[0] == b[1]]
-    if len(shape) > 1 and shape[-2] > 1:
-        options = [*(b for b in BANDS if b[1] - b[0] + 1 == shape[-2]), *options]
-    return d.choice([b for b in options if _holds((max(_least(shape, *b)),) * 2, b, shape[-1])])
+    if front and front[-1] > 1:
+        options = [*(b for b in BANDS if b[1] - b[0] + 1 == front[-1]), *options]
+    return d.choice([b for b in options if _holds((max(_least(shape, *b)),) * 2, b, width)])
 
 
 def _least(shape: Shape, low: int, high: int) -> tuple[int, int]:
