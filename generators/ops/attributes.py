@@ -14,16 +14,16 @@ _INTS, _FLOATS = "a list of whole numbers", "a list of numbers with a point"
 _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
-        _BOOL: "accumulate align_corners causal count_include_pad descending include_self increasing interleaved"
-        " inverse invert keepdims largest log_input lower right scaled transposed unit upper",
-        _INT: "axis bins block columns correction decimals depth exponent factor groups ignore index k last mantissa n"
-        " offset order pick repeats"
-        " segments shift size start step zero_point",
+        _BOOL: "accumulate adjoint align_corners causal count_include_pad descending fast include_self increasing"
+        " interleaved inverse invert keepdims largest log_input lower narrow pivots reverse right scaled training"
+        " transposed unit upper whole",
+        _INT: "axis batch bins bits block columns correction decimals depth exponent factor groups ignore index k last"
+        " mantissa n offset order pick repeats segments shift size start step zero_point",
         _FLOAT: "alpha atol beta delta dx eps epsilon lambd margin max min nan neginf p posinf q rtol scale smoothing"
         " threshold value",
         _TEXT: "activation direction dtype equation form indexing kind method mode norm ord output reduction reset to",
-        _INTS: "axes boundaries dilation geometry image kernel offsets output_padding padding pads perm shape shifts"
-        " sizes starts steps stops stride",
+        _INTS: "axes band boundaries dilation geometry image kernel offsets output_padding padding pads perm shape"
+        " shifts sizes starts steps stops stride",
         _FLOATS: "scales",
     }.items()
     for name in names.split()
@@ -39,23 +39,33 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("adaptive_max_pool2d_places", "output"): (_INTS,),
     ("adaptive_max_pool3d", "output"): (_INTS,),
     ("adaptive_max_pool3d_places", "output"): (_INTS,),
+    ("adjust_contrast", "factor"): (_FLOAT,),
+    ("adjust_saturation", "factor"): (_FLOAT,),
     ("affine_grid", "size"): (_INTS,),
     ("attention", "scale"): (_FLOAT, _NONE),
     ("attention_biased", "scale"): (_FLOAT, _NONE),
     ("attention_masked", "scale"): (_FLOAT, _NONE),
+    ("batch_to_space", "block"): (_INTS,),
     ("clip", "max"): (_FLOAT, _INT),
     ("clip", "min"): (_FLOAT, _INT),
+    ("crop_and_resize", "size"): (_INTS,),
+    ("dilation2d", "padding"): (_TEXT,),
+    ("dynamic_stitch", "order"): (_INTS,),
     ("embedding_bag", "padding"): (_INT, _NONE),
     ("embedding_bag_offsets", "padding"): (_INT, _NONE),
     ("embedding_bag_weighted", "padding"): (_INT, _NONE),
     ("embedding_padded", "padding"): (_INT,),
     ("global_lp_pool", "p"): (_INT,),
     ("grid_sample", "padding"): (_TEXT,),
+    ("image_patches", "padding"): (_TEXT,),
     ("local_response_norm", "k"): (_FLOAT,),
     ("logit", "eps"): (_FLOAT, _NONE),
     ("index_fill", "value"): (_FLOAT, _INT),
     ("lp_normalize", "p"): (_INT,),
     ("masked_fill", "value"): (_FLOAT, _INT, _BOOL),
+    ("matrix_diag", "value"): (_FLOAT, _INT, _BOOL),
+    ("matrix_diag_part", "value"): (_FLOAT, _INT, _BOOL),
+    ("max_pool_with_argmax", "padding"): (_TEXT,),
     ("multi_margin", "p"): (_INT,),
     ("mvlgamma", "p"): (_INT,),
     ("pad", "value"): (_FLOAT, _INT, _BOOL),
@@ -71,8 +81,10 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("min_along", "pick"): (_TEXT,),
     ("scatter_value", "value"): (_FLOAT, _INT),
     ("slogdet", "pick"): (_TEXT,),
+    ("space_to_batch", "block"): (_INTS,),
     ("tensordot", "axes"): (_INT,),
     ("tile", "repeats"): (_INTS,),
+    ("volume_patches", "padding"): (_TEXT,),
 }
 """Where an attribute is of another type than its name says elsewhere, or of one of several."""
 

@@ -13,6 +13,8 @@ REFUSES: dict[tuple[str, str], str] = {
     ("avg_pool3d", "float64"): "AvgPool3D has a CPU kernel for float only",
     ("spectral_norm", "bfloat16"): "Svd takes no bfloat16",
     ("spectral_norm", "float16"): "Svd has no kernel for half",
+    ("tensor_diag", "bool"): "Diag takes numbers",
+    ("tensor_diag_part", "bool"): "DiagPart takes numbers",
 }
 """(operator, dtype) that the dialect can say and TensorFlow has no kernel for."""
 
@@ -23,11 +25,37 @@ _NOT_IN_XLA = {
     "resize_antialias": "ScaleAndTranslate",
     "resize_cubic": "ResizeBicubic",
     "resize_area": "ResizeArea",
+    "banded_triangular_solve": "BandedTriangularSolve",
+    "crop_and_resize": "CropAndResize",
+    "dilation2d": "Dilation2D",
+    "euclidean_norm": "EuclideanNorm",
+    "histogram_fixed_width": "HistogramFixedWidth",
+    "in_top_k": "InTopK",
+    "least_squares": "MatrixSolveLs",
+    "matrix_square_root": "MatrixSquareRoot",
+    "max_pool_with_argmax": "MaxPoolWithArgmax",
+    "nth_element": "NthElement",
+    "sorted_segment_max": "SegmentMax",
+    "sorted_segment_mean": "SegmentMean",
+    "sorted_segment_min": "SegmentMin",
+    "sorted_segment_prod": "SegmentProd",
+    "sorted_segment_sum": "SegmentSum",
+    "unravel_index": "UnravelIndex",
+    "volume_patches": "ExtractVolumePatches",
 }
 XLA_REFUSES: dict[tuple[str, str], str] = {
     (operator, dtype): f"XLA has no kernel for {kernel}"
     for operator, kernel in _NOT_IN_XLA.items()
-    for dtype in ("float32", "float64")
+    for dtype in ("float32", "float64", "int32", "int64")
+} | {
+    ("image_patches", dtype): "XLA takes patches by a convolution of floats" for dtype in ("int32", "int64", "bool")
+}  # fmt: skip
+_XLA_DECLINES = {
+    r"No registered '(NonMaxSuppressionV[235]|UniqueWithCounts(V2)?)' OpKernel": "XLA has no kernel for this version",
+    "does not yet support pivoting": "XLA solves tridiagonal systems without choosing pivots",
+}
+_CPU_DECLINES = {
+    "Could not find device for node: .*ApproxTopK|support Op 'ApproxTopK'": "ApproxTopK has a kernel in XLA only",
 }
 
 _MODULES = ("tensorflow",)
@@ -105,6 +133,7 @@ TARGETS = (
         _PACKAGES,
         Level("tf", 0),
         refuses=REFUSES,
+        declines=_CPU_DECLINES,
         refusals_file="tensorflow",
         symbolic=_SYMBOLIC_EAGER,
         gradient=TENSORFLOW_EAGER,
@@ -124,6 +153,7 @@ TARGETS = (
         _PACKAGES,
         Level("tf", 1),
         refuses=REFUSES,
+        declines=_CPU_DECLINES,
         refusals_file="tensorflow",
         sample_every=2,
         symbolic=_SYMBOLIC.format(options="autograph=False"),
@@ -140,6 +170,7 @@ TARGETS = (
         _PACKAGES,
         Level("tf", 2),
         refuses={**REFUSES, **XLA_REFUSES},
+        declines=_XLA_DECLINES,
         refusals_file="tf-xla",
         sample_every=4,
         symbolic=_SYMBOLIC.format(options="autograph=False, jit_compile=True"),

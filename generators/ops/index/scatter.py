@@ -113,7 +113,7 @@ scatter_max, scatter_min = (
 )
 
 
-def _segment_type(operands: Types, attrs: Attrs) -> TensorType:
+def segment_type(operands: Types, attrs: Attrs) -> TensorType:
     segments = int_of(attrs, "segments")
     if segments < CLASSES:
         raise TypeRuleError(f"indices below {CLASSES} need as many segments, not {segments}")
@@ -137,7 +137,7 @@ segment_sum = OpSpec(
             lambda earlier: (0, CLASSES - 1),
         ),
     ),
-    _segment_type, _segment_sum, attrs={"segments": lambda d, operands, attrs: d.choice((CLASSES, 5, 9))},
+    segment_type, _segment_sum, attrs={"segments": lambda d, operands, attrs: d.choice((CLASSES, 5, 9))},
     torch="torch.index_add(torch.zeros({shape}, dtype={dtype}), 0, {1}, {0})",
     tensorflow="tf.math.unsorted_segment_sum({0}, {1}, {segments})",
     jax="jax.ops.segment_sum({0}, {1}, num_segments={segments})",

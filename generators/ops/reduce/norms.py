@@ -238,6 +238,10 @@ OPERATORS: tuple[OpSpec, ...] = (
         relax=f"relax.op.sum(relax.op.abs({{0}}), {_RELAX})", onnx=onnx_reduction("ReduceL1"),
     ),
     l2_norm,
+    replace(
+        l2_norm, name="euclidean_norm", torch="torch.norm({0}, dim={axes}, keepdim={keepdims})",
+        tensorflow=f"tf.math.reduce_euclidean_norm({{0}}, {_SAME})", jax=f"jnp.sqrt(jnp.sum({{0}} * {{0}}, {_SAME}))",
+    ),
     _composed(
         max_, "linf_norm", reduction_of(max_, magnitude),
         torch='torch.linalg.vector_norm({0}, ord=float("inf"), dim={axes}, keepdim={keepdims})',

@@ -50,11 +50,19 @@ def _bucketize(args: Sequence[Bounded], call: Call) -> Bounded:
     return exact(value, "int64", unknown)
 
 
+def _bucketize_tensorflow(call: Call) -> str:
+    """Its own operator counts those that are equal, too, and takes few dtypes."""
+    if call.attrs["right"] and call.operands[0].dtype in ("float32", "float64", "int32", "int64"):
+        boundaries = [float(b) for b in ints_of(call.attrs, "boundaries")]
+        return f"tf.cast(tf.raw_ops.Bucketize(input={{0}}, boundaries={boundaries}), tf.int64)"
+    return "bucketize({0}, {boundaries}, {right})"
+
+
 bucketize = OpSpec(
     "bucketize", "sorting", (numeric(),), _bucketize_type, _bucketize,
     attrs={"boundaries": _boundaries, "right": flag()},
     torch="torch.bucketize({0}, torch.tensor({boundaries}, dtype={dtype0}), right={right})",
-    tensorflow="bucketize({0}, {boundaries}, {right})",
+    tensorflow=_bucketize_tensorflow,
     jax='jnp.searchsorted(jnp.array({boundaries}, {dtype0}), {0}, side="right" if {right} else "left")'
     ".astype(jnp.int64)",
     relax="relax.op.bucketize({0}, relax.const(np.array({boundaries}, {name0})), right={right})",

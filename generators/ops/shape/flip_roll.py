@@ -105,10 +105,18 @@ def _turn(call: Call) -> str:
     return f"{{0}}, {dim - int_of(call.attrs, 'shift') % dim if dim else 0}, {axis}"
 
 
+def _reversed(call: Call) -> str:
+    """The first version takes a flag for each axis; so written where several are counted from the front."""
+    axes = ints_of(call.attrs, "axes")
+    if len(axes) > 1 and min(axes) >= 0:
+        return f"tf.raw_ops.Reverse(tensor={{0}}, dims={[axis in axes for axis in range(call.result.rank)]})"
+    return "tf.reverse({0}, {axes})"
+
+
 flip = layout(
     "flip", ARRAY, _flip_type, moved(lambda x, call: np.flip(x, ints_of(call.attrs, "axes"))),
     attrs={"axes": axes_of(0)},
-    torch="torch.flip({0}, {axes})", tensorflow="tf.reverse({0}, {axes})", jax="jnp.flip({0}, axis={axes})",
+    torch="torch.flip({0}, {axes})", tensorflow=_reversed, jax="jnp.flip({0}, axis={axes})",
     relax="flip({0}, {axes})", onnx="flip(g, {0}, {axes})",
 )  # fmt: skip
 

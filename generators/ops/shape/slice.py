@@ -96,12 +96,25 @@ def _update_call(text: str) -> Spelling:
     return spell
 
 
+def _tensorflow_update(call: Call) -> str:
+    """An operator of its own; an axis with another step by places."""
+    *before, s = _update_places(call)
+    if s.step > 1:
+        return f"slice_update({{0}}, {{1}}, {{axis}}, range({s.start}, {s.stop}, {s.step}))"
+    begin, end = ([0] * len(before) + [edge] for edge in (s.start, s.stop))
+    mask = 2 ** len(before) - 1
+    return (
+        f"tf.raw_ops.TensorStridedSliceUpdate(input={{0}}, begin={begin}, end={end}, strides={[1] * len(begin)}, "
+        f"value={{1}}, end_mask={mask})"
+    )
+
+
 slice_update = OpSpec(
     "slice_update", "indexing", (tensor(min_rank=1, nonempty=True), Slot(_accepts_update, _fresh_update)),
     _update_type, _slice_update,
     attrs={"axis": _update_axis, "step": _update_step, "start": _update_start},
     torch=_update_call("torch.slice_scatter({0}, {1}, {axis}, %s)"),
-    tensorflow=_update_call("slice_update({0}, {1}, {axis}, range(%s))"), jax=_jax_update,
+    tensorflow=_tensorflow_update, jax=_jax_update,
     relax=_update_call("relax.op.slice_scatter({0}, {1}, %s, axis={axis})"),
     onnx=_update_call("slice_update(g, {0}, {1}, {shape1}, {axis}, range(%s))"),
     signed_zero=True,

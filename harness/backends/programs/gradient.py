@@ -179,6 +179,16 @@ def _steep(graph: Graph, node: Node) -> str | None:
     return _WHERE
 
 
+def _frozen(graph: Graph, node: Node) -> str | None:
+    if node.attributes["training"] and node.attributes["output"] == "y":
+        return None
+    return "FusedBatchNormGrad differentiates y alone, and hands nothing on to a given mean and variance"
+
+
+def _orthogonal(graph: Graph, node: Node) -> str | None:
+    return None if node.attributes["fast"] else "Gradient not defined for fast=False"
+
+
 _NO_FORMULA = "it has no derivative"
 _STRAIGHT = "documented to hand the gradient on as if it did not round"
 _WHERE = "spelled with where, whose gradient is that of one branch, and NaN where the other one's is infinite (0 * inf)"
@@ -193,16 +203,25 @@ REFUSES: dict[str, dict[str, Reason]] = {
         "quantize_dequantize_channels": _STRAIGHT,
     },
     "tensorflow": {
+        "adjust_contrast": "AdjustContrastv2 has no registered gradient",
+        "adjust_saturation": "AdjustSaturation has no registered gradient",
         "conv1d": _convolution,
         "conv2d": _convolution,
         "conv3d": _convolution,
         "elu": _steep,
+        "fake_quant": _STRAIGHT,
+        "fused_batch_norm": _frozen,
+        "hsv_to_rgb": "HSVToRGB is not differentiable",
+        "least_squares": _orthogonal,
+        "line_between": "LinSpace is not differentiable",
         "fmod": "TruncateMod has no registered gradient",
         "resize_area": "ResizeArea has no registered gradient",
+        "softmax_cross_entropy": "documented for labels that add up to 1",
     },
     "jax": {
         **{f"max_pool{n}d": _dilated_window for n in (1, 2, 3)},
         "nextafter": "Differentiation rule for 'nextafter' not implemented",
+        "segment_prod": "scatter_mul gradients are only implemented if unique_indices=True",
     },
     "tvm": {
         "cross_entropy_weighted": _class_weights,

@@ -33,14 +33,16 @@ def words(text: str) -> tuple[str, ...]:
 
 MOVING = frozenset(
     words(
-        """abs add broadcast_to cast channel_shuffle clip concat cummax cummin cumsum cumulative_sum depth_to_space
-    diag_embed diagonal diff einsum_single embedding embedding_padded flatten flatten_2d flip fmax fmin frac gather
-    gather_nd hardshrink hardtanh identity index_add index_put kth_value l1_norm linf_norm masked_fill max max_pool1d
-    max_pool2d max_pool3d maximum meshgrid min minimum moveaxis nan_to_num nansum neg pad pad_crop pad_edge
-    pad_reflect pad_wrap pixel_shuffle pixel_unshuffle positive ptp relu relu6 repeat reshape roll roll_axes rot90
-    scatter scatter_add segment_sum slice slice_backwards slice_update softshrink sort space_to_depth split squeeze
-    stack sub sum swapaxes take threshold tile topk trace transpose tril triu unflatten unfold unsqueeze unstack
-    upsample_nearest where"""
+        """abs add add_n batch_to_space broadcast_to cast channel_shuffle clip concat cummax cummin cumsum
+    cumulative_sum depth_to_space diag_embed diagonal diff dynamic_stitch einsum_single embedding
+    embedding_padded flatten flatten_2d flip fmax fmin frac gather gather_nd hardshrink hardtanh identity
+    image_patches index_add index_put kth_value l1_norm linf_norm masked_fill matrix_diag matrix_diag_part
+    matrix_set_diag max max_pool1d max_pool2d max_pool3d maximum meshgrid min minimum moveaxis nan_to_num
+    nansum neg pad pad_crop pad_edge pad_reflect pad_wrap pixel_shuffle pixel_unshuffle positive ptp relu
+    relu6 repeat reshape reverse_sequence roll roll_axes rot90 scatter scatter_add segment_sum slice
+    slice_backwards slice_update softshrink sort space_to_batch space_to_depth split squeeze stack sub sum
+    swapaxes take tensor_diag tensor_diag_part threshold tile topk trace transpose tril triu unflatten unfold
+    unsqueeze unstack upsample_nearest volume_patches where"""
     )
 )
 """Each slope is 1, -1 or 0: what reaches an element is a sum of adjoints."""

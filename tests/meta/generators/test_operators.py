@@ -25,11 +25,12 @@ import itertools, json
 import generators
 from generators.graphs import seeded_case
 from generators.ops import DRAWN, DRAWN_SELDOM, OPS, STEPPED_OPS
+from generators.ops.drawing import LISTED
 from generators.sweep import sweep
 
 print(json.dumps({
     "file": generators.__file__,
-    "places": [names.index("cube") - len(names) for names in (list(OPS), list(DRAWN))],
+    "behind": [not set(names[names.index("cube") :]) & set(LISTED) for names in (list(OPS), list(DRAWN))],
     "seldom": "cube" in DRAWN_SELDOM,
     "stepped": "cube" in STEPPED_OPS,
     "drawn": next((i for i in range(2000) if "cube" in seeded_case(3, i).graph.operators), None),
@@ -59,7 +60,7 @@ def test_a_new_file_is_found_drawn_and_swept(kind: Path) -> None:
     found = json.loads(process.stdout)
     assert Path(found.pop("file")).is_relative_to(kind.parents[2])
     assert found.pop("drawn") is not None
-    assert found == {"places": [-1, -1], "seldom": True, "stepped": True, "swept": 5}
+    assert found == {"behind": [True, True], "seldom": True, "stepped": True, "swept": 5}
 
 
 def test_two_records_of_one_name_are_refused(kind: Path) -> None:

@@ -11,7 +11,7 @@ FLOORS = {
     "generators/bounds": "bounded | *",
     "generators/ops": (
         "attributes spec slots composed drawing thresholds | elementwise | shape | linear | index | reduce | nn"
-        " | complex | __init__"
+        " | complex image | __init__"
     ),
     "generators/training/architectures": "images | dense inception mobile plain residual | named",
     "generators/training": "networks settings | blocks | architectures runs | d3",

@@ -184,3 +184,19 @@ def patches(x, kernel, stride, padding, dilation):
     pads = [(p, p) for p in padding]
     y = jax.lax.conv_general_dilated_patches(x, kernel, stride, pads, rhs_dilation=dilation)
     return y.reshape(*y.shape[:2], -1)
+
+
+def segment_extreme(f, x, places, segments, greatest):
+    """The lowest or greatest number of the dtype where JAX has an infinity, of no rows."""
+    info = jnp.finfo(x.dtype) if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype)
+    nothing = jnp.asarray(info.min if greatest else info.max, x.dtype)
+    y = f(x, places, num_segments=segments)
+    return jnp.maximum(y, nothing) if greatest else jnp.minimum(y, nothing)
+
+
+def reverse_sequence(x, lengths, axis, batch):
+    """Each sequence turned round up to its length."""
+    place = jnp.expand_dims(jnp.arange(x.shape[axis]), [i for i in range(x.ndim) if i != axis])
+    lengths = jnp.expand_dims(lengths, [i for i in range(x.ndim) if i != batch])
+    source = jnp.where(place < lengths, lengths - 1 - place, place)
+    return jnp.take_along_axis(x, jnp.broadcast_to(source, x.shape), axis)

@@ -329,3 +329,15 @@ def max_unpool(F, x, kernel):
     n, channels, high, wide = x.shape
     split = F.reshape(x, [n, channels, high // kernel[0], kernel[0], wide // kernel[1], kernel[1]])
     return F.reshape(F.where(F.equal(split, F.max(split, [3, 5], True)), split, 0), x.shape)
+
+
+def placed(F, *values, table, batch, result, value=0, **_):
+    """Elements of the values side by side, by their places; the value where there is none."""
+    front = list(values[0].shape[:batch])
+    rows = [F.reshape(v, [*front, -1]) for v in values]
+    row = F.concat(rows, batch) if values[1:] else rows[0]
+    places = np.array(table, "int64").ravel()
+    if places.min() < 0:
+        row = F.concat([row, F.constant(np.full([*front, 1], value), row)], batch)
+        places = np.where(places < 0, row.shape[batch] - 1, places)
+    return F.reshape(F.take(row, places, batch), list(result))

@@ -46,3 +46,13 @@ def recurrent(kind, x, states, weights, direction, output):
     if output == "all":
         return torch.flip(y, [0]) if direction == "reverse" else y
     return last[1 if output == "cell" else 0].squeeze(0)
+
+
+def reverse_sequence(x, lengths, axis, batch):
+    """Each sequence turned round up to its length."""
+    shape = [1] * x.dim()
+    shape[axis] = -1
+    place = torch.arange(x.shape[axis]).reshape(shape)
+    shape[axis], shape[batch] = 1, -1
+    lengths = lengths.long().reshape(shape)
+    return torch.gather(x, axis, torch.where(place < lengths, lengths - 1 - place, place).expand(x.shape))

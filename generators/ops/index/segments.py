@@ -1,0 +1,156 @@
+"""Rows that belong together, reduced: by segments that follow each other, whose sizes are known, or by numbers of
+segments in any order. A segment of no rows is zero, or the product of nothing; where numbers say which rows, the lowest
+or the greatest number of the dtype in place of a maximum or minimum of nothing.
+
+Kernels compare from the lowest number on: of NaN, and of infinities in a maximum or minimum, nothing is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from generators.bounds.bounded import PRECISION, Bounded, exact
+from generators.bounds.sums import average, multiplied
+from generators.graph import FLOATS, TensorType
+from generators.ops.index.scatter import extremes, segment_sum, segment_type, summed_at
+from generators.ops.slots import MAX_ELEMENTS, NUMBERS, draw_dim, draw_dtype, ints_of, numeric
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRuleError, Types, unsupported
+
+Array = np.ndarray
+
+# ---- references ---------------------------------------------------------------------------------------
+
+
+def _constant(value: float, call: Call, data: Bounded) -> Bounded:
+    dtype = np.float64 if data.floating else data.dtype
+    return Bounded(np.full(call.result.shape, value, dtype), np.zeros(call.result.shape), data.dtype)
+
+
+def _product(data: Bounded, places: Array, call: Call) -> Bounded:
+    def collect(terms: Array) -> Array:
+        result = np.ones(call.result.shape, terms.dtype)
+        np.multiply.at(result, places, terms)  # type: ignore[arg-type]
+        return result
+
+    if not data.floating:
+        unknown = np.zeros(call.result.shape, bool)
+        np.logical_or.at(unknown, places, data.undetermined)  # type: ignore[arg-type]
+        return exact(collect(data.value), data.dtype, unknown)
+    counts = np.ones(call.result.shape)
+    np.add.at(counts, places, np.ones(data.value.shape))  # type: ignore[arg-type]
+    return multiplied(data, collect, counts)
+
+
+def _extreme(name: str, data: Bounded, places: Array, call: Call) -> Bounded:
+    if data.floating:
+        edge = PRECISION[data.dtype].largest
+        start = _constant(-edge if name == "max" else edge, call, data)
+    else:
+        info = np.iinfo(data.dtype)
+        start = _constant(int(info.min if name == "max" else info.max), call, data)
+    best = extremes(np.maximum if name == "max" else np.minimum, start, data, (places,))
+    if not data.floating:
+        return best
+    wild = np.zeros(call.result.shape, bool)
+    np.logical_or.at(wild, places, ~np.isfinite(data.value))  # type: ignore[arg-type]
+    return Bounded(np.where(wild, 0.0, best.value), np.where(wild, np.inf, best.error), best.dtype)
+
+
+def reduced(name: str, data: Bounded, places: Array, call: Call) -> Bounded:
+    if name == "prod":
+        return _product(data, places, call)
+    if name in ("max", "min"):
+        return _extreme(name, data, places, call)
+    total = summed_at(_constant(0, call, data), data, (places,))
+    if name == "sum":
+        return total
+    counts = np.bincount(places, minlength=call.result.shape[0]).reshape(-1, *[1] * (data.value.ndim - 1))
+    mean = average(total, np.maximum(counts, 1))
+    # sums that overflow may be means before they are added up, and float16 may be summed in float32
+    with np.errstate(all="ignore"):
+        loose = ~np.isfinite(mean.value) & (mean.error == 0)
+        finite = _constant(0, call, data).value
+        np.add.at(finite, places, ~np.isfinite(data.value))
+    return Bounded(mean.value, np.where(loose & (finite == 0), np.inf, mean.error), mean.dtype)
+
+
+# ---- segments that follow each other ------------------------------------------------------------------
+
+
+def _accepts(type_: TensorType, earlier: Types) -> bool:
+    return type_.dtype in NUMBERS and 1 <= type_.rank <= 3 and 0 < type_.size <= MAX_ELEMENTS
+
+
+def _sizes(d: Draw, operands: Types, attrs: Attrs) -> Shape:
+    """Of all rows; the last segment has one at least, since it says how many there are."""
+    left, sizes = operands[0].shape[0], []
+    while left:
+        size = min(left, d.choice((1, 2, 3, 0) if len(sizes) < 9 else (left,)))
+        sizes.append(size)
+        left -= size
+    return tuple(sizes)
+
+
+def _sorted_type(operands: Types, attrs: Attrs) -> TensorType:
+    sizes = ints_of(attrs, "sizes", least=0)
+    if operands[0].rank < 1 or not sizes or not sizes[-1] or sum(sizes) != operands[0].shape[0]:
+        raise TypeRuleError(f"{operands[0]} has no segments of {sizes}")
+    return TensorType(operands[0].dtype, (len(sizes), *operands[0].shape[1:]))
+
+
+def _ids(call: Call) -> list[int]:
+    return np.repeat(np.arange(call.result.shape[0]), ints_of(call.attrs, "sizes")).tolist()
+
+
+def _fresh(dtypes: Sequence[str], d: Draw, earlier: Types) -> TensorType:
+    rest = [draw_dim(d, 5) for _ in range(d.choice((1, 0, 2)))]
+    shape = (draw_dim(d, 9, zero=False), *(max(1, n) for n in rest))
+    return TensorType(draw_dtype(d, dtypes), shape)
+
+
+def _sorted(name: str) -> OpSpec:
+    dtypes = FLOATS if name == "mean" else NUMBERS
+
+    def reference(args: Sequence[Bounded], call: Call) -> Bounded:
+        places = np.asarray(_ids(call))
+        found = reduced(name, args[0], places, call)
+        if name in ("max", "min"):  # of nothing: zero
+            none = np.bincount(places, minlength=call.result.shape[0]) == 0
+            none = none.reshape(-1, *[1] * (found.value.ndim - 1))
+            value = np.where(none, 0, found.value).astype(found.value.dtype)
+            return Bounded(value, np.where(none, 0.0, found.error), found.dtype)
+        return found
+
+    why = unsupported("it has no such operator")
+    return OpSpec(
+        f"sorted_segment_{name}", "indexing",
+        (Slot(lambda t, e: t.dtype in dtypes and _accepts(t, e), partial(_fresh, dtypes)),), _sorted_type, reference,
+        attrs={"sizes": _sizes}, torch=why,
+        tensorflow=lambda call: f"tf.math.segment_{name}({{0}}, {_ids(call)})", jax=why, relax=why, onnx=why,
+    )  # fmt: skip
+
+
+# ---- numbers of segments ------------------------------------------------------------------------------
+
+
+def _unsorted(name: str) -> OpSpec:
+    def reference(args: Sequence[Bounded], call: Call) -> Bounded:
+        return reduced(name, args[0], np.asarray(args[1].value), call)
+
+    why = unsupported("it has no such operator")
+    return OpSpec(
+        f"segment_{name}", "indexing", (numeric(min_rank=1, nonempty=True), segment_sum.operands[1]), segment_type,
+        reference, attrs=dict(segment_sum.attrs), torch=why,
+        tensorflow=f"tf.math.unsorted_segment_{name}({{0}}, {{1}}, {{segments}})",
+        jax=f"jax.ops.segment_{name}({{0}}, {{1}}, num_segments={{segments}})" if name == "prod" else
+        f"segment_extreme(jax.ops.segment_{name}, {{0}}, {{1}}, {{segments}}, {name == 'max'})",
+        relax=why, onnx=why,
+    )  # fmt: skip
+
+
+OPERATORS: tuple[OpSpec, ...] = (
+    *(_sorted(name) for name in ("sum", "mean", "max", "min", "prod")),
+    *(_unsorted(name) for name in ("max", "min", "prod")),
+)
