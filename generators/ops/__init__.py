@@ -24,7 +24,7 @@ OPS: dict[str, OpSpec] = {name: _complete(_FOUND[name]) for name in (*LISTED, *_
 DRAWN: tuple[str, ...] = (*OFTEN, *SELDOM, *STEPPED, *_UNLISTED)
 """What is drawn unless operators are asked for; `ON_REQUEST` is not."""
 DRAWN_SELDOM: frozenset[str] = frozenset((*SELDOM, *STEPPED, *_UNLISTED))
-STEPPED_OPS: frozenset[str] = frozenset((*STEPPED, *_UNLISTED))
+STEPPED_OPS: frozenset[str] = frozenset((*STEPPED, *ON_REQUEST, *_UNLISTED))
 
 
 def check(graph: Graph) -> Graph:

@@ -100,6 +100,25 @@ ON_REQUEST = _names(
     greater_scalar greater_equal_scalar copysign_scalar xlogy_scalar scalar_xlogy xlog1py_scalar scalar_xlog1py
     zeta_scalar scalar_zeta chebyshev_scalar orthogonal_polynomial_scalar lerp_scalar where_scalar scalar_where
     clip_tensors clip_min clip_max addcdiv round_decimals float_power angle approximate_equal rint inv
+    adaptive_avg_pool1d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool1d_places
+    adaptive_max_pool2d_places adaptive_max_pool3d adaptive_max_pool3d_places add_n addbmm addmv addr
+    adjust_contrast adjust_saturation approx_top_k approximate_topk banded_triangular_solve batch_matmul
+    batch_to_space bilinear_form bitcast bitwise_xor_reduced cholesky_inverse cholesky_solve complex_fft2
+    complex_fft3 complex_irfft2 complex_irfft3 complex_rfft2 complex_rfft3 condition_number crop_and_resize
+    diagonal_scatter dilation2d dynamic_stitch dynamic_update_slice eigh_product euclidean_norm fake_quant
+    fused_batch_norm global_lp_pool global_max_pool histogram_fixed_width householder_product hsv_to_rgb
+    image_patches in_top_k index_fill index_reduce kth_index l2_loss ldl_solve least_squares
+    least_squares_regularized line_between log_sum lp_normalize lu_product lu_solve lu_unpacked_product
+    masked_scatter matmul_widened matrix_diag matrix_diag_part matrix_exp matrix_set_diag matrix_square_root
+    max_along max_pool1d_places max_pool2d_places max_pool3d_places max_pool_with_argmax max_unpool1d
+    max_unpool3d max_whole median_along median_whole min_along min_pool2d min_whole mode multi_dot
+    nanmedian_whole non_max_suppression nth_element ones_like ormqr_product places_in_order put qr_product
+    reduced_by_function resize_linear_line resize_linear_volume resize_nearest_line resize_nearest_volume
+    reverse_sequence rgb_to_hsv rotary_embedding scatter_reduce scatter_rows scatter_sub scatter_value
+    segment_max segment_min segment_prod select_scatter sliding_windows softmax_cross_entropy sorted_segment_max
+    sorted_segment_mean sorted_segment_min sorted_segment_prod sorted_segment_sum space_to_batch svd_product
+    take_flat tensor_diag tensor_diag_part tensor_size tridiagonal_matmul tridiagonal_solve unique_places
+    unravel_index volume_patches weighted_bincount zeros_like
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -32,6 +32,7 @@ _NOT_IN_XLA = {
     "histogram_fixed_width": "HistogramFixedWidth",
     "in_top_k": "InTopK",
     "least_squares": "MatrixSolveLs",
+    "least_squares_regularized": "MatrixSolveLs",
     "matrix_square_root": "MatrixSquareRoot",
     "max_pool_with_argmax": "MaxPoolWithArgmax",
     "nth_element": "NthElement",

@@ -191,7 +191,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax=_WHY, relax=_WHY, onnx=_WHY,
     ),
     OpSpec(
-        "least_squares", "linalg", (matrix(square=False), sides()), _squares_type, _squares,
+        "least_squares_regularized", "linalg", (matrix(square=False), sides()), _squares_type, _squares,
         attrs={"form": one_of("shifted", "turned"), "delta": one_of(0.0, 0.5, 4.0), "fast": flag()}, torch=_WHY,
         tensorflow=lambda call: "tf.linalg.lstsq(formed({0}, {form}), {1}, l2_regularizer={delta}, fast={fast})"
         if call.attrs["fast"] or not call.attrs["delta"]

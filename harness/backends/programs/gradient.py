@@ -213,6 +213,7 @@ REFUSES: dict[str, dict[str, Reason]] = {
         "fused_batch_norm": _frozen,
         "hsv_to_rgb": "HSVToRGB is not differentiable",
         "least_squares": _orthogonal,
+        "least_squares_regularized": _orthogonal,
         "line_between": "LinSpace is not differentiable",
         "fmod": "TruncateMod has no registered gradient",
         "resize_area": "ResizeArea has no registered gradient",
