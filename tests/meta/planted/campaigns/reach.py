@@ -1,7 +1,7 @@
 """Which planted faults does a hunt meet that is not pointed at them, and how soon? The plan of a hunt over all targets
 by all questions is gone through in its order; places without a faulty operator are counted, not run, since their
 program is the correct one, letter for letter.
-`PYTHONPATH=.:tests/meta python tests/meta/planted/reach.py --places 400000` prints a line for each fault."""
+`PYTHONPATH=.:tests/meta python tests/meta/planted/campaigns/reach.py --places 400000` prints a line for each fault."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 from planted.faults.reach import REACH_FAULTS, ReachFault
-from planted.riddled import riddled
+from planted.campaigns.riddled import riddled
 
 from generators.baits import BAITS
 from generators.graphs import Case
