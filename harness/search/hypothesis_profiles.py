@@ -6,6 +6,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from generators.ops import ON_REQUEST, OPS
+
 # health checks that do not apply: running a compiler on an example is slow by nature
 _HEALTH = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 _NIGHTLY, _QUICK = "nightly", "quick"
@@ -29,6 +31,13 @@ def choose() -> None:
 def nightly() -> bool:
     """Is this the profile that leaves nothing out?"""
     return settings.get_current_profile_name() == _NIGHTLY
+
+
+def looked_at() -> tuple[str, ...]:
+    """The operators that tests over all of them look at: all at night; else all that are drawn, and every fourth of
+    those that are drawn on request only."""
+    left_out = () if nightly() else [name for i, name in enumerate(ON_REQUEST) if i % 4]
+    return tuple(name for name in OPS if name not in set(left_out))
 
 
 def quick() -> bool:

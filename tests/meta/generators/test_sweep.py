@@ -11,11 +11,11 @@ from generators.ops import OPS, check
 from generators.ops.thresholds import THRESHOLDS as BY_OPERATOR
 from generators.sweep import DTYPES, SHAPES, ScriptedDraw, large, places, sweep, swept
 from harness.search.dtype_support import dtypes_of
-from harness.search.hypothesis_profiles import nightly
+from harness.search.hypothesis_profiles import looked_at, nightly
 
 
 @pytest.mark.slow(one_in=11)
-@pytest.mark.parametrize("operator", OPS)
+@pytest.mark.parametrize("operator", looked_at())
 def test_a_sweep_holds_every_dtype_and_only_valid_cases(operator: str) -> None:
     """The nightly profile looks at all of it."""
     cases = list(sweep(operator, None if nightly() else 1000))

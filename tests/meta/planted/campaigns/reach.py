@@ -14,8 +14,8 @@ from statistics import median
 from typing import Annotated
 
 import typer
-from planted.faults.reach import REACH_FAULTS, ReachFault
 from planted.campaigns.riddled import riddled
+from planted.faults.reach import REACH_FAULTS, ReachFault
 
 from generators.baits import BAITS
 from generators.graphs import Case
