@@ -320,7 +320,7 @@ def _ties(
 ) -> tuple[Array, Array]:
     """Results that move where all elements move, otherwise than these do one by one: that in the middle of three equal
     ones. As (element, result) where the result is equal to elements; of the others it cannot be told who moves them.
-    The second of four equal ones has a kink when all move, and none when one does."""
+    The second of four equal ones has a kink when all move, and none when one does; a kink that one shows is known."""
     x = values[position]
     step = (
         h
@@ -332,7 +332,8 @@ def _ties(
     error = np.bincount(found.rows, found.error * sizes[found.columns], base.size) + found.floor @ sizes
     error += 1e-6 * np.bincount(found.rows, np.abs(found.value) * sizes[found.columns], base.size)
     other = np.isfinite(base) & np.isfinite(seen.error) & (np.abs(seen.value - told) > error + 4 * seen.error)
-    kinked = np.isfinite(base) & ~np.isfinite(seen.error)
+    open_already = np.isin(np.arange(base.size), found.rows[np.isinf(found.error)])
+    kinked = np.isfinite(base) & ~np.isfinite(seen.error) & ~open_already
     tied = (x.ravel()[:, None] == base) & (other | kinked)
     tied &= np.count_nonzero(tied, axis=0) > 1
     return tied, other & ~tied.any(axis=0)
