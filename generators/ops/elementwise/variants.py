@@ -29,7 +29,7 @@ from generators.ops.elementwise.records import NO_ONNX, NO_RELAX, numpy_binary
 from generators.ops.elementwise.references import certainly_nan, exactly, unrounded
 from generators.ops.elementwise.selection import extreme
 from generators.ops.slots import broadcast, broadcastable, floating, like, numeric, one_of, same_as
-from generators.ops.spec import Attrs, Call, OpSpec, Spelling, Types, unsupported
+from generators.ops.spec import Attrs, Call, OpSpec, Spelling, Types, only, unsupported
 
 NO_TORCH = unsupported("PyTorch has no such operator")
 NO_TENSORFLOW = unsupported("TensorFlow has no such operator")
@@ -149,7 +149,8 @@ OPERATORS: tuple[OpSpec, ...] = (
     OpSpec(
         "float_power", "binary", (numeric(), broadcastable(0)), _float64, _float_power,
         torch="torch.float_power({0}, {1})", tensorflow="tf.pow(tf.cast({0}, tf.float64), tf.cast({1}, tf.float64))",
-        jax="jnp.float_power({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
+        jax=only(("float64", "int32", "int64"), "its float_power keeps smaller types", "jnp.float_power({0}, {1})"),
+        relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(
         "angle", "unary", (floating(),), same_as(0), _angle, torch="torch.angle({0})", tensorflow=NO_TENSORFLOW,
