@@ -210,7 +210,7 @@ instance_norm = OpSpec(
     ),
     onnx=_float32_or(
         'g.op("InstanceNormalization", {args}, epsilon={epsilon})',
-        "group_norm(g, {args}, {shape0}[1], {epsilon}, {shape0}, {name})",
+        'g.op("GroupNormalization", {args}, num_groups={shape0}[1], epsilon={epsilon}, stash_type={dtype})',
     ),
 )
 
