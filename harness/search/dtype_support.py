@@ -17,7 +17,10 @@ from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.verdict import Verdict, judge, normalized
 from oracles.questions import forward
 
-_SHAPES = ((), (1, 2), (2,), (2, 3), (2, 2), (2, 4, 3), (1, 2, 3), (2, 4, 3, 3), (2, 1, 3, 4), (2, 3, 4, 4, 2))
+_SHAPES = (
+    *((), (2,), (1, 2), (2, 3), (2, 2), (3, 4), (2, 4, 3), (1, 2, 3), (2, 4, 3, 3), (2, 1, 3, 4)),
+    *((2, 3, 4, 4, 2), (2, 3, 3, 3, 2)),
+)
 
 Known = Callable[[Target, Case, Discrepancy], bool]
 """Does a known issue explain a discrepancy?"""

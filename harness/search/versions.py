@@ -3,6 +3,7 @@ the new one has and the old one has not."""
 
 from __future__ import annotations
 
+import ast
 import re
 import time
 from collections import Counter
@@ -196,8 +197,20 @@ def _without(target: Target, case: Case, why: str) -> set[Fault]:
     named = re.search(r"(?:attribute|cannot import name|No module named) '([\w.]+)'", why)
     nothing = dict.fromkeys(case.graph.types, np.zeros(0))
     alone = {node.op: target.program(culprit.single(case, node, nothing).graph) for node in case.graph.nodes}
-    guilty = [op for op, text in alone.items() if named and re.search(rf"\b{re.escape(named[1])}\b", text)]
+    guilty = [op for op, text in alone.items() if named and named[1] in _names(text)]
     return {(op, f"missing in {_version(target)}", why) for op in guilty or ["+".join(case.graph.operators)]}
+
+
+def _names(program: str) -> set[str]:
+    """What a program names, its comments apart: variables, attributes, modules."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(program)):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+                found.add(name)
+            case ast.ImportFrom(module=str(name)):
+                found.add(name)
+    return found
 
 
 def bits_differ(old: Outcome, new: Outcome) -> bool:

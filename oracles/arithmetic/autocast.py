@@ -26,11 +26,13 @@ DTYPES = ("bfloat16", "float16")
 
 LOWER = frozenset(
     [
+        "addbmm",
         "addmm",
         "attention",
         "attention_biased",
         "attention_masked",
         "baddbmm",
+        "batch_matmul",
         "conv1d",
         "conv2d",
         "conv3d",
@@ -40,6 +42,7 @@ LOWER = frozenset(
         "depthwise_conv2d",
         "linear",
         "matmul",
+        "multi_dot",
         "prelu",
         "vecdot",
     ]
@@ -47,6 +50,8 @@ LOWER = frozenset(
 """Operators that PyTorch spells as one of those which "can autocast" to the lower dtype."""
 FLOAT32 = frozenset(
     [
+        "adaptive_avg_pool3d",
+        "adaptive_max_pool3d",
         "avg_pool3d",
         "bce_pos_weight",
         "bce_with_logits",
@@ -62,7 +67,9 @@ FLOAT32 = frozenset(
         "l1_loss",
         "margin_ranking",
         "max_pool3d",
+        "max_unpool1d",
         "max_unpool2d",
+        "max_unpool3d",
         "mse_loss",
         "multi_margin",
         "nll_loss",
@@ -78,32 +85,65 @@ FLOAT32 = frozenset(
     ]
 )
 """Those which "autocast to float32"; but see `_in_float32`."""
-WIDEST = frozenset(["concat", "cumulative_sum", "roll", "roll_axes", "stack"])
+WIDEST = frozenset(
+    [
+        "add_n",
+        "concat",
+        "cumulative_sum",
+        "dynamic_stitch",
+        "hsv_to_rgb",
+        "image_patches",
+        "matrix_diag",
+        "matrix_diag_part",
+        "rgb_to_hsv",
+        "roll",
+        "roll_axes",
+        "space_to_batch",
+        "stack",
+        "tensor_diag",
+        "volume_patches",
+    ]
+)
 """Those which "promote to the widest input type", and what PyTorch or its spelling makes of one of them."""
 COMPOSED = frozenset(
     [
         "affine_grid",
+        "bilinear_form",
         "cdist",
         "cholesky",
+        "cholesky_inverse",
+        "cholesky_solve",
         "corrcoef",
         "cov",
+        "dilation2d",
         "eigenvalues",
+        "eigh_product",
         "einsum",
         "gru",
         "gru_cell",
+        "householder_product",
         "inverse",
         "local_response_norm",
         "lstm",
         "lstm_cell",
+        "lu_product",
+        "lu_unpacked_product",
+        "matmul_widened",
+        "matrix_exp",
         "matrix_power",
+        "matrix_set_diag",
         "prod",
         "pseudo_inverse",
         "qr_factor",
+        "qr_product",
         "rfft",
         "rnn",
         "rnn_cell",
+        "rotary_embedding",
         "singular_values",
+        "softmax_cross_entropy",
         "solve",
+        "svd_product",
         "tensordot",
     ]
 )

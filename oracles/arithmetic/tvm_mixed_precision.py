@@ -40,7 +40,7 @@ FOLLOW = _names("""
     broadcast_to ceil concat cos cosh divide equal erf exp expand_dims flatten floor floor_divide floor_mod greater
     greater_equal image.affine_grid image.grid_sample image.resize2d isfinite isinf isnan left_shift less less_equal
     log log_add_exp logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative
-    nn.adaptive_avg_pool2d nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.gelu nn.gelu_tanh nn.instance_norm
+    full nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.gelu nn.gelu_tanh nn.instance_norm
     nn.group_norm nn.layer_norm nn.max_pool1d nn.max_pool2d nn.max_pool3d nn.relu nn.rms_norm nn.selu nn.silu
     not_equal permute_dims power reshape right_shift round rsqrt sigmoid sign sin sinh split sqrt square squeeze
     stack strided_slice subtract tan tanh trunc zeros
@@ -182,10 +182,11 @@ def _conv2d(s: GraphBuilder, node: Node) -> str | None:
 
 
 def _addmm(s: GraphBuilder, node: Node) -> str:
+    """Spelled without its last operand where beta is 0."""
     left, right, x = node.operands
-    alpha, beta = (s.constant(node.attributes[key], x) for key in ("alpha", "beta"))  # type: ignore[arg-type]
-    first = s.add("mul", beta, x)
-    return s.add("add", first, s.add("mul", alpha, s.add("matmul", left, right)))
+    alpha, beta = (float(node.attributes[key]) for key in ("alpha", "beta"))  # type: ignore[arg-type]
+    product = s.add("mul", s.constant(alpha, x), s.add("matmul", left, right))
+    return s.add("add", s.add("mul", s.constant(beta, x), x), product) if beta else product
 
 
 _APART: dict[str, Rule] = {"linear": _linear, "conv2d": _conv2d, "addmm": _addmm, "baddbmm": _addmm}

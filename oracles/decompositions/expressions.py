@@ -104,8 +104,8 @@ class Term:
         return self.op("stack", *others, axis=axis) if others else self.op("unsqueeze", axis=axis)
 
     def open(self, where: Term) -> Term:
-        """The same, but with its derivative left open there: the greater of twice the same."""
-        return self.op("maximum", self - where.where(self.of(0.0), self.of(1.0)))
+        """The same, but with its derivative left open there, whatever follows it: 0 is added, at a jump of floor."""
+        return where.where(self + where.where(self * 0.0, self.of(0.5)).op("floor"), self)
 
 
 def terms(steps: GraphBuilder, node: Node) -> list[Term]:

@@ -239,5 +239,5 @@ def test_lists_as_json(tmp_path: Path) -> None:
     assert len(ops) >= 60
     for row in ops:
         assert set(row) == {"name", "family", "dtypes", "dialects"}
-        assert row["dtypes"]
+        assert row["dtypes"], row
         assert all(c is True or c["unsupported"] for c in row["dialects"].values())

