@@ -11,6 +11,7 @@ from harness.dialects import TENSORFLOW
 REFUSES: dict[tuple[str, str], str] = {
     ("max_pool3d", "float64"): "MaxPool3D takes float at most",
     ("avg_pool3d", "float64"): "AvgPool3D has a CPU kernel for float only",
+    ("image_patches", "bool"): "ExtractImagePatches takes numbers",
     ("spectral_norm", "bfloat16"): "Svd takes no bfloat16",
     ("spectral_norm", "float16"): "Svd has no kernel for half",
     ("tensor_diag", "bool"): "Diag takes numbers",
@@ -49,7 +50,7 @@ XLA_REFUSES: dict[tuple[str, str], str] = {
     for operator, kernel in _NOT_IN_XLA.items()
     for dtype in ("float32", "float64", "int32", "int64")
 } | {
-    ("image_patches", dtype): "XLA takes patches by a convolution of floats" for dtype in ("int32", "int64", "bool")
+    ("image_patches", dtype): "XLA takes patches by a convolution of floats" for dtype in ("int32", "int64")
 }  # fmt: skip
 _XLA_DECLINES = {
     r"No registered '(NonMaxSuppressionV[235]|UniqueWithCounts(V2)?)' OpKernel": "XLA has no kernel for this version",
@@ -57,6 +58,7 @@ _XLA_DECLINES = {
 }
 _CPU_DECLINES = {
     "Could not find device for node: .*ApproxTopK|support Op 'ApproxTopK'": "ApproxTopK has a kernel in XLA only",
+    r"Could not find device for node: .*SpaceToBatchND\[T=DT_BOOL": "of truth values SpaceToBatchND has one in XLA only",
 }
 
 _MODULES = ("tensorflow",)

@@ -62,7 +62,7 @@ def _cells(targets: Mapping[str, Target]) -> list[tuple[str, str]]:
 def test_cell(operator: str, dialect: str, campaign: Campaign) -> None:
     target = TARGETS[SIMPLEST[dialect]]
     expressed = 0
-    dtypes = COMMON if any(samples(operator, dtype) for dtype in COMMON) else COMPLEX
+    dtypes = next(some for some in (COMMON, COMPLEX, MEASURED) if any(samples(operator, dtype) for dtype in some))
     for case in (case for dtype in dtypes for case in samples(operator, dtype)[:2]):
         examination = campaign.lab.examine(case, [target])
         verdict = examination.verdicts[target.name]
