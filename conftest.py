@@ -144,20 +144,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="runs with --hypothesis-profile=nightly only"))
         if hypothesis_profiles.nightly():  # pytest.ini's limit is for tests with fewer examples
             item.add_marker(pytest.mark.timeout(NIGHTLY_SECONDS))
-    if hypothesis_profiles.quick():
-        left_out = set(_left_out(items))
+    share = hypothesis_profiles.share()
+    if share and not config.getoption("keyword"):  # who asks for tests by name gets them
+        left_out = set(_left_out(items, share))
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
 
 
-def _left_out(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """What the quick profile does without: items of slow tests, but for a sample of those that are not skipped."""
+def _left_out(items: Iterable[pytest.Item], share: str) -> Iterator[pytest.Item]:
+    """What a profile does without: items of slow tests, but for a sample of those that are not skipped. share: the
+    mark's argument that says one in how many; of a test without it the quick profile runs nothing, `ci` all."""
+    default = 0 if share == "one_in" else 1
     numbers: Counter[str] = Counter()
     for item in items:
         slow = item.get_closest_marker("slow")
         if slow and not item.get_closest_marker("skip"):
             test = item.nodeid.partition("[")[0]
-            if "one_in" not in slow.kwargs or numbers[test] % slow.kwargs["one_in"]:
+            one_in = slow.kwargs.get(share, default)
+            if not one_in or numbers[test] % one_in:
                 yield item
             numbers[test] += 1
 

@@ -10,22 +10,20 @@ from generators.ops import ON_REQUEST, OPS
 
 # health checks that do not apply: running a compiler on an example is slow by nature
 _HEALTH = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
-_NIGHTLY, _QUICK = "nightly", "quick"
+_CI, _NIGHTLY, _QUICK = "ci", "nightly", "quick"
 
 
 def register() -> None:
     """Make the profiles known and load the one for this place; `--hypothesis-profile` overrides it."""
     settings.register_profile("dev", max_examples=30, deadline=None, suppress_health_check=_HEALTH)
-    settings.register_profile(
-        "ci", parent=settings.get_profile("dev"), max_examples=15, derandomize=True, database=None
-    )
-    settings.register_profile(_QUICK, parent=settings.get_profile("ci"), max_examples=5)
+    settings.register_profile(_CI, parent=settings.get_profile("dev"), max_examples=15, derandomize=True, database=None)
+    settings.register_profile(_QUICK, parent=settings.get_profile(_CI), max_examples=5)
     settings.register_profile(_NIGHTLY, parent=settings.get_profile("dev"), max_examples=2000)
 
 
 def choose() -> None:
     """`ci` where the environment says so, else `dev`."""
-    settings.load_profile("ci" if os.environ.get("CI") else "dev")
+    settings.load_profile(_CI if os.environ.get("CI") else "dev")
 
 
 def nightly() -> bool:
@@ -40,6 +38,6 @@ def looked_at() -> tuple[str, ...]:
     return tuple(name for name in OPS if name not in set(left_out))
 
 
-def quick() -> bool:
-    """Is this the profile of `make test`, in which of slow tests a sample runs?"""
-    return settings.get_current_profile_name() == _QUICK
+def share() -> str:
+    """The argument of the mark `slow` that says one in how many of a test's items runs; empty where all do."""
+    return {_QUICK: "one_in", _CI: "ci"}.get(str(settings.get_current_profile_name()), "")

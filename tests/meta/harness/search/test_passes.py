@@ -294,7 +294,7 @@ CAUSES = {
 """Known issues whose cause their entries name, None: a kernel."""
 
 
-@pytest.mark.slow(one_in=3)
+@pytest.mark.slow(one_in=3, ci=2)
 @pytest.mark.parametrize("name", CAUSES)
 def test_causes_of_known_issues(name: str, lab: Laboratory, tmp_path: Path) -> None:
     issue = next(issue for issue in known_issues.load() if issue.id == name)

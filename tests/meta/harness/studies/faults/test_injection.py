@@ -255,7 +255,7 @@ SITES = (
 )  # fmt: skip
 
 
-@pytest.mark.slow(one_in=2)
+@pytest.mark.slow(one_in=2, ci=2)
 @pytest.mark.parametrize("framework", ["tensorflow", "jax"])
 def test_frameworks_are_struck_alike(framework: str, pool: Pool) -> None:
     """The same fault in the same place has the same value before it, and the same parameters after it, to rounding; the
@@ -295,7 +295,7 @@ HALF_SITES = (
 """With the width of what is struck there: normalisation's parameters and the optimiser's state are not rounded."""
 
 
-@pytest.mark.slow(one_in=3)
+@pytest.mark.slow(one_in=3, ci=2)
 @pytest.mark.parametrize("half", ["bfloat16", "float16"])
 @pytest.mark.parametrize("framework", ["torch", "tensorflow", "jax"])
 def test_layers_compute_in_16_bits(framework: str, half: str, pool: Pool) -> None:
