@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from generators.graph import DTYPES
 from harness.backends.programs import hessian, jvp, state, vmap
 from harness.backends.programs.gradient import TENSORFLOW_EAGER, tensorflow_function
 from harness.backends.target import passes
@@ -22,7 +23,17 @@ REFUSES: dict[tuple[str, str], str] = {
 _NOT_IN_XLA = {
     "det": "MatrixDeterminant",
     "slogdet": "LogMatrixDeterminant",
+    "bessel_i": "BesselI0",
     "bessel_i0": "BesselI0",
+    "bessel_j": "BesselJ0",
+    "bessel_k": "BesselK0",
+    "bessel_y": "BesselY0",
+    "dawsn": "Dawsn",
+    "expint": "Expint",
+    "fresnel": "FresnelSin",
+    "lu_product": "Lu",
+    "lu_solve": "Lu",
+    "spence": "Spence",
     "resize_antialias": "ScaleAndTranslate",
     "resize_cubic": "ResizeBicubic",
     "resize_area": "ResizeArea",
@@ -48,7 +59,7 @@ _NOT_IN_XLA = {
 XLA_REFUSES: dict[tuple[str, str], str] = {
     (operator, dtype): f"XLA has no kernel for {kernel}"
     for operator, kernel in _NOT_IN_XLA.items()
-    for dtype in ("float32", "float64", "int32", "int64")
+    for dtype in DTYPES
 } | {
     ("image_patches", dtype): "XLA takes patches by a convolution of floats" for dtype in ("int32", "int64")
 }  # fmt: skip
@@ -59,6 +70,7 @@ _XLA_DECLINES = {
 _CPU_DECLINES = {
     "Could not find device for node: .*ApproxTopK|support Op 'ApproxTopK'": "ApproxTopK has a kernel in XLA only",
     r"Could not find device for node: .*SpaceToBatchND\[T=DT_BOOL": "SpaceToBatchND takes no truth values",
+    "Histogram values must not contain NaN": "HistogramFixedWidth takes no NaN",
 }
 
 _MODULES = ("tensorflow",)

@@ -15,6 +15,8 @@ from harness.dialects import TORCH
 
 _TRACED = "it checks its operands by their values, which a compiler that traces does not know"
 COMPILED_REFUSES = {(operator, dtype): _TRACED for operator in ("cov", "corrcoef", "gaussian_nll") for dtype in FLOATS}
+_RESIDUALS = "lstsq has residuals of a size that depends on the rank, which a compiler that traces does not know"
+COMPILED_REFUSES |= {("least_squares", dtype): _RESIDUALS for dtype in FLOATS}
 """(operator, dtype) that PyTorch has, and does not compile as one graph."""
 
 _UNSIGNED = "inductor promotes no uint16, uint32 or uint64"

@@ -24,6 +24,14 @@ def _batch_norm_training(s: GraphBuilder, node: Node) -> str:
     return (standardised(x, axes, number(node, "epsilon")) * scale + bias).name
 
 
+def _fused_batch_norm(s: GraphBuilder, node: Node) -> str | None:
+    """Channels last; with given statistics, or of these, nothing cancels that the operands do not tell."""
+    x, scale, offset, *_ = terms(s, node)
+    if not node.attributes["training"] or node.attributes["output"] != "y":
+        return None
+    return (standardised(x, tuple(range(len(x.shape) - 1)), number(node, "epsilon")) * scale + offset).name
+
+
 def _layer_norm_plain(s: GraphBuilder, node: Node) -> str:
     (x,) = terms(s, node)
     return standardised(x, tuple(range(-whole(node, "last"), 0)), number(node, "epsilon")).name
@@ -139,6 +147,7 @@ def _sequence(s: GraphBuilder, node: Node) -> str:
 
 LAYERS: dict[str, Rule] = {
     "batch_norm_training": _batch_norm_training,
+    "fused_batch_norm": _fused_batch_norm,
     "layer_norm_plain": _layer_norm_plain,
     "instance_norm_plain": _instance_norm_plain,
     "local_response_norm": _local_response_norm,

@@ -95,6 +95,13 @@ def _kl_div_log_target(s: GraphBuilder, node: Node) -> str:
     return reduced(t.op("exp") * (t - x), node)
 
 
+def _softmax_cross_entropy(s: GraphBuilder, node: Node) -> str:
+    x, labels = terms(s, node)
+    if node.attributes["output"] == "backprop":
+        return (x.op("softmax", axis=1) - labels).name
+    return (-(labels * x.op("log_softmax", axis=1)).sum(1)).name
+
+
 def _poisson_nll(s: GraphBuilder, node: Node) -> str:
     x, t = terms(s, node)
     if node.attributes["log_input"]:
@@ -147,6 +154,7 @@ LOSSES: dict[str, Rule] = {
     "binary_cross_entropy": _binary_cross_entropy,
     "bce_pos_weight": _bce_pos_weight,
     "kl_div_log_target": _kl_div_log_target,
+    "softmax_cross_entropy": _softmax_cross_entropy,
     "poisson_nll": _poisson_nll,
     "gaussian_nll": _gaussian_nll,
     "nll_loss_weighted": _nll_weighted,

@@ -48,6 +48,30 @@ def _lp_pool(s: GraphBuilder, node: Node) -> str:
     return (mean * float(prod(kernel))).sqrt().name
 
 
+def _lp_normalize(s: GraphBuilder, node: Node) -> str:
+    (x,), along = terms(s, node), {"axes": (whole(node, "axis"),), "keepdims": True}
+    return (x / (x.op("abs").op("sum", **along) if whole(node, "p") == 1 else x.op("l2_norm", **along))).name
+
+
+def _log_sum(s: GraphBuilder, node: Node) -> str:
+    (x,) = terms(s, node)
+    return x.op("sum", **node.attributes).op("log").name
+
+
+def _global_lp_pool(s: GraphBuilder, node: Node) -> str:
+    (x,), p, over = terms(s, node), whole(node, "p"), {"axes": (2, 3), "keepdims": True}
+    if p == 2:
+        return x.op("l2_norm", **over).name
+    size = x.op("abs")
+    return (size.op("sum", **over) if p == 1 else size.op("pow", 3.0).op("sum", **over).op("pow", 1 / 3)).name
+
+
+def _adjust_contrast(s: GraphBuilder, node: Node) -> str:
+    (x,) = terms(s, node)
+    mean = x.mean(-3, -2, keepdims=True)
+    return ((x - mean) * number(node, "factor") + mean).name
+
+
 def _deviations(x: Term) -> Term:
     return x - x.mean(1, keepdims=True)
 
@@ -88,6 +112,10 @@ STATISTICS: dict[str, Rule] = {
     "matrix_norm": _matrix_norm,
     "spectral_norm": _spectral_norm,
     **dict.fromkeys(("lp_pool1d", "lp_pool2d"), _lp_pool),
+    "lp_normalize": _lp_normalize,
+    "log_sum": _log_sum,
+    "global_lp_pool": _global_lp_pool,
+    "adjust_contrast": _adjust_contrast,
     "cov": _cov,
     "corrcoef": _corrcoef,
     "cdist": _cdist,

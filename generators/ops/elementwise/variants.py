@@ -149,7 +149,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     OpSpec(
         "float_power", "binary", (numeric(), broadcastable(0)), _float64, _float_power,
         torch="torch.float_power({0}, {1})", tensorflow="tf.pow(tf.cast({0}, tf.float64), tf.cast({1}, tf.float64))",
-        jax=only(("float64", "int32", "int64"), "its float_power keeps smaller types", "jnp.float_power({0}, {1})"),
+        jax=only(("float64", "int64"), "its float_power keeps smaller types", "jnp.float_power({0}, {1})"),
         relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(

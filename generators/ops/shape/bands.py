@@ -91,7 +91,7 @@ def _record(
         return Bounded(value, moved([x.error for x in args], 0.0), args[0].dtype)
 
     composed = shared(
-        "placed", table=lambda call: table(call).tolist(), batch=batch, result=lambda call: call.result.shape
+        "placed", table=lambda call: table(call).ravel().tolist(), batch=batch, result=lambda call: call.result.shape
     )
     return OpSpec(
         name, "layout", operands, result, reference, attrs=attrs or {}, signed_zero=True,

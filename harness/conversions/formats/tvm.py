@@ -73,6 +73,9 @@ _SAYS = (
     (r"operators are not supported for frontend ONNX: (\w+)", "no {}"),
     (r"(\w+): only support float32 and float16 for now", "no {} of other dtypes than float32 and float16"),
     (r"ValueError: unknown dtype `object`", "no tensors of text"),
+    (r"Only constant (\w+) currently supported", "{} that are computed"),
+    (r"(\w+ \w+) must be a constant", "{} that is computed"),
+    (r"Type <class 'tvm.ir.expr.Call'> for (\w+) is currently unsupported", "a {} that is computed"),
     (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),
 )
 _TYPES = (r"^KeyError: (\d+)\b", "no inputs of TFLite's type {}")

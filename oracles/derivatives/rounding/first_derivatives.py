@@ -33,10 +33,11 @@ _UNDERIVED = """
     clip_max round_decimals float_power angle rint inv
     cholesky_inverse cholesky_solve condition_number eigh_product householder_product ldl_solve least_squares
     lu_product lu_solve lu_unpacked_product matrix_exp ormqr_product qr_product svd_product
+    rgb_to_hsv hsv_to_rgb adjust_saturation
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose
-slopes are differences of neighbours; matrices by their factors), or what frameworks take for the slope beside a step or
+slopes are differences of neighbours; matrices by their factors; colours, whose quotients are of differences), or what frameworks take for the slope beside a step or
 at the edge of a domain."""
 
 BUFFERS = {("batch_norm", 3), ("batch_norm", 4)}

@@ -336,8 +336,8 @@ def placed(F, *values, table, batch, result, value=0, **_):
     front = list(values[0].shape[:batch])
     rows = [F.reshape(v, [*front, -1]) for v in values]
     row = F.concat(rows, batch) if values[1:] else rows[0]
-    places = np.array(table, "int64").ravel()
-    if places.min() < 0:
+    places = table
+    if min(places) < 0:
         row = F.concat([row, F.constant(np.full([*front, 1], value), row)], batch)
-        places = np.where(places < 0, row.shape[batch] - 1, places)
+        places = [row.shape[batch] - 1 if place < 0 else place for place in places]
     return F.reshape(F.take(row, places, batch), list(result))
