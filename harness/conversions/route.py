@@ -120,6 +120,11 @@ def written(writer: str) -> Format:
     return _WRITTEN[writer][0]
 
 
+def writer_of(route: Route) -> Writer:
+    """By which its first file is written."""
+    return _WRITTEN[route.writer][1]
+
+
 _WRITTEN: dict[str, tuple[Format, Writer]] = {}
 """By name of a writer; by that of a dialect the first that its graphs are written by."""
 for _format in FORMATS.values():
@@ -133,7 +138,7 @@ def _text(route: Route) -> str:
     steps = ", ".join(f"({edge.name!r}, convert_{i})" for i, edge in enumerate(route.edges, 1))
     parts = [
         f"TRUST = {any(one.executes for one in route.formats)}",  # these files are our own
-        _WRITTEN[route.writer][1].write,
+        writer_of(route).write,
         *(swapped(edge.convert, ("def convert(", f"def convert_{i}(")) for i, edge in enumerate(route.edges, 1)),
         route.runner.open,
         f"FILES = {files!r}\nSTEPS = [{steps}]",
@@ -148,7 +153,7 @@ def target_of(name: str) -> Target:
     """The target of a route by its name; the same object each time. Raises KeyError where there is no such route."""
     writer_name, *edges, runner = name.split("/")
     route = Route(writer_name, tuple(EDGES[edge] for edge in edges), RUNNERS[runner])
-    writer = _WRITTEN[writer_name][1]
+    writer = writer_of(route)
     parts = [*reversed(route.edges), route.runner]
     packages = {package: least for part in parts for package, least in part.packages.items()}
     modules = dict.fromkeys([*writer.modules, *(module for part in parts for module in part.modules)])

@@ -19,6 +19,7 @@ class Writer:
     name:       that routes begin with (empty: the dialect's)
     like:       how a route begins by which the same file comes, written otherwise (tensorflow, jax/jax2tf): the known
                 issues of its further way hold here
+    refuses:    as that of `Format`: what shows when the file is run
     """
 
     dialect: Dialect
@@ -28,6 +29,7 @@ class Writer:
     inherits: str
     name: str = ""
     like: str = ""
+    refuses: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

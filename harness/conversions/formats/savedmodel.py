@@ -75,6 +75,8 @@ def check(path: Path) -> str | None:
     return None if (path / "saved_model.pb").is_file() else "saved_model.pb is not in the folder"
 
 
+OLDER = ((r"(?s)failed to deserialize portable artifact using (StableHLO_v[\d.]+\d)", "TensorFlow reads {} only"),)
+"""What jax2tf writes is of JAX' version of StableHLO, and loads all the same."""
 _PACKAGES = {"tensorflow-cpu|tensorflow": "2.16"}
 FORMATS = (
     Format(
@@ -101,6 +103,7 @@ FORMATS = (
                 "jax-jit",
                 "jax-variables",
                 like="jax/jax2tf",
+                refuses=OLDER,
             ),
         ),
     ),
