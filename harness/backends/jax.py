@@ -3,7 +3,7 @@ CUDA."""
 
 from __future__ import annotations
 
-from harness.backends.programs import hessian, jvp, state, vmap
+from harness.backends.programs import dynamic_gradient, hessian, jvp, state, vmap
 from harness.backends.programs.gradient import JAX_EAGER, JAX_JIT
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import XLA_FAST, XLA_FASTEST
@@ -92,7 +92,12 @@ TARGETS = (
         sample_every=4,
         symbolic=swapped(_SYMBOLIC, ("\n    {compile}\n", "")).format(call="apply"),
         gradient=JAX_EAGER,
-        question_loads={"jvp": jvp.JAX_EAGER, "vmap": vmap.JAX_EAGER, "hessian": hessian.JAX_EAGER},
+        question_loads={
+            "dynamic_gradient": dynamic_gradient.JAX_EAGER,
+            "jvp": jvp.JAX_EAGER,
+            "vmap": vmap.JAX_EAGER,
+            "hessian": hessian.JAX_EAGER,
+        },
     ),
     Target(
         "jax-jit",
@@ -109,6 +114,7 @@ TARGETS = (
         gradient=JAX_JIT,
         switches=passes.XLA,
         question_loads={
+            "dynamic_gradient": dynamic_gradient.JAX_JIT,
             "jvp": jvp.JAX_JIT,
             "vmap": vmap.JAX_JIT,
             "hessian": hessian.JAX_JIT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generators.graph import DTYPES
-from harness.backends.programs import hessian, jvp, state, vmap
+from harness.backends.programs import dynamic_gradient, hessian, jvp, state, vmap
 from harness.backends.programs.gradient import TENSORFLOW_EAGER, tensorflow_function
 from harness.backends.target import passes
 from harness.backends.target.target import Level, Target
@@ -131,6 +131,7 @@ def compile_once(parameters):
 def _question_loads(options: str) -> dict[str, str]:
     """What other questions run, the whole of it as one tf.function."""
     return {
+        "dynamic_gradient": dynamic_gradient.tensorflow_function(options.strip("()")),
         "jvp": jvp.tensorflow_function(options),
         "vmap": vmap.tensorflow_function(options),
         "hessian": hessian.tensorflow_function(options),
@@ -153,6 +154,7 @@ TARGETS = (
         symbolic=_SYMBOLIC_EAGER,
         gradient=TENSORFLOW_EAGER,
         question_loads={
+            "dynamic_gradient": dynamic_gradient.TENSORFLOW_EAGER,
             "jvp": jvp.TENSORFLOW_EAGER,
             "vmap": vmap.TENSORFLOW_EAGER,
             "hessian": hessian.TENSORFLOW_EAGER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from generators.graph import FLOATS
 from generators.ops.spec import Unsupported
-from harness.backends.programs import hessian, jvp, memory, state, vmap
+from harness.backends.programs import dynamic_gradient, hessian, jvp, memory, state, vmap
 from harness.backends.programs.gradient import TORCH_EAGER, torch_compiled
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import INDUCTOR_FAST, TF32_REFUSES, TORCH_TF32
@@ -191,6 +191,7 @@ _SYMBOLIC_CUDA = (
 def _question_loads(backend: str) -> dict[str, str]:
     """What other questions run, the whole of it compiled."""
     return {
+        "dynamic_gradient": dynamic_gradient.torch_compiled(_torch_compile(backend, dynamic=True)),
         "jvp": jvp.torch_compiled(backend),
         "vmap": vmap.torch_compiled(backend),
         "hessian": hessian.torch_compiled(backend),
@@ -212,6 +213,7 @@ TARGETS = (
         symbolic=_SYMBOLIC_EAGER,
         gradient=TORCH_EAGER,
         question_loads={
+            "dynamic_gradient": dynamic_gradient.TORCH_EAGER,
             "jvp": jvp.TORCH_EAGER,
             "vmap": vmap.TORCH_EAGER,
             "hessian": hessian.TORCH_EAGER,

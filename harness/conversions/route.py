@@ -83,48 +83,53 @@ def load(parameters):
 
 @dataclass(frozen=True)
 class Route:
-    """dialect: that the graph is written from, as the format that this dialect writes; edges: one after the other;
+    """writer: that the graph is written by, a dialect's usual one by the dialect's name; edges: one after the other;
     runner: of the last file"""
 
-    dialect: str
+    writer: str
     edges: tuple[Edge, ...]
     runner: Runner
 
     @property
     def name(self) -> str:
         """e.g. torch/torch-onnx/ort-all"""
-        return "/".join((self.dialect, *(edge.name for edge in self.edges), self.runner.name))
+        return "/".join((self.writer, *(edge.name for edge in self.edges), self.runner.name))
 
     @property
     def formats(self) -> tuple[Format, ...]:
         """Those of the files, in order."""
-        return (written(self.dialect), *(FORMATS[edge.target] for edge in self.edges))
+        return (written(self.writer), *(FORMATS[edge.target] for edge in self.edges))
 
     @property
     def source(self) -> Route:
         """The same without its last edge, run by the usual runner of the format before."""
-        return Route(self.dialect, self.edges[:-1], runners_of(self.formats[-2].name)[0])
+        return Route(self.writer, self.edges[:-1], runners_of(self.formats[-2].name)[0])
 
     @property
     def others(self) -> list[Route]:
         """The same up to the last file, run by the other runners of it."""
         return [
-            Route(self.dialect, self.edges, runner)
+            Route(self.writer, self.edges, runner)
             for runner in runners_of(self.formats[-1].name)
             if runner is not self.runner
         ]
 
 
-def written(dialect: str) -> Format:
-    """The format that graphs of a dialect are written as."""
-    return _WRITTEN[dialect][0]
+def written(writer: str) -> Format:
+    """The format that a writer of this name writes."""
+    return _WRITTEN[writer][0]
+
+
+def writer_of(route: Route) -> Writer:
+    """By which its first file is written."""
+    return _WRITTEN[route.writer][1]
 
 
 _WRITTEN: dict[str, tuple[Format, Writer]] = {}
-"""By name of a dialect: the first format that its graphs are written as."""
+"""By name of a writer; by that of a dialect the first that its graphs are written by."""
 for _format in FORMATS.values():
     for _writer in _format.writers:
-        _WRITTEN.setdefault(_writer.dialect.name, (_format, _writer))
+        _WRITTEN.setdefault(_writer.name or _writer.dialect.name, (_format, _writer))
 
 
 def _text(route: Route) -> str:
@@ -133,7 +138,7 @@ def _text(route: Route) -> str:
     steps = ", ".join(f"({edge.name!r}, convert_{i})" for i, edge in enumerate(route.edges, 1))
     parts = [
         f"TRUST = {any(one.executes for one in route.formats)}",  # these files are our own
-        _WRITTEN[route.dialect][1].write,
+        writer_of(route).write,
         *(swapped(edge.convert, ("def convert(", f"def convert_{i}(")) for i, edge in enumerate(route.edges, 1)),
         route.runner.open,
         f"FILES = {files!r}\nSTEPS = [{steps}]",
@@ -146,9 +151,9 @@ def _text(route: Route) -> str:
 @cache
 def target_of(name: str) -> Target:
     """The target of a route by its name; the same object each time. Raises KeyError where there is no such route."""
-    dialect, *edges, runner = name.split("/")
-    route = Route(dialect, tuple(EDGES[edge] for edge in edges), RUNNERS[runner])
-    writer = _WRITTEN[dialect][1]
+    writer_name, *edges, runner = name.split("/")
+    route = Route(writer_name, tuple(EDGES[edge] for edge in edges), RUNNERS[runner])
+    writer = writer_of(route)
     parts = [*reversed(route.edges), route.runner]
     packages = {package: least for part in parts for package, least in part.packages.items()}
     modules = dict.fromkeys([*writer.modules, *(module for part in parts for module in part.modules)])
@@ -168,14 +173,19 @@ def target_of(name: str) -> Target:
         },
         environment=next((edge.environment for edge in route.edges if edge.environment), ""),
         opt_in=True,
-        inherits=(writer.inherits, *route.runner.inherits),
+        inherits=(writer.inherits, *route.runner.inherits, *_like(writer, (*edges, runner))),
     )
+
+
+def _like(writer: Writer, way: Sequence[str]) -> tuple[str, ...]:
+    """The name of the route that differs in how its first file is written, where there is one."""
+    return ("/".join((writer.like, *way)),) if writer.like else ()
 
 
 def route_of(target: Target) -> Route:
     """The route that a target stands for."""
-    dialect, *edges, runner = target.name.split("/")
-    return Route(dialect, tuple(EDGES[edge] for edge in edges), RUNNERS[runner])
+    writer, *edges, runner = target.name.split("/")
+    return Route(writer, tuple(EDGES[edge] for edge in edges), RUNNERS[runner])
 
 
 def availability(edge: Edge) -> tuple[str | None, str | None]:
@@ -192,15 +202,15 @@ def edges_from(format_: str) -> list[Edge]:
 def routes(longest: int = LONGEST) -> Iterator[Route]:
     """All routes of at most so many edges, with the usual runner at the end; the shorter ones first. At most one edge
     of a route stays within a format: there are too many others."""
-    ends = [(dialect, ()) for dialect in _WRITTEN]
+    ends = [(writer, ()) for writer in _WRITTEN]
     for _ in range(longest + 1):
-        for dialect, edges in ends:
-            last = edges[-1].target if edges else written(dialect).name
-            yield Route(dialect, edges, runners_of(last)[0])
+        for writer, edges in ends:
+            last = edges[-1].target if edges else written(writer).name
+            yield Route(writer, edges, runners_of(last)[0])
         ends = [
-            (dialect, (*edges, edge))
-            for dialect, edges in ends
-            for edge in edges_from(edges[-1].target if edges else written(dialect).name)
+            (writer, (*edges, edge))
+            for writer, edges in ends
+            for edge in edges_from(edges[-1].target if edges else written(writer).name)
             if edge.source != edge.target or all(other.source != other.target for other in edges)
         ]
 
@@ -222,25 +232,28 @@ def shortest(edge: Edge) -> Route | None:
 
 
 def planned() -> list[Route]:
-    """What a plan asks: the shortest route by each edge, and each form in front of each tool that takes it further; of
-    edges that are usable here."""
+    """What a plan asks: the shortest route by each edge, what is written otherwise than usual, alone and by each edge
+    from there, and each form in front of each tool that takes it further; of edges that are usable here."""
     usable = [edge for edge in EDGES.values() if availability(edge)[1] is None]
     found = [route for edge in usable if (route := shortest(edge))]
+    for name in (name for name, (_, writer) in _WRITTEN.items() if writer.like):
+        ways = [(), *((edge,) for edge in usable if edge.source == written(name).name)]
+        found += [Route(name, way, runners_of(way[-1].target if way else written(name).name)[0]) for way in ways]
     for form in (edge for edge in usable if edge.form):
         ends = (edge for edge in usable if edge.source == form.target != edge.target)
         ways = [(edge, route) for edge in ends if (route := shortest(form))]
-        found += [Route(route.dialect, (*route.edges, edge), runners_of(edge.target)[0]) for edge, route in ways]
+        found += [Route(route.writer, (*route.edges, edge), runners_of(edge.target)[0]) for edge, route in ways]
     return found
 
 
 def draw_route(rng: random.Random, here: Sequence[Edge], longest: int = LONGEST) -> Route:
     """A route of one to `longest` edges, of those that are usable here; fewer where none leads on."""
-    dialect = rng.choice([name for name in _WRITTEN if any(edge.source == written(name).name for edge in here)])
-    format_, edges = written(dialect).name, []
+    writer = rng.choice([name for name in _WRITTEN if any(edge.source == written(name).name for edge in here)])
+    format_, edges = written(writer).name, []
     for _ in range(rng.randint(1, longest)):
         ways = [edge for edge in here if edge.source == format_]
         if not ways:
             break
         edges.append(rng.choice(ways))
         format_ = edges[-1].target
-    return Route(dialect, tuple(edges), rng.choice(runners_of(format_)))
+    return Route(writer, tuple(edges), rng.choice(runners_of(format_)))

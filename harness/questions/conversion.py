@@ -7,7 +7,7 @@ import re
 
 from generators.graphs import WIDE
 from harness.backends import Target
-from harness.conversions.route import all_routes, route_of
+from harness.conversions.route import all_routes, route_of, writer_of
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from oracles.judge.outcome import Rejected
@@ -27,7 +27,8 @@ def refusal(target: Target, outcome: Rejected) -> str | None:
     if "/" not in target.name:
         return None
     route, step = route_of(target), step_of(outcome.message)
-    last = route.edges[-1].refuses if route.edges else ()  # what it leaves as it is shows when its file is opened
+    # what it leaves as it is shows when its file is opened
+    last = route.edges[-1].refuses if route.edges else writer_of(route).refuses
     by_step = {
         "write": route.formats[0].refuses,
         **{edge.name: edge.refuses for edge in route.edges},

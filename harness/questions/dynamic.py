@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from generators.graph import Graph
+from collections.abc import Callable, Mapping, Sequence
+
+from generators.graph import Graph, TensorType
 from generators.graphs import Case
 from harness.backends import Target
 from harness.backends.target.documented_refusals import Patterns, refusal_of
@@ -13,7 +15,7 @@ from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from oracles.questions import dynamic
 
-_LOAD = """
+RUNS = """
 def load(parameters):
     compiled = compile_once(parameters)
 
@@ -25,6 +27,7 @@ def load(parameters):
 
     return run
 """
+"""What follows the text of `compile_once`."""
 
 _HELPER = "a helper of the dialect computes with static sizes"
 
@@ -47,34 +50,41 @@ a symbolic dimension."""
 
 def program(target: Target, graph: Graph) -> str:
     """One program: the model, compiled for a symbolic dimension, and its runs at all sizes."""
+    load = f"{target.symbolic.strip()}\n\n{RUNS}"
+    return text(target, graph, load, dynamic.taken, lambda one: [one.types[name] for name in one.outputs])
+
+
+def text(
+    target: Target,
+    graph: Graph,
+    load: str,
+    taken: Callable[[Graph], Mapping[str, TensorType]],
+    returned: Callable[[Graph], Sequence[TensorType]],
+) -> str:
+    """A program with this `load`. taken, returned: what the program takes beside parameters, and returns, of the graph
+    at one size."""
     plan = dynamic.plan(graph)
     assert plan is not None  # `unsupported` says so before
     first, graphs = plan.first, plan.graphs
-
-    def shape(name: str, dims: tuple[int, ...]) -> tuple[int | str, ...]:
-        return tuple("n" if (name, axis) in plan.places else d for axis, d in enumerate(dims))
-
     results = []
-    for name in first.outputs:
-        types = [g.types[name] for g in graphs.values()]
+    for types in zip(*map(returned, graphs.values()), strict=True):
         dims = zip(*(t.shape for t in types), strict=True)
         results.append((types[0].dtype, tuple(d[0] if len(set(d)) == 1 else None for d in dims)))
-    inputs = ((dynamic.at(i.name, size), i.type) for size, g in graphs.items() for i in g.inputs)
-    outputs = [(t.dtype, t.shape) for g in graphs.values() for t in (g.types[name] for name in g.outputs)]
-    imports, load = target.imports_and_load(first, f"{target.symbolic.strip()}\n\n{_LOAD}")
+    inputs = ((dynamic.at(name, size), t) for size, g in graphs.items() for name, t in taken(g).items())
+    imports, load = target.imports_and_load(first, load)
     header = [
         imports,
         "",
         f"TARGET = {target.name!r}",
         "# what the model takes: n changes from run to run; the first size is compiled for",
-        f"ARGUMENTS = { ({i.name: (i.type.dtype, shape(i.name, i.type.shape)) for i in first.inputs})!r}",
+        f"ARGUMENTS = {dynamic.arguments(plan, taken)!r}",
         f"SIZES = {plan.sizes!r}",
         "# None: changes from run to run",
         f"RESULTS = {results!r}",
         "# name: (dtype, shape), of all runs in order",
         f"INPUTS = {types_text(inputs)}",
         f"PARAMETERS = {types_text((i.name, i.type) for i in first.parameters)}",
-        f"OUTPUTS = {outputs!r}",
+        f"OUTPUTS = {[(t.dtype, t.shape) for g in graphs.values() for t in returned(g)]!r}",
     ]
     return target.with_switches("\n".join(header) + "\n\n\n" + target.dialect.source(first, load))
 
@@ -83,11 +93,16 @@ def unsupported(target: Target, graph: Graph) -> str | None:
     """Why a target cannot be asked."""
     if not target.symbolic:
         return "this target has no way of compiling a symbolic dimension"
+    return sized(target, graph, target.unsupported)
+
+
+def sized(target: Target, graph: Graph, why_not: Callable[[Graph], str | None]) -> str | None:
+    """Why a target cannot run the graph at several sizes by one text. why_not: why it cannot at one."""
     plan = dynamic.plan(graph)
     if plan is None:
         return "no dimension of the graph can change"
     for one in plan.graphs.values():
-        why = target.unsupported(one)
+        why = why_not(one)
         if why:
             return why
     if not _same_text(target.dialect, plan):
@@ -99,7 +114,7 @@ def _same_text(dialect: Dialect, plan: dynamic.Plan) -> bool:
     return len({dialect.source(graph, "") for graph in plan.graphs.values()}) == 1
 
 
-def _accepts(graph: Graph) -> bool:
+def accepts(graph: Graph) -> bool:
     """Can some dialect express the graph without stating the size?"""
     plan = dynamic.plan(graph)
     expressible = [d for d in DIALECTS.values() if plan and not any(map(d.unsupported, plan.graphs.values()))]
@@ -108,7 +123,7 @@ def _accepts(graph: Graph) -> bool:
 
 def prepare(case: Case) -> Case:
     """What of a drawn case can be asked."""
-    return dynamic.changing(case, _accepts)
+    return dynamic.changing(case, accepts)
 
 
 refusal = refusal_of(_REFUSALS)

@@ -72,7 +72,7 @@ def case_of(route: Route, seed: int, number: int, max_nodes: int) -> Case:
     """The case of this number for routes that begin in the same dialect."""
     operators = operators_for(target_of(route.name), CONVERSION.drawn)
     case = seeded_case(seed, number, max_nodes, operators, CONVERSION.style)
-    if route.dialect != KERAS.name:
+    if route.writer != KERAS.name:
         return case
     # a functional model has no constants to speak of: what depends on them alone is no part of it
     leaves = tuple(replace(leaf, role="input") for leaf in case.graph.leaves)

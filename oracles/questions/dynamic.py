@@ -3,7 +3,7 @@ reference at its size."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -122,6 +122,39 @@ def arrays(case: Case) -> dict[str, np.ndarray]:
     return result
 
 
+def taken(graph: Graph) -> dict[str, TensorType]:
+    """What a program takes of a graph at one size."""
+    return {leaf.name: leaf.type for leaf in graph.inputs}
+
+
+def arguments(
+    found: Plan, given: Callable[[Graph], Mapping[str, TensorType]]
+) -> dict[str, tuple[str, tuple[int | str, ...]]]:
+    """dtype and shape of what a program is given at one size. A dimension that changes is a text: n, a multiple of it
+    and a constant, or ? where it is none."""
+    types = [given(graph) for graph in found.graphs.values()]
+    return {
+        name: (first.dtype, tuple(_dim(found.sizes, dims) for dims in _dims(name, types)))
+        for name, first in types[0].items()
+    }
+
+
+def _dims(name: str, types: Sequence[Mapping[str, TensorType]]) -> Iterator[tuple[int, ...]]:
+    """Each dimension at all sizes."""
+    return zip(*(one[name].shape for one in types), strict=True)
+
+
+def _dim(sizes: tuple[int, ...], dims: tuple[int, ...]) -> int | str:
+    if len(set(dims)) == 1:
+        return dims[0]
+    factor = (dims[1] - dims[0]) // (sizes[1] - sizes[0])
+    more = dims[0] - factor * sizes[0]
+    if any(dim != factor * size + more for size, dim in zip(sizes, dims, strict=True)):
+        return "?"
+    multiple = "n" if factor == 1 else f"{factor}*n"
+    return f"{multiple}{more:+}" if more else multiple
+
+
 def at(name: str, size: int) -> str:
     """The name of a value at a size."""
     return f"{name}_at_{size}"
@@ -132,7 +165,11 @@ def expect(case: Case) -> Expected:
     and what is expected is the forward question's answer."""
     if plan(case.graph) is None:
         return forward.expect(case)
-    runs = {size: forward.expect(one) for size, one in cases(case).items()}
+    return joined({size: forward.expect(one) for size, one in cases(case).items()})
+
+
+def joined(runs: Mapping[int, Expected]) -> Expected:
+    """What is expected of runs at several sizes, in order."""
     return Expected(
         tuple(at(name, size) for size, run in runs.items() for name in run.names),
         tuple(type_ for run in runs.values() for type_ in run.types),

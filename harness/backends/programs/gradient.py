@@ -354,13 +354,19 @@ def _unsupported_by_tvm(target: Target, graph: Graph) -> str | None:
     return None
 
 
+def head(graph: Graph) -> str:
+    """What the text of `load` counts on: by what is differentiated, and which outputs have which weights."""
+    outputs = list(graph.outputs)
+    names = {outputs.index(name): weight_name(name) for name in weights(graph)}
+    return (
+        f"LEAVES = {tuple(leaf.name for leaf in differentiable_leaves(graph))!r}\n"
+        f"WEIGHTS = {names!r}  # number of an output -> its weights\n"
+    )
+
+
 def program(target: Target, graph: Graph) -> str:
     """The standalone program of the gradients."""
     assert isinstance(target.gradient, str)
-    leaves, outputs = differentiable_leaves(graph), list(graph.outputs)
     further = {weight_name(name): graph.types[name] for name in weights(graph)}
-    names = {outputs.index(name): weight_name(name) for name in weights(graph)}
-    head = (
-        f"LEAVES = {tuple(leaf.name for leaf in leaves)!r}\nWEIGHTS = {names!r}  # number of an output -> its weights\n"
-    )
-    return target.text(graph, head + "\n" + target.gradient, further, [leaf.type for leaf in leaves])
+    types = [leaf.type for leaf in differentiable_leaves(graph)]
+    return target.text(graph, head(graph) + "\n" + target.gradient, further, types)

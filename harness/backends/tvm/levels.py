@@ -3,7 +3,7 @@ approximated functions, in mixed precision, and on CUDA by its default pipeline.
 
 from __future__ import annotations
 
-from harness.backends.programs import gradient
+from harness.backends.programs import dynamic_gradient, gradient
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import TVM_FAST, TVM_FAST_REFUSES, TVM_MIXED
 from harness.backends.target.target import Level, Target
@@ -133,6 +133,7 @@ TARGETS = (
             sample_every=4,
             symbolic=symbolic,
             gradient=gradient.tvm(load),
+            question_loads={"dynamic_gradient": dynamic_gradient.tvm(symbolic)},
             switches=passes.tvm(before),
         )
         for level, before in BEFORE.items()

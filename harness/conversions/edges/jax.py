@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edges.edge import Edge
+from harness.conversions.formats.savedmodel import OLDER
 
 _JAX2TF = """
 def convert(source, target):
@@ -65,11 +66,10 @@ def convert(source, target):
     Path(target).write_bytes(exported.serialize())
 """
 
-_OLDER = ((r"(?s)failed to deserialize portable artifact using (StableHLO_v[\d.]+\d)", "TensorFlow reads {} only"),)
 _UNCOMPILABLE = ((r"(?s)only with compilable functions.*No registered '(\w+)' OpKernel for XLA", "XLA has no {}"),)
 _PACKAGES = {"jax": "0.5", "tensorflow-cpu|tensorflow": "2.16"}
 
 EDGES = (
-    Edge("jax2tf", "stablehlo", "savedmodel", ("jax", "tensorflow"), _PACKAGES, _JAX2TF, refuses=_OLDER),
+    Edge("jax2tf", "stablehlo", "savedmodel", ("jax", "tensorflow"), _PACKAGES, _JAX2TF, refuses=OLDER),
     Edge("call-tf", "savedmodel", "stablehlo", ("jax", "tensorflow"), _PACKAGES, _CALL_TF, refuses=_UNCOMPILABLE),
 )

@@ -46,10 +46,12 @@ def convert(source, target):
 
 _MODULES = ("tensorflow", "tf2onnx")
 LEFT = (
+    ("Could not infer the attribute type from the elements of the passed Iterable", "XlaCallModule is left as it is"),
     (r"INVALID_GRAPH .* No Op registered for (\w+)", "{} is left as it is"),
     (r"Type 'tensor\((complex\d+)\)' of input parameter .* of operator \((\w+)\)", "{1} of {0} is left as it is"),
 )
-"""It logs that it has no rule for an operator, and copies it; ONNX' operators have no complex dtypes."""
+"""It logs that it has no rule for an operator, and copies it, which an empty list among its attributes ends at once (of
+XlaCallModule, by which jax2tf's models compute); ONNX' operators have no complex dtypes."""
 _PACKAGES = {"tf2onnx": "1.16", "tensorflow-cpu|tensorflow": "2.16", "onnx": "1.17"}
 
 EDGES = (

@@ -16,6 +16,10 @@ class Writer:
                 INPUTS, PARAMETERS and OUTPUTS
     modules, packages: what it imports, and PyPI distributions with the least version that this was written for
     inherits:   name of the target that does to a graph what writing it as a file does: its known issues hold here
+    name:       that routes begin with (empty: the dialect's)
+    like:       how a route begins by which the same file comes, written otherwise (tensorflow, jax/jax2tf): the known
+                issues of its further way hold here
+    refuses:    as that of `Format`: what shows when the file is run
     """
 
     dialect: Dialect
@@ -23,6 +27,9 @@ class Writer:
     modules: tuple[str, ...]
     packages: Mapping[str, str]
     inherits: str
+    name: str = ""
+    like: str = ""
+    refuses: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,41 @@ from pathlib import Path
 
 from harness.backends.target.text import swapped
 from harness.conversions.formats.format import Format, Runner, Writer
-from harness.dialects import TENSORFLOW
+from harness.dialects import JAX, TENSORFLOW
 
-WRITE = """
-def write(parameters, path):
+_WRITE = """
+def write(parameters, path):{kept}
     specs = [tf.TensorSpec(shape, dtype, name=name) for name, (dtype, shape) in INPUTS.items()]
 
     @tf.function(input_signature=specs, autograph=False)
     def serve(*inputs):
-        outputs = model(*inputs, *[tf.constant(parameters[name]) for name in PARAMETERS])
+        outputs = {model}(*inputs, *{given})
         # TensorFlow sorts them by name
-        return {f"out{i:03}": tf.identity(output) for i, output in enumerate(outputs)}
+        return {{f"out{{i:03}}": tf.identity(output) for i, output in enumerate(outputs)}}
 
-    module = tf.Module()
-    module.serve = serve
+    {module}module.serve = serve
     tf.saved_model.save(module, path, signatures=serve)
 """
+_MODULE = "module = tf.Module()\n    "
+_KEPT = f"""
+    {_MODULE}module.kept = [tf.Variable(parameters[name]) for name in PARAMETERS]
+"""
+WRITE = _WRITE.format(
+    kept="", model="model", given="[tf.constant(parameters[name]) for name in PARAMETERS]", module=_MODULE
+)
+_VARIABLES = _WRITE.format(kept=_KEPT, model="model", given="module.kept", module="")
+"""Parameters are variables, as in a model that was trained, and no constants."""
+_FROM_JAX = _WRITE.format(
+    kept=f"""
+    import tensorflow as tf
+    from jax.experimental import jax2tf
+{_KEPT}    function = jax2tf.convert(model, with_gradient=False)
+""",
+    model="function",
+    given="module.kept",
+    module="",
+)
+"""jax2tf of a function that takes its parameters, called with variables, as its documentation has it."""
 
 _OPEN = """
 def open_model(path):
@@ -56,9 +75,38 @@ def check(path: Path) -> str | None:
     return None if (path / "saved_model.pb").is_file() else "saved_model.pb is not in the folder"
 
 
+OLDER = ((r"(?s)failed to deserialize portable artifact using (StableHLO_v[\d.]+\d)", "TensorFlow reads {} only"),)
+"""What jax2tf writes is of JAX' version of StableHLO, and loads all the same."""
 _PACKAGES = {"tensorflow-cpu|tensorflow": "2.16"}
 FORMATS = (
-    Format("savedmodel", "", (), check, writers=(Writer(TENSORFLOW, WRITE, ("tensorflow",), _PACKAGES, "tf-graph"),)),
+    Format(
+        "savedmodel",
+        "",
+        (),
+        check,
+        writers=(
+            Writer(TENSORFLOW, WRITE, ("tensorflow",), _PACKAGES, "tf-graph"),
+            Writer(
+                TENSORFLOW,
+                _VARIABLES,
+                ("tensorflow",),
+                _PACKAGES,
+                "tf-graph",
+                "tensorflow-variables",
+                like="tensorflow",
+            ),
+            Writer(
+                JAX,
+                _FROM_JAX,
+                ("jax", "jax.numpy", "tensorflow"),
+                {"jax": "0.5", **_PACKAGES},
+                "jax-jit",
+                "jax-variables",
+                like="jax/jax2tf",
+                refuses=OLDER,
+            ),
+        ),
+    ),
 )
 
 _PLAIN = swapped(

@@ -9,6 +9,7 @@ import numpy as np
 
 from generators.graph import Graph, Node, TensorType
 from harness.backends import TARGETS, Target, probe
+from harness.conversions.route import target_of
 from harness.findings.known.issues import KnownIssue
 from harness.findings.known.predicate import values_of
 from harness.search.blame.culprit import Culprit
@@ -176,6 +177,5 @@ def may_show(symptom: str, alone: str) -> bool:
 
 def _versions(target: Target) -> dict[str, str]:
     """The version of the target and of those whose known issues hold for it, too, by name."""
-    return {
-        one.whole: probe.probe(one).version or "0" for one in (target, *(TARGETS[name] for name in target.inherits))
-    }
+    others = (TARGETS[name] if name in TARGETS else target_of(name) for name in target.inherits)
+    return {one.whole: probe.probe(one).version or "0" for one in (target, *others)}

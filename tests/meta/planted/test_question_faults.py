@@ -15,7 +15,7 @@ from harness.execute.pool import Pool
 SOON = {"dynamic": "relu matmul neg tanh exp", "hessian": "sigmoid mul", "jvp": "tanh mul exp matmul"}
 SOON |= dict.fromkeys(("layouts", "repeat", "metamorphic"), SOON["dynamic"])
 SOON["memory"] = "slice transpose unstack diagonal"
-SOON |= dict.fromkeys(("vmap", "autocast"), SOON["jvp"])
+SOON |= dict.fromkeys(("vmap", "autocast", "dynamic_gradient"), SOON["jvp"])
 """Operators that soon turn up, by question: the nightly profile looks at faults of all."""
 EVERY = (*QUESTION_FAULTS, *MODE_FAULTS)
 QUICK = [

@@ -7,17 +7,22 @@ import json
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from examples.small_graphs import several_outputs
 from typer.testing import CliRunner
 
+from generators.graph import Graph, Leaf, Node, TensorType
+from generators.graphs import Case
+from harness.backends.target.text import swapped
 from harness.commands import app
 from harness.conversions.edges import EDGES, Edge
 from harness.conversions.formats import RUNNERS
-from harness.conversions.route import ORDERED, Route, draw_route, route_of, routes, shortest, target_of
+from harness.conversions.route import ORDERED, Route, draw_route, planned, route_of, routes, shortest, target_of
 from harness.execute.pool import Pool
 from harness.findings.store import Store
 from harness.models.convert import convert_all
@@ -142,6 +147,39 @@ def test_a_converter_that_fails_is_counted(name: str, outcome: str, why: str, ca
     assert rows[name].outcomes == {outcome: 1}
     (line,) = csv.DictReader(csv_of([found]).splitlines())
     assert (line["edge"], line["outcome"]) == (name, outcome)
+
+
+@pytest.mark.parametrize("name", ["tensorflow-variables", "jax-variables"])
+def test_parameters_may_be_variables(name: str, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file holds variables; one that is filled with another value is seen."""
+    type_ = TensorType("float32", (3,))
+    leaves = Leaf("x0", type_), Leaf("w0", type_, role="parameter")
+    graph = Graph(leaves, (Node("v0", "add", ("x0", "w0"), (), type_),), ("v0",)).validate()
+    case = Case(graph, {"x0": np.ones(3, "f4"), "w0": np.arange(3, dtype="f4")})
+    target = target_of(f"{name}/tf-savedmodel")
+    kept = "tf.Variable(parameters[name])"
+    with_variables = replace(
+        target,
+        load=swapped(
+            target.load,
+            ("return inputs, outputs, call", "assert len(loaded.kept) == 1\n    return inputs, outputs, call"),
+        ),
+    )
+    wrong = replace(target, name="planted", load=swapped(target.load, (kept, f"{kept[:-1]} + 1)")))
+    verdicts = campaign.lab.judge(case, [with_variables, wrong]).verdicts
+    assert (verdicts[target.name].status, verdicts["planted"].status) == ("agree", "mismatch")
+
+
+def test_what_is_written_with_variables_has_the_known_issues_of_what_is_not() -> None:
+    for name, like in (
+        ("tensorflow-variables/tflite/litert", "tensorflow/tflite/litert"),
+        (
+            "jax-variables/tf2onnx/ort-all",
+            "jax/jax2tf/tf2onnx/ort-all",
+        ),
+    ):
+        assert like in target_of(name).inherits
+        assert name in {route.name for route in planned()}
 
 
 def test_a_wrong_conversion_is_reduced_and_reproduced(campaign: Campaign) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from planted.faults.forward import Fault, with_operand
 
+from harness.questions.derivatives.dynamic import DYNAMIC_GRADIENT
 from harness.questions.dynamic import DYNAMIC
 from harness.questions.memory.layouts import LAYOUTS
 from harness.questions.memory.repeat import REPEAT
@@ -44,6 +45,17 @@ _SIZES = (
     Fault("size 1 taken for a constant", "mul", with_operand(0, "one_is_constant({0})")),
     Fault("no rows come out as one", "sub", "empty_has_a_row({right})"),
     Fault("memory used again for a smaller size", "neg", "used_again({right})"),
+)
+
+_ADJOINTS = (
+    *(
+        Fault("gradient of the first size", operator, "known_adjoint({right})")
+        for operator in ("tanh", "matmul", "softmax", "concat", "exp", "layer_norm")
+    ),
+    *(
+        Fault("gradient shared among the first size", operator, "known_share({right})")
+        for operator in ("mul", "cumsum", "sigmoid", "conv1d")
+    ),
 )
 
 _VIEWS = (
@@ -85,6 +97,7 @@ QUESTION_FAULTS = tuple(
     QuestionFault(question, fault)
     for question, faults in (
         (DYNAMIC, _SIZES),
+        (DYNAMIC_GRADIENT, _ADJOINTS),
         (LAYOUTS, _VIEWS),
         (REPEAT, _REPEATED),
         (METAMORPHIC, _EDITED),

@@ -35,6 +35,44 @@ def known_grid(y):
     return z
 
 
+def known_adjoint(y):
+    """Elements of the gradient beyond the first size are never written; the value is right."""
+    first = First.shape(y)
+
+    class Backward(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            h = torch.zeros_like(g)
+            part = tuple(slice(0, s) for s in first)
+            h[part] = g[part]
+            return h
+
+    return Backward.apply(y) if y.is_floating_point() or y.is_complex() else y
+
+
+def known_share(y):
+    """A gradient that is divided by how many elements there are and multiplied by how many there were; the value is
+    right."""
+    first = First.shape(y)
+
+    class Backward(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            for s, n in zip(first, g.shape):
+                g = g * s / n if n else g
+            return g
+
+    return Backward.apply(y) if y.is_floating_point() or y.is_complex() else y
+
+
 def known_divisor(y, x):
     """A mean of the elements that there are, divided by how many there were."""
     first = First.shape(x)
