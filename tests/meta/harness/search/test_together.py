@@ -204,7 +204,8 @@ def test_other_questions_join_their_cases(name: str, campaign: Campaign) -> None
         parts.append(Filled(graph, tuple(case.arrays for case in prepared)))
     together = Together(questioned.lab, EAGER)
     found = together.judge(parts)
-    assert not [one for one in wrong(found) if questioned.unexplained(EAGER, one.case, one.verdict.discrepancy)]
+    told = [(one.case, one.verdict.discrepancy) for one in found if one.verdict.discrepancy]
+    assert not [case for case, discrepancy in told if questioned.unexplained(EAGER, case, discrepancy)]
     assert not together.unconfirmed
     assert len(found) == 8
     assert sum(one.verdict.elements for one in found) > 20

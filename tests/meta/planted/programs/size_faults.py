@@ -45,7 +45,8 @@ def known_adjoint(y):
             return x.clone()
 
         @staticmethod
-        def backward(ctx, g):
+        def backward(ctx, *grad_outputs):
+            (g,) = grad_outputs
             h = torch.zeros_like(g)
             part = tuple(slice(0, s) for s in first)
             h[part] = g[part]
@@ -65,7 +66,8 @@ def known_share(y):
             return x.clone()
 
         @staticmethod
-        def backward(ctx, g):
+        def backward(ctx, *grad_outputs):
+            (g,) = grad_outputs
             for s, n in zip(first, g.shape):
                 g = g * s / n if n else g
             return g
