@@ -244,7 +244,11 @@ def _least_squares(args: Sequence[Bounded], call: Call) -> Bounded:
         rest = norms(right - a.value @ x, -2)
         off = (moved[..., None] * norms(x, -2) + e + (moved / least)[..., None] * rest) / (least - moved)[..., None]
         near = np.asarray(~(moved < least / 4))
-        bad = near[..., None] | ~plain.all((-2, -1))[..., None] | (SIDE * SIDE * 64 * size > p.largest)
+        bad = (
+            near[..., None]
+            | ~np.all(plain, axis=(-2, -1), keepdims=True)[..., 0]
+            | (SIDE * SIDE * 64 * size > p.largest)
+        )
         off = np.where(bad | np.isnan(off), np.inf, off)
     return rounded(x, np.broadcast_to(off[..., None, :], x.shape), a.dtype)
 
