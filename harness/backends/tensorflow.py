@@ -69,7 +69,7 @@ _XLA_DECLINES = {
 }
 _CPU_DECLINES = {
     "Could not find device for node: .*ApproxTopK|support Op 'ApproxTopK'": "ApproxTopK has a kernel in XLA only",
-    r"Could not find device for node: .*SpaceToBatchND\[T=DT_BOOL": "of truth values SpaceToBatchND has one in XLA only",
+    r"Could not find device for node: .*SpaceToBatchND\[T=DT_BOOL": "of booleans SpaceToBatchND has one in XLA only",
     "Histogram values must not contain NaN": "HistogramFixedWidth takes no NaN",
 }
 

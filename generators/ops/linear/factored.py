@@ -228,8 +228,8 @@ def _least_type(operands: Types, attrs: Attrs) -> TensorType:
 
 def _least_squares(args: Sequence[Bounded], call: Call) -> Bounded:
     """The x' of least |(A + D) x' - (b + e)|, |D| = c u |A| (theorem 20.3; of singular values: `iterated`): Wedin's
-    bound with s the least singular value, |x' - x| <= (|D| |x| + |e| + |D| |b - A x| / s) / (s - |D|). LAPACK scales all
-    right-hand sides by the greatest element: an infinity in one of them leaves the others open, too."""
+    bound with s the least singular value, |x' - x| <= (|D| |x| + |e| + |D| |b - A x| / s) / (s - |D|). LAPACK scales
+    all right-hand sides by the greatest element: an infinity in one of them leaves the others open, too."""
     a, b = formed(args[0], form_of(call.attrs)), args[1]
     p = PRECISION[a.dtype]
     with np.errstate(all="ignore"):
@@ -243,7 +243,8 @@ def _least_squares(args: Sequence[Bounded], call: Call) -> Bounded:
         e = norms(np.where(plain, b.error, 0.0), -2) + relative[..., None] * size + 64 * p.tiny
         rest = norms(right - a.value @ x, -2)
         off = (moved[..., None] * norms(x, -2) + e + (moved / least)[..., None] * rest) / (least - moved)[..., None]
-        bad = ~(moved < least / 4)[..., None] | ~plain.all((-2, -1))[..., None] | (SIDE * SIDE * 64 * size > p.largest)
+        wild = ~np.all(plain, (-2, -1))[..., None]
+        bad = ~(moved < least / 4)[..., None] | wild | (SIDE * SIDE * 64 * size > p.largest)
         off = np.where(bad | np.isnan(off), np.inf, off)
     return rounded(x, np.broadcast_to(off[..., None, :], x.shape), a.dtype)
 

@@ -37,8 +37,8 @@ _UNDERIVED = """
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose
-slopes are differences of neighbours; matrices by their factors; colours, whose quotients are of differences), or what frameworks take for the slope beside a step or
-at the edge of a domain."""
+slopes are differences of neighbours; matrices by their factors; colours, whose quotients are of differences), or what
+frameworks take for the slope beside a step or at the edge of a domain."""
 
 BUFFERS = {("batch_norm", 3), ("batch_norm", 4)}
 """(operator, position) of operands that are statistics, which frameworks do not train: a leaf that counts only as such
