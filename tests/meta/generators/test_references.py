@@ -116,3 +116,12 @@ def test_what_is_not_determined_reaches_the_gaps_of_a_dilated_kernel() -> None:
         }
         result = compute(OPS["conv_transpose1d"], x, weight, **attrs)
         assert result.undetermined[0, 0].tolist() == expected
+
+
+def test_an_infinity_leaves_the_right_hand_sides_beside_it_open() -> None:
+    """LAPACK scales all of them by the greatest element."""
+    a = np.array([[0.5, 0.25], [-0.5, 0.0]], np.float32)
+    b = np.array([[1.0, 0.5], [2.0, -0.5]], np.float32)
+    assert not _of("least_squares", a, b, form="shifted").undetermined.any()
+    b[0, 0] = inf
+    assert _of("least_squares", a, b, form="shifted").undetermined.all()

@@ -117,11 +117,11 @@ def test_the_direction_of_one_number_has_a_slope_of_zero(p: int) -> None:
 
 
 def test_labels_that_do_not_add_up_to_one() -> None:
-    """g (p sum(t) - t), where both are nearly the same: PyTorch's formula keeps the bound."""
+    """g (p sum(t) - t), both about 3 and nearly the same: known up to some roundings of them."""
     x, t = np.array([[0.0, 0.0]], np.float32), np.array([[3.0, 3.0000002]], np.float32)
     found, w = expected(applied("softmax_cross_entropy", x, t, output="loss")), weight_of_loss(x, t)
     assert np.all(np.abs(w * np.array([[1e-7, -1e-7]]) - found.value) <= 1.1e-8 + found.error)
-    assert np.all((found.error > 2.0**-24) & (found.error < 2.0**-15))
+    assert np.all((found.error > 2.0**-20) & (found.error < 2.0**-15))
 
 
 def weight_of_loss(x: np.ndarray, t: np.ndarray) -> float:
