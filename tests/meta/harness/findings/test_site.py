@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -88,6 +89,7 @@ def test_runs_and_their_trend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         part.end(1)
         whole_.end(1)
     begin(url, "harness study faults --seed 1", results, 1, {}, "").end(0)
+    time.sleep(0.002)  # a run's start is kept to the millisecond
     begin(url, "harness model m.onnx", folder, 1, {}, "")
     past = history(url)
     assert [(run.kind, run.new, run.again, run.known, run.examined) for run in past] == [
