@@ -18,16 +18,14 @@ from harness.commands.shared.terminal import Json, console, fail, print_wide, un
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError
 from harness.execute.ranks import RankPools
-from harness.strategies import STRATEGIES as EVERY
 from harness.studies.faults import ranks
+from harness.studies.faults.on_rank import ABLE
 from harness.studies.faults.ranks import MOST_TURNS, RankFault
 from harness.studies.faults.rows import csv_of
 
-REPLICAS = {name: strategy for name, strategy in EVERY.items() if strategy.replicas}
-
 
 def rank_faults(
-    strategy: Annotated[str, typer.Option(help=f"Of {', '.join(REPLICAS)}.")] = "torch-ddp",
+    strategy: Annotated[str, typer.Option(help=f"Of {', '.join(ABLE)}.")] = "torch-ddp",
     world: Annotated[int, typer.Option(min=2, max=8, help="Ranks.")] = 2,
     runs: Annotated[int, typer.Option(min=1, help="Drawn training runs.")] = 20,
     each: Annotated[int, typer.Option(min=1, max=MOST_TURNS, help="Faults in each of them.")] = 5,
@@ -45,8 +43,8 @@ def rank_faults(
     json_file: Json = None,
 ) -> None:
     """Faults of hardware on one rank, in a layer or in a gradient that is added up: does the oracle find them?"""
-    if strategy not in REPLICAS:
-        raise fail(f"no strategy of replicas is called {strategy!r}; there are {', '.join(REPLICAS)}")
+    if strategy not in ABLE:
+        raise fail(f"no strategy of replicas is called {strategy!r}; there are {', '.join(ABLE)}")
     chosen = tuple(models.replace(",", " ").split()) or tuple(model.name for model in PUBLISHED)
     unknown = [name for name in chosen if name not in MODELS]
     if unknown:
@@ -72,7 +70,7 @@ def rank_faults(
         try:
             for number in range(runs):
                 if number not in done:
-                    run = ranks.rank_faults(pools, REPLICAS[strategy], world, where, able, seed, number, each)
+                    run = ranks.rank_faults(pools, ABLE[strategy], world, where, able, seed, number, each)
                     for one in list(run):
                         kept.add(one)  # a run is kept whole
                 progress.advance(task)

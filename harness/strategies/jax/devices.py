@@ -43,6 +43,11 @@ def feed(arrays):
     """All samples on each device."""
     return [placed(array) for array in arrays]
 '''
+_ADDED = '''
+def added(value):
+    """The sum over all devices."""
+    return jax.lax.psum(value, "d")
+'''
 _SHARE = '''
 def gradient(p, trained, b, x, y, coefficient):
     """The loss of these samples with the running statistics after them, and its gradients by what is trained: of each
@@ -51,7 +56,7 @@ def gradient(p, trained, b, x, y, coefficient):
     def local(p, trained, b, x, y, coefficient):
         own = lambda t: criterion({**p, **t}, b, x, y, coefficient)
         (loss, after), found = jax.value_and_grad(own, has_aux=True)(trained)
-        loss, found = jax.lax.psum((loss, found), "d")
+        loss, found = added((loss, found))
         return (loss, jax.tree.map(lambda value: jax.lax.all_gather(value, "d")[0], after)), found
 '''
 _BY_HAND = f"""{_SHARE}
@@ -89,6 +94,6 @@ STRATEGIES = (
     _jax("jax-fsdp", {"spread": _SHARDS, "feed": _SAMPLES}),
     _jax("jax-tensor", {"spread": _COLUMNS, "feed": _EVERYWHERE}, anything),
     _jax("jax-tensor-data", {"spread": _COLUMNS, "feed": _SAMPLES}),
-    _jax("jax-shard-map", {"spread": _COPIES, "feed": _SAMPLES, "gradient": _BY_HAND}, shards=True),
-    _jax("jax-pmap", {"gradient": _MAPPED, "compile_step": _ONE_BY_ONE}, shards=True),
+    _jax("jax-shard-map", {"spread": _COPIES, "feed": _SAMPLES, "added": _ADDED, "gradient": _BY_HAND}, shards=True),
+    _jax("jax-pmap", {"added": _ADDED, "gradient": _MAPPED, "compile_step": _ONE_BY_ONE}, shards=True),
 )

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from generators.faults import bits
 from generators.faults.fault import TO_INPUT, TO_WEIGHT, Fault, Injection, Site, injection
 from generators.faults.models import MODELS
+from generators.training.networks import Network
 from harness.execute.pool import Pool
 from harness.studies.loops.loop import Loop
 from harness.studies.loops.programs import forward_lines
@@ -48,9 +51,14 @@ class Watched:
 @cache
 def _text(framework: str, guarded: bool) -> str:
     guard = ["guard/bounds.py", f"guard/{framework}.py"] if guarded else []
-    texts = [(HERE / name).read_text(encoding="utf-8") for name in (*guard, f"helpers/{framework}_steps.py")]
-    lines = "\n\n".join(texts).splitlines()
+    layer = [f"helpers/{framework}_layer.py"] if framework in _MODEL else []
+    lines = text_of(*guard, *layer, f"helpers/{framework}_steps.py").splitlines()
     return "\n".join(line for line in lines if not line.startswith("from harness."))
+
+
+def text_of(*names: str) -> str:
+    """These files of the folder, one after the other."""
+    return "\n\n".join((HERE / name).read_text(encoding="utf-8") for name in names)
 
 
 def watched(
@@ -91,38 +99,49 @@ def _run(
     described = None
     if what:
         fault, done, step = what
-        keep = 0
-        if done:
-            strike, width = done.strike, bits.WIDTHS[done.dtype]
-            given["fault.index"] = native(done.shape, fault.site)[strike.places]
-            given["fault.put"] = strike.put.view(f"int{width}")
-            keep = int(np.array(done.keep, f"uint{width}").view(f"int{width}"))
-        described = {
-            "layer": fault.site.layer, "stage": fault.site.stage, "array": fault.site.array, "step": step,
-            "lasts": fault.lasts, "keep": keep, "capture": done is None,
-        }  # fmt: skip
+        described, arrays = printed(fault, done, step)
+        given |= arrays
     shown = (*SHOWN, "bounds") if guarded else SHOWN
     if bounds is not None:
         given["bounds"] = bounds["bounds"]
     head = f"FAULT = {described!r}\nGUARDED = {guarded}\n"
-    model = _struck_model(loop, what[0].site) if what and loop.framework in _MODEL and what[0].site.computed else ""
+    site = what[0].site if what else None
+    model = struck_model(loop.framework, loop.network, forward_lines(loop), site) if site and site.computed else ""
     own = replace(loop, stepping=head + _text(loop.framework, guarded) + model, given=tuple(given), more=shown)
     trained = train(pool, own, state, replace(part, given=given))
     found = dict(trained.found)
     return Watched(replace(trained, found=found), {name: found.pop(name) for name in shown})
 
 
-def _struck_model(loop: Loop, site: Site) -> str:
-    """The model, its layer at this site with the fault in it."""
-    inputs = {layer.name: layer.inputs[0] for layer in loop.network.layers}
+def printed(fault: Fault, done: Injection | None, step: int) -> tuple[Mapping[str, Any], Arrays]:
+    """FAULT, and the arrays `fault.index` and `fault.put`, of the programs (helpers/torch_steps.py). done: what is put;
+    None: the array is captured."""
+    index, put, keep = np.zeros(0, np.int64), np.zeros(0, np.int64), 0
+    if done:
+        strike, width = done.strike, bits.WIDTHS[done.dtype]
+        index, put = native(done.shape, fault.site)[strike.places], strike.put.view(f"int{width}")
+        keep = int(np.array(done.keep, f"uint{width}").view(f"int{width}"))
+    described = {
+        "layer": fault.site.layer, "stage": fault.site.stage, "array": fault.site.array, "step": step,
+        "lasts": fault.lasts, "keep": keep, "capture": done is None,
+    }  # fmt: skip
+    return described, {"fault.index": index, "fault.put": put}
+
+
+def struck_model(framework: str, network: Network, forward: Sequence[str], site: Site) -> str:
+    """The model, its layer at this site with the fault in it, as text; "" for PyTorch, where a module's forward pass is
+    put in another's place. forward: the lines of its forward pass, one a layer, and what it returns."""
+    if framework not in _MODEL:
+        return ""
+    inputs = {layer.name: layer.inputs[0] for layer in network.layers}
     lines = []
-    for line in forward_lines(loop):
+    for line in forward:
         name, _, text = line.partition(" = ")
         if name == site.layer:
-            given = f"{inputs[name]}, {_GIVEN[loop.framework]}"
+            given = f"{inputs[name]}, {_GIVEN[framework]}"
             line = f"{name} = stepping.layer(lambda {given}: {text}, {given})"
         lines.append(f"    {line}")
-    return "\n".join(["", "", "", _MODEL[loop.framework], *lines])
+    return "\n".join(["", "", "", _MODEL[framework], *lines])
 
 
 def _axes(site: Site, dimensions: int) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """How a training program of TensorFlow steps where a fault strikes one of its steps. That step is not compiled, but run
 operator by operator, so that its last bits may be others than a compiled one's.
 
-FAULT (None: none strikes) stands before this text in the program, and `struck_model`, the model with a fault in one of
-its layers; for what they are see torch_steps.py."""
+FAULT (None: none strikes) and tensorflow_layer.py stand before this text in the program, `struck_model`, the model with
+a fault in one of its layers, behind it; for what they are see torch_steps.py."""
 
 import numpy as np
 import tensorflow as tf
@@ -29,11 +29,12 @@ def guarded_step(subject):
     return subject.guarded
 
 
-class Stepping:
+class Stepping(StruckLayer):
     """In place of the compiled step. GUARDED: is there a guard? A step that is run again takes its own batch again."""
 
     def __init__(self, subject, state, found):
-        self.subject, self.state, self.found, self.number = subject, state, found, 0
+        super().__init__(state, found)
+        self.subject, self.number = subject, 0
         self.batches, self.done = {}, set()
         for name in ("captured", "alarms", "repeated", "history", "variance", "finite"):
             found[name] = []
@@ -93,69 +94,3 @@ class Stepping:
             return with_gradients(self.subject, x, y)
         finally:
             space["model"] = plain
-
-    def strike(self, value):
-        """The value with the fault in it."""
-        if FAULT["capture"]:
-            self.found["captured"] = value.numpy()
-            return value
-        width = value.dtype.size * 8
-        bits = tf.reshape(tf.bitcast(value, f"int{width}"), [-1])
-        index = tf.constant(self.state["fault.index"][:, None])
-        keep, put = tf.constant(FAULT["keep"], bits.dtype), tf.constant(self.state["fault.put"])
-        new = tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(tf.gather_nd(bits, index), keep), put)
-        return tf.reshape(tf.bitcast(tf.tensor_scatter_nd_update(bits, index, new), value.dtype), tf.shape(value))
-
-    def layer(self, call, x, p, norms):
-        """A layer with the fault in it. call: of its input, all parameters, and all layers of normalisation, whose
-        running statistics its backward pass leaves alone."""
-        names = [name for name in p if name.startswith(f"{FAULT['layer']}.")]
-        stage, array = FAULT["stage"], FAULT["array"]
-
-        def of(x, own):
-            return call(x, {**p, **dict(zip(names, own))}, norms)
-
-        def with_fault(own):
-            return [self.strike(own[0]), *own[1:]]
-
-        def gradients(x, own, g):
-            norm = norms.get(FAULT["layer"])
-            moving = [norm.moving_mean, norm.moving_variance] if norm else []
-            before = [tf.convert_to_tensor(variable) for variable in moving]
-            with tf.GradientTape() as tape:
-                given = [tf.identity(x), *map(tf.identity, own)]
-                tape.watch(given)
-                y = of(given[0], given[1:])
-            for variable, value in zip(moving, before):
-                variable.assign(value)
-            return tape.gradient(y, given, g)
-
-        @tf.custom_gradient
-        def made(x, *own):
-            def backward(g):
-                found = gradients(x, own, g)
-                if stage == "backward-input":
-                    if array == "input":
-                        found[0] = gradients(x, own, self.strike(g))[0]
-                    elif array == "weight":
-                        found[0] = gradients(x, with_fault(own), g)[0]
-                    else:
-                        found[0] = self.strike(found[0])
-                elif stage == "backward-weight":
-                    if array == "input":
-                        found[1] = gradients(self.strike(x), own, g)[1]
-                    elif array == "weight":
-                        found[1] = gradients(x, own, self.strike(g))[1]
-                    else:
-                        found[1] = self.strike(found[1])
-                return found
-
-            if stage != "forward":
-                return of(x, own), backward
-            if array == "input":
-                return of(self.strike(x), own), backward
-            if array == "weight":
-                return of(x, with_fault(own)), backward
-            return self.strike(of(x, own)), backward
-
-        return made(x, *[tf.convert_to_tensor(p[name]) for name in names])

@@ -1,4 +1,4 @@
-"""A fault on one replica of DistributedDataParallel."""
+"""A fault on one rank of a distribution strategy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.commands.app import app_of
 from harness.execute.ranks import RankOutputs, RankPools
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import Strategy
-from harness.studies.faults.ranks import inject_on_rank, struck_strategy
+from harness.studies.faults.on_rank import inject_on_rank, struck_strategy, unchanged
 from harness.training.judge import TrainingJudge
 from harness.training.programs import program
 
@@ -41,32 +41,57 @@ def made() -> Training:
 
 
 def ranks(pools: RankPools, strategy: Strategy) -> tuple:
-    given = strategy.modules, 2, program(made(), strategy), arrays_of(made()), strategy.variables(2), ""
-    outcome = pools.run(*given)
+    given = strategy.modules, strategy.processes(2), program(made(), strategy), arrays_of(made())
+    outcome = pools.run(*given, strategy.variables(2), "")
     assert isinstance(outcome, RankOutputs), outcome
     return outcome.ranks
 
 
+SITES = (
+    Site("l2", FORWARD, "input"), Site("l2", TO_INPUT, "weight"), Site("l2", TO_WEIGHT, "output"),
+    Site("l2", REDUCED, "weight"),
+)  # fmt: skip
+
+
 def test_one_replica_is_struck() -> None:
+    """Bit for bit the same where the fault does nothing."""
     with RankPools() as pools:
         plain = ranks(pools, DDP)
         judge = TrainingJudge(pools)
-        for site in (
-            Site("l2", FORWARD, "input"), Site("l2", TO_INPUT, "weight"), Site("l2", TO_WEIGHT, "output"),
-            Site("l2", REDUCED, "weight"),
-        ):  # fmt: skip
-            nothing = Fault("RELATIVE", site, 0, 1, 1, 3)
-            done = inject_on_rank(pools, made(), DDP, 2, nothing)
-            same = ranks(pools, struck_strategy(DDP, nothing, done))
-            for rank, other in zip(plain, same, strict=True):
-                assert {k: v.tobytes() for k, v in rank.items()} == {k: v.tobytes() for k, v in other.items()}, site
+        for site in SITES:
             flip = Fault("FLIP", site, 0, 1, 1, 3, chosen=(28,))
             done = inject_on_rank(pools, made(), DDP, 2, flip)
-            faulty = struck_strategy(DDP, flip, done)
+            same = ranks(pools, struck_strategy(DDP, made(), flip, unchanged(done)))
+            for rank, other in zip(plain, same, strict=True):
+                assert {k: v.tobytes() for k, v in rank.items()} == {k: v.tobytes() for k, v in other.items()}, site
+            faulty = struck_strategy(DDP, made(), flip, done)
             first, second = ranks(pools, faulty)
             together = all(np.array_equal(first[name], second[name]) for name in first)
             assert together == (site.stage != REDUCED)  # what is added up spreads, what comes after does not
             assert judge.examine(made(), faulty, 2).status == "mismatch", site
+
+
+@pytest.mark.slow(one_in=3, ci=2)
+@pytest.mark.parametrize("name", ["tf-mirrored-reduction", "tf-multi-worker", "jax-shard-map"])
+def test_one_replica_of_compiled_programs_is_struck(name: str) -> None:
+    """As what one replica has is half of what a batch has, the array is that of PyTorch, but for the last bits and the
+    factor of a mean; a program with a fault that does nothing agrees, one with a fault does not."""
+    strategy = STRATEGIES[name]
+    with RankPools() as pools:
+        judge = TrainingJudge(pools)
+        for site in SITES:
+            flip = Fault("FLIP", site, 0, 1, 1, 3, chosen=(28,))
+            done, other = (inject_on_rank(pools, made(), one, 2, flip) for one in (strategy, DDP))
+            mean = 2 if site in SITES[1:3] else 1  # DistributedDataParallel averages over the ranks
+            weight = 1 if site.array == "weight" and site.stage == TO_INPUT else mean
+            assert (done.shape, done.ranges) == (other.shape, other.ranges)
+            assert np.allclose(done.values[0] * weight, other.values[0], rtol=1e-5), site
+            same = judge.examine(made(), struck_strategy(strategy, made(), flip, unchanged(done)), 2)
+            assert same.status == "agree", site
+            found = judge.examine(made(), struck_strategy(strategy, made(), flip, done), 2)
+            assert found.status == "mismatch", site
+            if site.stage == REDUCED and strategy.one_process:
+                assert found.part == "apart.parameters"
 
 
 def test_a_study_of_gradients_on_one_rank(tmp_path: Path) -> None:
@@ -94,6 +119,18 @@ def test_a_study_of_layers_on_one_rank(tmp_path: Path) -> None:
     assert {one["stage"] for one in told} == {TO_WEIGHT}
     assert any(one["visible"] and one["said"] for one in told)
     assert not any("is apart from rank 0" in one["said"] for one in told)
+
+
+@pytest.mark.slow(one_in=2, ci=2)
+@pytest.mark.parametrize("strategy", ["tf-mirrored-reduction", "jax-shard-map"])
+def test_a_study_of_compiled_programs(strategy: str, tmp_path: Path) -> None:
+    given = ["study", "rank-faults", "--strategy", strategy, "--runs", "3", "--each", "2", "--models", "CHANNEL"]
+    stages = ["--stages", "forward,backward-weight,reduced-gradient", "--json", str(tmp_path / "a.json")]
+    told = CliRunner().invoke(app_of(), [*given, *stages])
+    assert told.exit_code == 0, told.output
+    found = json.loads((tmp_path / "a.json").read_text())["faults"]
+    assert any(one["visible"] and one["said"] for one in found)
+    assert not any(one["said"] and not one["visible"] for one in found)
 
 
 @pytest.mark.parametrize(
