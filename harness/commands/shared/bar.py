@@ -9,7 +9,27 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn
 
-from harness.commands.shared.watch import EveryMinute
+MINUTE = 60.0
+
+
+class EveryMinute:
+    """Is a minute over since it was last, or since the beginning?"""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.began = self._last = clock()
+
+    def over(self) -> bool:
+        """At most once a minute."""
+        if self._clock() - self._last < MINUTE:
+            return False
+        self._last = self._clock()
+        return True
+
+    @property
+    def minutes(self) -> float:
+        """Since the beginning."""
+        return (self._clock() - self.began) / MINUTE
 
 
 class Bar(Progress):

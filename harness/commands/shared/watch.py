@@ -9,29 +9,8 @@ from contextlib import contextmanager
 from rich.console import Console, RenderableType
 from rich.live import Live
 
+from harness.commands.shared.bar import MINUTE, EveryMinute
 from harness.search.hunt import Options, Tally
-
-MINUTE = 60.0
-
-
-class EveryMinute:
-    """Is a minute over since it was last, or since the beginning?"""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self.began = self._last = clock()
-
-    def over(self) -> bool:
-        """At most once a minute."""
-        if self._clock() - self._last < MINUTE:
-            return False
-        self._last = self._clock()
-        return True
-
-    @property
-    def minutes(self) -> float:
-        """Since the beginning."""
-        return (self._clock() - self.began) / MINUTE
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from scipy.signal import resample_poly
 
 from harness.conversions.model_file import FormatError, why_not
 from harness.execute.pool import Job, Pool
@@ -130,7 +129,11 @@ def recordings_of(pool: Pool, paths: list[Path], rate: int) -> list[np.ndarray]:
 def resampled(samples: np.ndarray, own: int, wanted: int) -> np.ndarray:
     """A signal of `own` samples a second at `wanted` a second, by SciPy's polyphase filter."""
     common = np.gcd(own, wanted)
-    return samples if own == wanted else resample_poly(samples, wanted // common, own // common)
+    if own == wanted:
+        return samples
+    from scipy.signal import resample_poly  # takes as long to import as all else of a report
+
+    return resample_poly(samples, wanted // common, own // common)
 
 
 def prepared(samples: np.ndarray, how: AudioPreprocessing) -> Iterator[tuple[np.ndarray, dict[str, float]]]:
