@@ -47,7 +47,6 @@ def convert(pool: Pool, edge: Edge, source: Path, target: Path, trust: bool = Fa
         (outcome,) = pool.run([job])
     except HarnessError as error:
         return f"a fault of Dissent: {plain(str(error).splitlines()[0])}"
-    pool.restart_worker(edge.name, edge.environment)  # each has frameworks in memory that no other needs
     if isinstance(outcome, Value):
         return None if target.exists() else "it wrote nothing"
     return why_not(outcome)
@@ -76,8 +75,8 @@ def convert_all(
     ends = [given]
     for length in range(1, depth + 1):
         made = []
-        for end in ends:
-            for edge in chosen:
+        for edge in chosen:  # one after the other, so that each has its worker still
+            for end in ends:
                 if edge.source != end.format or (length > 1 and edge.target in reached):
                     continue
                 progress(f"{end.conversion} > {edge.name}" if end.edges else edge.name)
@@ -86,6 +85,8 @@ def convert_all(
         files += made
         reached |= {one.format for one in made}
         ends = made
+    for edge in chosen:
+        pool.restart_worker(edge.name, edge.environment)  # each has frameworks in memory that no other needs
     return files, refusals
 
 
