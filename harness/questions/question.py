@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from generators.graph import Graph
 from generators.graphs import PLAIN, Case, Style
@@ -44,7 +44,8 @@ class Question:
     worth:       is anything of a case compared? The plan runs no other
     large:       are large cases worth it? What is expected has to take little longer than the program
     apart:       of programs that write: their nodes, each on leaves that hold what its operands hold when it runs
-    fills:       with how many sets of arrays a program of the plan runs: fewer where what is expected takes long"""
+    fills:       with how many sets of arrays a program of the plan runs: fewer where what is expected takes long
+    symptom:     what a wrong output is a sign of, where that is no wrong value"""
 
     name: str
     expect: Callable[[Case], Expected]
@@ -65,6 +66,7 @@ class Question:
     joins: Callable[[Graph], str | None] = lambda graph: ""
     apart: Callable[[Case], Case] | None = None
     fills: int = 8
+    symptom: str = ""
     worth: Callable[[Case], bool] = lambda case: True
     large: bool = False
 
@@ -78,7 +80,10 @@ class Question:
         """What is made of an outcome."""
         if self.observe and isinstance(outcome, Value):
             return self.observe(target, outcome).verdict
-        return judge(expected, outcome)
+        verdict = judge(expected, outcome)
+        if self.symptom and verdict.status == "mismatch" and verdict.discrepancy:
+            return replace(verdict, discrepancy=replace(verdict.discrepancy, symptom=self.symptom))
+        return verdict
 
     def why_not(self, target: Target, graph: Graph) -> str | None:
         """Why a target is not asked, or None."""

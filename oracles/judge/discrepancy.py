@@ -78,6 +78,12 @@ class LevelMismatch(Inconsistency):
     symptom = "level"
 
 
+class SlowCompilation(Inconsistency):
+    """A program takes many times as long to compile as a plain one."""
+
+    symptom = "slow"
+
+
 class SelfMismatch(Inconsistency):
     """A framework differs in kind from itself where the reference allows anything."""
 
@@ -95,6 +101,7 @@ SYMPTOMS: dict[str, type[Inconsistency]] = {
         ProcessCrash,
         Hang,
         LevelMismatch,
+        SlowCompilation,
         SelfMismatch,
     )
 }

@@ -56,7 +56,7 @@ def judge(expected: Expected, outcome: Outcome) -> Verdict:
 def normalized(discrepancy: Discrepancy) -> str:
     """The message without what varies from case to case: for grouping findings. Values and places of a
     numerical mismatch always vary, so nothing of them is left."""
-    if discrepancy.symptom in ("value", "special", "level", "type", "timeout"):
+    if discrepancy.symptom in ("value", "special", "level", "type", "timeout", "slow"):
         return ""
     text = discrepancy.message.splitlines()[0] if discrepancy.message else ""
     text = re.sub(r"0x[0-9a-f]+|\b[a-z]?\d[\w.]*|/[\w./-]+|[\[(][^\])]*[\])]|'[^']*'|\"[^\"]*\"", "#", text)

@@ -13,7 +13,7 @@ from harness.findings.triage.severity import SEVERITIES
 from harness.findings.triage.words import headline
 
 LEVELS: dict[str, str] = dict(
-    zip(SEVERITIES, ("error", "error", "error", "error", "warning", "warning", "note"), strict=True)
+    zip(SEVERITIES, ("error", "error", "error", "error", "warning", "warning", "note", "note"), strict=True)
 )
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

@@ -7,7 +7,16 @@ import re
 from collections.abc import Sequence
 
 MEMORY = "memory damage"
-SEVERITIES = (MEMORY, "silent wrong value", "crash", "hang", "wrong type", "rejection", "inconsistency")
+SEVERITIES = (
+    MEMORY,
+    "silent wrong value",
+    "crash",
+    "hang",
+    "wrong type",
+    "rejection",
+    "slow compilation",
+    "inconsistency",
+)
 """The worst first. What nobody notices is worse than what stops a program."""
 
 OF_SYMPTOM = {
@@ -18,6 +27,7 @@ OF_SYMPTOM = {
     "type": "wrong type",
     "outputs": "wrong type",
     "rejected": "rejection",
+    "slow": "slow compilation",
     "level": "inconsistency",
     "inconsistency": "inconsistency",
 }

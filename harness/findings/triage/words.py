@@ -24,6 +24,7 @@ SYMPTOM = {
     "crash": "process ends",
     "timeout": "never returns",
     "level": "optimisation levels differ",
+    "slow": "takes long to compile",
     "inconsistency": "differs in kind from itself",
 }
 

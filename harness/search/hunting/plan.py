@@ -24,6 +24,7 @@ from harness.backends import Target
 from harness.execute.files import locked, replace_text
 from harness.execute.reading import read_json
 from harness.questions import QUESTIONS
+from harness.questions.compile_time import COMPILE_TIME
 from harness.questions.conversion import CONVERSION
 from harness.questions.derivatives.gradient import GRADIENT
 from harness.questions.forward import FORWARD
@@ -38,7 +39,7 @@ STEP, FEW = 64, 8
 
 OFTEN, SELDOM = 16, 0.25
 """How often the plan turns to a lane of the questions that every fault of a value or a gradient shows in, and to one of
-a target that has to be named: as often as others by this factor."""
+a target that has to be named, or that measures how long compilers take: as often as others by this factor."""
 
 Key = tuple[str, str, str]
 """(question, target, operator or bait)."""
@@ -60,7 +61,8 @@ class Lane:
     def weight(self) -> float:
         """How often its turn comes."""
         often = OFTEN if self.question in (FORWARD.name, GRADIENT.name, CONVERSION.name) else 1
-        return often * (SELDOM if self.target.opt_in and self.question != CONVERSION.name else 1)
+        named = self.target.opt_in and self.question != CONVERSION.name
+        return often * (SELDOM if named or self.question == COMPILE_TIME.name else 1)
 
     def operators(self, names: Sequence[str]) -> list[str]:
         """Those of the operators and baits that are worth asking about here, and that can be expressed."""
