@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,9 +15,10 @@ from rich.table import Table
 from generators.faults.models import MODELS, PUBLISHED
 from generators.training.architectures.named import ARCHITECTURES
 from generators.training.networks import NetworkError
-from harness.commands.shared.bar import Bar
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
+from harness.commands.shared.recorded_jobs import ONE_MACHINE, together
 from harness.commands.shared.terminal import (
     Json,
     console,
@@ -29,18 +30,15 @@ from harness.commands.shared.terminal import (
     write_json,
 )
 from harness.execute.files import replace_text
-from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError, Pool
 from harness.execute.reading import FileError
 from harness.execute.worker import versions_of
 from harness.studies.datasets import NAMES
-from harness.studies.faults.experiment import Experiment, all_of, write
+from harness.studies.faults.experiment import Experiment, each, undone
 from harness.studies.faults.injection import FRAMEWORKS
-from harness.studies.faults.protocol import PRECISIONS, Plan, PlanError, Start, Study, experiments
+from harness.studies.faults.protocol import PRECISIONS, Plan, PlanError, Study, experiments
 from harness.studies.faults.report import GROUPS, as_json, comparisons, csv_of, detections, fault_free, lines, page
-from harness.studies.faults.store import load, save
+from harness.studies.faults.store import load
 from harness.studies.loops.loop import OPTIMIZERS
-from harness.studies.loops.train import LoopError
 from oracles.outcomes import OUTCOMES
 
 
@@ -76,6 +74,10 @@ def faults(
     guard: Annotated[bool, typer.Option(help="Repeat each experiment under the guard.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same faults.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Experiments at once.")] = 1,
+    engine: Engine = "processes",
+    address: Address = "",
+    gpus: Gpus = 0.0,
+    resource: Resource = "",
     budget: Annotated[str | None, typer.Option(help="Stop after so long, 15m say, and go on another time.")] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where everything goes.")] = Path("studies/faults"),
     json_file: Json = None,
@@ -92,6 +94,7 @@ def faults(
         head = {"plan": zlib.crc32(repr(study.about).encode()), "seed": seed}
         duration = seconds_of(budget) if budget else math.inf
         out.mkdir(parents=True, exist_ok=True)
+        cluster = cluster_of(engine, address, gpus, resource, out, ONE_MACHINE)
         kept = Record.opened(out / "experiments.jsonl", head, Experiment)
     except (typer.BadParameter, PlanError, NetworkError, RecordError) as error:
         raise fail(str(error)) from error
@@ -103,42 +106,21 @@ def faults(
     todo = [case for case in experiments(plan, num_experiments) if case not in done]
     total = num_experiments * len(plan.optimizers)
     console.print(f"{total} experiments, {total - len(todo)} of them there already", highlight=False)
-    started, failure, code = time.monotonic(), None, 0
-    starts: dict[str, list[Start]] = {}
-    turn = threading.Lock()
-
-    def starts_of(pool: Pool, optimizer: str) -> list[Start]:
-        with turn:  # one of them computes, all others wait for it
-            if optimizer not in starts:
-                folder = out / "starts" / optimizer
-                found = load(folder, study.about)
-                if found is None:
-                    found = study.starts(pool, optimizer)
-                    save(folder, study.about, found)
-                starts[optimizer] = found
-            return starts[optimizer]
-
-    with Bar(console=console) as progress:
-        task = progress.add_task("experiments", total=len(todo))
-        try:
-            for one, file in all_of(study, todo, starts_of, jobs):
-                write(out / "faults" / f"{one.optimizer}-{one.number}.json", file)
-                kept.add(one)
-                progress.advance(task)
-                if time.monotonic() - started > duration:
-                    break
-        except KeyboardInterrupt as stop:
-            code = status_of(stop)
-        except (HarnessError, LoopError, FileError) as error:
-            failure = str(error)
-        except OSError as error:
-            failure = unwritten(error, out)
-    kept.close()
+    started, before = time.monotonic(), len(kept.runs)
+    work = partial(each, plan=plan, data=data, out=out, until=started + duration)
+    try:
+        kept, code, failure = together(kept, Experiment, todo, jobs, work, len(todo), undone, cluster)
+        kept.close()
+        starts = {name: load(out / "starts" / name, study.about) or [] for name in plan.optimizers}
+    except FileError as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(unwritten(error, out)) from error
     order = {name: number for number, name in enumerate(plan.optimizers)}
     found = [one for one in kept.runs if one.number < num_experiments and one.optimizer in order]
     found.sort(key=lambda one: (one.number, order[one.optimizer]))
-    _told(found, time.monotonic() - started, len(kept.runs) - len(done))
-    quiet = fault_free(starts)
+    _told(found, time.monotonic() - started, len(kept.runs) - before)
+    quiet = fault_free({name: listed for name, listed in starts.items() if listed})
     told = as_json(plan, found, quiet)
     try:
         replace_text(out / "experiments.csv", csv_of(found))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,14 +15,15 @@ from rich.table import Table
 from generators.faults.fault import REDUCED
 from generators.faults.models import MODELS, PUBLISHED
 from harness.commands.shared.bar import Bar
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
 from harness.commands.shared.record import Record, RecordError
+from harness.commands.shared.recorded_jobs import ONE_MACHINE, together
 from harness.commands.shared.terminal import Json, console, fail, print_wide, unwritten, write_json, write_text
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError
-from harness.execute.ranks import RankPools
-from harness.studies.faults import ranks
-from harness.studies.faults.on_rank import ABLE
-from harness.studies.faults.ranks import MOST_TURNS, RankFault
+from harness.studies.faults.ranks import study as ranks
+from harness.studies.faults.ranks.struck import ABLE
+from harness.studies.faults.ranks.study import MOST_TURNS, RankFault, each_run, undone
 from harness.studies.faults.rows import csv_of
 
 
@@ -40,6 +43,11 @@ def rank_faults(
         Path | None, typer.Option(metavar="FILE", help="Keep each fault's line there, and go on with what is there.")
     ] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all faults as CSV.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the runs; with --record.")] = 1,
+    engine: Engine = "processes",
+    address: Address = "",
+    gpus: Gpus = 0.0,
+    resource: Resource = "",
     json_file: Json = None,
 ) -> None:
     """Faults of hardware on one rank, in a layer or in a gradient that is added up: does the oracle find them?"""
@@ -58,30 +66,40 @@ def rank_faults(
         raise fail(f"{', '.join(chosen)}: none of these strikes a result, as which a gradient is struck")
     plan = " ".join((strategy, str(world), str(each), *where, *chosen))
     head = {"plan": zlib.crc32(plan.encode()), "seed": seed}
+    if (jobs > 1 or engine != "processes") and not record:
+        raise fail("what several processes do is shared out and kept: give --record")
     try:
+        cluster = cluster_of(engine, address, gpus, resource, record.parent if record else Path(), ONE_MACHINE)
         kept = Record.opened(record, head, RankFault)
     except RecordError as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
-    done, failure, code = {one.number for one in kept.runs}, None, 0
-    with RankPools() as pools, Bar(console=console) as progress:
-        task = progress.add_task("runs", total=runs)
-        try:
-            for number in range(runs):
-                if number not in done:
-                    run = ranks.rank_faults(pools, ABLE[strategy], world, where, able, seed, number, each)
-                    for one in list(run):
-                        kept.add(one)  # a run is kept whole
-                progress.advance(task)
-        except KeyboardInterrupt as stop:
-            code = status_of(stop)
-        except (HarnessError, ValueError) as error:
-            failure = str(error)
-        except OSError as error:
-            failure = unwritten(error, record)
+    todo = [number for number in range(runs) if number not in {one.number for one in kept.runs}]
+    work = partial(
+        each_run, strategy=strategy, world=world, stages=where, models=[one.name for one in able], seed=seed, turns=each
+    )
+    failure, code = "", 0
+    try:
+        if jobs > 1 or cluster:
+            kept, code, failure = together(kept, RankFault, todo, jobs, work, len(todo), undone, cluster)
+        else:
+            with Bar(console=console) as progress:
+                task = progress.add_task("runs", total=len(todo))
+
+                def keep(lines: Sequence[RankFault]) -> None:
+                    kept.add(*lines)
+                    progress.advance(task)
+
+                work(todo, keep)
+    except KeyboardInterrupt as stop:
+        code = status_of(stop)
+    except (HarnessError, RecordError, ValueError) as error:
+        failure = str(error)
+    except OSError as error:
+        failure = unwritten(error, record)
     kept.close()
-    found = [one for one in kept.runs if one.number < runs]
+    found = sorted((one for one in kept.runs if one.number < runs), key=lambda one: (one.number, one.turn))
     _tell(found, runs)
     write_json(json_file, {"faults": [asdict(one) for one in found]})
     write_text(csv_file, csv_of(RankFault, found))

@@ -3,22 +3,26 @@ it is done again."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from generators.faults.fault import Fault, Injection
-from harness.execute.files import replace_text
-from harness.execute.pool import Pool
+from harness.execute.files import locked, replace_text
+from harness.execute.pool import OutOfTime, Pool
 from harness.execute.reading import read_json
 from harness.studies.faults.injection import Watched, flipped_bit, inject, struck, struck_width
 from harness.studies.faults.protocol import Plan, Start, Study, depth_of, operators_of
+from harness.studies.faults.store import load, save
 from oracles.outcomes import Classified, classify
+
+Task = tuple[int, str]
+"""The number of a fault, and the optimiser whose training it strikes."""
 
 
 @dataclass(frozen=True)
@@ -122,35 +126,36 @@ def _experiment(
     )  # fmt: skip
 
 
-def all_of(
-    study: Study, todo: Sequence[tuple[int, str]], starts: Callable[[Pool, str], Sequence[Start]], jobs: int
-) -> Iterator[tuple[Experiment, FaultFile]]:
-    """Do these, so many at once, each of which has workers of its own. starts: of an optimiser. Raises LoopError, and
-    what pools raise."""
-    pools = [Pool() for _ in range(jobs)]
-    idle, running, left = list(pools), dict[Future, Pool](), iter(todo)
+def each(
+    tasks: Sequence[Task], keep: Callable[[Sequence[Experiment]], None], *, plan: Plan, data: Path | None, out: Path,
+    until: float,
+) -> None:  # fmt: skip
+    """Do these one after another, until the time (`time.monotonic`) is over, each with its file in the folder of the
+    study. Raises FileError, LoopError, OSError, and what pools raise."""
+    study, starts = Study(plan, data), dict[str, Sequence[Start]]()
+    with contextlib.suppress(OutOfTime), Pool(until=until) as pool:
+        for number, optimizer in tasks:
+            if optimizer not in starts:
+                starts[optimizer] = _starts(study, pool, optimizer, out)
+            one, file = experiment(study, pool, optimizer, number, starts[optimizer])
+            write(out / "faults" / f"{optimizer}-{number}.json", file)
+            keep([one])
 
-    def one(pool: Pool, number: int, optimizer: str) -> tuple[Experiment, FaultFile]:
-        return experiment(study, pool, optimizer, number, starts(pool, optimizer))
 
-    try:
-        with ThreadPoolExecutor(jobs) as threads:
-            try:
-                while True:
-                    while idle and (case := next(left, None)):
-                        pool = idle.pop()
-                        running[threads.submit(one, pool, *case)] = pool
-                    if not running:
-                        return
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        idle.append(running.pop(future))
-                        yield future.result()
-            finally:  # what still runs is abandoned
-                for pool in pools:
-                    pool.abandon()
-    finally:
-        for pool in pools:
-            pool.close()
+def _starts(study: Study, pool: Pool, optimizer: str, out: Path) -> Sequence[Start]:
+    """Those of the folder; else one process makes them, and all others that need them wait."""
+    folder = out / "starts" / optimizer
+    with locked(out / "starts" / f".{optimizer}.lock"):
+        found = load(folder, study.about)
+        if found is None:
+            found = study.starts(pool, optimizer)
+            save(folder, study.about, found)
+        return found
+
+
+def undone(task: Task, there: Sequence[Experiment]) -> Task | None:
+    """An experiment that is not among these; None where it is."""
+    return None if task in {(one.number, one.optimizer) for one in there} else task
 
 
 def write(path: Path, file: FaultFile) -> None:

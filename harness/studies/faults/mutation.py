@@ -6,7 +6,7 @@ is apart from the others' then, or all ranks' (reduction), which agree on it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,6 +38,8 @@ QUESTIONS: dict[str, Question] = {FORWARD.name: FORWARD, GRADIENT.name: GRADIENT
 OF_RANKS = {"sharding": "0", "reduction": "dist.get_rank()"}
 """Oracles of ranks, with the rank that is struck, as source text."""
 ORACLES = (*QUESTIONS, *OF_RANKS)
+Task = tuple[str, int]
+"""An oracle, and the number of a case."""
 
 _STRIKE = '''
 def strike(value):
@@ -117,6 +119,18 @@ def mutants(oracle: str, seed: int, number: int, pool: Pool, pools: RankPools) -
         if oracle in OF_RANKS
         else _of_graph(QUESTIONS[oracle], seed, number, pool)
     )
+
+
+def each_case(tasks: Sequence[Task], keep: Callable[[Sequence[Mutant]], None], *, seed: int) -> None:
+    """These cases, one after the other; what a case gives is kept at once."""
+    with Pool() as pool, RankPools() as pools:
+        for oracle, number in tasks:
+            keep(list(mutants(oracle, seed, number, pool, pools)))
+
+
+def undone(task: Task, there: Sequence[Mutant]) -> Task | None:
+    """A case of which there is no fault among these; None where there is."""
+    return None if task in {(one.oracle, one.number) for one in there} else task
 
 
 def _of_graph(question: Question, seed: int, number: int, pool: Pool) -> Iterator[Mutant]:

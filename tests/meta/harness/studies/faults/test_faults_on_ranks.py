@@ -17,7 +17,7 @@ from harness.commands.app import app_of
 from harness.execute.ranks import RankOutputs, RankPools
 from harness.strategies import STRATEGIES
 from harness.strategies.strategy import Strategy
-from harness.studies.faults.on_rank import inject_on_rank, struck_strategy, unchanged
+from harness.studies.faults.ranks.struck import inject_on_rank, struck_strategy, unchanged
 from harness.training.judge import TrainingJudge
 from harness.training.programs import program
 
@@ -145,3 +145,18 @@ def test_a_study_of_compiled_programs(strategy: str, tmp_path: Path) -> None:
 def test_what_cannot_strike_is_refused(given: list[str], message: str) -> None:
     told = CliRunner().invoke(app_of(), ["study", "rank-faults", *given])
     assert (told.exit_code, message in told.output) == (2, True), told.output
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("how", [["--jobs", "2"], ["--engine", "ray", "--jobs", "2"]], ids=["processes", "ray"])
+def test_processes_share_the_runs(how: list[str], tmp_path: Path) -> None:
+    """The same faults as one process finds."""
+    given = ["study", "rank-faults", "--runs", "3", "--each", "2", "--models", "CHANNEL,FLIP"]
+    found = []
+    for name, more in (("a", []), ("b", how)):
+        files = ["--record", str(tmp_path / name), "--json", str(tmp_path / f"{name}.json")]
+        told = CliRunner().invoke(app_of(), [*given, *files, *more])
+        assert told.exit_code == 0, told.output
+        found.append(json.loads((tmp_path / f"{name}.json").read_text())["faults"])
+    assert sorted(found[0], key=str) == sorted(found[1], key=str)
+    assert found[0]

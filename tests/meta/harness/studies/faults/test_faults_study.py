@@ -5,24 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import signal
-import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from examples.commands import workers
 from typer.testing import CliRunner
 
 from harness.commands.app import app_of
-from harness.execute.pool import Job, Pool
+from harness.execute.pool import Pool
 from harness.execute.reading import FileError, read_text
 from harness.studies.faults import store
-from harness.studies.faults.experiment import Experiment, all_of, read
+from harness.studies.faults.experiment import Experiment, read
 from harness.studies.faults.protocol import Plan, PlanError, Study
 from harness.studies.faults.report import (
     GROUPS,
@@ -200,29 +195,6 @@ def test_points_are_kept_and_those_of_another_plan_made_anew(tmp_path: Path) -> 
     (tmp_path / "adam" / "arrays.npz").write_bytes(b"PK nothing")
     with pytest.raises(FileError, match="not the points of a fault-free run"):
         store.load(tmp_path / "adam", study.about)
-
-
-def test_what_runs_is_abandoned_where_a_study_ends_early() -> None:
-    """As by an interruption: no experiment is waited for, and no worker is left."""
-    study = Study(Plan(batch=32, width=4, warm=1, after=5, band=3, train=64, test=20))
-    begun, before = threading.Event(), workers()  # those of other tests
-
-    def starts(pool: Pool, optimizer: str) -> list:
-        begun.set()
-        pool.run([Job("torch", ("torch",), "import time\nPARAMETERS = []\nload = lambda p: time.sleep(600)\n", {})])
-        raise AssertionError("it was not abandoned")
-
-    def interrupt() -> None:
-        begun.wait(60)
-        time.sleep(1.0)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=interrupt, daemon=True).start()
-    started = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        list(all_of(study, [(0, "adam")], starts, 1))
-    assert time.monotonic() - started < 60
-    assert workers() == before
 
 
 def test_a_point_is_in_an_epoch() -> None:

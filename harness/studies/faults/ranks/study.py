@@ -3,7 +3,7 @@ the oracle of ranks finds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +19,11 @@ from generators.faults.fault import (
     seeded_fault,
     sites_of,
 )
-from generators.faults.models import FaultModel
+from generators.faults.models import MODELS, FaultModel
 from generators.training.runs import Training
 from harness.execute.ranks import RankPools
 from harness.strategies.strategy import Strategy
-from harness.studies.faults.on_rank import captured, struck_strategy, unchanged
+from harness.studies.faults.ranks.struck import ABLE, captured, struck_strategy, unchanged
 from harness.training.judge import Arrays, TrainingJudge, drawn_for
 from oracles.determinism import same
 
@@ -94,6 +94,22 @@ def rank_faults(
             sum(count for _, count in done.ranges), _visible(before, after), found.status,
             f"{told.symptom}: {told.message}" if told else "", _finite(before) == _finite(after),
         )  # fmt: skip
+
+
+def each_run(
+    numbers: Sequence[int], keep: Callable[[Sequence[RankFault]], None], *, strategy: str, world: int,
+    stages: Sequence[str], models: Sequence[str], seed: int, turns: int,
+) -> None:  # fmt: skip
+    """The training runs with these numbers, one after another; what a run gives is kept at once."""
+    able = [MODELS[name] for name in models]
+    with RankPools() as pools:
+        for number in numbers:
+            keep(list(rank_faults(pools, ABLE[strategy], world, stages, able, seed, number, turns)))
+
+
+def undone(number: int, there: Sequence[RankFault]) -> int | None:
+    """A run of which there is no fault among these; None where there is."""
+    return None if number in {one.number for one in there} else number
 
 
 def _sites(training: Training, stages: Sequence[str], strategy: Strategy) -> list[Site]:

@@ -1,0 +1,1 @@
+"""Faults on one rank of a distribution strategy."""
