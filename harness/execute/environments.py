@@ -63,13 +63,14 @@ class StampFile(Struct, frozen=True, forbid_unknown_fields=True):
 class Environment:
     """packages: requirements, each with the one version it allows; no_deps: those that are installed after them,
     without what they ask for; python: of the interpreter, a version such as 3.11 or a path (empty: the one that
-    Dissent runs in); folder: where it is, or would be."""
+    Dissent runs in); folder: where it is, or would be; compiles: may packages be compiled from their sources?"""
 
     name: str
     packages: tuple[str, ...]
     no_deps: tuple[str, ...]
     python: str
     folder: Path
+    compiles: bool = True
 
     @property
     def interpreter(self) -> Path:
@@ -217,7 +218,7 @@ def build(environment: Environment) -> Environment:
                 python = str(environment.interpreter)
                 bare = ["--without-pip"] if install.has_uv() else []
                 _step([base, "-m", "venv", *bare, str(folder)], "python -m venv failed", log, output)
-                start = install.command(python)
+                start = [*install.command(python), *([] if environment.compiles else ["--only-binary", ":all:"])]
                 for options, packages in (([], environment.packages), (["--no-deps"], environment.no_deps)):
                     if packages:
                         _step([*start, *options, *packages], f"{name} cannot be installed", log, output)

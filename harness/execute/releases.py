@@ -65,9 +65,9 @@ def distributions(modules: Iterable[str]) -> dict[str, str]:
 
 
 def environments_of(package: str, version: Version, beside: Mapping[str, str]) -> Iterator[Environment]:
-    """Environments of a release to be tried in this order, none of them built yet: with what else is needed in the
-    versions that are here, with those that the release takes, and with the last numpy that older binaries can load.
-    beside: names and versions of what else is needed."""
+    """Environments of a release to be tried in this order, none of them built yet, and all of packages that need no
+    compiler: with what else is needed in the versions that are here, with those that the release takes, and with the
+    last numpy that older binaries can load. beside: names and versions of what else is needed."""
     moved = {package, *TOGETHER.get(package, ())}
     others = {name: have for name, have in beside.items() if name not in moved}
     others |= {name: importlib.metadata.version(name) for name in NEEDED if name not in {*others, *moved}}
@@ -80,4 +80,4 @@ def environments_of(package: str, version: Version, beside: Mapping[str, str]) -
     ):
         digest = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:8]
         name = f"{canonicalize_name(package)}-{version}-{digest}"
-        yield Environment(name, tuple(packages), (), "", environments.home() / "releases" / name)
+        yield Environment(name, tuple(packages), (), "", environments.home() / "releases" / name, compiles=False)
