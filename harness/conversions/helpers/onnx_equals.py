@@ -99,16 +99,16 @@ def window(node, around):
         put(node, "dilations", [2 if k == 1 else d for k, d in zip(kernel, dilations)])
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     whole = [n + pads[i] + pads[rank + i] - reach[i] for i, n in enumerate(image)]
-    if pool and "ceil_mode" in schema.attributes and not any(w % s for w, s in zip(whole, strides)):
-        put(node, "ceil_mode", 1)
-        return  # by a rule, sizes are counted in another way
     total = [max((-(-n // s) - 1) * s + r - n, 0) for n, s, r in zip(image, strides, reach)]
     small, large = [one // 2 for one in total], [one - one // 2 for one in total]
     for rule, asked in (("VALID", [0] * 2 * rank), ("SAME_UPPER", small + large), ("SAME_LOWER", large + small)):
-        if list(pads) == asked and (rule == "VALID" or any(asked)):
+        odd = not pool or kernel[0] % 2  # of pools without paddings, some round up
+        if list(pads) == asked and (any(asked) or (rule == "VALID" and odd)):
             put(node, "auto_pad", rule)
             take(node, "pads")
-            return
+            return  # sizes are counted in another way
+    if pool and "ceil_mode" in schema.attributes and not any(w % s for w, s in zip(whole, strides)):
+        put(node, "ceil_mode", 1)
 
 
 def spread_window(node, around):
@@ -287,6 +287,38 @@ def general_product(node, around):
         node.op_type = "Gemm"
 
 
+def cropped(node, around):
+    """Zeros that are as many on both sides."""
+    shape, pads = around.shape(node.input[0]), around.constants.get(node.input[1])
+    value = around.constants.get(node.input[2]) if len(node.input) > 2 and node.input[2] else np.zeros(())
+    if shape is None or pads is None or value is None or value.tobytes().strip(b"\0") or len(node.input) > 3:
+        return
+    first, last = pads[: len(shape)], pads[len(shape) :]
+    if given(node).get("mode", b"constant") != b"constant" or (first != last).any() or (first < 0).any():
+        return
+    moved = np.flatnonzero(first)
+    if moved.size:
+        node.op_type = "CenterCropPad"
+        del node.attribute[:]
+        node.input[1:] = [around.const((np.array(shape) + 2 * first)[moved], "int64")]
+        put(node, "axes", moved.tolist())
+
+
+def heads_in_line(node, around):
+    """Heads side by side in each row of the operands, and of the result."""
+    shapes = [around.shape(name) for name in node.input[:3]]
+    if None in shapes or any(len(shape) != 4 for shape in shapes) or len(node.output) > 1:
+        return
+    for place, (batch, heads, length, size) in enumerate(shapes):
+        x = around.op("Transpose", node.input[place], perm=[0, 2, 1, 3])
+        node.input[place] = around.op("Reshape", x, around.const([batch, length, heads * size], "int64"))
+    put(node, "q_num_heads", shapes[0][1])
+    put(node, "kv_num_heads", shapes[1][1])
+    around.then(node, "Transpose", perm=[0, 2, 1, 3])
+    batch, heads, length = shapes[0][:3]
+    around.then(node, "Reshape", around.const([batch, length, heads, shapes[2][3]], "int64"))
+
+
 def narrow_places(node, around):
     """Numbers of places in 32 bits."""
     for place in NARROW[node.op_type]:
@@ -317,6 +349,8 @@ RULES = (
     ({"MatMul"}, 13, general_product),
     ({"Gemm"}, 13, turned_operands),
     ({"Clip"}, 12, bounded_twice),
+    ({"Pad"}, 18, cropped),
+    ({"Attention"}, 23, heads_in_line),
     ({"Conv", *POOLS}, 18, window),
     ({"ConvTranspose"}, 11, spread_window),
     ({"MaxPool"}, 11, columns),

@@ -87,7 +87,7 @@ def explicit(model):
         for name, value in defaults(schema_of(node, opset)).items():
             if name not in given(node) and (node.op_type, name) not in EITHER:
                 put(node, name, value)
-        known = [shapes.get(name) for name in node.input]
+        known = [shapes.get(name) if name else () for name in node.input]
         if known and None not in known and not any(None in shape for shape in known):
             decided(graph, node, known, types.get(node.input[0]), opset)
 
