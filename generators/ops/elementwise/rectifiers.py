@@ -336,8 +336,9 @@ OPERATORS: tuple[OpSpec, ...] = (
     _piecewise(
         "scaled_elu", _scaled_elu, {"alpha": one_of(1.0, 0.5, 2.0), "gamma": one_of(2.0, 1.0, 0.5)},
         "torch.ops.aten.elu({0}, alpha={alpha}, scale={gamma})",
-        "{gamma} * tf.where({0} > 0, {0}, {alpha} * tf.math.expm1({0}))", "{gamma} * jax.nn.elu({0}, alpha={alpha})",
-        f"relax.op.multiply(relax.const({{gamma}}, {{dtype}}), {_RELAX_ELU})",
+        "{gamma} * tf.where({0} > 0, {0}, {alpha} * tf.math.expm1(tf.minimum({0}, 0)))",
+        "{gamma} * jax.nn.elu({0}, alpha={alpha})",
+        "scaled_elu({0}, {alpha}, {gamma}, {dtype})",
         by_dtype('g.op("Selu", {0}, alpha={alpha}, gamma={gamma})',
                  float64=f'g.op("Mul", g.const({{gamma}}, {{name}}), {_ONNX_ELU})'),
     ),

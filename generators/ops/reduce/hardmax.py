@@ -16,10 +16,12 @@ from generators.ops.spec import Call, OpSpec, Spelling
 
 
 def _hardmax(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Beside NaN nothing is said: ONNX does not, and no framework has it as an operator of its own."""
     (axis,) = normalized(call.attrs["axis"], call.result.rank)
     place = compute(argmax, args[0], axis=axis, keepdims=True)
     value = _column(call) == place.value
-    return exact(value.astype(np.float64), call.result.dtype, np.broadcast_to(place.undetermined, value.shape))
+    unknown = place.undetermined | np.isnan(args[0].value).any(axis, keepdims=True)
+    return exact(value.astype(np.float64), call.result.dtype, np.broadcast_to(unknown, value.shape))
 
 
 def _column(call: Call) -> np.ndarray:

@@ -252,3 +252,13 @@ def window(bb, x, places, parts, angle, span, dtype):
     once, twice = by(b, relax.op.cos(t)), by(c, relax.op.cos(by(2.0, t)))
     total = relax.op.add(relax.op.subtract(relax.const(a, dtype), once), twice)
     return relax.op.multiply(x, total)
+
+
+def scaled_elu(x, alpha, gamma, dtype):
+    """gamma x above zero, gamma alpha (exp(x) - 1) under it, where alone the exponential is taken."""
+    zero = relax.const(0, dtype)
+    above = relax.op.greater(x, zero)
+    low = relax.op.subtract(relax.op.exp(relax.op.where(above, zero, x)), relax.const(1, dtype))
+    return relax.op.multiply(
+        relax.const(gamma, dtype), relax.op.where(above, x, relax.op.multiply(relax.const(alpha, dtype), low))
+    )

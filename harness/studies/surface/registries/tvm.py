@@ -6,7 +6,7 @@ from harness.studies.surface.registries.onnx import TRACER as ONNX
 from harness.studies.surface.registry import Registry, Tracer
 
 _MODULES, _PACKAGES = ("tvm", "tvm.relax"), ("apache-tvm",)
-_EXPORTED = Tracer("exported", "torch-export", ("torch",), ("torch",), every=20)
+_EXPORTED = Tracer("exported", "torch-export", ("torch",), ("torch",), every=8)
 
 REGISTRIES = (
     Registry("tvm-onnx", ("importer_onnx",), (*_MODULES, "onnx"), _PACKAGES, ONNX, "tvm-*", ("tvm-onnx",)),
