@@ -86,8 +86,9 @@ _TYPES = (r"^KeyError: (\d+)\b", "no inputs of TFLite's type {}")
 
 @dataclass(frozen=True)
 class Importer:
-    """One of TVM's importers. name: of its edge; format: of the files that it takes; modules, packages: what it needs; convert: the text
-    of `convert(source, target)`, which compiles what it imports; refuses: what it documents not to do, by message."""
+    """One of TVM's importers. name: of its edge; format: of the files that it takes; modules, packages: what it needs;
+    convert: the text of `convert(source, target)`, which compiles what it imports; refuses: what it documents not to
+    do, by message."""
 
     name: str
     format: str
