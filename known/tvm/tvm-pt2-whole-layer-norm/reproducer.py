@@ -19,13 +19,13 @@ import torch
 
 TARGET = 'torch/tvm-pt2-whole/tvm'
 # name: (dtype, shape), in the order that the model takes them
-INPUTS = {'x0': ('float32', (3, 37))}
+INPUTS = {'w0': ('float32', (1, 1, 1))}
 PARAMETERS = {}
-OUTPUTS = [('float32', (3, 37))]
+OUTPUTS = [('float32', (1, 1, 1))]
 
 
-def model(x0):
-    v0 = torch.nn.functional.layer_norm(x0, (3, 37)[-1:], eps=7.62939453125e-06)
+def model(w0):
+    v0 = torch.nn.functional.layer_norm(w0, (1, 1, 1)[-1:], eps=1.0)
     return (v0,)
 
 
@@ -182,11 +182,15 @@ from numpy import array, inf, nan
 SYMPTOM = 'rejected'  # Rejection
 SECONDS = 120.0
 ZERO_SIGNS = False  # are the signs of zeros compared?
-DATA = np.load(Path(__file__).with_name("data.npz"))
-TYPES = {**INPUTS, **PARAMETERS}
-ARRAYS = {name: DATA["ARRAYS_" + name].view(dtype) for name, (dtype, _) in TYPES.items()}
-EXPECTED = [DATA[f"EXPECTED_{i}"] for i in range(len(OUTPUTS))]
-ALLOWED = [DATA[f"ALLOWED_{i}"] for i in range(len(OUTPUTS))]
+ARRAYS = {
+    'w0': array([[[0.0]]], dtype='float32'),
+}
+EXPECTED = [
+    array([[[0.0]]], dtype='float64'),
+]
+ALLOWED = [
+    array([[[3.526484804090092e-38]]], dtype='float64'),
+]
 
 
 def wrong(output, expected, allowed, dtype, shape):
