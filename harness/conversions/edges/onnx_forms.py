@@ -8,8 +8,10 @@ from pathlib import Path
 from harness.conversions.edges.edge import Edge
 
 _HELPERS = Path(__file__).parents[1] / "helpers"
-_FORMS = (_HELPERS / "onnx_forms.py").read_text(encoding="utf-8").rstrip("\n")
-_EQUALS = _FORMS + "\n\n\n" + (_HELPERS / "onnx_equals.py").read_text(encoding="utf-8").rstrip("\n")
+_FORMS, *_MORE = (
+    (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n") for name in ("forms", "equals", "constants")
+)
+_EQUALS = "\n\n\n".join((_FORMS, *_MORE))
 
 OPSETS = (8, 10, 11, 12, 13, 14, 17, 18, 21, 23, 24, 26)
 """As in the text."""
