@@ -112,6 +112,16 @@ def test_what_onnx2torch_says_that_it_lacks_is_refused(kind: str, message: str, 
     assert told is None if why is None else str(told).startswith(f"onnx2torch: {why}")
 
 
+def test_what_onnx_has_no_type_for_is_refused() -> None:
+    said = "[ShapeInferenceError] (op_type:CumSum): x typestr: T, has unsupported type: tensor(int16)"
+    target = target_of("onnx/onnx-opset-23/ort-all")
+    assert (
+        refusal(target, Rejected("InferenceError", f"{said}\nin step write"))
+        == "write: ONNX has no CumSum of tensor(int16)"
+    )
+    assert refusal(target, Rejected("InferenceError", f"{said}\nin step onnx-opset-23")) is None
+
+
 @pytest.mark.nightly
 def test_litert_torch_keeps_64_bits(pool: Pool) -> None:
     type_ = TensorType("int64", (2,))

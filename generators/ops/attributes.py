@@ -14,13 +14,13 @@ _INTS, _FLOATS = "a list of whole numbers", "a list of numbers with a point"
 _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
-        _BOOL: "accumulate adjoint align_corners causal count_include_pad descending fast include_self increasing"
-        " interleaved inverse invert keepdims largest log_input lower narrow pivots reverse right scaled training"
-        " transposed unit upper whole",
+        _BOOL: "accumulate adjoint align_corners causal count_include_pad descending exclusive fast include_self"
+        " increasing interleaved inverse invert keepdims largest log_input lower narrow periodic pivots reverse right"
+        " scaled training transposed unit upper whole",
         _INT: "axis batch bins bits block columns correction decimals depth exponent factor groups ignore index k last"
         " mantissa n offset order pick repeats segments shift size start step zero_point",
-        _FLOAT: "alpha atol beta delta dx eps epsilon lambd margin max min nan neginf p posinf q rtol scale smoothing"
-        " threshold value",
+        _FLOAT: "alpha atol beta delta dx eps epsilon gamma lambd margin max min nan neginf p posinf q rtol scale"
+        " smoothing threshold value",
         _TEXT: "activation direction dtype equation form indexing kind method mode norm ord output reduction reset to",
         _INTS: "axes band boundaries dilation geometry image kernel offsets output_padding padding pads perm shape"
         " shifts sizes starts steps stops stride",

@@ -68,7 +68,8 @@ def convert_all(
         edge
         for edge in map(EDGES.__getitem__, matching(edges, EDGES, "conversion"))
         # a file that executes code needs the tool where it is opened
-        if (not edge.form or edges != "*") and not (edge.environment and FORMATS[edge.target].executes)
+        if (edges != "*" or not (edge.form or edge.on_request))
+        and not (edge.environment and FORMATS[edge.target].executes)
     ]
     files, refusals = [given], []
     reached = {given.format}

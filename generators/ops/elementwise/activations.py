@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, Bounded, add, ends, monotone, multiply, rounded, spread
+from generators.bounds.bounded import PRECISION, U64, Bounded, add, ends, monotone, multiply, rounded, spread
 from generators.graph import TensorType
 from generators.ops.elementwise.records import activation, by_dtype
 from generators.ops.elementwise.references import constant, exactly, loose
 from generators.ops.elementwise.special import erf_of
-from generators.ops.slots import floating, normalized
+from generators.ops.slots import floating, normalized, one_of, same_as
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Reference, Slot, TypeRuleError, Types
 
 Gate = Callable[[Bounded], Bounded]
@@ -89,6 +89,26 @@ def _gated(gate: Gate, factor: float = 1.0) -> Reference:
     return reference
 
 
+def _linear_gate(args: Sequence[Bounded], call: Call) -> Bounded:
+    """clip(alpha x + beta, 0, 1): alpha and the product are rounded, then the sum is, or both at once."""
+    x, alpha, beta = args[0], call.number("alpha"), call.number("beta")
+    p = PRECISION[x.dtype]
+    with np.errstate(all="ignore"):
+        inner = alpha * x.value + beta
+        own = (2.1 * abs(alpha) * np.abs(x.value) + np.abs(inner)) * (p.unit + U64) + 2 * p.tiny
+        own = np.where(np.isfinite(inner), own, 0.0)
+        value = np.clip(inner, 0.0, 1.0)
+        low, high = (np.clip(alpha * end + beta + move, 0, 1) for end, move in zip(ends(x), (-own, own), strict=True))
+        error = np.where(x.undetermined, np.inf, spread(value, low, high))
+    return rounded(value, error, x.dtype, 0)
+
+
+def _swish(args: Sequence[Bounded], call: Call) -> Bounded:
+    """x sigmoid(alpha x)."""
+    alpha = call.number("alpha")
+    return _gated(lambda x: sigmoid(multiply(x, constant(alpha, x))))(args, call)
+
+
 def _of_operand(f: Gate) -> Reference:
     return lambda args, call: f(args[0])
 
@@ -161,6 +181,26 @@ OPERATORS: tuple[OpSpec, ...] = (
     activation("hard_sigmoid", _of_operand(hard_sigmoid), "hardsigmoid({0})", "tf.nn.relu6({0} + 3) / 6",
                "jax.nn.hard_sigmoid({0})", _RELAX_HARD,
                by_dtype('g.op("HardSigmoid", {0}, alpha=1 / 6, beta=0.5)', float64="hard_gate(g, {0}, {name})")),
+    OpSpec(
+        "hard_sigmoid_linear", "activation", (floating(),), same_as(0), _linear_gate,
+        attrs={"alpha": one_of(0.2, 0.25, 1.0), "beta": one_of(0.5, 0.25, 0.0)},
+        torch="torch.clamp({alpha} * {0} + {beta}, 0, 1)", tensorflow="tf.clip_by_value({alpha} * {0} + {beta}, 0, 1)",
+        jax="jnp.clip({alpha} * {0} + {beta}, 0, 1)",
+        relax="relax.op.clip(relax.op.add(relax.op.multiply({0}, relax.const({alpha}, {dtype})), "
+        "relax.const({beta}, {dtype})), 0, 1)",
+        onnx=by_dtype(
+            'g.op("HardSigmoid", {0}, alpha={alpha}, beta={beta})',
+            float64='g.op("Clip", g.op("Add", g.op("Mul", {0}, g.const({alpha}, {name})), g.const({beta}, {name})), '
+            "g.const(0, {name}), g.const(1, {name}))",
+        ),
+    ),
+    OpSpec(
+        "swish", "activation", (floating(),), same_as(0), _swish, attrs={"alpha": one_of(1.0, 0.5, 2.0, 1.75)},
+        torch="{0} * torch.sigmoid({alpha} * {0})", tensorflow="tf.nn.silu({0}, beta={alpha})",
+        jax="{0} * jax.nn.sigmoid({alpha} * {0})",
+        relax="relax.op.multiply({0}, relax.op.sigmoid(relax.op.multiply({0}, relax.const({alpha}, {dtype}))))",
+        onnx='g.op("Swish", {0}, alpha={alpha})',
+    ),
     activation("hard_swish", _gated(hard_sigmoid, 6.0), "hardswish({0})", "{0} * (tf.nn.relu6({0} + 3) / 6)",
                "jax.nn.hard_swish({0})", f"relax.op.multiply({{0}}, {_RELAX_HARD})",
                by_dtype('g.op("HardSwish", {0})', float64='g.op("Mul", {0}, hard_gate(g, {0}, {name}))')),

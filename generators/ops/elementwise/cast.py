@@ -113,7 +113,7 @@ bitcast = OpSpec(
     "bitcast", "unary", (tensor(READ),), _bitcast_type, _bitcast, attrs={"to": _read_as},
     torch="{0}.view({dtype})", tensorflow="tf.bitcast({0}, {dtype})", jax="jax.lax.bitcast_convert_type({0}, {dtype})",
     relax=unsupported("Relax reads no bits as another dtype"),
-    onnx=unsupported("BitCast is of opset 26"),
+    onnx='g.op("BitCast", {0}, to={dtype})',
 )  # fmt: skip
 
 OPERATORS: tuple[OpSpec, ...] = (cast, bitcast)

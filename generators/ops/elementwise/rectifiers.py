@@ -65,6 +65,11 @@ def _jump(x: Bounded, passes: Callable[[Array], Array], instead: float) -> Bound
     return Bounded(value, np.where(np.isnan(x.value) | x.undetermined, np.inf, error), x.dtype)
 
 
+def _thresholded(args: Sequence[Bounded], call: Call) -> Bounded:
+    alpha = call.number("alpha")
+    return _jump(args[0], lambda v: v > alpha, 0.0)
+
+
 def _hardshrink(args: Sequence[Bounded], call: Call) -> Bounded:
     """The interval may reach beyond the threshold on both sides: 0 is asked too."""
     lambd = call.number("lambd")
@@ -174,6 +179,11 @@ def _exponential_unit(x: Bounded, alpha: float, scale: float, ulps: float) -> Bo
     with np.errstate(all="ignore"):
         result = monotone(lambda v: scale * np.where(v > 0, v, alpha * np.expm1(v)), x, ulps)
         return loose(result, 6 * alpha * scale, ends(x)[0] < 0)
+
+
+def _scaled_elu(args: Sequence[Bounded], call: Call) -> Bounded:
+    """By powers of two, which round nothing."""
+    return _exponential_unit(args[0], call.number("alpha"), call.number("gamma"), 2.5)
 
 
 def _elu(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -314,6 +324,23 @@ OPERATORS: tuple[OpSpec, ...] = (
         "jnp.where({0} > {threshold}, {0}, {value})",
         "relax.op.where(relax.op.greater({0}, relax.const({threshold}, {dtype})), {0}, relax.const({value}, {dtype}))",
         'g.op("Where", g.op("Greater", {0}, g.const({threshold}, {name})), {0}, g.const({value}, {name}))',
+    ),
+    _piecewise(
+        "thresholded_relu", _thresholded, {"alpha": one_of(1.0, 0.5, 0.0, 2.0)},
+        "torch.nn.functional.threshold({0}, {alpha}, 0.0)", "tf.where({0} > {alpha}, {0}, tf.zeros_like({0}))",
+        "jnp.where({0} > {alpha}, {0}, 0)",
+        f"relax.op.where(relax.op.greater({{0}}, relax.const({{alpha}}, {{dtype}})), {{0}}, {_ZERO})",
+        by_dtype('g.op("ThresholdedRelu", {0}, alpha={alpha})',
+                 float64='g.op("Where", g.op("Greater", {0}, g.const({alpha}, {name})), {0}, g.const(0, {name}))'),
+    ),
+    _piecewise(
+        "scaled_elu", _scaled_elu, {"alpha": one_of(1.0, 0.5, 2.0), "gamma": one_of(2.0, 1.0, 0.5)},
+        "torch.ops.aten.elu({0}, alpha={alpha}, scale={gamma})",
+        "{gamma} * tf.where({0} > 0, {0}, {alpha} * tf.math.expm1(tf.minimum({0}, 0)))",
+        "{gamma} * jax.nn.elu({0}, alpha={alpha})",
+        "scaled_elu({0}, {alpha}, {gamma}, {dtype})",
+        by_dtype('g.op("Selu", {0}, alpha={alpha}, gamma={gamma})',
+                 float64=f'g.op("Mul", g.const({{gamma}}, {{name}}), {_ONNX_ELU})'),
     ),
     _piecewise(
         "hardtanh", _hardtanh, {"min": one_of(-1.0, 0.0, -2.5), "max": one_of(1.0, 0.0, 6.5)},

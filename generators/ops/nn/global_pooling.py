@@ -33,13 +33,13 @@ def _norm(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _pooled(native: str, other: str) -> Spelling:
-    """ONNX Runtime's own kernels take float only."""
-    return lambda call: native if call.result.dtype == "float32" else other
+    """ONNX Runtime's own kernels take float only; it casts float16 around them."""
+    return lambda call: native if call.result.dtype in ("float32", "float16") else other
 
 
 def _onnx_norm(call: Call) -> str:
     p = int_of(call.attrs, "p")
-    if call.result.dtype == "float32":
+    if call.result.dtype in ("float32", "float16"):
         return 'g.op("GlobalLpPool", {0}, p={p})'
     if p < 3:
         return f'g.op("ReduceL{p}", {{0}}, g.const([2, 3], "int64"), keepdims=1)'

@@ -72,7 +72,7 @@ def _local_tensorflow(call: Call) -> str:
 
 
 def _local_onnx(call: Call) -> str:
-    if call.result.dtype != "float32":  # ONNX Runtime has a kernel for float only
+    if call.result.dtype == "float64":  # ONNX Runtime has a kernel for float only, and casts float16 around it
         composed = _LOCAL["onnx"]
         assert callable(composed)
         return str(composed(call))

@@ -208,9 +208,10 @@ instance_norm = OpSpec(
         "relax.op.nn.instance_norm({args}, 1, list(range(2, {rank0})), {epsilon})",
         "group_norm(bb, {args}, {shape0}[1], {epsilon}, {shape0}, {name})",
     ),
-    onnx=_float32_or(
-        'g.op("InstanceNormalization", {args}, epsilon={epsilon})',
-        'g.op("GroupNormalization", {args}, num_groups={shape0}[1], epsilon={epsilon}, stash_type={dtype})',
+    onnx=lambda call: (
+        'g.op("GroupNormalization", {args}, num_groups={shape0}[1], epsilon={epsilon}, stash_type={dtype})'
+        if call.result.dtype == "float64"
+        else 'g.op("InstanceNormalization", {args}, epsilon={epsilon})'
     ),
 )
 

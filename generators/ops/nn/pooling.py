@@ -216,9 +216,9 @@ def _global_type(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _global_onnx(call: Call) -> str:
-    if call.result.dtype == "float32":
+    if call.result.dtype in ("float32", "float16"):
         return 'g.op("GlobalAveragePool", {0})'
-    # ONNX Runtime has GlobalAveragePool for float only
+    # ONNX Runtime has GlobalAveragePool for float only, and casts float16 around it
     return 'g.op("ReduceMean", {0}, g.const([2, 3], "int64"), keepdims=1)'
 
 

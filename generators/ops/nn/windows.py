@@ -121,9 +121,9 @@ def product_of(counts: Sequence[Array]) -> Array:
 
 
 def float32_or(single: str, composed: Spelling) -> Spelling:
-    """ONNX Runtime has these kernels for float only."""
+    """ONNX Runtime has these kernels for float only, and casts float16 around them."""
     assert callable(composed)
-    return lambda call: single if call.result.dtype == "float32" else composed(call)
+    return lambda call: single if call.result.dtype in ("float32", "float16") else composed(call)
 
 
 # ---- small windows ------------------------------------------------------------------------------------

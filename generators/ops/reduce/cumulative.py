@@ -34,7 +34,6 @@ from generators.ops.spec import (
     Spelling,
     TypeRuleError,
     Types,
-    unsupported,
 )
 
 Array = np.ndarray
@@ -77,6 +76,14 @@ def _scan(name: str, reference: Reference, tensorflow: str, onnx: Spelling, *, s
 
 
 cumsum = _scan("cumsum", _prefixes(np.cumsum, summed), "tf.cumsum", 'g.op("CumSum", {0}, g.const({axis}, "int64"))')
+
+cumprod = _scan(
+    "cumprod",
+    _prefixes(np.cumprod, multiplied),
+    "tf.math.cumprod",
+    'g.op("CumProd", {0}, g.const({axis}, "int64"))',
+    signed_zero=True,
+)
 
 
 def _axis(call: Call) -> int:
@@ -196,13 +203,7 @@ cumulative_sum = OpSpec(
 
 OPERATORS: tuple[OpSpec, ...] = (
     cumsum,
-    _scan(
-        "cumprod",
-        _prefixes(np.cumprod, multiplied),
-        "tf.math.cumprod",
-        unsupported("ONNX has no CumProd before opset 26"),
-        signed_zero=True,
-    ),
+    cumprod,
     _extreme("cummax", np.maximum, "Max"),
     _extreme("cummin", np.minimum, "Min"),
     replace(

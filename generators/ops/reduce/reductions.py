@@ -170,6 +170,8 @@ def _argument(name: str, sign: float, kind: str) -> OpSpec:
     )  # fmt: skip
 
 
+argmax = _argument("argmax", 1.0, "ArgMax")
+
 _SAME = "axis={axes}, keepdims={keepdims}"
 
 sum_ = reduction(
@@ -238,7 +240,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         "prod", numeric(), _prod, signed_zero=True,
         torch="prod({0}, {axes}, {keepdims})", jax=f"jnp.prod({{0}}, {_SAME}, dtype={{dtype}})",
     ),
-    _argument("argmax", 1.0, "ArgMax"),
+    argmax,
     _argument("argmin", -1.0, "ArgMin"),
     reduction(
         "logsumexp", reducible(FLOATS), _logsumexp, empty=False,

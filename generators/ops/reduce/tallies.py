@@ -212,7 +212,7 @@ add_n = OpSpec(
     torch="torch.stack([{args}]).sum(0, dtype={dtype})", tensorflow="tf.add_n([{args}])",
     jax="jnp.sum(jnp.stack([{args}]), 0, dtype={dtype})",
     relax="relax.op.sum(relax.op.stack([{args}], axis=0), axis=[0])",
-    onnx=lambda call: 'g.op("Sum", {args})' if call.result.dtype in ("float32", "float64")
+    onnx=lambda call: 'g.op("Sum", {args})' if call.result.dtype in ("float32", "float64", "float16")
     else unsupported("Sum takes floating numbers"),
 )  # fmt: skip
 

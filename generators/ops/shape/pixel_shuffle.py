@@ -111,8 +111,8 @@ def _blocks(name: str, channels: bool, apart: Apart, perm: Shape, **native: str)
 
         if dialect != "onnx" or "onnx" not in native:
             return native.get(dialect, plain)
-        # DepthToSpace and SpaceToDepth have kernels for floating dtypes only
-        return lambda call: native["onnx"] if call.result.dtype in FLOATS else plain(call)
+        kernels = (*FLOATS, "int8", "uint8")  # of DepthToSpace and SpaceToDepth
+        return lambda call: native["onnx"] if call.result.dtype in kernels else plain(call)
 
     return layout(
         name, _block_slot(fits, channels), result, moved(move), attrs={"block": block_rule},

@@ -16,6 +16,7 @@ class Edge:
     environment: that it runs in, where it is not ours (a name of environments.toml)
     form:        it says the same model in another way: drawn graphs take it in front of what converts such files, too;
                  models of your own only where it is named
+    on_request:  only a route that is named takes it
     refuses:     (regular expression of "class: message", why, with its groups as fields): what it documents not to do
     """
 
@@ -27,6 +28,7 @@ class Edge:
     convert: str
     environment: str = ""
     form: bool = False
+    on_request: bool = False
     refuses: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -7,15 +7,20 @@ from pathlib import Path
 
 from harness.conversions.edges.edge import Edge
 
-_FORMS = (Path(__file__).parents[1] / "helpers" / "onnx_forms.py").read_text(encoding="utf-8").rstrip("\n")
+_HELPERS = Path(__file__).parents[1] / "helpers"
+_FORMS, *_MORE = (
+    (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n") for name in ("forms", "equals", "constants")
+)
+_EQUALS = "\n\n\n".join((_FORMS, *_MORE))
 
-OPSETS = (8, 11, 13, 17, 24)
+OPSETS = (8, 10, 11, 12, 13, 14, 17, 18, 21, 23, 24, 26)
 """As in the text."""
 
 _CHANGES = {
     "onnx-terse": "terse(model)",
     "onnx-explicit": "explicit(model)",
     "onnx-computed": "computed(model)",
+    "onnx-equivalent": "equivalent(model)",
     **{f"onnx-opset-{opset}": f"move(model, {opset})" for opset in OPSETS},
 }
 
@@ -23,7 +28,7 @@ _ABSENT = ((r"NotImplementedError: (.*no such form in opset [^\n]+)", "{}"),)
 
 
 def _convert(change: str) -> str:
-    return f"""{_FORMS}
+    return f"""{_EQUALS if change.startswith("equivalent") else _FORMS}
 
 
 def convert(source, target):

@@ -7,13 +7,14 @@ from harness.conversions.formats.tvm import IMPORTERS
 
 EDGES = tuple(
     Edge(
-        f"tvm-{importer.format}",
+        importer.name,
         importer.format,
         "relax",
         importer.modules,
         importer.packages,
         importer.convert,
         refuses=importer.refuses,
+        on_request=importer.on_request,
     )
     for importer in IMPORTERS
 )

@@ -57,6 +57,8 @@ _TORCH = """
     module = from_exported_program(exported_program(source), run_ep_decomposition=True)
 """
 
+_WHOLE = _TORCH.replace("run_ep_decomposition=True", "run_ep_decomposition=False")
+
 _TFLITE = """
     import tflite
     from tvm.relax.frontend.tflite import from_tflite
@@ -84,28 +86,37 @@ _TYPES = (r"^KeyError: (\d+)\b", "no inputs of TFLite's type {}")
 
 @dataclass(frozen=True)
 class Importer:
-    """One of TVM's importers. format: of the files that it takes; modules, packages: what it needs; convert: the text
-    of `convert(source, target)`, which compiles what it imports; refuses: what it documents not to do, by message."""
+    """One of TVM's importers. name: of its edge; format: of the files that it takes; modules, packages: what it needs;
+    convert: the text of `convert(source, target)`, which compiles what it imports; refuses: what it documents not to
+    do, by message."""
 
+    name: str
     format: str
     modules: tuple[str, ...]
     packages: Mapping[str, str]
     convert: str
     refuses: tuple[tuple[str, str], ...]
 
+    @property
+    def on_request(self) -> bool:
+        """Another way of the same importer."""
+        return self.name != f"tvm-{self.format}"
+
 
 IMPORTERS = tuple(
     Importer(
+        name,
         format_,
         ("tvm", "tvm.relax", module),
         {**_PACKAGES, **more},
         helpers + _COMPILE.format(imported=text.strip("\n")),
         refuses,
     )
-    for format_, module, more, helpers, text, refuses in (
-        ("onnx", "onnx", {"onnx": "1.17"}, "", _ONNX, _SAYS),
-        ("pt2", "torch", {"torch": "2.9"}, LOAD + "\n", _TORCH, _SAYS),
-        ("tflite", "tflite", {"tflite": "2.18"}, SIGNED + "\n", _TFLITE, (*_SAYS, _TYPES)),
+    for name, format_, module, more, helpers, text, refuses in (
+        ("tvm-onnx", "onnx", "onnx", {"onnx": "1.17"}, "", _ONNX, _SAYS),
+        ("tvm-pt2", "pt2", "torch", {"torch": "2.9"}, LOAD + "\n", _TORCH, _SAYS),
+        ("tvm-pt2-whole", "pt2", "torch", {"torch": "2.9"}, LOAD + "\n", _WHOLE, _SAYS),
+        ("tvm-tflite", "tflite", "tflite", {"tflite": "2.18"}, SIGNED + "\n", _TFLITE, (*_SAYS, _TYPES)),
     )
 )
 
@@ -146,5 +157,6 @@ RUNNERS = tuple(
         owner="TVM",
     )
     for importer in IMPORTERS
+    if not importer.on_request
     for level in BEFORE
 )

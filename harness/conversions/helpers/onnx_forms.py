@@ -4,8 +4,9 @@ import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper
 
-OPSETS = (8, 11, 13, 17, 24)
-"""Those at which many operators changed; what drawn graphs are written in is 20 (23 with attention)."""
+OPSETS = (8, 10, 11, 12, 13, 14, 17, 18, 21, 23, 24, 26)
+"""Of almost every operator each version since opset 7 is that of one of these, or of 20, in which drawn graphs are
+written (23 with attention)."""
 SIMPLE = "FLOAT", "INT", "STRING", "FLOATS", "INTS", "STRINGS"
 
 
@@ -79,11 +80,67 @@ def defaults(schema):
 
 
 def explicit(model):
-    """Every attribute that has a default is given, and operands that may be left out at the end are named as absent."""
-    for _, node in standard(model.graph):
-        for name, value in defaults(schema_of(node, opset_of(model))).items():
+    """Every attribute that has a default is given, those that what stands around decides, too, and operands that may be
+    left out."""
+    shapes, types, opset = ranks_of(model), types_of(model), opset_of(model)
+    for graph, node in standard(model.graph):
+        for name, value in defaults(schema_of(node, opset)).items():
             if name not in given(node) and (node.op_type, name) not in EITHER:
                 put(node, name, value)
+        known = [shapes.get(name) if name else () for name in node.input]
+        if known and None not in known and not any(None in shape for shape in known):
+            decided(graph, node, known, types.get(node.input[0]), opset)
+
+
+def decided(graph, node, shapes, element, opset):
+    """Attributes and operands without a default, as they are where they are left out. shapes: of its operands; element:
+    the dtype of the first one."""
+    kind, values, rank = node.op_type, given(node), len(shapes[0])
+
+    def operand(place, array):
+        """Where none is given yet."""
+        node.input.extend([""] * (place + 1 - len(node.input)))
+        if not node.input[place]:
+            name = f"form.{node.output[0] or node.output[-1]}.{place}"
+            graph.initializer.append(numpy_helper.from_array(array, name))
+            node.input[place] = name
+
+    if kind in ("Conv", "ConvTranspose") or (kind.endswith("Pool") and "kernel_shape" in values):
+        kernel = values.get("kernel_shape", list(shapes[min(1, len(shapes) - 1)][2:]))
+        attributes = schema_of(node, opset).attributes
+        ones, zeros = [1] * len(kernel), [0] * 2 * len(kernel)
+        fixed = ("kernel_shape", kernel), ("strides", ones), ("dilations", ones), ("pads", zeros)
+        for name, value in (*fixed, ("output_padding", [0] * len(kernel))):
+            sized = name == "pads" and (values.get("auto_pad", b"NOTSET") != b"NOTSET" or "output_shape" in values)
+            if name in attributes and name not in values and not sized:
+                put(node, name, value)
+    if kind in GATES and element and not values.get("layout"):
+        (steps, batch, _), ways = shapes[0], shapes[2][0]
+        hidden = shapes[2][-1]
+        if "activations" not in values:
+            put(node, "activations", list(GATES[kind][1]) * ways)
+        operand(3, np.zeros((ways, 2 * GATES[kind][0] * hidden), element))
+        operand(4, np.full(batch, steps, "int32"))
+        operand(5, np.zeros((ways, batch, hidden), element))
+        if kind == "LSTM":
+            operand(6, np.zeros((ways, batch, hidden), element))
+            operand(7, np.zeros((ways, 3 * hidden), element))
+    if kind == "Pad" and opset >= 18:
+        operand(3, np.arange(rank))
+    if kind == "ConvTranspose" and element:
+        operand(2, np.zeros(shapes[1][1] * values.get("group", 1), element))
+
+
+GATES = {"RNN": (1, ("Tanh",)), "GRU": (3, ("Sigmoid", "Tanh")), "LSTM": (4, ("Sigmoid", "Tanh", "Tanh"))}
+"""Parts of the weights of a recurrent layer, and its usual activations."""
+
+
+def types_of(model):
+    """Name -> dtype of what shape inference knows."""
+    graph = onnx.shape_inference.infer_shapes(model).graph
+    known = {tensor.name: tensor.data_type for tensor in graph.initializer}
+    known |= {one.name: one.type.tensor_type.elem_type for one in (*graph.input, *graph.output, *graph.value_info)}
+    return {name: helper.tensor_dtype_to_np_dtype(element) for name, element in known.items() if element}
 
 
 EITHER = {("Split", "num_outputs"), ("QuantizeLinear", "output_dtype"), ("DequantizeLinear", "output_dtype")}
@@ -95,21 +152,45 @@ ENDS = {
     "ReduceMax": {1: lambda array, rank: sorted(array % rank) == list(range(rank)) and rank},
 }
 """Operands at the end that may say what their absence says: place -> does this array, beside data of this rank?"""
+ENDS |= {
+    "Trilu": {1: lambda array, rank: array == 0},
+    "DequantizeLinear": {2: lambda array, rank: (array == 0).all()},
+    "QuantizeLinear": {2: lambda array, rank: (array == 0).all() and array.dtype == np.uint8},
+}
 ENDS |= dict.fromkeys(
     (f"Reduce{kind}" for kind in ("Min", "Sum", "Mean", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")),
     ENDS["ReduceMax"],
 )
 
 
+IMPLIED = {
+    "strides": lambda value: set(value) == {1},
+    "dilations": lambda value: set(value) == {1},
+    "pads": lambda value: set(value) == {0},
+    "output_padding": lambda value: set(value) == {0},
+    "perm": lambda value: value == sorted(value, reverse=True),
+}
+"""Attributes without a stated default that may say what their absence says."""
+
+
 def terse(model):
-    """No attribute that is as its default, and no operand at the end that says what its absence says."""
+    """No attribute that is as its default, or that what stands around decides, and no operand at the end that says what
+    its absence says."""
     opset, shapes = opset_of(model), ranks_of(model)
     for graph, node in standard(model.graph):
         stated = defaults(schema_of(node, opset))
         for name, value in given(node).items():
-            if name in stated and stated[name] == value:
+            implied = name in IMPLIED and not schema_of(node, opset).attributes[name].required
+            if (name in stated and stated[name] == value) or (implied and IMPLIED[name](value)):
                 take(node, name)
-        constants, rank = constants_of(graph), len(shapes.get(node.input[0], ())) if node.input else 0
+        if node.op_type in ("Conv", "ConvTranspose"):
+            take(node, "kernel_shape")
+        shape = (shapes.get(node.input[0]) or ()) if node.input else ()
+        constants, rank = constants_of(graph), len(shape)
+        if node.op_type == "Squeeze" and None not in shape and node.input[-1] in constants:
+            units = [axis for axis, size in enumerate(shape) if size == 1]
+            if sorted(constants[node.input[-1]] % rank) == units:
+                del node.input[1:]
         for place, same in ENDS.get(node.op_type, {}).items():
             array = constants.get(node.input[place]) if len(node.input) == place + 1 else None
             kept = array is None or not rank or given(node).get("noop_with_empty_axes")
@@ -221,10 +302,25 @@ def move(model, opset):
                 model.graph.initializer.remove(tensor)
         if model.ir_version < 4:  # then each initializer is an input, too
             model.ir_version = 4
+    constant_nodes(model.graph, opset)
     try:
         onnx.checker.check_model(model, full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise NotImplementedError(f"no such form in opset {opset}: {str(error).splitlines()[0][:200]}") from error
+
+
+def constant_nodes(graph, opset):
+    """Small constants are nodes, as exporters write them; of floating numbers alone before opset 9."""
+    asked, constants = {one.name for one in (*graph.output, *graph.input)}, constants_of(graph)
+    kinds = "f" if opset < 9 else "fiub"
+    small = [one for one in graph.initializer if one.name in constants and one.name not in asked]
+    small = [one for one in small if constants[one.name].dtype.kind in kinds]
+    made = [helper.make_node("Constant", [], [one.name], value=one) for one in small]
+    for tensor in small:
+        graph.initializer.remove(tensor)
+    nodes = list(graph.node)
+    del graph.node[:]
+    graph.node.extend([*made, *nodes])
 
 
 def aged(node, before, opset, constants, shapes):
@@ -248,6 +344,8 @@ def aged(node, before, opset, constants, shapes):
             if attribute in ("max", "min", "value", "k", "axis") and attribute in given(node):
                 value = given(node)[attribute]
                 put(node, attribute, value[0] if isinstance(value, list) else value)
+    if kind == "DFT" and opset < 20 and "axis" not in given(node):
+        put(node, "axis", len(shape) - 2 if shape is not None else refuse(node, opset, "a rank that is not known"))
     if kind in ("Softmax", "LogSoftmax", "Hardmax") and opset < 13:
         axis = given(node).get("axis", -1)
         if shape is None or axis % len(shape) != len(shape) - 1:

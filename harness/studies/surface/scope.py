@@ -21,7 +21,7 @@ TAG = "is "
 
 class Rule(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """why: the reason. All else are globs: registries; operators by their names, and by a tag that their list has;
-    features, where not all cells of these operators are out."""
+    features, where not all cells of these operators are out: one of them, or operator and features together."""
 
     why: str
     registries: tuple[str, ...] = ("*",)
@@ -35,7 +35,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
             bool(self._registries.match(cell.registry))
             and bool(self._operators.match(cell.operator))
             and (not self.tags or any(self._tags.match(tag) for tag in tags))
-            and (not self.features or any(self._features.match(feature) for feature in cell.features))
+            and (not self.features or any(self._features.match(text) for text in (*cell.features, str(cell))))
         )
 
     @cached_property

@@ -20,7 +20,7 @@ Array = np.ndarray
 SUMS_OF_ONE = 16
 """Formulas such as 1 - y * y (tanh), y * (1 - y) (sigmoid), y + 1 (expm1, elu), Phi + x phi (gelu) add terms of at most
 about one, each with the few ulps of its function."""
-_GATED = ("silu", "gelu", "gelu_tanh", "mish", "hard_swish")
+_GATED = ("silu", "gelu", "gelu_tanh", "mish", "hard_swish", "swish")
 _UNIT = ("tanh", "expm1", "logaddexp", "sigmoid", "erfc")
 
 
@@ -50,6 +50,7 @@ _BREAKS: dict[str, tuple[str, ...]] = {
     "hardshrink": ("lambd",),
     "softshrink": ("lambd",),
     "threshold": ("threshold",),
+    "thresholded_relu": ("alpha",),
 }
 
 _BETWEEN = ("clip", "hardtanh")
@@ -112,6 +113,8 @@ def slope_noise(op: str, operands: Sequence[Bounded], result: Bounded, call: Cal
         noise += SUMS_OF_ONE
     if op in _GATED:  # x times the derivative of a gate, which has an error of u, too
         noise += SUMS_OF_ONE * np.nan_to_num(np.abs(operands[0].value), posinf=0.0).ravel()
+    if op == "tapered":  # the slope is the window, of which the record says what it may be off by
+        noise += 64
     if op == "sinc":  # (cos(pi x) - sinc(x)) / x
         x = np.abs(operands[0].value.ravel())
         noise += np.where(x > 0, SUMS_OF_ONE / np.maximum(x, np.finfo(np.float32).tiny), 0.0)

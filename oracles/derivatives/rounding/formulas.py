@@ -53,7 +53,12 @@ MOVING = frozenset(
 )
 """Each slope is 1, -1 or 0: what reaches an element is a sum of adjoints."""
 
-SCALED = frozenset(words("deg2rad div_scalar global_avg_pool hard_sigmoid leaky_relu mean mean_abs mul_scalar rad2deg"))
+SCALED = frozenset(
+    words(
+        "deg2rad div_scalar global_avg_pool hard_sigmoid hard_sigmoid_linear leaky_relu mean mean_abs mul_scalar "
+        "rad2deg"
+    )
+)
 """Each slope is a constant: what is divided by a number, 2.5 ulp in OpenCL, or multiplied by one that is rounded."""
 SCALING = 5
 

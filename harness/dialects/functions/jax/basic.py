@@ -200,3 +200,13 @@ def reverse_sequence(x, lengths, axis, batch):
     lengths = jnp.expand_dims(lengths, [i for i in range(x.ndim) if i != batch])
     source = jnp.where(place < lengths, lengths - 1 - place, place)
     return jnp.take_along_axis(x, jnp.broadcast_to(source, x.shape), axis)
+
+
+def running(scan, x, axis, exclusive, reverse, start):
+    """A scan from either end, with or without each element itself."""
+    if exclusive:
+        size = x.shape[axis]
+        edge = jnp.full_like(jax.lax.slice_in_dim(x, 0, 1, axis=axis), start)
+        rest = jax.lax.slice_in_dim(x, int(reverse), size - int(not reverse), axis=axis)
+        x = jnp.concatenate([rest, edge] if reverse else [edge, rest], axis)
+    return scan(x, axis=axis, reverse=reverse)

@@ -11,6 +11,7 @@ class Builder:
 
     def __init__(self):
         self.since = {"GroupNormalization": 21, "Attention": 23, "RMSNormalization": 23, "RotaryEmbedding": 23}
+        self.since |= {"Swish": 24, "TensorScatter": 24, "BitCast": 26, "CumProd": 26}
         self.nodes = []
         self.initializers = []
         self.opset = 20
@@ -42,7 +43,7 @@ class Builder:
             final.append(helper.make_tensor_value_info(f"out{i}", *outputs[i]))
         given = [helper.make_tensor_value_info(name, *type_) for name, type_ in inputs.items()]
         graph = helper.make_graph(self.nodes, "dissent", given, final, self.initializers)
-        version = 10 if self.opset < 23 else 11
+        version = 10 if self.opset < 23 else 11 if self.opset < 25 else 13
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=version)
         onnx.checker.check_model(model, full_check=True)
         return model

@@ -239,3 +239,26 @@ def attention(bb, q, k, v, scale, causal=False, bias=None):
         bias = bb.emit(relax.op.expand_dims(bias, [0, 1]))
     y = relax.op.nn.attention(q, k, v, bias, scale, "TopLeft" if causal else None)
     return relax.op.permute_dims(y, [0, 2, 1, 3])
+
+
+def window(bb, x, places, parts, angle, span, dtype):
+    """x by a - b cos t + c cos 2 t, t from 0 on in steps of angle / span."""
+
+    def by(number, y):
+        return relax.op.multiply(relax.const(number, dtype), y)
+
+    t = bb.emit(relax.op.divide(by(angle, places), relax.const(float(span), dtype)))
+    a, b, c = parts
+    once, twice = by(b, relax.op.cos(t)), by(c, relax.op.cos(by(2.0, t)))
+    total = relax.op.add(relax.op.subtract(relax.const(a, dtype), once), twice)
+    return relax.op.multiply(x, total)
+
+
+def scaled_elu(x, alpha, gamma, dtype):
+    """gamma x above zero, gamma alpha (exp(x) - 1) under it, where alone the exponential is taken."""
+    zero = relax.const(0, dtype)
+    above = relax.op.greater(x, zero)
+    low = relax.op.subtract(relax.op.exp(relax.op.where(above, zero, x)), relax.const(1, dtype))
+    return relax.op.multiply(
+        relax.const(gamma, dtype), relax.op.where(above, x, relax.op.multiply(relax.const(alpha, dtype), low))
+    )

@@ -56,3 +56,13 @@ def reverse_sequence(x, lengths, axis, batch):
     shape[axis], shape[batch] = 1, -1
     lengths = lengths.long().reshape(shape)
     return torch.gather(x, axis, torch.where(place < lengths, lengths - 1 - place, place).expand(x.shape))
+
+
+def running(scan, x, axis, exclusive, reverse, start):
+    """A scan from either end, with or without each element itself."""
+    x = torch.flip(x, [axis]) if reverse else x
+    if exclusive:
+        first = torch.full_like(x.narrow(axis, 0, 1), start)
+        x = torch.cat([first, x.narrow(axis, 0, x.shape[axis] - 1)], axis)
+    y = scan(x, dim=axis, dtype=x.dtype)
+    return torch.flip(y, [axis]) if reverse else y

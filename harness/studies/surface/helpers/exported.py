@@ -1,4 +1,5 @@
-"""Exported programs of PyTorch, and the map of TVM's importer of them, which takes them apart first."""
+"""Exported programs of PyTorch, and the map of TVM's importer of them, which takes
+them apart first or not."""
 
 import torch
 
@@ -20,7 +21,8 @@ def observe(program, note):
             return program["model"](*inputs, *[getattr(self, name) for name in program["PARAMETERS"]])
 
     examples = tuple(torch.ones(shape, dtype=getattr(torch, dtype)) for dtype, shape in program["INPUTS"].values())
-    exported = torch.export.export(Module(), examples).run_decompositions()
-    for node in exported.graph.nodes:
-        if node.op == "call_function":
-            note(node.target.__name__, [])
+    exported = torch.export.export(Module(), examples)
+    for program in (exported, exported.run_decompositions()):
+        for node in program.graph.nodes:
+            if node.op == "call_function":
+                note(node.target.__name__, [])

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from harness.studies.surface.registry import Registry, Tracer
 
-TRACER = Tracer("inductor", "torch-inductor", ("torch",), ("torch",), every=20)
+TRACER = Tracer("inductor", "torch-inductor", ("torch",), ("torch",), every=5)
 
 REGISTRIES = (Registry("inductor", ("inductor",), TRACER.modules, TRACER.packages, TRACER, "torch-inductor*"),)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from harness.studies.surface.registry import Registry, Tracer
 
-_FORMS = ("harness/conversions/helpers/onnx_forms.py",)
+_FORMS = tuple(f"harness/conversions/helpers/onnx_{name}.py" for name in ("forms", "equals", "constants"))
 TRACER = Tracer("onnx", "ort-all", ("onnx",), ("onnx",), helpers=_FORMS, needs="Builder")
 
 REGISTRIES = (
     Registry(
         "onnx",
-        ("onnx",),
-        TRACER.modules,
-        TRACER.packages,
+        (*_FORMS, "onnx"),
+        ("onnx", "onnxruntime"),
+        ("onnx", "onnxruntime"),
         TRACER,
         "ort-*,openvino,iree-*",
         ("onnx2torch", "onnx2tf", "openvino-onnx", "tvm-onnx"),

@@ -1,0 +1,98 @@
+"""Rows by a window of signal processing along the last axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from generators.bounds.bounded import PRECISION, Bounded, multiply
+from generators.graph import TensorType
+from generators.ops.slots import flag, floating, one_of
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
+
+PARTS = {"hann": (0.5, 0.5, 0.0), "hamming": (25 / 46, 21 / 46, 0.0), "blackman": (0.42, 0.5, 0.08)}
+"""a, b and c of a - b cos t + c cos 2 t, as ONNX defines them."""
+
+
+def _type(operands: Types, attrs: Attrs) -> TensorType:
+    x = operands[0]
+    if attrs["kind"] not in PARTS or not isinstance(attrs["periodic"], bool) or not x.rank or x.shape[-1] < 2:
+        raise TypeRuleError(f"no window for {x}")
+    return x
+
+
+def _rows() -> Slot:
+    base = floating(min_rank=1)
+
+    def accepts(type_: TensorType, earlier: Types) -> bool:
+        return base.accepts(type_, earlier) and type_.shape[-1] > 1
+
+    def fresh(d: Draw, earlier: Types) -> TensorType:
+        type_ = base.fresh(d, earlier)
+        return type_ if type_.shape[-1] > 1 else TensorType(type_.dtype, (*type_.shape[:-1], 5))
+
+    return Slot(accepts, fresh)
+
+
+def _window(call: Call) -> Bounded:
+    """t = 2 pi i / n with 8 u (a constant, a product, a quotient), of which 2 t <= 4 pi makes 101 u; a cosine of 4 ulp,
+    8 u; products, constants and sums 6 u: of blackman 0.5 (51 + 8) + 0.08 (101 + 8) + 6 < 64 u."""
+    n, p = call.result.shape[-1], PRECISION[call.result.dtype]
+    t = 2 * np.pi * np.arange(n) / (n if call.attrs["periodic"] else n - 1)
+    a, b, c = PARTS[str(call.attrs["kind"])]
+    value = np.broadcast_to(a - b * np.cos(t) + c * np.cos(2 * t), call.result.shape)
+    return Bounded(value, np.full(call.result.shape, 64 * p.unit + p.tiny), call.result.dtype)
+
+
+def _tapered(args: Sequence[Bounded], call: Call) -> Bounded:
+    return multiply(args[0], _window(call))
+
+
+def _by_kind(text: str, **kinds: str) -> Spelling:
+    """{angle}: 2 pi, and {span}: by which number the places are divided; {a}, {b}, {c}: of the window."""
+
+    def spell(call: Call) -> str:
+        kind, n = str(call.attrs["kind"]), call.result.shape[-1]
+        parts = zip("abc", PARTS[kind], strict=True)
+        fields = {"n": n, "span": n if call.attrs["periodic"] else n - 1, "angle": 2 * np.pi, **dict(parts)}
+        spelled = kinds.get(kind, text)
+        for name, value in fields.items():
+            spelled = spelled.replace(f"{{{name}}}", repr(value))
+        return spelled
+
+    return spell
+
+
+_SUM = "{0} * ({a} - {b} * COS(TURN) + {c} * COS(2.0 * TURN))"
+
+
+def _composed(cosine: str, places: str) -> str:
+    return _SUM.replace("TURN", f"({{angle}} * {places} / {{span}})").replace("COS", cosine)
+
+
+tapered = OpSpec(
+    "tapered", "signal", (_rows(),), _type, _tapered,
+    attrs={"kind": one_of(*PARTS), "periodic": flag()},
+    torch=_by_kind(
+        "",
+        hann="{0} * torch.hann_window({n}, {periodic}, dtype={dtype})",
+        hamming="{0} * torch.hamming_window({n}, {periodic}, 25 / 46, 21 / 46, dtype={dtype})",
+        blackman="{0} * torch.blackman_window({n}, {periodic}, dtype={dtype})",
+    ),
+    tensorflow=_by_kind(_composed("tf.cos", "tf.cast(tf.range({n}), {dtype})")),
+    jax=_by_kind(_composed("jnp.cos", "jnp.arange({n}, dtype={dtype})")),
+    relax=_by_kind(
+        "window(bb, {0}, relax.const(np.arange({n}), {dtype}), ({a}, {b}, {c}), {angle}, {span}, {dtype})"
+    ),
+    onnx=_by_kind(
+        "",
+        **{
+            kind: f'g.op("Mul", {{0}}, g.op("{kind.title()}Window", g.const({{n}}, "int64"), '
+            "periodic=int({periodic}), output_datatype={dtype}))"
+            for kind in PARTS
+        },
+    ),
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (tapered,)
