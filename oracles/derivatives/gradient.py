@@ -24,6 +24,7 @@ from oracles.derivatives.complex_pairs import bounded, numbers_of, paired, parts
 from oracles.derivatives.jacobians.finite_differences import steps_of
 from oracles.derivatives.jacobians.jacobian import Jacobian
 from oracles.derivatives.node_jacobians import NodeJacobians, node_jacobians
+from oracles.derivatives.partial_products import open_elements
 from oracles.derivatives.rounding import first_derivatives
 from oracles.derivatives.rounding.matrix_first_derivatives import far_out
 from oracles.judge import reference
@@ -248,6 +249,7 @@ def vjp(
             bound[:] = np.inf
     if local.open.any() or beside_infinity(operands, position, result).all():
         bound[:] = np.inf
+    bound[open_elements(op, operands, position, call, [above.value])] = np.inf
     bound = np.where(~wild(x).ravel() & ~first_derivatives.at_a_break(op, x, call), bound, np.inf)
     return Estimate(found.value, bound)
 
