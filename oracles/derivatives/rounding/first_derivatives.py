@@ -75,14 +75,16 @@ def at_a_break(op: str, x: Bounded, call: Call) -> Array:
 
 def singular(op: str, operands: Sequence[Bounded], position: int, result: Bounded) -> Array:
     """Results at which the chain rule meets infinity times 0, which some frameworks make NaN: the square root of 0 in
-    the deviation of one element, y x^(y - 1) at 0^0, and x^y log x of a negative base, which is 0 times NaN where the
-    exponent is so large that differences meet even numbers only."""
+    the deviation of one element, y x^(y - 1) at 0^0, x / y at 0 log 0, and x^y log x of a negative base, which is 0
+    times NaN where the exponent is so large that differences meet even numbers only."""
     zero = np.zeros(result.value.shape, bool)
     if op == "std":
         zero = result.value == 0
     elif op == "pow":
         base, exponent = (operand.value for operand in operands)
         zero = zero | ((base == 0) & (exponent == 0)) | ((base < 0) & (position == 1))
+    elif op == "xlogy":
+        zero = zero | ((operands[0].value == 0) & (operands[1].value == 0))
     return zero.ravel()
 
 

@@ -140,6 +140,12 @@ def test_the_greater_of_x_and_x_is_x() -> None:
     assert found.error.max() < 1e-30
 
 
+def test_at_zero_times_the_logarithm_of_zero_the_slope_is_open() -> None:
+    """x / y is 0 / 0 there: NaN in PyTorch and JAX, 0 in TensorFlow. Beside it the slope is known."""
+    case = one("xlogy", np.array([0.0, 0.0, 1.5]), np.array([0.0, 2.0, 3.0]))
+    assert np.isinf(expected(case, 1).error).tolist() == [True, False, False]
+
+
 def test_a_staircase_is_no_slope() -> None:
     found = expected(one("floor", np.array([10000.5, -700.25, 3.5], np.float32)))
     assert found.value.tolist() == [0, 0, 0]
