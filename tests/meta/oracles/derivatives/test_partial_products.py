@@ -58,3 +58,10 @@ def test_only_the_factors_of_such_a_product_are_open() -> None:
 
 def test_running_products_may_overflow_on_their_way() -> None:
     assert np.isinf(gradient.expect(product([1e-300, 1e200, 1e200, 1e-200], "cumprod")).values[0].error).any()
+
+
+def test_parts_of_complex_results_are_as_many_as_before() -> None:
+    type_, result = TensorType("complex64", (2,)), TensorType("complex64", (2,))
+    graph = check(Graph((Leaf("x", type_),), (Node("y", "complex_neg", ("x",), (), result),), ("y",)))
+    found = jvp.expect(Case(graph, {"x": np.array([1 + 2j, 3 - 1j], np.complex64)})).values[0]
+    assert np.isfinite(found.error).all()
