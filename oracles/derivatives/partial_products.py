@@ -21,9 +21,10 @@ _OPERATORS = ("prod", "cumprod", "segment_prod", "sorted_segment_prod")
 
 
 def leave_the_range(op: str, operands: Sequence[Bounded], call: Call, passed: Sequence[Array | float]) -> Array:
-    """By result (of other operators none): may a product of some of its factors and of what is passed on (adjoints, tangents; magnitudes, by
-    result) leave the range of the dtype? All such products lie between that of the factors below 1 and that of the
-    factors above 1. A factor of zero makes all products zero that it is in; the others are those without it."""
+    """By result (of other operators none): may a product of some of its factors and of what is passed on (adjoints,
+    tangents; magnitudes, by result) leave the range of the dtype? All such products lie between that of the factors
+    below 1 and that of the factors above 1. A factor of zero makes all products zero that it is in; the others are
+    those without it."""
     p = PRECISION[call.result.dtype]
     if op not in _OPERATORS and call.attrs.get("reduction") != "prod":
         return np.zeros(1, bool)
