@@ -147,6 +147,7 @@ DYNAMIC = Question(
     refusal=refusal,
     inherits=(FORWARD.name,),
     resizes=True,
+    parts=lambda case, place: (dynamic.part(case, place),),
     joins=lambda graph: None,
     fills=1,
 )
