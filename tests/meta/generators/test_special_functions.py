@@ -150,5 +150,5 @@ def test_a_difference_of_series_loses_what_cancels() -> None:
     type_ = TensorType("float32", (2,))
     x = np.array([2.0567029, 3.0], np.float32)
     found = OPS["airy_ai"].reference([leaf(x)], Call((type_,), {}, type_))
-    assert abs(found.value[0] - 0.032024052) < found.error[0] < 1e-4 * found.value[0]
+    assert abs(found.value[0] - 0.032024052) < found.error[0] < 2e-4 * found.value[0]
     assert found.error[1] < 1e-5 * found.value[1]
