@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from generators.bounds.bounded import Bounded
+from generators.bounds.bounded import PRECISION, Bounded
 from generators.ops import OPS
 from generators.ops.spec import Call
 from oracles.derivatives.complex_pairs import exact, paired, sizes
@@ -117,6 +117,8 @@ def slope_noise(op: str, operands: Sequence[Bounded], result: Bounded, call: Cal
     if op == "sinc":  # (cos(pi x) - sinc(x)) / x
         x = np.abs(operands[0].value.ravel())
         noise += np.where(x > 0, SUMS_OF_ONE / np.maximum(x, np.finfo(np.float32).tiny), 0.0)
+        # pi and the angle are rounded: 2 pi |x| u of the cosine, at most 2; shifts by whole periods hide it
+        noise += np.where(x > 0, np.minimum(2 * np.pi, 2 / (PRECISION[operands[0].dtype].unit * x)), 0.0)
     if op in ("logsumexp", "logcumsumexp"):
         # exp(x - y): what y, which has a few ulps, and the difference are off by is a relative error
         far = np.nan_to_num(np.abs(result.value), posinf=0.0).ravel()[rows] - np.log(np.minimum(slope, 1.0))

@@ -159,6 +159,13 @@ def test_what_the_steps_of_an_operator_leave_out_has_no_slope(question) -> None:
     assert all(np.all(value.value == 0) and np.all(value.error < 1e-300) for value in found.values[3:])
 
 
+def test_the_angle_of_a_great_number_is_rounded_by_a_period() -> None:
+    """The cosine of pi times 8388607.5, where twice the roundoff of x is one, and the slope the same beside it."""
+    found = expected(one("sinc", np.array([8388607.5, 0.25], np.float32)))
+    assert 1e-7 < found.error[0] < 5e-7
+    assert found.error[1] < 1e-5
+
+
 def test_a_staircase_is_no_slope() -> None:
     found = expected(one("floor", np.array([10000.5, -700.25, 3.5], np.float32)))
     assert found.value.tolist() == [0, 0, 0]
