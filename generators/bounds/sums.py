@@ -16,7 +16,8 @@ Collect = Callable[[Array], Array]
 
 
 def scaled_product(x: Bounded, y: Bounded) -> Bounded:
-    """x y, of which an overflow is left open: back ends may scale beforehand, or multiply in a wider dtype."""
+    """x y, of which an overflow is left open: back ends may scale beforehand, multiply in a wider dtype or in another
+    order, or add the product in a fused operation."""
     product = multiply(x, y)
     overflow = np.isfinite(x.value) & np.isfinite(y.value) & ~np.isfinite(product.value)
     return Bounded(product.value, np.where(overflow, np.inf, product.error), x.dtype)

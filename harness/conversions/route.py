@@ -156,6 +156,7 @@ def target_of(name: str) -> Target:
     writer = writer_of(route)
     parts = [*reversed(route.edges), route.runner]
     packages = {package: least for part in parts for package, least in part.packages.items()}
+    compiled = [name for edge in route.edges for name in edge.inherits]
     modules = dict.fromkeys([*writer.modules, *(module for part in parts for module in part.modules)])
     return Target(
         name,
@@ -173,7 +174,7 @@ def target_of(name: str) -> Target:
         },
         environment=next((edge.environment for edge in route.edges if edge.environment), ""),
         opt_in=True,
-        inherits=(writer.inherits, *route.runner.inherits, *_like(writer, (*edges, runner))),
+        inherits=(writer.inherits, *compiled, *route.runner.inherits, *_like(writer, (*edges, runner))),
     )
 
 

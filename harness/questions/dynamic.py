@@ -41,6 +41,13 @@ _REFUSALS: Patterns = (
     ),
     ("tensorflow", "ValueError: None values not supported", _HELPER),
     ("jax", "TypeError: '_DimExpr' object cannot be interpreted as an integer", _HELPER),
+    ("jax", r"TracerBoolConversionError: [\s\S]*\(window_table\)", _HELPER),
+    ("jax", "Shape polymorphism for FFT with non-constant fft_length", "it transforms no axis of a symbolic size"),
+    (
+        "torch",
+        "aten.fake_quantize_per_channel_affine_cachemask",
+        "scales by channel are looked at, which a traced tensor does not allow",
+    ),
     ("jax", "InconclusiveDimensionOperation", "sizes are compared that n leaves open (InconclusiveDimensionOperation)"),
     ("jax", "Shape polymorphism is supported for jnp.pad", "jnp.pad reflects a symbolic dimension only with bounds"),
 )
@@ -140,6 +147,7 @@ DYNAMIC = Question(
     refusal=refusal,
     inherits=(FORWARD.name,),
     resizes=True,
+    parts=lambda case, place: (dynamic.part(case, place),),
     joins=lambda graph: None,
     fills=1,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from generators.graph import Graph
@@ -44,6 +44,7 @@ class Question:
     worth:       is anything of a case compared? The plan runs no other
     large:       are large cases worth it? What is expected has to take little longer than the program
     apart:       of programs that write: their nodes, each on leaves that hold what its operands hold when it runs
+    parts:       of a case and the number of an output: the case that the output is the result of, or those of its rows
     fills:       with how many sets of arrays a program of the plan runs: fewer where what is expected takes long
     symptom:     what a wrong output is a sign of, where that is no wrong value"""
 
@@ -65,6 +66,7 @@ class Question:
     targets: Mapping[str, Target] = field(default_factory=lambda: TARGETS, hash=False)
     joins: Callable[[Graph], str | None] = lambda graph: ""
     apart: Callable[[Case], Case] | None = None
+    parts: Callable[[Case, int], Sequence[Case]] = lambda case, place: (case,)
     fills: int = 8
     symptom: str = ""
     worth: Callable[[Case], bool] = lambda case: True

@@ -51,6 +51,7 @@ VMAP = Question(
     prepare=vmap.prepare,
     refusal=refusal,
     inherits=(FORWARD.name,),
+    parts=lambda case, place: vmap.lanes(case),
 )
 
 QUESTIONS = (VMAP,)

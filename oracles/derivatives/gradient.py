@@ -24,6 +24,7 @@ from oracles.derivatives.complex_pairs import bounded, numbers_of, paired, parts
 from oracles.derivatives.jacobians.finite_differences import steps_of
 from oracles.derivatives.jacobians.jacobian import Jacobian
 from oracles.derivatives.node_jacobians import NodeJacobians, node_jacobians
+from oracles.derivatives.partial_products import open_elements
 from oracles.derivatives.rounding import first_derivatives
 from oracles.derivatives.rounding.matrix_first_derivatives import far_out
 from oracles.judge import reference
@@ -106,7 +107,7 @@ def expect(case: Case) -> Expected:
     exact = evaluated(steps)
     local = node_jacobians(steps.graph, exact, backwards=True)
     found = accumulate(steps.graph, exact, weights(steps.graph), local, names_of(leaves))
-    values = tuple(final(found[leaf.name], leaf) for leaf in leaves)
+    values = tuple(final(found.get(leaf.name), leaf) for leaf in leaves)
     return Expected(tuple(f"d_{leaf.name}" for leaf in leaves), tuple(leaf.type for leaf in leaves), values)
 
 
@@ -120,9 +121,11 @@ def seeded(seed: Array) -> Array:
     return parts_of(seed).astype(np.float64).ravel()
 
 
-def final(adjoint: Estimate, leaf: Leaf) -> Bounded:
-    """What may overflow is undetermined. The last rounding is that of the last share. A zero has no sign to demand."""
+def final(adjoint: Estimate | None, leaf: Leaf) -> Bounded:
+    """What may overflow is undetermined. The last rounding is that of the last share. A zero has no sign to demand.
+    None: an operand that the operator's steps leave out (statistics that training does not use), of slope 0."""
     p = PRECISION[leaf.type.dtype]
+    adjoint = adjoint or zeros(seeded(np.zeros(leaf.type.shape, leaf.type.dtype)).size)
     with np.errstate(all="ignore"):
         error = adjoint.error + np.where(adjoint.error > 0, U64 * np.abs(adjoint.value), 0.0)
         loose = ~np.isfinite(adjoint.value) | np.isnan(error) | (np.abs(adjoint.value) + error > p.largest / 4)
@@ -248,6 +251,7 @@ def vjp(
             bound[:] = np.inf
     if local.open.any() or beside_infinity(operands, position, result).all():
         bound[:] = np.inf
+    bound[open_elements(op, operands, position, call, [above.value])] = np.inf
     bound = np.where(~wild(x).ravel() & ~first_derivatives.at_a_break(op, x, call), bound, np.inf)
     return Estimate(found.value, bound)
 

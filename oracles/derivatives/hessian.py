@@ -24,6 +24,7 @@ from oracles.derivatives.gradient import FORMULA, OWN
 from oracles.derivatives.jacobians.finite_differences import STEP, Function, extrapolated
 from oracles.derivatives.jacobians.jacobian import ALLOWANCE, SHIFTS, function_of, jacobian, off
 from oracles.derivatives.node_jacobians import node_jacobians
+from oracles.derivatives.partial_products import ends, open_elements
 from oracles.derivatives.rounding import first_derivatives, second_derivatives
 from oracles.derivatives.rounding.matrix_first_derivatives import OPERATORS as MATRICES
 from oracles.derivatives.rounding.matrix_first_derivatives import shift
@@ -84,7 +85,7 @@ def expect(case: Case) -> Expected:
     steps = decompose(case, SECOND_ORDER_RULES)
     exact = reference.evaluate(steps.graph, steps.arrays)
     found = accumulate(steps.graph, exact, gradient.weights(steps.graph), jvp.tangents(graph))
-    values = tuple(gradient.final(found[leaf.name], leaf) for leaf in leaves)
+    values = tuple(gradient.final(found.get(leaf.name), leaf) for leaf in leaves)
     return Expected(tuple(f"h_{leaf.name}" for leaf in leaves), tuple(leaf.type for leaf in leaves), values)
 
 
@@ -192,7 +193,8 @@ def _through_jacobian_derivative(
     bound += local.floor * np.sum(np.abs(above.value) + above.error)
     if unknown.any():
         bound = np.where(second_derivatives.reduced(unknown, x.value.shape).ravel() > 0, np.inf, bound)
-    bound = np.where(np.isnan(bound), np.inf, bound)
+    passed = [above.value, *(end for t in along for end in ends(t))]
+    bound[np.isnan(bound) | open_elements(op, operands, position, call, passed)] = np.inf
     return Estimate(found.value, bound)
 
 

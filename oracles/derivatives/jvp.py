@@ -32,6 +32,7 @@ from oracles.derivatives.gradient import (
 from oracles.derivatives.jacobians.finite_differences import Function, along, steps_of
 from oracles.derivatives.jacobians.jacobian import Jacobian, function_of
 from oracles.derivatives.node_jacobians import NodeJacobians, node_jacobians
+from oracles.derivatives.partial_products import ends, leave_the_range
 from oracles.derivatives.rounding import first_derivatives
 from oracles.judge.compare import Expected
 
@@ -139,8 +140,9 @@ def _share(
     bound = found.bound
     bound += first_derivatives.tangent_noise(op, operands, position, result, call, np.abs(tangent.value)) * unit
     bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
-    ends = first_derivatives.at_a_break(op, operands[position], call)
-    if ends.size == bound.size:  # elementwise, as all operators that have such ends
-        bound = np.where(ends, np.inf, bound)
+    breaks = first_derivatives.at_a_break(op, operands[position], call)
+    if breaks.size == bound.size:  # elementwise, as all operators that have such ends
+        bound = np.where(breaks, np.inf, bound)
     bound += np.sum(np.where(local.floor > 0, local.floor * (np.abs(tangent.value) + tangent.error), 0.0))
-    return Estimate(found.value, np.where(local.open, np.inf, bound))
+    open_ = local.open | leave_the_range(op, operands, call, ends(tangent.value))
+    return Estimate(found.value, np.where(open_, np.inf, bound))

@@ -113,6 +113,11 @@ def cases(case: Case) -> dict[int, Case]:
     return {size: Case(graph, at_size(case.arrays, found, size)) for size, graph in found.graphs.items()}
 
 
+def part(case: Case, place: int) -> Case:
+    """The case that this output is a result of."""
+    return case if plan(case.graph) is None else list(cases(case).values())[place // len(case.graph.outputs)]
+
+
 def arrays(case: Case) -> dict[str, np.ndarray]:
     """Parameters, and inputs at each size under names of their own."""
     result: dict[str, np.ndarray] = {}

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, add, divide, exact, multiply, rounded, settled, spread
+from generators.bounds.sums import scaled_product
 from generators.ops.elementwise.records import FLOAT_PAIR, NUMERIC_PAIR, binary, numpy_binary, unary
 from generators.ops.elementwise.references import certainly_nan, exactly, spread_out, unrounded, wrapping
 from generators.ops.slots import broadcastable, floating, numeric, one_of, same_as
@@ -90,13 +91,9 @@ def _addcmul(args: Sequence[Bounded], call: Call) -> Bounded:
     """x + value y z, in any order of the products. `value` is a power of two, so that it costs no rounding; a
     product of numbers that overflows in one order need not in another, nor with a fused addition."""
     x, y, z = args
-    factor = call.number("value")
-    product = multiply(y, z)
-    scaled = multiply(product, exactly(factor, product))
+    product = scaled_product(y, z)
     with np.errstate(all="ignore"):
-        numbers = np.isfinite(y.value) & np.isfinite(z.value)
-        loose = numbers & ~(np.isfinite(product.value) & np.isfinite(scaled.value))
-        result = add(x, replace(scaled, error=np.where(loose, np.inf, scaled.error)))
+        result = add(x, scaled_product(product, exactly(call.number("value"), product)))
         nan = certainly_nan(x) | certainly_nan(y) | certainly_nan(z)
     return replace(result, value=np.where(nan, np.nan, result.value), error=np.where(nan, 0.0, result.error))
 

@@ -143,13 +143,15 @@ def _spherical(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _airy(args: Sequence[Bounded], call: Call) -> Bounded:
     """Ai'' = x Ai, |Ai| <= 0.54. exp(-z) and the phase z = 2/3 |x|^(3/2) lose what z is rounded by: 4 u z; below 0 the
-    amplitude is at most |x|^(-1/4) / sqrt(pi) (Abramowitz and Stegun 10.4.60)."""
+    amplitude is at most |x|^(-1/4) / sqrt(pi) (Abramowitz and Stegun 10.4.60). Up to 2.09 Cephes takes the difference
+    of two series (10.4.2) of which the sum is Bi / sqrt(3)."""
     x, tiny = args[0], PRECISION[args[0].dtype].tiny
     with np.errstate(all="ignore"):
         known = np.abs(x.value) < 1e6
-        value, slope = special.airy(np.where(known, x.value, 0.0))[:2]
+        value, slope, other, _ = special.airy(np.where(known, x.value, 0.0))
         z = 2 / 3 * np.abs(x.value) ** 1.5
-        size = np.where(x.value > 0, np.abs(value), np.minimum(0.54, np.abs(x.value) ** -0.25 / math.sqrt(math.pi)))
+        series = np.where(x.value <= 2.09, other / math.sqrt(3), np.abs(value))
+        size = np.where(x.value > 0, series, np.minimum(0.54, np.abs(x.value) ** -0.25 / math.sqrt(math.pi)))
         error = np.where(x.error == 0, 0.0, x.error * (np.abs(slope) + x.error * (np.abs(x.value) + x.error)))
         error += _unit(x) * (2 * ULPS + 8 * z) * size + np.where(value < 64 * tiny, 64 * tiny, 0.0)
         nan = np.isnan(x.value) & ~x.undetermined

@@ -146,12 +146,19 @@ def _chain(args: Sequence[Bounded], call: Call) -> Bounded:
     def product(x: Bounded, y: Bounded) -> Bounded:
         return bilinear(np.matmul, x, y, x.value.shape[-1])
 
-    left, right = product(product(a, b), c), product(a, product(b, c))
+    return _whichever(product(product(a, b), c), product(a, product(b, c)))
+
+
+def _whichever(first: Bounded, *others: Bounded) -> Bounded:
+    """The same by several orders of its products: open where one gives an infinity or NaN that another does not."""
+    error = first.error
     with np.errstate(all="ignore"):
-        same = (left.value == right.value) | np.isnan(left.value) & np.isnan(right.value)
-        apart = np.where(same | (np.isfinite(left.value) & np.isfinite(right.value)), 0.0, np.inf)
-        between = np.where(same | (apart > 0), 0.0, np.abs(left.value - right.value))
-    return Bounded(left.value, np.maximum(left.error, right.error + between) + apart, a.dtype)
+        for other in others:
+            same = (first.value == other.value) | np.isnan(first.value) & np.isnan(other.value)
+            apart = np.where(same | (np.isfinite(first.value) & np.isfinite(other.value)), 0.0, np.inf)
+            between = np.where(same | (apart > 0), 0.0, np.abs(first.value - other.value))
+            error = np.maximum(error, other.error + between) + apart
+    return Bounded(first.value, error, first.dtype)
 
 
 multi_dot = OpSpec(
@@ -184,12 +191,17 @@ def _forms_type(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _forms(args: Sequence[Bounded], call: Call) -> Bounded:
-    """x^T W y + b: products in any order, sums over both axes; |x| |W| |y| covers each."""
+    """x^T W y + b: whichever two are multiplied first; |x| |W| |y| covers any order of the sums over both axes."""
     x, y, weight, bias = args
-    half = bilinear(partial(np.einsum, "ki,oij->koj"), x, weight, x.value.shape[1])
-    return bilinear(
-        partial(np.einsum, "koj,kj->ko"), half, y, y.value.shape[1] + x.value.shape[1] + 2, bias=bias
-    )  # fmt: skip
+    last = y.value.shape[1] + x.value.shape[1] + 2
+    left = bilinear(partial(np.einsum, "ki,oij->koj"), x, weight, x.value.shape[1])
+    right = bilinear(partial(np.einsum, "oij,kj->koi"), weight, y, y.value.shape[1])
+    pairs = bilinear(partial(np.einsum, "ki,kj->kij"), x, y, 1)
+    return _whichever(
+        bilinear(partial(np.einsum, "koj,kj->ko"), left, y, last, bias=bias),
+        bilinear(partial(np.einsum, "koi,ki->ko"), right, x, last, bias=bias),
+        bilinear(partial(np.einsum, "kij,oij->ko"), pairs, weight, last, bias=bias),
+    )
 
 
 bilinear_form = OpSpec(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from generators.bounds.bounded import Bounded, add, multiply
+from generators.bounds.bounded import Bounded, add
+from generators.bounds.sums import scaled_product
 from generators.graph import FLOATS, TensorType
 from generators.ops.composed import shared
 from generators.ops.slots import computed, draw_dtype, flag
@@ -48,21 +48,13 @@ def _halves(x: Bounded, interleaved: bool) -> tuple[Bounded, Bounded]:
     return x.map(lambda a: a[..., :half]), x.map(lambda a: a[..., half:])
 
 
-def _product(x: Bounded, y: Bounded) -> Bounded:
-    """Of numbers it may overflow or, in a fused addition, not."""
-    with np.errstate(all="ignore"):
-        found = multiply(x, y)
-    loose = np.isfinite(x.value) & np.isfinite(y.value) & ~np.isfinite(found.value)
-    return replace(found, error=np.where(loose, np.inf, found.error))
-
-
 def _rotary(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Two products and their sum or difference, each rounded once."""
+    """Two products and their sum or difference, each rounded once; a fused addition may keep what overflows."""
     cosine, sine = (one.map(lambda a: a[:, None]) for one in args[1:])
     interleaved = bool(call.attrs["interleaved"])
     first, second = _halves(args[0], interleaved)
-    real = add(_product(first, cosine), _product(second, sine), -1.0)
-    imaginary = add(_product(first, sine), _product(second, cosine))
+    real = add(scaled_product(first, cosine), scaled_product(second, sine), -1.0)
+    imaginary = add(scaled_product(first, sine), scaled_product(second, cosine))
 
     def joined(a: Array, b: Array) -> Array:
         return np.stack([a, b], -1).reshape(args[0].value.shape) if interleaved else np.concatenate([a, b], -1)

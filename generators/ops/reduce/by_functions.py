@@ -40,9 +40,10 @@ bitwise_xor_reduced = OpSpec(
     relax=_ONLY_JAX, onnx=_ONLY_JAX,
 )  # fmt: skip
 
+# of magnitudes, of which 0 is the identity: XLA takes what is reduced alone as it is
 reduced_by_function = replace(
     _LINF, name="reduced_by_function", torch=_ONLY_JAX, tensorflow=_ONLY_JAX,
-    jax="jax.lax.reduce({0}, np.zeros((), {dtype0}), lambda a, b: jnp.maximum(jnp.abs(a), jnp.abs(b)), "
+    jax="jax.lax.reduce(jnp.abs({0}), np.zeros((), {dtype0}), lambda a, b: jnp.maximum(jnp.abs(a), jnp.abs(b)), "
     "tuple(axis % {rank0} for axis in {axes})).reshape({shape})",
     relax=_ONLY_JAX, onnx=_ONLY_JAX,
 )  # fmt: skip

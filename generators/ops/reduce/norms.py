@@ -230,6 +230,14 @@ l2_norm = reduction(
     onnx=onnx_reduction("ReduceL2"),
 )  # fmt: skip
 
+
+def _torch_norm(call: Call) -> str:
+    """By default the Frobenius norm, which PyTorch documents for two axes at most."""
+    axes = call.attrs["axes"]
+    order = ", p=2" if isinstance(axes, tuple) and len(axes) > 2 else ""
+    return f"torch.norm({{0}}{order}, dim={{axes}}, keepdim={{keepdims}})"
+
+
 OPERATORS: tuple[OpSpec, ...] = (
     _composed(
         sum_, "l1_norm", reduction_of(sum_, magnitude),
@@ -239,7 +247,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     l2_norm,
     replace(
-        l2_norm, name="euclidean_norm", torch="torch.norm({0}, dim={axes}, keepdim={keepdims})",
+        l2_norm, name="euclidean_norm", torch=_torch_norm,
         tensorflow=f"tf.math.reduce_euclidean_norm({{0}}, {_SAME})", jax=f"jnp.sqrt(jnp.sum({{0}} * {{0}}, {_SAME}))",
     ),
     _composed(

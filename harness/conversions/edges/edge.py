@@ -14,6 +14,7 @@ class Edge:
     packages:    PyPI distributions and the least version that this was written for; the first is the tool
     convert:     source of `def convert(source, target)`, which reads the file at one path and writes the other
     environment: that it runs in, where it is not ours (a name of environments.toml)
+    inherits:    targets that compile a graph as it does, whose known issues hold for its files
     form:        it says the same model in another way: drawn graphs take it in front of what converts such files, too;
                  models of your own only where it is named
     on_request:  only a route that is named takes it
@@ -27,6 +28,7 @@ class Edge:
     packages: Mapping[str, str]
     convert: str
     environment: str = ""
+    inherits: tuple[str, ...] = ()
     form: bool = False
     on_request: bool = False
     refuses: tuple[tuple[str, str], ...] = ()

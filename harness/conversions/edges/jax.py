@@ -71,5 +71,14 @@ _PACKAGES = {"jax": "0.5", "tensorflow-cpu|tensorflow": "2.16"}
 
 EDGES = (
     Edge("jax2tf", "stablehlo", "savedmodel", ("jax", "tensorflow"), _PACKAGES, _JAX2TF, refuses=OLDER),
-    Edge("call-tf", "savedmodel", "stablehlo", ("jax", "tensorflow"), _PACKAGES, _CALL_TF, refuses=_UNCOMPILABLE),
+    Edge(
+        "call-tf",
+        "savedmodel",
+        "stablehlo",
+        ("jax", "tensorflow"),
+        _PACKAGES,
+        _CALL_TF,
+        inherits=("tf-xla",),
+        refuses=_UNCOMPILABLE,
+    ),
 )

@@ -76,6 +76,9 @@ RUNNERS = (
         {"openvino": "2025.0"},
         _OPEN,
         narrows=NARROWS,
+        refuses=(
+            (r"doesn't support (\w+) operation with dynamic rank", "no {} to a rank that is known at run time only"),
+        ),
         inherits=("openvino",),
         owner="OpenVINO",
     ),

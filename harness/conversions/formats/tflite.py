@@ -97,6 +97,8 @@ RUNNERS = tuple(
         refuses=(
             ("Select TensorFlow op.s., included in the given model", "it needs TensorFlow's kernels (TF Select)"),
             (r"Didn't find op for builtin opcode '(\w+)'", "no kernel for {}"),
+            (r"IsPowerOfTwo\(fft_length_data\[\d\]\) was not true", "no Fourier transform of such a length"),
+            ("block_shape->dims->data.0. != spatial_dims_num", "no blocks of so many dimensions of such a tensor"),
             (r"Encountered unresolved custom op: (\w+)", "no {}, an operator of its maker's own"),
         ),
     )

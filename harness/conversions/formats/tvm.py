@@ -69,6 +69,8 @@ _TFLITE = """
 
 _PACKAGES = {"apache-tvm": "0.25"}
 _SAYS = (
+    (r"(\w+) axis input must be a Constant or Var", "no {} along an axis that is computed"),
+    (r"Dynamic Split not yet supported", "no split into parts whose sizes are computed"),
     (r"Unsupported function types (\[.*?\])", "no {}"),
     (r"Tensor type (\d+) is currently not supported", "no tensors of TFLite's type {}"),
     ("TFLite does not support multi-axis yet", "several axes of a reversal"),

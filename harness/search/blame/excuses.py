@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from generators.bounds.bounded import Bounded
 from generators.graph import Graph, Node, TensorType
+from generators.graphs import Case
 from harness.backends import TARGETS, Target, probe
 from harness.conversions.route import target_of
 from harness.findings.known.issues import KnownIssue
-from harness.findings.known.predicate import values_of
+from harness.findings.known.predicate import Predicate, values_of
 from harness.search.blame.culprit import Culprit
 from harness.search.laboratory import Laboratory
 from oracles.judge.compare import Expected, wide, wrong_elements
@@ -118,10 +121,8 @@ class Excuses:
         elements = discrepancy.symptom in ELEMENTWISE and place is not None and not self.lab.question.observe
         if predicate is None and not elements:
             return None
-        operands = [culprit.case.arrays[name] for name in culprit.node.operands]
-        attributes = culprit.node.attributes
         if not elements:
-            known = values_of(operands, attributes, culprit.node.type.dtype, None)
+            known = _values(culprit.case, culprit.node, culprit.node.type.dtype)
             return None if predicate is None or predicate.holds(known, ()).any() else expected
         assert isinstance(culprit.outcome, Value)
         assert place is not None
@@ -130,13 +131,28 @@ class Excuses:
         for symptom, mask in wrong_elements(output, reference):
             wrong |= mask & (symptom == discrepancy.symptom)
         if predicate is not None:
-            known = values_of(operands, attributes, reference.dtype, reference.value, wide(output, reference))
-            wrong &= predicate.holds(known, wrong.shape)
+            wrong &= self._holding(predicate, culprit, place, reference, wide(output, reference))
         if not wrong.any():
             return expected
         excused = replace(reference, error=np.where(wrong, np.inf, reference.error))
         values = (*expected.values[:place], excused, *expected.values[place + 1 :])
         return replace(expected, values=values)
+
+    def _holding(
+        self, predicate: Predicate, culprit: Culprit, place: int, reference: Bounded, got: np.ndarray
+    ) -> np.ndarray:
+        """Where a predicate holds in a result; where rows are results of cases of their own, each of these is asked."""
+        parts = self.lab.question.parts(culprit.case, place)
+        if len(parts) == 1:
+            known = _values(parts[0], culprit.node, reference.dtype, reference.value, got)
+            return predicate.holds(known, reference.value.shape)
+        rows = zip(parts, reference.value, got, strict=True)
+        return np.stack(
+            [
+                predicate.holds(_values(case, culprit.node, reference.dtype, value, came), value.shape)
+                for case, value, came in rows
+            ]
+        )
 
     def concerns(self, issue: KnownIssue, target: Target, discrepancy: Discrepancy) -> bool:
         """Is a discrepancy of the target one of the entry's, its operators apart?"""
@@ -167,6 +183,13 @@ class Excuses:
 
     def _applies(self, issue: KnownIssue, target: Target) -> bool:
         return any(map(issue.names, _versions(target))) and issue.threads <= self.lab.pool.limits.threads
+
+
+def _values(
+    case: Case, node: Node, dtype: str, expected: np.ndarray | None = None, got: np.ndarray | None = None
+) -> dict[str, Any]:
+    """What a predicate may name of a node of leaves."""
+    return values_of([case.arrays[name] for name in node.operands], node.attributes, dtype, expected, got)
 
 
 def may_show(symptom: str, alone: str) -> bool:

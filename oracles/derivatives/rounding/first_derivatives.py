@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from generators.bounds.bounded import Bounded
+from generators.bounds.bounded import PRECISION, Bounded
 from generators.ops import OPS
 from generators.ops.spec import Call
 from oracles.derivatives.complex_pairs import exact, paired, sizes
@@ -76,14 +76,16 @@ def at_a_break(op: str, x: Bounded, call: Call) -> Array:
 
 def singular(op: str, operands: Sequence[Bounded], position: int, result: Bounded) -> Array:
     """Results at which the chain rule meets infinity times 0, which some frameworks make NaN: the square root of 0 in
-    the deviation of one element, y x^(y - 1) at 0^0, and x^y log x of a negative base, which is 0 times NaN where the
-    exponent is so large that differences meet even numbers only."""
+    the deviation of one element, y x^(y - 1) at 0^0, x / y at 0 log 0, and x^y log x of a negative base, which is 0
+    times NaN where the exponent is so large that differences meet even numbers only."""
     zero = np.zeros(result.value.shape, bool)
     if op == "std":
         zero = result.value == 0
     elif op == "pow":
         base, exponent = (operand.value for operand in operands)
         zero = zero | ((base == 0) & (exponent == 0)) | ((base < 0) & (position == 1))
+    elif op == "xlogy":
+        zero = zero | ((operands[0].value == 0) & (operands[1].value == 0))
     return zero.ravel()
 
 
@@ -118,6 +120,8 @@ def slope_noise(op: str, operands: Sequence[Bounded], result: Bounded, call: Cal
     if op == "sinc":  # (cos(pi x) - sinc(x)) / x
         x = np.abs(operands[0].value.ravel())
         noise += np.where(x > 0, SUMS_OF_ONE / np.maximum(x, np.finfo(np.float32).tiny), 0.0)
+        # pi and the angle are rounded: 2 pi |x| u of the cosine, at most 2; shifts by whole periods hide it
+        noise += np.where(x > 0, np.minimum(2 * np.pi, 2 / (PRECISION[operands[0].dtype].unit * x)), 0.0)
     if op in ("logsumexp", "logcumsumexp"):
         # exp(x - y): what y, which has a few ulps, and the difference are off by is a relative error
         far = np.nan_to_num(np.abs(result.value), posinf=0.0).ravel()[rows] - np.log(np.minimum(slope, 1.0))

@@ -125,3 +125,12 @@ def test_an_infinity_leaves_the_right_hand_sides_beside_it_open() -> None:
     assert not _of("least_squares", a, b, form="shifted").undetermined.any()
     b[0, 0] = inf
     assert _of("least_squares", a, b, form="shifted").undetermined.all()
+
+
+def test_bilinear_forms_beside_an_infinity_are_open_where_the_order_decides() -> None:
+    """x^T (W y): inf - inf for both rows of x, (x^T W) y: infinity where 1 * 2 - 3 * 1 is negative."""
+    x, y, weight = np.array([[1.0, -3.0]]), np.array([[-inf]]), np.array([[[2.0], [1.0]]])
+    found = _of("bilinear_form", x, y, weight, np.zeros(1))
+    assert np.isinf(found.error).all()
+    plain = _of("bilinear_form", x, -np.ones((1, 1)), weight, np.zeros(1))
+    assert abs(plain.value - 1.0) <= plain.error <= 1e-12

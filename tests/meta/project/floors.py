@@ -23,7 +23,8 @@ FLOORS = {
     "oracles/questions": "forward | cells | *",
     "oracles/decompositions": "composite | expressions | * | derivatives",
     "oracles/derivatives": (
-        "complex_pairs accumulation | jacobians rounding | node_jacobians | gradient | dynamic jvp | hessian"
+        "complex_pairs accumulation | jacobians rounding | node_jacobians partial_products | gradient | dynamic jvp"
+        " | hessian"
     ),
     "oracles/arithmetic": "reassociation | *",
     "oracles/onnx": (

@@ -61,9 +61,11 @@ def index_add(x, axis, indices, update):
 
 
 def sinc(bb, x, dtype):
-    angle = bb.emit(relax.op.multiply(x, relax.const(3.141592653589793, dtype)))
+    zero = bb.emit(relax.op.equal(x, relax.const(0, dtype)))  # kept from the quotient, whose derivative is NaN there
+    given = relax.op.where(zero, relax.const(1, dtype), x)
+    angle = bb.emit(relax.op.multiply(given, relax.const(3.141592653589793, dtype)))
     ratio = relax.op.divide(relax.op.sin(angle), angle)
-    return relax.op.where(relax.op.equal(x, relax.const(0, dtype)), relax.const(1, dtype), ratio)
+    return relax.op.where(zero, relax.const(1, dtype), ratio)
 
 
 def signbit(x, dtype):

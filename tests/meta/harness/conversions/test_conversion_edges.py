@@ -182,6 +182,10 @@ def test_what_is_written_with_variables_has_the_known_issues_of_what_is_not() ->
         assert name in {route.name for route in planned()}
 
 
+def test_what_xla_compiles_into_a_file_has_its_known_issues() -> None:
+    assert "tf-xla" in target_of("tensorflow-variables/call-tf/jax-exported").inherits
+
+
 def test_a_wrong_conversion_is_reduced_and_reproduced(campaign: Campaign) -> None:
     found = through(campaign, "onnx/planted-order/ort-all", keep=True)
     assert found.finding.startswith("value-planted-order-sub-")

@@ -26,6 +26,7 @@ from oracles.judge.verdict import judge
 ISSUES = issues.load()
 NARROWED = [issue for issue in ISSUES if not issue.unrestricted]
 TARGET = TARGETS["torch-eager"]
+F = np.float32
 
 
 def issue(**keys: object) -> KnownIssue:
@@ -61,6 +62,25 @@ def test_only_elements_that_an_entry_names_are_excused(returned: tuple, left: st
     explained = Excuses(lab, (issue(where="any(isnan(x0), axis)"),)).explain(TARGET, culprit)
     assert (explained.left.message if explained.left else "").startswith(left)
     assert (explained.left is None) == (left == "")
+
+
+@pytest.mark.parametrize("question", ["vmap", "dynamic"])
+@pytest.mark.parametrize("wrong", ["what it names", "more"])
+def test_operands_are_those_of_the_lane_or_of_the_size(question: str, wrong: str, pool: Pool) -> None:
+    """Zeros where 3 x is above 6: of each lane, and at each size."""
+    type_ = TensorType("float32", (2, 3))
+    node = Node("v0", "mul", ("x0", "x1"), (), type_)
+    graph = Graph((Leaf("x0", type_), Leaf("x1", type_)), (node,), ("v0",))
+    case = Case(graph, {"x0": np.arange(-2, 4, dtype=F).reshape(2, 3), "x1": np.full((2, 3), 3, F)})
+    lab = Laboratory(pool, question=QUESTIONS[question])
+    expected = lab.question.expect(case)
+    limit = 6 if wrong == "what it names" else 2
+    outputs = tuple(np.where(y.value > limit, 0, y.value).astype(F) for y in expected.values)
+    found = judge(expected, Value(outputs)).discrepancy
+    assert found is not None
+    known = issue(operators=("mul",), where="x0 * x1 > 6 and got == 0")
+    explained = Excuses(lab, (known,)).explain(TARGET, Culprit(node, case, found, expected, Value(outputs)))
+    assert (explained.left is None) == (wrong == "what it names")
 
 
 def test_a_rejection_is_not_excused_by_a_wrong_value(pool: Pool) -> None:

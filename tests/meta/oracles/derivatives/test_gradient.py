@@ -18,7 +18,7 @@ from harness.execute.pool import Pool
 from harness.findings.known import issues as known_issues
 from harness.questions.derivatives.gradient import GRADIENT, differentiable
 from harness.search.laboratory import Laboratory
-from oracles.derivatives import gradient
+from oracles.derivatives import gradient, hessian
 from oracles.derivatives.complex_pairs import parts_of
 from oracles.derivatives.node_jacobians import node_jacobians
 from oracles.judge import reference
@@ -138,6 +138,32 @@ def test_the_greater_of_x_and_x_is_x() -> None:
     found = expected(case)
     assert (found.value == weight(case)).all()
     assert found.error.max() < 1e-30
+
+
+def test_at_zero_times_the_logarithm_of_zero_the_slope_is_open() -> None:
+    """x / y is 0 / 0 there: NaN in PyTorch and JAX, 0 in TensorFlow. Beside it the slope is known."""
+    case = one("xlogy", np.array([0.0, 0.0, 1.5]), np.array([0.0, 2.0, 3.0]))
+    assert np.isinf(expected(case, 1).error).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("question", [gradient, hessian])
+def test_what_the_steps_of_an_operator_leave_out_has_no_slope(question) -> None:
+    """The running statistics, in training."""
+    image, row = TensorType(F, (1, 1, 2, 2)), TensorType(F, (2,))
+    leaves = (Leaf("x", image), *(Leaf(name, row) for name in ("scale", "offset", "mean")))
+    leaves += (Leaf("variance", row, domain=(0, 4)),)
+    attrs = {"training": True, "output": "y", "epsilon": 1.0, "last": 3}
+    node = Node("y", "fused_batch_norm", tuple(leaf.name for leaf in leaves), tuple(attrs.items()), image)
+    arrays = {leaf.name: np.arange(1, leaf.type.size + 1, dtype=F).reshape(leaf.type.shape) for leaf in leaves}
+    found = question.expect(Case(check(Graph(leaves, (node,), ("y",))), arrays))
+    assert all(np.all(value.value == 0) and np.all(value.error < 1e-300) for value in found.values[3:])
+
+
+def test_the_angle_of_a_great_number_is_rounded_by_a_period() -> None:
+    """The cosine of pi times 8388607.5, where twice the roundoff of x is one, and the slope the same beside it."""
+    found = expected(one("sinc", np.array([8388607.5, 0.25], np.float32)))
+    assert 1e-7 < found.error[0] < 5e-7
+    assert found.error[1] < 1e-5
 
 
 def test_a_staircase_is_no_slope() -> None:
