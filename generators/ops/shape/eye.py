@@ -9,7 +9,7 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from generators.graph import EVERY, TensorType
 from generators.ops.slots import int_of, one_of, tensor
-from generators.ops.spec import Attrs, Call, OpSpec, TypeRuleError, Types
+from generators.ops.spec import Attrs, Call, OpSpec, TypeRuleError, Types, Unsupported
 
 
 def _type(operands: Types, attrs: Attrs) -> TensorType:
@@ -25,6 +25,12 @@ def _eye(args: Sequence[Bounded], call: Call) -> Bounded:
     return Bounded(value, np.zeros(shape), call.result.dtype)
 
 
+def _onnx(call: Call) -> str | Unsupported:
+    if call.operands[0].dtype == "bool":
+        return Unsupported("ONNX Runtime has no EyeLike of booleans")
+    return 'g.op("EyeLike", {0}, k={k})'
+
+
 def _places(rows: str, columns: str) -> str:
     return f"({columns} - {rows} == {{k}})"
 
@@ -35,7 +41,7 @@ eye_like = OpSpec(
     tensorflow="tf.cast(tf.equal(tf.range({shape}[1]) - tf.range({shape}[0])[:, None], {k}), {dtype})",
     jax="jnp.eye(*{shape}, k={k}, dtype={dtype})",
     relax="relax.op.eye_like({0}, {k})",
-    onnx='g.op("EyeLike", {0}, k={k})', signed_zero=True,
+    onnx=_onnx, signed_zero=True,
 )  # fmt: skip
 
 OPERATORS: tuple[OpSpec, ...] = (eye_like,)

@@ -155,16 +155,16 @@ FAULTS = (
     ),
     # devices of one process
     StrategyFault(
-        "mapped devices average", "jax-pmap", "gradient", 'jax.lax.psum((loss, found), "d")',
-        'jax.lax.pmean((loss, found), "d")',
+        "mapped devices average", "jax-pmap", "added", 'jax.lax.psum(value, "d")',
+        'jax.lax.pmean(value, "d")',
     ),
     StrategyFault(
-        "devices keep their gradients", "jax-shard-map", "gradient", 'loss, found = jax.lax.psum((loss, found), "d")',
-        'loss = jax.lax.psum(loss, "d")',
+        "devices keep their gradients", "jax-shard-map", "gradient", "loss, found = added((loss, found))",
+        "loss = added(loss)",
     ),
     StrategyFault(
-        "devices average", "jax-shard-map", "gradient", 'jax.lax.psum((loss, found), "d")',
-        'jax.lax.pmean((loss, found), "d")',
+        "devices average", "jax-shard-map", "added", 'jax.lax.psum(value, "d")',
+        'jax.lax.pmean(value, "d")',
     ),
     StrategyFault(
         "a device leaves samples out", "jax-shard-map", "gradient",
