@@ -98,6 +98,8 @@ WIDEST = frozenset(
         "rgb_to_hsv",
         "roll",
         "roll_axes",
+        "running_product",
+        "running_sum",
         "space_to_batch",
         "stack",
         "tensor_diag",

@@ -28,7 +28,7 @@ erf    4.68e-7, inside the ordinary budget of 16 ulp (1.9e-6); NaN is clamped, t
 
 TVM_FAST_REFUSES = {
     (operator, "float32"): "composed of an approximated exponential: what it may lose is not derived"
-    for operator in ("bce_with_logits", "celu", "elu", "logcumsumexp", "logsumexp")
+    for operator in ("bce_with_logits", "celu", "elu", "logcumsumexp", "logsumexp", "scaled_elu")
 }
 
 TVM_MIXED = {
