@@ -187,7 +187,7 @@ def _torch(kind: str, cell: bool, composed: Spelling) -> Spelling:
 
 def _onnx(kind: str, cell: bool, composed: Spelling) -> Spelling:
     def spell(call: Call) -> str:
-        if kind == "rnn" and call.result.dtype == "float64":  # ONNX Runtime has no such kernel
+        if call.result.dtype != "float32":  # ONNX Runtime has float kernels only
             assert callable(composed)
             return str(composed(call))
         states = "{1}, {2}" if kind == "lstm" else "{1}"
