@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from harness.commands.shared.bar import Bar
-from harness.commands.shared.record import Record, lines_of
-from harness.commands.shared.terminal import console
+from harness.commands.shared.engine import cluster_of
+from harness.commands.shared.record import Record, RecordError, lines_of
+from harness.commands.shared.terminal import console, fail, unwritten
 from harness.execute.isolation.cluster import Cluster, jobs
 from harness.execute.isolation.jobs import JobError
 from harness.execute.isolation.signals import status_of
+from harness.execute.pool import HarnessError
 
 ONE_MACHINE = "what is done is kept in one file, to which processes of one machine may add"
 Task = TypeVar("Task")
@@ -23,6 +25,43 @@ Work = Callable[[Sequence[Task], Keep[Line]], None]
 """Does tasks one after another. It has to be pickled: a function of a module, or a partial one."""
 Left = Callable[[Task, Sequence[Line]], Task | None]
 """What of a task is not in these lines yet; None: nothing."""
+
+
+def cluster_with(
+    record: Path | None, jobs: int, engine: str, address: str, gpus: float, resource: str
+) -> Cluster | None:
+    """Where tasks run whose lines this file keeps; None: processes do the work. One clear line where it cannot be, or
+    several processes have no file."""
+    if (jobs > 1 or engine != "processes") and not record:
+        raise fail("what several processes do is shared out and kept: give --record")
+    return cluster_of(engine, address, gpus, resource, record.parent if record else Path(), ONE_MACHINE)
+
+
+def here_or_together(
+    kept: Record[Line], kind: type[Line], tasks: Sequence[Task], what: str, most: int, work: Work[Task, Line],
+    left: Left[Task, Line], cluster: Cluster | None,
+) -> tuple[Record[Line], int, str]:  # fmt: skip
+    """As `together`, or where one process is enough, by this one. what: tasks are called. Nothing is raised: it is said
+    why not all was done."""
+    code, failure = 0, ""
+    try:
+        if most > 1 or cluster:
+            return together(kept, kind, tasks, most, work, len(tasks), left, cluster)
+        with Bar(console=console) as progress:
+            task = progress.add_task(what, total=len(tasks))
+
+            def keep(lines: Sequence[Line]) -> None:
+                kept.add(*lines)
+                progress.advance(task)
+
+            work(tasks, keep)
+    except KeyboardInterrupt as stop:
+        code = status_of(stop)
+    except (HarnessError, RecordError) as error:
+        failure = str(error)
+    except OSError as error:
+        failure = unwritten(error, kept.path)
+    return kept, code, failure
 
 
 def together(

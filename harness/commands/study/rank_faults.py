@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,13 +13,10 @@ from rich.table import Table
 
 from generators.faults.fault import REDUCED
 from generators.faults.models import MODELS, PUBLISHED
-from harness.commands.shared.bar import Bar
-from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource
 from harness.commands.shared.record import Record, RecordError
-from harness.commands.shared.recorded_jobs import ONE_MACHINE, together
-from harness.commands.shared.terminal import Json, console, fail, print_wide, unwritten, write_json, write_text
-from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError
+from harness.commands.shared.recorded_jobs import cluster_with, here_or_together
+from harness.commands.shared.terminal import Json, console, fail, print_wide, write_json, write_text
 from harness.studies.faults.ranks import study as ranks
 from harness.studies.faults.ranks.struck import ABLE
 from harness.studies.faults.ranks.study import MOST_TURNS, RankFault, each_run, undone
@@ -66,10 +62,8 @@ def rank_faults(
         raise fail(f"{', '.join(chosen)}: none of these strikes a result, as which a gradient is struck")
     plan = " ".join((strategy, str(world), str(each), *where, *chosen))
     head = {"plan": zlib.crc32(plan.encode()), "seed": seed}
-    if (jobs > 1 or engine != "processes") and not record:
-        raise fail("what several processes do is shared out and kept: give --record")
     try:
-        cluster = cluster_of(engine, address, gpus, resource, record.parent if record else Path(), ONE_MACHINE)
+        cluster = cluster_with(record, jobs, engine, address, gpus, resource)
         kept = Record.opened(record, head, RankFault)
     except RecordError as error:
         raise fail(str(error)) from error
@@ -79,25 +73,7 @@ def rank_faults(
     work = partial(
         each_run, strategy=strategy, world=world, stages=where, models=[one.name for one in able], seed=seed, turns=each
     )
-    failure, code = "", 0
-    try:
-        if jobs > 1 or cluster:
-            kept, code, failure = together(kept, RankFault, todo, jobs, work, len(todo), undone, cluster)
-        else:
-            with Bar(console=console) as progress:
-                task = progress.add_task("runs", total=len(todo))
-
-                def keep(lines: Sequence[RankFault]) -> None:
-                    kept.add(*lines)
-                    progress.advance(task)
-
-                work(todo, keep)
-    except KeyboardInterrupt as stop:
-        code = status_of(stop)
-    except (HarnessError, RecordError, ValueError) as error:
-        failure = str(error)
-    except OSError as error:
-        failure = unwritten(error, record)
+    kept, code, failure = here_or_together(kept, RankFault, todo, "runs", jobs, work, undone, cluster)
     kept.close()
     found = sorted((one for one in kept.runs if one.number < runs), key=lambda one: (one.number, one.turn))
     _tell(found, runs)

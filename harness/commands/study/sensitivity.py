@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -10,14 +9,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from harness.commands.shared.bar import Bar
-from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
-from harness.commands.shared.recorded_jobs import ONE_MACHINE, together
-from harness.commands.shared.terminal import Json, console, fail, named, print_wide, unwritten, write_json, write_text
-from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError
+from harness.commands.shared.recorded_jobs import cluster_with, here_or_together
+from harness.commands.shared.terminal import Json, console, fail, named, print_wide, write_json, write_text
 from harness.execute.worker import versions_of
 from harness.studies.faults.mutation import OF_RANKS, ORACLES, Mutant, each_case, undone
 from harness.studies.faults.sensitivity import as_json, csv_of, page, tables_of
@@ -42,10 +38,8 @@ def sensitivity(
 ) -> None:
     """Faults of relative size 1e-7 to 1 in one target: what share of them does each oracle catch?"""
     chosen = named(oracle_globs, ORACLES, "oracle")
-    if (jobs > 1 or engine != "processes") and not record:
-        raise fail("what several processes do is shared out and kept: give --record")
     try:
-        cluster = cluster_of(engine, address, gpus, resource, record.parent if record else Path(), ONE_MACHINE)
+        cluster = cluster_with(record, jobs, engine, address, gpus, resource)
         kept = Record.opened(record, {"seed": seed}, Mutant)
     except RecordError as error:
         raise fail(str(error)) from error
@@ -61,26 +55,8 @@ def sensitivity(
     todo = [
         (oracle, number) for oracle, count in counts.items() for number in range(count) if (oracle, number) not in done
     ]
-    failure, code, work = "", 0, partial(each_case, seed=seed)
-    try:
-        if jobs > 1 or cluster:
-            kept, code, failure = together(kept, Mutant, todo, jobs, work, len(todo), undone, cluster)
-        else:
-            with Bar(console=console) as progress:
-                task = progress.add_task("cases", total=len(todo))
-
-                def keep(lines: Sequence[Mutant]) -> None:
-                    for line in lines:
-                        kept.add(line)
-                    progress.advance(task)
-
-                work(todo, keep)
-    except KeyboardInterrupt as stop:
-        code = status_of(stop)
-    except (HarnessError, RecordError) as error:
-        failure = str(error)
-    except OSError as error:
-        failure = unwritten(error, record)
+    work = partial(each_case, seed=seed)
+    kept, code, failure = here_or_together(kept, Mutant, todo, "cases", jobs, work, undone, cluster)
     kept.close()
     found = [one for one in kept.runs if one.number < counts.get(one.oracle, 0)]
     found.sort(key=lambda one: (ORACLES.index(one.oracle), one.number))  # in whichever order they came

@@ -21,6 +21,7 @@ from generators.faults.fault import (
 )
 from generators.faults.models import MODELS, FaultModel
 from generators.training.runs import Training
+from harness.execute.pool import HarnessError
 from harness.execute.ranks import RankPools
 from harness.strategies.strategy import Strategy
 from harness.studies.faults.ranks.struck import ABLE, captured, struck_strategy, unchanged
@@ -100,11 +101,16 @@ def each_run(
     numbers: Sequence[int], keep: Callable[[Sequence[RankFault]], None], *, strategy: str, world: int,
     stages: Sequence[str], models: Sequence[str], seed: int, turns: int,
 ) -> None:  # fmt: skip
-    """The training runs with these numbers, one after another; what a run gives is kept at once."""
+    """The training runs with these numbers, one after another; what a run gives is kept at once. Raises HarnessError
+    where a run has no result when its array is looked at."""
     able = [MODELS[name] for name in models]
     with RankPools() as pools:
         for number in numbers:
-            keep(list(rank_faults(pools, ABLE[strategy], world, stages, able, seed, number, turns)))
+            try:
+                found = list(rank_faults(pools, ABLE[strategy], world, stages, able, seed, number, turns))
+            except ValueError as error:
+                raise HarnessError(str(error)) from error
+            keep(found)
 
 
 def undone(number: int, there: Sequence[RankFault]) -> int | None:

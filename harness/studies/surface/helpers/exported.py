@@ -22,7 +22,7 @@ def observe(program, note):
 
     examples = tuple(torch.ones(shape, dtype=getattr(torch, dtype)) for dtype, shape in program["INPUTS"].values())
     exported = torch.export.export(Module(), examples)
-    for program in (exported, exported.run_decompositions()):
-        for node in program.graph.nodes:
+    for taken in (exported, exported.run_decompositions()):
+        for node in taken.graph.nodes:
             if node.op == "call_function":
                 note(node.target.__name__, [])
