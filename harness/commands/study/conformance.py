@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import time
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.live import Live
 
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
+from harness.commands.shared.recorded_jobs import cluster_with, here_or_together
 from harness.commands.shared.terminal import (
     Json,
     console,
@@ -25,10 +27,11 @@ from harness.commands.shared.terminal import (
     write_json,
     write_text,
 )
+from harness.execute.isolation.cluster import Cluster
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, OutOfTime, Pool
 from harness.studies.conformance.collected import KINDS, collect
-from harness.studies.conformance.examine import Judged, examine
+from harness.studies.conformance.examine import Judged, each_test, unfinished
 from harness.studies.conformance.page import html_of
 from harness.studies.conformance.results import as_json, csv_of, failed_claims, table_of
 from harness.studies.conformance.targets import DEFAULT, REFERENCE, Tried, targets
@@ -47,6 +50,11 @@ def conformance(
     ] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all lines as CSV.")] = None,
     html_file: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the tests; with --record.")] = 1,
+    engine: Engine = "processes",
+    address: Address = "",
+    gpus: Gpus = 0.0,
+    resource: Resource = "",
     json_file: Json = None,
 ) -> None:
     """Run the tests that come with onnx by the reference, and by runners and conversions of ONNX."""
@@ -61,6 +69,7 @@ def conformance(
         raise fail(reason or f"no target that matches {target_globs!r} is available here")
     try:
         duration = seconds_of(budget) if budget else math.inf
+        cluster = cluster_with(record, jobs, engine, address, gpus, resource)
         head = {"onnx": zlib.crc32(targets()[REFERENCE].version.encode())}  # other versions have other tests
         kept = Record.opened(record, head, Judged)
     except (typer.BadParameter, RecordError) as error:
@@ -69,7 +78,8 @@ def conformance(
         raise fail(f"cannot use {error.filename}: {error.strerror}") from error
     log = recorded(None)
     kept.told = lambda one: log.case("conformance", {one.status: 1}, 0.0, subject=f"{one.test} {one.runner}")
-    code, failure = _run(kept, here, kinds, test_globs, time.monotonic() + duration, timeout)
+    until = time.monotonic() + duration
+    kept, code, failure = _run(kept, here, kinds, test_globs, until, timeout, jobs, cluster)
     kept.close()
     names = {one.name: one.version for one in here}
     results = [one for one in kept.runs if names.get(one.runner) == one.version]
@@ -93,33 +103,34 @@ def conformance(
 
 
 def _run(
-    kept: Record[Judged], here: list[Tried], kinds: tuple[str, ...], globs: str, until: float, timeout: float
-) -> tuple[int, str | None]:
-    """Run what is not kept yet. The exit status of an interruption (0: none), and what failed."""
+    kept: Record[Judged], here: list[Tried], kinds: tuple[str, ...], globs: str, until: float, timeout: float,
+    jobs: int, cluster: Cluster | None,
+) -> tuple[Record[Judged], int, str]:  # fmt: skip
+    """Run what is not kept yet. The record, the exit status of an interruption (0: none), and what failed."""
     done = {(one.test, one.runner, one.version) for one in kept.runs}
     try:
-        with Pool(Limits(seconds=max(timeout, 120)), until=until, tolerant=True) as pool:
+        with Pool(Limits(seconds=max(timeout, 120)), until=until) as pool:
             folder = pool.temporary / "tests"  # which goes with the pool, however that ends
             folder.mkdir()
             tests = collect(pool, kinds, folder)
             chosen = set(named(globs, [test.name for test in tests], "test"))
-            tests = [test for test in tests if test.name in chosen]
-            pool.limits = Limits(seconds=timeout)
-            console.print(f"{len(tests)} tests by {len(here)} targets", highlight=False)
-            with Live(console=console, transient=True, refresh_per_second=1) as live:
-                for batch in examine(pool, tests, here, folder, lambda *one: one in done):
-                    for one in batch:
-                        kept.add(one)
-                    live.update(table_of(kept.runs))
+            each = [
+                (test, tuple(one.name for one in here if (test.name, one.name, one.version) not in done))
+                for test in tests
+                if test.name in chosen
+            ]
+            console.print(f"{len(each)} tests by {len(here)} targets", highlight=False)
+            work = partial(each_test, folder=folder, until=until, timeout=timeout)
+            todo = [(test, runners) for test, runners in each if runners]
+            return here_or_together(kept, Judged, todo, "tests", jobs, work, unfinished, cluster)
     except OutOfTime:
-        return 0, None
+        return kept, 0, ""
     except KeyboardInterrupt as stop:
-        return status_of(stop), None
+        return kept, status_of(stop), ""
     except HarnessError as error:
-        return 0, str(error)
+        return kept, 0, str(error)
     except OSError as error:
-        return 0, unwritten(error, kept.path)
-    return 0, None
+        return kept, 0, unwritten(error, kept.path)
 
 
 COMMANDS = (conformance,)

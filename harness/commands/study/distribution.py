@@ -6,16 +6,18 @@ import math
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from generators.training.d3 import Protocol, study_arrays
-from generators.training.runs import Training
+from generators.training.d3 import Protocol
 from harness.commands.shared.bar import Bar
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
 from harness.commands.shared.recorded import recorded
+from harness.commands.shared.recorded_jobs import ONE_MACHINE
 from harness.commands.shared.terminal import (
     console,
     fail,
@@ -27,21 +29,21 @@ from harness.commands.shared.terminal import (
     unwritten,
 )
 from harness.execute.files import replace_text
+from harness.execute.isolation.cluster import Cluster
+from harness.execute.isolation.cluster import jobs as jobs_of
+from harness.execute.isolation.jobs import JobError
 from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError, OutOfTime
-from harness.execute.ranks import RankLimits, RankPools
+from harness.execute.pool import HarnessError
 from harness.execute.worker import versions_of
+from harness.findings.database.recorder import Recorder
 from harness.findings.known.deviations import load
 from harness.findings.known.entry import KnownFileError
 from harness.findings.store import Store as Findings
-from harness.search.reduce import within
-from harness.strategies import Strategy
-from harness.studies.distribution.protocol import Study, run_case
+from harness.studies.distribution.protocol import Study, StudyCase
 from harness.studies.distribution.report import STATES, csv_of, lines, page, state_of
 from harness.studies.distribution.settings import PRESETS, versions_beside
+from harness.studies.distribution.share import Done, Way, run_cases, share, together
 from harness.studies.distribution.store import Result, Store, StoreError
-from harness.training.findings import investigate, text_of
-from harness.training.judge import Judgement, TrainingJudge
 
 PACKAGES = {"tensorflow": ["tensorflow-cpu", "tensorflow", "keras"], "torch": ["torch"]}
 """Whose versions a study depends on."""
@@ -62,6 +64,11 @@ def distribution(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where study.sqlite, inconsistencies.csv and report.html go.")
     ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the results that are to be done.")] = 1,
+    engine: Engine = "processes",
+    address: Address = "",
+    gpus: Gpus = 0.0,
+    resource: Resource = "",
 ) -> None:
     """D3's protocol: one step with a learning rate of 10 under each setting, and its predictions against one device."""
     if preset not in PRESETS:
@@ -72,8 +79,9 @@ def distribution(
     versions = versions_of(["numpy", *PACKAGES[chosen.framework]])
     try:
         duration = seconds_of(budget) if budget else math.inf
-        known = load()
+        load()
         folder.mkdir(parents=True, exist_ok=True)
+        cluster = cluster_of(engine, address, gpus, resource, folder, ONE_MACHINE)
         Findings(folder / "findings").check()
         store = Store(folder / "study.sqlite", plan.about | versions)
         todo = plan.missing(store)
@@ -89,52 +97,20 @@ def distribution(
         f"{total - len(todo)} of them there already; {len(plan.unavailable)} settings are not available",
         highlight=False,
     )
-    log = recorded(folder, seed)
-    failure, code = None, 0
-    deviations: dict[tuple[str, str, str], str] = {}
-    started = time.monotonic()
-    deadline = started + duration
-    with (
-        RankPools(RankLimits(seconds=timeout), until=deadline) as pools,
-        Bar(console=console) as progress,
-    ):
-        judge, task = TrainingJudge(pools, known, study_arrays), progress.add_task(preset, total=len(todo))
-
-        def keep(training: Training, strategy: Strategy, world: int, judgement: Judgement) -> None:
-            """Make the first deviation of a strategy in each kind of what it returns small, and store it."""
-            assert judgement.discrepancy is not None
-            key = strategy.name, judgement.discrepancy.symptom, judgement.part.split(".")[0]
-            if key not in deviations:
-                found = investigate(
-                    judge, folder / "findings", training, strategy, world, judgement, within(deadline, 90), log
-                )
-                deviations[key] = text_of(found)
-
-        try:
-            for case in todo:
-                if time.monotonic() >= deadline:
-                    break
-                one = run_case(judge, plan, case, keep if minimise else None)
-                store.add(one)
-                log.case(
-                    "distribution",
-                    {state_of(one): 1},
-                    one.cpu,
-                    number=one.model,
-                    subject=f"{one.setting} input {one.input}",
-                )
-                progress.advance(task)
-        except OutOfTime:  # the case under way is run again when this is gone on with
-            pass
-        except KeyboardInterrupt as stop:
-            code = status_of(stop)
-        except (HarnessError, StoreError) as error:
-            failure = str(error)
-        except OSError as error:
-            failure = unwritten(error, folder)
+    way = Way(plan, folder, minimise, timeout, time.monotonic() + duration)
+    started, log = time.monotonic(), recorded(folder, seed)
+    apart = jobs > 1 or cluster is not None
+    if apart:
+        done, failure, code = _shared(way, store, todo, jobs, cluster)
+    else:
+        done, failure, code = _here(way, store, todo, log)
     try:
         results = plan.within(store.results())
         store.close()
+        new = {(model, data, setting.name) for model, data, setting in todo if apart}
+        for one in results:  # processes have no store of their own
+            if (one.model, one.input, one.setting) in new:
+                _tell(log, one)
         replace_text(folder / "inconsistencies.csv", csv_of(plan, results))
         replace_text(folder / "report.html", page(plan, results, versions | versions_beside(chosen)))
     except (OSError, StoreError) as error:
@@ -147,16 +123,63 @@ def distribution(
     console.print(
         f"{len(results)} of {total} results, {len(todo)} were to be done, {time.monotonic() - started:.0f} s: "
         + ", ".join(f"{states[name]} {name}" for name, _, _ in STATES if states[name])
-        + f", {judge.unconfirmed.total()} failures not repeated",
+        + f", {done.unconfirmed.total()} failures not repeated",
         highlight=False,
     )
-    for text in deviations.values():
+    for text in done.deviations.values():
         console.print(f"\n{text}\n", markup=False, highlight=False, soft_wrap=True)
     console.print(f"{folder}/report.html, {folder}/inconsistencies.csv", highlight=False, soft_wrap=True)
     if failure:
         raise fail(f"{failure}; results so far are kept in {folder / 'study.sqlite'}")
     if code:
         raise interrupted(code)
+
+
+def _here(way: Way, store: Store, todo: Sequence[StudyCase], log: Recorder) -> tuple[Done, str, int]:
+    """Run what is to be done. What is done, what failed, and the exit status of an interruption (0: none)."""
+    done, failure, code = Done(), "", 0
+    with Bar(console=console) as progress:
+        task = progress.add_task(way.plan.preset, total=len(todo))
+
+        def keep(one: Result) -> None:
+            store.add(one)
+            _tell(log, one)
+            progress.advance(task)
+
+        try:
+            run_cases(way, todo, keep, done, log)
+        except KeyboardInterrupt as stop:
+            code = status_of(stop)
+        except (HarnessError, StoreError) as error:
+            failure = str(error)
+        except OSError as error:
+            failure = unwritten(error, way.folder)
+    return done, failure, code
+
+
+def _shared(
+    way: Way, store: Store, todo: Sequence[StudyCase], most: int, cluster: Cluster | None
+) -> tuple[Done, str, int]:
+    """The same by several processes, or tasks of Ray."""
+    count, failure, code = max(1, min(most, len(todo))), "", 0
+    if not todo:
+        return Done(), failure, code
+    shares = jobs_of(partial(share, way, store.about, tuple(todo), count), count, cluster)
+    with Bar(console=console) as progress:
+        task = progress.add_task(way.plan.preset, total=len(todo))
+        try:
+            shares.run(lambda latest: progress.update(task, completed=together(latest).cases))
+        except KeyboardInterrupt as stop:
+            code = status_of(stop)
+        except JobError as error:
+            failure = str(error)
+    for line in shares.repeated:
+        console.print(line, style="yellow", markup=False, highlight=False)
+    return together(shares.latest), failure or next(iter(shares.failures), ""), code
+
+
+def _tell(log: Recorder, one: Result) -> None:
+    log.case("distribution", {state_of(one): 1}, one.cpu, number=one.model, subject=f"{one.setting} input {one.input}")
 
 
 def _table(plan: Study, results: Sequence[Result]) -> Table:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harness.conversions.model_file import plain, why_not
-from harness.execute.pool import Pool
+from harness.execute.pool import Limits, OutOfTime, Pool
 from harness.studies.conformance.collected import Test, told, values_of
 from harness.studies.conformance.targets import REFERENCE, Tried, targets
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
@@ -74,6 +76,33 @@ def examine(
             for test, some in left
             for one in some
         ]
+
+
+Task = tuple[Test, tuple[str, ...]]
+"""A test, and the names of those who are to run it."""
+
+
+def each_test(
+    tasks: Sequence[Task], keep: Callable[[Sequence[Judged]], None], *, folder: Path, until: float, timeout: float
+) -> None:
+    """These tests, whose files lie in this folder; what came of one is kept at once, until it is too late (by
+    `time.monotonic`)."""
+    left = {test.name: runners for test, runners in tasks}
+    chosen = [targets()[name] for name in dict.fromkeys(name for runners in left.values() for name in runners)]
+    tests = [test for test, _ in tasks]
+    with Pool(Limits(seconds=timeout), until=until, tolerant=True) as pool, suppress(OutOfTime):
+        for batch in examine(pool, tests, chosen, folder, lambda test, runner, version: runner not in left[test]):
+            for _, lines in groupby(batch, key=lambda one: one.test):
+                keep(list(lines))
+
+
+def unfinished(task: Task, there: Sequence[Judged]) -> Task | None:
+    """What of a task is not among these lines; None: nothing."""
+    test, runners = task
+    versions = {name: targets()[name].version for name in runners}
+    done = {(one.runner, one.version) for one in there if one.test == test.name}
+    rest = tuple(name for name in runners if (name, versions[name]) not in done)
+    return (test, rest) if rest else None
 
 
 def targets_by(name: str, chosen: Sequence[Tried]) -> Tried:

@@ -26,6 +26,8 @@ from harness.execute.files import sole
 from harness.execute.reading import FileError
 
 VERSION = "1"
+PATIENCE = 60.0
+"""Seconds that a process waits for others that are writing."""
 
 
 class StoreError(FileError):
@@ -87,19 +89,20 @@ _RESULT = Table(
 
 
 class Store:
-    """The file. about: what results depend on; a file of another study is refused. Raises StoreError throughout."""
+    """The file. about: what results depend on; a file of another study is refused; alone: does one command at a time
+    use it? Processes that it shares its work out to add to what it has opened. Raises StoreError throughout."""
 
-    def __init__(self, path: Path, about: Mapping[str, str]) -> None:
-        self.path = path
+    def __init__(self, path: Path, about: Mapping[str, str], alone: bool = True) -> None:
+        self.path, self.about = path, dict(about)
         if path.exists() and not path.is_file():
             raise StoreError(f"{path}: not a plain file")
         try:
-            self._release = weakref.finalize(self, sole(path).close)
+            self._release = weakref.finalize(self, sole(path).close) if alone else None
         except BlockingIOError as error:
             raise StoreError(f"{path}: another process is writing to it") from error
         except OSError as error:
             raise StoreError(f"cannot use {path}: {error.strerror}") from error
-        self._engine = create_engine(f"sqlite:///{path}")
+        self._engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": PATIENCE})
         wanted = {"version": VERSION, **about}
         try:
             _METADATA.create_all(self._engine)
@@ -138,4 +141,5 @@ class Store:
     def close(self) -> None:
         """Let go of the file."""
         self._engine.dispose()
-        self._release()
+        if self._release:
+            self._release()

@@ -15,7 +15,6 @@ from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from harness.commands import app
-from harness.commands.study import conformance
 from harness.execute.pool import Limits, Pool
 from harness.studies.conformance.collected import KINDS, Test, collect
 from harness.studies.conformance.examine import STATUSES, Judged, examine
@@ -175,17 +174,35 @@ def test_bad_input_is_one_line(arguments: str, said: str, tmp_path: Path) -> Non
 def test_a_record_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept, written = tmp_path / "kept.jsonl", tmp_path / "all.csv"
     arguments = ["conformance", "--kinds", "simple", "--targets", "reference", "--record", str(kept)]
-    real = conformance.examine
+    real = examine
 
     def interrupted(*given) -> Iterator[list[Judged]]:
         yield next(real(*given))[:5]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(conformance, "examine", interrupted)
+    monkeypatch.setattr("harness.studies.conformance.examine.examine", interrupted)
     stopped = CliRunner().invoke(app.app_of(), arguments)
     assert (stopped.exit_code, len(kept.read_text(encoding="utf-8").splitlines())) == (130, 6)
-    monkeypatch.setattr(conformance, "examine", real)
+    monkeypatch.setattr("harness.studies.conformance.examine.examine", real)
     ended = CliRunner().invoke(app.app_of(), [*arguments, "--csv", str(written)])
     assert ended.exit_code == 0
     names = [row["test"] for row in csv.DictReader(io.StringIO(written.read_text(encoding="utf-8")))]
     assert len(names) == len(set(names)) > 20
+
+
+def test_two_processes_share_the_tests(tmp_path: Path) -> None:
+    given = ["conformance", "--kinds", "simple", "--targets", "reference,ort-disable"]
+    parts = []
+    for name, how in (("one", []), ("two", ["--jobs", "2"])):
+        kept, written = tmp_path / f"{name}.jsonl", tmp_path / f"{name}.csv"
+        shown = CliRunner().invoke(app.app_of(), [*given, "--record", str(kept), "--csv", str(written), *how])
+        assert shown.exit_code == 0, shown.output
+        parts.append(sorted(written.read_text(encoding="utf-8").splitlines()))
+    assert parts[0] == parts[1]
+    assert len(parts[0]) > 40
+
+
+def test_several_processes_need_a_record() -> None:
+    shown = CliRunner().invoke(app.app_of(), ["conformance", "--kinds", "simple", "--jobs", "2"])
+    assert shown.exit_code == 2
+    assert "give --record" in shown.stderr

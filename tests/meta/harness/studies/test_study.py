@@ -22,11 +22,11 @@ from generators.training.d3 import QUARTERS, RATE, Protocol, quarter_of, study_a
 from generators.training.networks import columns_of
 from generators.training.runs import Training, valid
 from harness.commands import app
-from harness.commands.study import distribution as study_command
 from harness.execute.ranks import RankPools
 from harness.search.hypothesis_profiles import nightly
 from harness.search.reduce import Budget
 from harness.strategies import STRATEGIES
+from harness.studies.distribution import share as study_share
 from harness.studies.distribution.protocol import Found, Study, run_case
 from harness.studies.distribution.report import STATES, clusters, csv_of, inconsistencies, page, state_of
 from harness.studies.distribution.settings import BASE, PRESETS, why_not
@@ -221,18 +221,18 @@ def study(*arguments: str):
 
 def test_an_interruption_keeps_all_and_the_same_command_goes_on(tmp_path: Path, monkeypatch) -> None:
     arguments = ("--preset", "d3-pytorch", "--models", "2", "--out", str(tmp_path))
-    monkeypatch.setattr(study_command, "run_case", Counted(7, KeyboardInterrupt()))
+    monkeypatch.setattr(study_share, "run_case", Counted(7, KeyboardInterrupt()))
     first, planned = study(*arguments), 2 * len(STUDY.settings)
     assert first.exit_code == 130
     assert "interrupted; the same command goes on" in first.stdout
     assert f"7 of {planned} results" in (tmp_path / "report.html").read_text()
     rest = Counted()
-    monkeypatch.setattr(study_command, "run_case", rest)
+    monkeypatch.setattr(study_share, "run_case", rest)
     assert study(*arguments).exit_code == 0
     assert rest.calls == planned - 7
     assert f"{planned} of {planned} results" in (tmp_path / "report.html").read_text()
     more = Counted()
-    monkeypatch.setattr(study_command, "run_case", more)
+    monkeypatch.setattr(study_share, "run_case", more)
     assert study(*arguments, "--inputs", "2").exit_code == 0
     assert more.calls == planned
     other = study(*arguments, "--seed", "1")
@@ -240,11 +240,25 @@ def test_an_interruption_keeps_all_and_the_same_command_goes_on(tmp_path: Path, 
     assert "is of another study: seed 0, not 1" in other.stderr
 
 
+def test_shares_do_all_together_and_one_that_was_lost_is_gone_on_with(tmp_path: Path, monkeypatch) -> None:
+    cases, told = list(STUDY.cases()), []
+    Store(tmp_path / "study.sqlite", ABOUT).close()
+    way = study_share.Way(STUDY, tmp_path, False, 60.0, float("inf"))
+    monkeypatch.setattr(study_share, "run_case", Counted(3, OSError("killed")))
+    with pytest.raises(OSError, match="killed"):
+        study_share.share(way, ABOUT, cases, 2, 1, lambda done: told.append(replace(done)), None)
+    monkeypatch.setattr(study_share, "run_case", Counted())
+    second = study_share.share(way, ABOUT, cases, 2, 1, told.append, told[-1])
+    first = study_share.share(way, ABOUT, cases, 2, 0, told.append, None)
+    assert study_share.together({0: first, 1: second}).cases == len(cases)
+    assert not STUDY.missing(Store(tmp_path / "study.sqlite", ABOUT))
+
+
 @pytest.mark.parametrize(
     "trouble", [OSError(errno.ENOSPC, "No space left on device", "x"), StoreError("database or disk is full")]
 )
 def test_trouble_is_one_clear_line_and_what_there_is_is_kept(trouble: Exception, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(study_command, "run_case", Counted(3, trouble))
+    monkeypatch.setattr(study_share, "run_case", Counted(3, trouble))
     done = study("--preset", "d3-pytorch", "--models", "1", "--out", str(tmp_path))
     assert done.exit_code == 2
     assert len(done.stderr.strip().splitlines()) == 1
@@ -352,8 +366,8 @@ def test_the_first_deviation_of_a_kind_is_made_small(tmp_path: Path, monkeypatch
         kept.append(folder)
         return Deviation("f", "value", "torch-ddp", 2, "loss.0", "wrong by 1", None, (), {}, "somewhere")
 
-    monkeypatch.setattr(study_command, "run_case", deviating)
-    monkeypatch.setattr(study_command, "investigate", small)
+    monkeypatch.setattr(study_share, "run_case", deviating)
+    monkeypatch.setattr(study_share, "investigate", small)
     done = study("--preset", "d3-pytorch", "--models", "1", "--out", str(tmp_path / "a"))
     assert kept == [tmp_path / "a" / "findings"]
     assert "ValueMismatch  loss.0   torch-ddp on 2 ranks vs one device\nwrong by 1" in done.stdout
