@@ -23,14 +23,14 @@ from generators.ops.spec import Shape, TypeRuleError
 from generators.union import Filled
 
 T = TypeVar("T")
-FEW = 8
+FEW = 10
 LAST = 2**62
 SWEPT = Style((*FAVOURED, *COMPLEX), apart=True)
 DTYPES = tuple(dict.fromkeys(SWEPT.favoured))
 """What each of a sweep's cases favours one of."""
-LENGTHS = (3, 37)
-"""Of the first dimensions that are drawn, in every second place: 16 lanes, twice, and a rest. With few elements a fault
-at special numbers, or behind full vectors, is not met."""
+LENGTHS = ((3, 37), (1, 37), (37, 1), (3, 37))
+"""Of the first dimensions that are drawn, in every second place in turn: 16 lanes, twice, and a rest, or a dimension of
+one beside such a length. With few elements a fault at special numbers, or behind full vectors, is not met."""
 FILLED = (
     *("hundreds", "with_zeros", "specials", "small_integers", "extreme", "halves"),
     *("normal", "infinities", "huge", "uniform", "tiny", "subnormals"),
@@ -132,9 +132,9 @@ class ScriptedDraw:
 class LongDraw(ScriptedDraw):
     """A script whose lengths, where it does not move them, are of rows that fill a vector and leave a rest."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, lengths: Sequence[int] = LENGTHS[0]) -> None:
         super().__init__(script)
-        self._lengths = list(LENGTHS)
+        self._lengths = list(lengths)
 
     def choice(self, options: Sequence[T]) -> T:
         moved = len(self.sizes) in self._script
@@ -213,8 +213,9 @@ def swept(operator: str, turn: int, fills: int, enlarge: bool = False) -> Filled
         script = 0
     start = _start(DTYPES[number])
     chosen = next(islice(_scripts(_sizes(operator, start)), script, None))
-    follow = ScriptedDraw if script % 2 else LongDraw
-    case = build_case(follow({**chosen, **start}), 1, (operator,), SWEPT)
+    moves = {**chosen, **start}
+    follow = ScriptedDraw(moves) if script % 2 else LongDraw(moves, LENGTHS[script // 2 % len(LENGTHS)])
+    case = build_case(follow, 1, (operator,), SWEPT)
     constant = {leaf.name: case.arrays[leaf.name] for leaf in case.graph.parameters}
     others: list[Arrays] = [
         {**_refilled(case.graph, turn * (fills - 1) + k - 1, beside=k == 1).arrays, **constant} for k in range(1, fills)

@@ -18,6 +18,8 @@ HALVES = (0.5, 1.5, 2.5, 0.49999997, 0.49999999999999994, *(power / 2 for power 
 INTEGER_ENDS = (127.0, 128.0, 255.0, 256.0, 32767.0, 32768.0, 65535.0, 2.0**31 - 1, 2.0**31, 2.0**32, 2.0**63, 2.0**64)
 ROOTS = tuple(math.sqrt(number) for number in (*LARGEST, *TINY))
 """Beyond these squares overflow, or vanish."""
+INTEGER_ROOTS = tuple(float(math.isqrt(2**bits)) for bits in (7, 8, 15, 16, 31, 32, 63, 64))
+"""The same of integers."""
 
 EXP = (
     *(math.log(number) for number in (*LARGEST, *TINY)),
@@ -126,10 +128,11 @@ THRESHOLDS: dict[str, tuple[float, ...]] = {
     "sqrt": (1.0, 2.0, 4.0, 9.0, *WHOLE, *TINY, *LEAST, *LARGEST),
     "rsqrt": (1.0, 4.0, *TINY, *LEAST, *LARGEST),
     "cbrt": (1.0, 8.0, 27.0, *TINY, *LEAST, *LARGEST),
-    **dict.fromkeys(("hypot", "square", "squared_difference", "relu_squared"), (*ROOTS, *LARGEST, *LEAST)),
+    **dict.fromkeys(("square", "squared_difference"), (*ROOTS, *INTEGER_ROOTS, *LARGEST, *LEAST)),
+    **dict.fromkeys(("hypot", "relu_squared"), (*ROOTS, *LARGEST, *LEAST)),
     "reciprocal": (1.0, *(1 / x for x in LARGEST), *(1 / x for x in TINY), *TINY, *LARGEST),
     "div": (1.0, 3.0, *TINY, *LEAST, *LARGEST, *ROOTS),
-    "mul": (1.0, *ROOTS, *LARGEST, *LEAST, *INTEGER_ENDS),
+    "mul": (1.0, *ROOTS, *INTEGER_ROOTS, *LARGEST, *LEAST, *INTEGER_ENDS),
     **dict.fromkeys(("add", "sub"), (*WHOLE, *(n / 2 for n in LARGEST), *LARGEST, *LEAST, *INTEGER_ENDS)),
     **dict.fromkeys(("floor", "ceil", "round", "trunc", "frac"), (*HALVES, *INTEGER_ENDS, *TINY)),
     **dict.fromkeys(("floor_divide", "remainder", "fmod", "trunc_divide"), (1.0, 3.0, *WHOLE, *INTEGER_ENDS, *TINY)),

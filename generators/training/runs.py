@@ -54,8 +54,8 @@ class Training:
     @property
     def traits(self) -> frozenset[str]:
         """What it is made of, in words: kinds of layers (`embedding` for bags, too), optimiser, loss, dtype, and
-        whether it is frozen in places (`frozen table`: in one), tied, idle in places, clipped, weighted, in parts, some
-        of them empty, and whether bags are means (`mean bag`)."""
+        whether it is frozen in places (`frozen table`: in one), tied, idle in places, clipped, penalised, weighted, in
+        parts, some of them empty, and whether bags are means (`mean bag`)."""
         network, settings = self.network, self.settings
         words = {
             "frozen": bool(network.frozen),
@@ -64,6 +64,7 @@ class Training:
             "tied": any(layer.tied for layer in network.layers),
             "idle": bool(network.idle),
             "clipped": settings.clip > 0,
+            "penalised": settings.penalty > 0,
             "weighted": settings.weighted,
             "parts": settings.accumulate > 1,
             "empty": 0 in settings.part_sizes,
@@ -139,8 +140,9 @@ def _coefficients(settings: Settings, rng: np.random.Generator) -> np.ndarray:
 
 def draw_training(d: Draw, most: int = 4) -> Training:
     """A run of a network of at most `most` blocks."""
-    network = draw_network(d, most)
-    return Training(network, draw_settings(d), d.integer(0, 2**31 - 1))
+    training = Training(draw_network(d, most), draw_settings(d), d.integer(0, 2**31 - 1))
+    penalty = d.choice((0.0, 0.0, 0.0, 0.0, 2.0**-6, 2.0**-3))
+    return replace(training, settings=replace(training.settings, penalty=penalty))
 
 
 @st.composite
@@ -204,11 +206,20 @@ def pruned(training: Training, layers: tuple[Layer, ...]) -> Training | None:
 
 def plainer(training: Training, multiple: int) -> Iterator[Training]:
     """The run without one of the things that strategies have reasons to refuse, then without more and more of them,
-    then without any two: clipped gradients, shared weights, layers that nothing uses, layers of each kind in LEFT_OUT,
-    an optimiser that not every framework has, last batches or parts that are not a multiple of so many samples,
-    frozen parameters, and all that optimisers do beside a step of plain SGD."""
+    then without any two: a penalty, clipped gradients, shared weights, layers that nothing uses, layers of each
+    kind in LEFT_OUT, an optimiser that not every framework has, last batches or parts that are not a multiple of so
+    many samples, frozen parameters, and all that optimisers do beside a step of plain SGD."""
     without_kinds = (partial(_without_kind, kind) for kind in LEFT_OUT)
-    steps = (_unclipped, _used_once, *without_kinds, with_sgd, partial(_even, multiple), _thawed, _with_plain_sgd)
+    steps = (
+        unpenalised,
+        _unclipped,
+        _used_once,
+        *without_kinds,
+        with_sgd,
+        partial(_even, multiple),
+        _thawed,
+        _with_plain_sgd,
+    )
     for step in steps:
         yield step(training)
     current = training
@@ -221,6 +232,11 @@ def plainer(training: Training, multiple: int) -> Iterator[Training]:
 
 LEFT_OUT = ("dropout", "batch_norm", "attention", "gru", "lstm", "interaction", "embedding_bag")
 """Kinds of layers that a run goes without where a strategy refuses them."""
+
+
+def unpenalised(training: Training) -> Training:
+    """The run without squares of parameters in its loss."""
+    return replace(training, settings=replace(training.settings, penalty=0.0))
 
 
 def _unclipped(training: Training) -> Training:

@@ -39,7 +39,8 @@ class Settings:
     accumulate: parts that a batch comes in, whose gradients are added before the optimiser's step
     clip:       greatest norm of all gradients together (0: not clipped)
     decay:      factor of the learning rate after each step
-    options:    the optimiser's, by name"""
+    options:    the optimiser's, by name
+    penalty:    times the sum of the squares of all that is trained, which is added to the loss (0: nothing)"""
 
     loss: str
     reduction: str
@@ -53,6 +54,7 @@ class Settings:
     optimizer: str
     options: tuple[tuple[str, float], ...]
     dtype: str
+    penalty: float = 0.0
 
     def __post_init__(self) -> None:
         for value, known, what in (
@@ -76,6 +78,7 @@ class Settings:
     def __str__(self) -> str:
         options = ", ".join(f"{key}={value:g}" for key, value in self.options)
         extra = [f"clipped to {self.clip:g}"] if self.clip else []
+        extra += [f"{self.penalty:g} times the squares"] if self.penalty else []
         extra += [f"rate times {self.decay:g} a step"] if self.decay != 1 else []
         extra += [f"in {self.accumulate} parts"] if self.accumulate > 1 else []
         return ", ".join(

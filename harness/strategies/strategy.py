@@ -128,7 +128,12 @@ def refuses(trait: str, why: str) -> Reason:
     return lambda training, world: why if trait in training.traits else None
 
 
-MISSING: Mapping[str, tuple[Reason, ...]] = {"torch": (refuses("lamb", "PyTorch has no LAMB"),)}
+_NO_PENALTY = refuses("penalised", "regularisers are Keras' own; elsewhere optimisers decay weights")
+MISSING: Mapping[str, tuple[Reason, ...]] = {
+    "torch": (refuses("lamb", "PyTorch has no LAMB"), _NO_PENALTY),
+    "jax": (_NO_PENALTY,),
+    "tf_keras": (_NO_PENALTY,),
+}
 """What a whole framework does not have."""
 
 

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from generators.bounds.bounded import PRECISION
-from generators.training.runs import Training, arrays_of, plainer, seeded_training, with_sgd
+from generators.training.runs import Training, arrays_of, plainer, seeded_training, unpenalised, with_sgd
 from harness.execute import environments
 from harness.execute.ranks import RankOutcome, RankOutputs, RankPools
 from harness.findings.known.deviations import KnownDeviation
@@ -59,8 +59,10 @@ def with_dtype(training: Training, dtype: str | None) -> Training:
 def adapted(training: Training, strategy: Strategy, world: int) -> Training:
     """The run, or what is left of it that the strategy supports, in a dtype that it takes; itself where nothing is."""
     training = with_dtype(training, None if training.settings.dtype in strategy.dtypes else strategy.dtypes[0])
-    if first_reason(*MISSING.get(strategy.framework, ()))(training, world):
-        training = with_sgd(training)
+    missing = first_reason(*MISSING.get(strategy.framework, ()))
+    if missing(training, world):
+        fewer = (unpenalised(training), with_sgd(training), unpenalised(with_sgd(training)))
+        training = next(run for run in fewer if not missing(run, world))
     if strategy.refusal(training, world) is None:
         return training
     plain = plainer(training, 2 * world)

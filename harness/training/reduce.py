@@ -144,6 +144,7 @@ def _simpler_settings(s: Settings) -> Iterator[Settings]:
             changes.append({"batch": batch, "samples": batch})
     changes += [{"accumulate": 1}] if s.accumulate > 1 else []
     changes += [{"clip": 0.0}] if s.clip else []
+    changes += [{"penalty": 0.0}] if s.penalty else []
     changes += [{"decay": 1.0}] if s.decay != 1 else []
     changes += [{"weighted": False}] if s.weighted else []
     changes += [{"reduction": "mean"}] if s.reduction != "mean" else []

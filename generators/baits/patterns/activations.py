@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generators.baits.bait import Bait, Guard, Pattern
-from generators.baits.patterns.arithmetic import NEAR
+from generators.ops.elementwise.scalars import NEAR
 
 _FLOATS = Guard(("float32",), ("float64", "float16"))
 _ORT, _GRAPPLER, _XLA = "onnxruntime/", "grappler/", "xla/algsimp"

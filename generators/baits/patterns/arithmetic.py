@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from generators.baits.bait import FLOATING, NUMBERS, SIGNED, WHOLE, Bait, Guard, Pattern
+from generators.ops.elementwise.scalars import NEAR
 
-NEAR = 1.000004
-"""A factor that optimisers with a relative tolerance of 1e-5 take for 1, and float32 does not."""
 SHAPES = Guard(((), (3,)), ((2, 3), (2, 1), (1, 2, 3), (4, 2, 3)))
 """Of a constant beside a value of shape (2, 3): as it is, as large, and such that the result is larger."""
 DIVISORS = (1, 40)

@@ -56,6 +56,68 @@ def _attention(
     return p.matmul(weights, v)
 
 
+WRITTEN = {
+    "divided": ("heads", "div_scalar", "none", "alone"),
+    "multiplied": ("heads", "mul_scalar", "none", "alone"),
+    "masked": ("heads", "div_scalar", "full", "alone"),
+    "moved": ("moved", "div_scalar", "none", "alone"),
+    "moved and multiplied": ("moved", "mul_scalar", "none", "alone"),
+    "query": ("moved", "query", "none", "alone"),
+    "three": ("three", "none", "none", "alone"),
+    "row": ("moved", "div_scalar", "row", "alone"),
+    "row of one": ("one moved", "div_scalar", "row", "alone"),
+    "kept": ("moved", "div_scalar", "kept", "alone"),
+    "kept of query": ("moved", "query", "kept", "alone"),
+    "causal": ("moved", "div_scalar", "causal", "returned"),
+    "causal and row": ("heads", "div_scalar", "causal row", "alone"),
+    "added": ("moved", "none", "full", "alone"),
+    "added of one": ("one moved", "none", "full", "alone"),
+    "added, returned": ("moved", "none", "full", "returned"),
+    "returned": ("moved", "none", "none", "returned"),
+    "joined": ("heads", "none", "joined", "alone"),
+}
+"""Attention as models write it, which torch/_inductor/fx_passes/fuse_attention.py looks for: where heads are, what is
+scaled by a number, what masks, and whether keys and values are returned, too."""
+
+
+def _as_written(p: Pattern, written: str, scale: float, cast: str) -> str | tuple[str, ...]:
+    layout, operator, mask, returned = WRITTEN[written]
+    batch = 1 if layout.startswith("one") else 2
+    shape = (batch, LENGTH, HEADS, WIDTH) if layout.endswith("moved") else (batch, HEADS, LENGTH, WIDTH)
+    q, k, v = (p.input(*((batch, LENGTH, WIDTH) if layout == "three" else shape)) for _ in range(3))
+    if layout.endswith("moved"):
+        q, k, v = (p.transpose(x, perm=(0, 2, 1, 3)) for x in (q, k, v))
+    if mask == "joined":
+        return _joined(p, q, k, v)
+    q = p.div_scalar(q, scalar=scale) if operator == "query" else q
+    scores = p.matmul(q, p.transpose(k, perm=(0, 2, 1) if layout == "three" else (0, 1, 3, 2)))
+    scores = p.apply(operator, scores, scalar=scale) if operator.endswith("_scalar") else scores
+    if mask == "full":
+        scores = p.add(scores, p.input(1, 1, LENGTH, LENGTH))
+    if mask.startswith("causal"):
+        scores = p.where_scalar(p.input(1, 1, LENGTH, LENGTH, dtype="bool"), scores, scalar=-65504.0)
+    if mask.endswith("row"):
+        scores = p.add(scores, p.input(batch, 1, 1, LENGTH))
+    if mask == "kept":
+        kept = p.reshape(p.equal_scalar(p.input(batch, LENGTH), scalar=0), shape=(batch, 1, 1, LENGTH))
+        kept = p.broadcast_to(kept, shape=(batch, HEADS, LENGTH, LENGTH))
+        scores = p.masked_fill(scores, kept, value=-65504.0)
+    scores = p.cast(scores, to="float32") if cast == "float32" else scores
+    weights = p.softmax(scores, axis=-1)
+    weights = p.cast(weights, to=p.dtype) if cast == "float32" else weights
+    found = p.matmul(weights, v)
+    return (found, k, v) if returned == "returned" else found
+
+
+def _joined(p: Pattern, q: str, k: str, v: str) -> str:
+    """Heads beside samples, but for the mask."""
+    q, k, v = (p.reshape(x, shape=(2 * HEADS, LENGTH, WIDTH)) for x in (q, k, v))
+    scores = p.reshape(p.matmul(q, p.transpose(k, perm=(0, 2, 1))), shape=(2, HEADS, LENGTH, LENGTH))
+    scores = p.add(scores, p.input(2, 1, LENGTH, LENGTH))
+    weights = p.softmax(p.reshape(scores, shape=(2 * HEADS, LENGTH, LENGTH)), axis=-1)
+    return p.reshape(p.matmul(weights, v), shape=(2, HEADS, LENGTH, WIDTH))
+
+
 def _projected(p: Pattern, mask: str, scale: float, skip: str, joined: str) -> str:
     """A layer of BERT: projections, heads, attention, projection, sum and normalisation."""
     x = p.input(2, LENGTH, HEADS * WIDTH)
@@ -117,6 +179,10 @@ BAITS = (
           "mask": Guard(("none", "added", "filled", "full"), ("row", "where")),
           "layout": Guard(("heads", "moved", "three"), ("one",)), "axis": Guard((-1,), (-2,)),
           "cast": Guard(("none", "float32")), "value": Guard(("three",), ("shared",))},
+         Guard(("float32", "float16"), ("float64", "bfloat16"))),
+    Bait("attention-as-written", tuple(f"{_INDUCTOR}{n}" for n in (*range(1, 29),)), _as_written,
+         {"written": Guard(tuple(WRITTEN)), "scale": Guard((2.8284271247461903,), (1.0, -1.0, 1e-30)),
+          "cast": Guard(("none", "float32"))},
          Guard(("float32", "float16"), ("float64", "bfloat16"))),
     Bait("attention-of-bert", (_ORT + "AttentionFusion", _ORT + "MatMulAddFusion", _ORT + "SkipLayerNormFusion"),
          _projected,

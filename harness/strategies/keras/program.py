@@ -49,7 +49,8 @@ def predict(subject, x):
     "evaluate": '''
 def evaluate(subject, x, y, coefficient):
     """The loss of all samples after training."""
-    return criterion(predict(subject, x), y, coefficient)
+    loss = criterion(predict(subject, x), y, coefficient)
+    return loss + penalty_of([v.value for v in subject.trainable_variables]) if PENALTY else loss
 ''',
 }
 """What a strategy may change, as it is on one device."""

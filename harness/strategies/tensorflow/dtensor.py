@@ -104,6 +104,7 @@ def predict(strategy, subject, x):
     """On the mesh, all of the samples on each device."""
     return whole(tf.function(model, autograph=False)(subject.spread, subject.norms, on_mesh(x), False))
 '''
+_NO_PENALTY = refuses("penalised", "losses are of the mesh, and regularisers of Keras' variables")
 _UNEVEN = even_parts("DTensor spreads a batch evenly only")
 _BATCH_PARALLEL = refuses("conv2d", "DTensor's convolutions only support batch parallel layouts")
 
@@ -116,7 +117,7 @@ def _mesh(name: str, groups: str, unsupported: Reason, worlds: tuple[int, ...] =
     return Strategy(
         name, "tensorflow", MODULES, worlds, pieces,
         imports=("import types", "from tensorflow.experimental import dtensor"), shards=False, one_process=True,
-        apart=True, unsupported=unsupported,
+        apart=True, unsupported=first_reason(_NO_PENALTY, unsupported),
     )  # fmt: skip
 
 

@@ -3,7 +3,10 @@ its own, so that the loss of each is returned."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from harness.strategies.strategy import WORLDS, Strategy, refuses
+from harness.strategies.tensorflow.keras_reports import REPORTED, by_formula
 from harness.strategies.tensorflow.mirrored import ONE_DEVICE, REDUCTION, SYNCHRONISED, one_process
 
 _VARIABLES = '''
@@ -14,7 +17,10 @@ class Fitted(keras.Model):
         super().__init__(dtype=DTYPE)
         self.norms = norms
         self.kept = {
-            name: self.add_weight(a.shape, keras.initializers.Constant(a), trainable=name not in FROZEN, name=name)
+            name: self.add_weight(
+                a.shape, keras.initializers.Constant(a), trainable=name not in FROZEN, name=name,
+                regularizer=keras.regularizers.L2(PENALTY) if PENALTY else None,
+            )
             for name, a in given.items()
         }
 
@@ -31,7 +37,7 @@ _OPTIMIZER = '''
 def optimizer_of(subject):
     """Keras' own, which does the clipping, too."""
     made = OPTIMIZER(**OPTIONS, global_clipnorm=CLIP)
-    subject.model.compile(made, LOSS)
+    subject.model.compile(made, LOSS, metrics=[METRIC()])
     return made
 '''
 _FEED = """
@@ -68,6 +74,11 @@ def gradients_of(subject, strategy, given):
         buffer.assign(value)
     return [g if g is None else strategy.reduce("MEAN", g, axis=None) for g in found]
 '''
+_SHARE = '''
+def share(penalty):
+    """All of it: each replica works out the gradients of all samples."""
+    return penalty
+'''
 _SUMMED = '''
 def summed(strategy, value):
     """Keras has added them up."""
@@ -80,7 +91,8 @@ def predict(strategy, subject, x):
 _EVALUATE = '''
 def evaluate(strategy, subject, x, y, coefficient):
     """The loss of all samples after training."""
-    return tf.constant(subject.model.evaluate(x, y, len(x), sample_weight=coefficient, verbose=0), DTYPE)
+    found = subject.model.evaluate(x, y, len(x), sample_weight=coefficient, verbose=0, return_dict=True)
+    return tf.constant(found["loss"], DTYPE)
 '''
 
 
@@ -91,11 +103,13 @@ UNFIT = refuses("parts", "Model.fit averages the gradients of a batch in parts")
 FIT = {
     "normalisation": SYNCHRONISED, "variables": _VARIABLES, "optimizer_of": _OPTIMIZER, "feed": _FEED,
     "compile_step": _STEP, "summed": _SUMMED, "predict": _PREDICT, "evaluate": _EVALUATE,
+    "share": _SHARE, "reported": REPORTED,
 }  # fmt: skip
 
 
 def _fit(name: str, made: str, worlds: tuple[int, ...] = WORLDS, step: str = _STEP) -> Strategy:
-    return one_process(name, made, FIT | {"compile_step": step}, worlds, shards=False, unsupported=UNFIT)
+    made_of = FIT | {"compile_step": step}
+    return replace(one_process(name, made, made_of, worlds, shards=False, unsupported=UNFIT), reference=by_formula)
 
 
 STRATEGIES = (

@@ -9,6 +9,7 @@ from generators.training.runs import Training
 from harness.strategies.mixed_precision import GROWTH, SCALE
 from harness.strategies.strategy import WORLDS, Reason, Strategy, anything, first_reason, refuses
 from harness.strategies.tensorflow.keras_fit import FIT, UNFIT
+from harness.strategies.tensorflow.keras_reports import NONE, WHOLE
 from harness.strategies.tensorflow.mirrored import FEED, REDUCTION, SYNCHRONISED, empty_shares
 from harness.strategies.tensorflow.program import MODULES, SINGLE_DEVICE
 
@@ -71,6 +72,7 @@ _FINITE = """    if not all(np.isfinite(v.numpy()).all() for v in variables if v
         return np.float64(np.inf)
 """
 _INNER = SINGLE_DEVICE["states"].replace("subject.optimizer.variables", "subject.optimizer.inner_optimizer.variables")
+_NO_PENALTY = refuses("penalised", "a penalty of float32 beside a loss that is scaled is not written")
 _NO_CLIPPING = refuses("clipped", "LossScaleOptimizer takes the gradients of replicas, which are clipped together")
 
 
@@ -79,7 +81,8 @@ def _narrow(name: str, narrow: str, fit: bool = False) -> Strategy:
 
     def reference(training: Training, world: int, noise: bool) -> Mapping[str, str]:
         promised = {"apart": SINGLE_DEVICE["apart"].replace(_COPIES, _LEFT_OUT + _COPIES)} if scaled else {}
-        return promised if noise else single | promised
+        whole = WHOLE if fit else {}
+        return whole | (promised if noise else single | promised)
 
     scaled = narrow == "float16"
     normalisation = SYNCHRONISED if fit else SINGLE_DEVICE["normalisation"]
@@ -95,10 +98,10 @@ def _narrow(name: str, narrow: str, fit: bool = False) -> Strategy:
         }  # fmt: skip
     statistics: Reason = anything if fit else empty_shares
     loop = {"feed": FEED, **single}
-    reasons = [statistics, *([_NO_CLIPPING] if scaled else []), *([UNFIT] if fit else [])]
+    reasons = [_NO_PENALTY, statistics, *([_NO_CLIPPING] if scaled else []), *([UNFIT] if fit else [])]
     return Strategy(
         name, "tensorflow", MODULES, (2, 4) if fit else WORLDS,
-        {"strategy_of": REDUCTION, **(FIT | single | {"predict": _FITTED} if fit else loop)},
+        {"strategy_of": REDUCTION, **(FIT | single | {"predict": _FITTED, "reported": NONE} if fit else loop)},
         shards=not fit, one_process=True, policy="all", narrow=narrow, reference=reference,
         unsupported=first_reason(*reasons),
     )  # fmt: skip

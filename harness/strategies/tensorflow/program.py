@@ -10,6 +10,7 @@ from generators.training.runs import Training
 from harness.execute.templates import render
 from harness.strategies.mixed_precision import GROWTH, SCALE
 from harness.strategies.strategy import Noise, Strategy, columns_of_samples
+from harness.strategies.tensorflow.keras_reports import NONE, metric_of
 
 FRAMEWORK = "tensorflow"
 MODULES = ("tensorflow", "keras")
@@ -111,6 +112,11 @@ def update(subject, strategy, loss, gradients):
 def compile_step(subject, strategy):
     return tf.function(step_of(subject, strategy), autograph=False, reduce_retracing=True)
 """,
+    "share": '''
+def share(penalty):
+    """A replica's part of it."""
+    return tf.nn.scale_regularization_loss(penalty)
+''',
     "summed": '''
 def summed(strategy, value):
     """The sum over all replicas."""
@@ -123,8 +129,10 @@ def predict(strategy, subject, x):
     "evaluate": '''
 def evaluate(strategy, subject, x, y, coefficient):
     """The loss of all samples after training."""
-    return criterion(predict(strategy, subject, x), tf.constant(y), tf.constant(coefficient))
+    loss = criterion(predict(strategy, subject, x), tf.constant(y), tf.constant(coefficient))
+    return loss + penalty_of(subject.trained) if PENALTY else loss
 ''',
+    "reported": NONE,
     "parts_of": '''
 def parts_of(variable):
     """The variables that one is made of."""
@@ -198,6 +206,8 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         loss="surprisal(outputs, y)" if surprisal else LOSSES[settings.loss],
         surprisal=surprisal,
         keras_loss=KERAS_LOSSES[settings.loss],
+        epoch=list(settings.batches_of_an_epoch),
+        metric=metric_of(training),
         norms={name: (None, *shape) for name, shape in normed.items()},
         pieces=[text.strip("\n") for text in pieces.values()],
         resumed="resumed" in pieces,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from generators.training.runs import Training
-from harness.strategies.strategy import Reason, Strategy, anything
+from harness.strategies.strategy import Reason, Strategy, anything, first_reason, refuses
 from harness.strategies.tensorflow.mirrored import FEED, SYNCHRONISED, empty_shares
 from harness.strategies.tensorflow.program import MODULES, SINGLE_DEVICE
 
@@ -182,6 +182,7 @@ STRATEGIES = (
             "summed": _SUMMED, "apart": _APART,
         },
         imports=("import random", "import re", "import socket"), one_process=True, apart=True,
-        reference=_one_after_the_other, unsupported=empty_shares,
+        reference=_one_after_the_other,
+        unsupported=first_reason(refuses("penalised", "workers are no replicas, which share a penalty"), empty_shares),
     ),
 )  # fmt: skip

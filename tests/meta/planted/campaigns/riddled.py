@@ -13,7 +13,7 @@ from generators.ops.spec import Call, Unsupported
 from harness.backends import Target
 from harness.dialects.dialect import Dialect, extended, helper_sources
 
-FUNCTIONS = Path(__file__).parent / "programs" / "reach_faults.py"
+FUNCTIONS = Path(__file__).parents[1] / "programs" / "reach_faults.py"
 HELD = {"torch": "torch.Tensor.detach", "tensorflow": "tf.stop_gradient", "jax": "jax.lax.stop_gradient"}
 FORMS = {
     "relax": "Space(bb).run({f}, [{args}]{given})",

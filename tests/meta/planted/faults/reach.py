@@ -93,7 +93,7 @@ REACH_FAULTS = (
     _small(TVM_TORCH, "rsqrt", 1e-6),
     _small(TVM_ONNX, "leaky_relu", 1e-6),
     _small(TVM_TFLITE, "square", 1e-6),
-    _small(TORCH_ONNX, "hard_sigmoid", 2e-6),
+    _small(TORCH_ONNX, "hard_sigmoid", 2e-5),  # the exporter leaves out factors nearer to 1
     _small(TF_ONNX, "log_softmax", 1e-5),
     _small(TORCHSCRIPT, "elu", 3e-6),
     _small(JAX_TF, "maximum", 3e-7),
@@ -134,7 +134,9 @@ REACH_FAULTS = (
         1,
         backward=True,
     ),
-    ReachFault("special", "torch-eager", "leaky_relu", "gradient_off_at", {"number": 0.0, "by": 3.0}, 1, backward=True),
+    ReachFault(
+        "special", "torch-eager", "leaky_relu", "gradient_off_at", {"number": 0.0, "by": 300.0}, 1, backward=True
+    ),
     ReachFault("special", "tf-graph", "maximum", "gradient_off_at_ties", {"by": 2.0}, 2, backward=True),
     ReachFault("shape", "tf-xla", "div", "gradient_off_beside_one", {"by": 1.0001}, backward=True),
     _behind("torch-inductor", "mul", 8),

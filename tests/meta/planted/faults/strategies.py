@@ -220,6 +220,23 @@ FAULTS = (
         "the last worker's gradient is lost", "tf-parameter-server", "compile_step", "for value in waited]",
         "for value in waited[: len(waited) - len(waited) // 2]]",
     ),
+    # the penalty, and what Keras reports
+    StrategyFault(
+        "the penalty is every replica's", "tf-mirrored", "share", "tf.nn.scale_regularization_loss(penalty)", "penalty",
+        "penalised",
+    ),
+    StrategyFault(
+        "a regulariser is forgotten", "tf-fit-mirrored", "variables", "if PENALTY else None", "if False else None",
+        "penalised",
+    ),
+    StrategyFault(
+        "an epoch reports its loss without weights", "tf-fit-mirrored", "reported", "size, sample_weight=coefficient, "
+        "shuffle", "size, shuffle",
+    ),
+    StrategyFault(
+        "what an epoch reports is off by 1e-5", "tf-fit-mirrored", "reported", "values[0], DTYPE)",
+        "values[0], DTYPE) * np.asarray(1 + 1e-5, DTYPE)",
+    ),
     StrategyFault(
         "Keras averages the loss", "tf-fit-mirrored", "optimizer_of", "    subject.model.compile",
         "    LOSS.reduction = 'sum_over_batch_size'\n    subject.model.compile",

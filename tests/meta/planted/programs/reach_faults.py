@@ -38,8 +38,8 @@ def turned(F, y, x, number, instead):
 
 
 def nan_lost(F, y, x, instead):
-    """A number where x is NaN."""
-    return F.where(F.equal(x, x), y, F.constant(instead, y))
+    """A number where x is NaN. A compiler may take x = x for true."""
+    return F.where(F.abs(x) > F.constant(-1.0, x), y, F.constant(instead, y))
 
 
 def gradient_off(F, y, held, by):
