@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, zip_longest
 from typing import TypeVar
 
 import numpy as np
@@ -25,6 +25,8 @@ from generators.union import Filled
 T = TypeVar("T")
 FEW = 10
 LAST = 2**62
+ONE = LAST + 1
+"""The last option, but of a length, which is 1."""
 SWEPT = Style((*FAVOURED, *COMPLEX), apart=True)
 DTYPES = tuple(dict.fromkeys(SWEPT.favoured))
 """What each of a sweep's cases favours one of."""
@@ -123,6 +125,9 @@ class ScriptedDraw:
         return low + taken
 
     def choice(self, options: Sequence[T]) -> T:
+        if self._script.get(len(self.sizes)) == ONE and (options is SMALL or options is DIMS):
+            self.sizes.append(len(options))
+            return options[options.index(1)]  # type: ignore[arg-type]
         return options[self.integer(0, len(options) - 1)]
 
     def boolean(self) -> bool:
@@ -171,10 +176,10 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
 @cache
 def places(operator: str) -> np.ndarray:
     """All places of an operator's sweep, each a dtype's number and a script's, in a drawn order that is always the
-    same: the simplest case of the dtype that is favoured most, with many attributes two whose choices are mixed,
-    then, however far one gets, dtypes have had shares as `FAVOURED` has them, complex ones as rare ones. A dtype
-    that no operand and no result has, has no places. Those of large cases have the numbers -1, -2, ... as scripts:
-    all of float32, one in turn of every other dtype."""
+    same: the simplest case of the dtype that is favoured most, with many attributes two whose choices are mixed, then
+    in turn the simplest case of another dtype and one of all others, of which, however far one gets, dtypes have had
+    shares as `FAVOURED` has them, complex ones as rare ones. A dtype that no operand and no result has, has no places.
+    Those of large cases have the numbers -1, -2, ... as scripts: all of float32, one in turn of every other dtype."""
     rng, keys = random.Random(operator), []
     taken = [number for number, dtype in enumerate(DTYPES) if _takes(operator, dtype)]
     first = 3 if len(OPS[operator].attrs) > 2 else 1
@@ -196,7 +201,11 @@ def places(operator: str) -> np.ndarray:
             if large(operator, dtype, k):
                 last = max(keys)[0] if scripts else 1.0
                 keys.append((rng.random() * last, number, -1 - k))
-    return np.array([key[1:] for key in sorted(keys)], np.int32)
+    order = [key[1:] for key in sorted(keys)]
+    head, simplest = order[:first], [(number, 0) for number in taken[1:]]
+    others = [place for place in order[first:] if place[1]]
+    mixed = [place for pair in zip_longest(simplest, others) for place in pair if place]
+    return np.array([*head, *mixed], np.int32)
 
 
 def swept(operator: str, turn: int, fills: int, enlarge: bool = False) -> Filled:
@@ -214,7 +223,8 @@ def swept(operator: str, turn: int, fills: int, enlarge: bool = False) -> Filled
     start = _start(DTYPES[number])
     chosen = next(islice(_scripts(_sizes(operator, start)), script, None))
     moves = {**chosen, **start}
-    follow = ScriptedDraw(moves) if script % 2 else LongDraw(moves, LENGTHS[script // 2 % len(LENGTHS)])
+    lengths = LENGTHS[(script // 2 + number) % len(LENGTHS)]
+    follow = ScriptedDraw(moves) if script % 2 else LongDraw(moves, lengths)
     case = build_case(follow, 1, (operator,), SWEPT)
     constant = {leaf.name: case.arrays[leaf.name] for leaf in case.graph.parameters}
     others: list[Arrays] = [
@@ -310,7 +320,8 @@ def _one(sizes: Sequence[int]) -> Iterator[Script]:
 
 
 def _two(sizes: Sequence[int]) -> Iterator[Script]:
-    """Two choices at their last options; moving the first one may be what gives the second one options."""
+    """Two choices at their last options, a length, which is 0 there, in every second pair at 1; moving the first choice
+    may be what gives the second one options."""
     for i, j in combinations(range(len(sizes)), 2):
         if sizes[i] > 1:
-            yield {i: LAST, j: LAST}
+            yield dict.fromkeys((i, j), ONE if (i + j) % 2 else LAST)
