@@ -73,6 +73,10 @@ _ORT_OUT = {
     "BiasSoftmaxFusion": "for CUDA and ROCm only",
     "MatMulActivationFusion": "for DirectML only",
 }
+_INDUCTOR_OUT = {
+    f"_sfdp_pattern_{hidden}": f"without dropout it is pattern {first}, which is tried first"
+    for hidden, first in ((3, 1), (8, 7), (10, 9), (12, 11), (16, 14))
+}
 OPTIMISERS = {
     one.name: one
     for one in (
@@ -80,7 +84,7 @@ OPTIMISERS = {
         Optimiser(
             "tvm", "tvm", ("tvm-O1", "tvm-O3", "tvm-O3-dlight"), _switched("tvm-O1", "tvm-O2", "tvm-O3"), _TVM_OUT, 4
         ),
-        Optimiser("torch-inductor", "inductor", ("torch-inductor", "torch-inductor-frozen")),
+        Optimiser("torch-inductor", "inductor", ("torch-inductor", "torch-inductor-frozen"), (), _INDUCTOR_OUT),
         Optimiser("xla", "xla", ("jax-jit",), _switched("jax-jit")),
     )
 }
