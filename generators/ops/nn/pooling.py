@@ -149,8 +149,7 @@ def _max_pool(spatial: int) -> OpSpec:
         reference=_max,
         attrs={**attrs, "stride": strides(spatial)},
         torch=without_stride(
-            f"torch.nn.functional.max_pool{spatial}d({{0}}, {{kernel}}, stride={{stride}}, padding={{padding}}, "
-            "dilation={dilation})"
+            f"torch.nn.functional.max_pool{spatial}d({{0}}, {{kernel}}, {{stride}}, {{padding}}, {{dilation}})"
         ),
         tensorflow="max_pool({0}, {kernel}, {stride}, {padding}, {dilation})",
         jax="max_pool({0}, {kernel}, {stride}, {padding}, {dilation})",
@@ -202,9 +201,7 @@ def _avg_pool(spatial: int) -> OpSpec:
         result=_type(spatial),
         reference=_avg,
         attrs={**attrs, "count_include_pad": flag()},
-        torch=without_stride(
-            f"torch.nn.functional.{name}({{0}}, {{kernel}}, stride={{stride}}, padding={{padding}}, {include})"
-        ),
+        torch=without_stride(f"torch.nn.functional.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}}, {include})"),
         tensorflow="avg_pool({0}, {kernel}, {stride}, {padding}, {count_include_pad})",
         jax="avg_pool({0}, {kernel}, {stride}, {padding}, {count_include_pad})",
         relax=f"relax.op.nn.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}} * 2, {include})",

@@ -255,7 +255,7 @@ def _max_ceil(spatial: int) -> OpSpec:
         f"{name}_ceil", "pooling", (activations(spatial),), _pooled(spatial, _ceil), _greatest(_ceil),
         attrs={**_KERNELS, "padding": _half, "stride": strides(spatial)},
         torch=without_stride(
-            f"torch.nn.functional.{name}({{0}}, {{kernel}}, stride={{stride}}, padding={{padding}}, ceil_mode=True)"
+            f"torch.nn.functional.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}}, ceil_mode=True)"
         ),
         tensorflow=_NO_RULE, jax=_jax_max,
         relax=f"relax.op.nn.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}} * 2, ceil_mode=True)",
@@ -270,7 +270,7 @@ def _avg_ceil(spatial: int) -> OpSpec:
         f"{name}_ceil", "pooling", (activations(spatial),), _pooled(spatial, _ceil), _mean(_ceil),
         attrs={**_KERNELS, "padding": _half, "stride": strides(spatial), "count_include_pad": flag()},
         torch=without_stride(
-            f"torch.nn.functional.{name}({{0}}, {{kernel}}, stride={{stride}}, padding={{padding}}, ceil_mode=True, "
+            f"torch.nn.functional.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}}, ceil_mode=True, "
             f"{include})"
         ),
         tensorflow=_NO_RULE, jax=_NO_RULE,
@@ -290,7 +290,7 @@ def _avg_divided(spatial: int) -> OpSpec:
             **_KERNELS, "padding": _half, "stride": strides(spatial), "divisor": lambda d, o, a: d.choice((1, 2, 3, 7)),
         },
         torch=without_stride(
-            f"torch.nn.functional.{name}({{0}}, {{kernel}}, stride={{stride}}, padding={{padding}}, ceil_mode=True, "
+            f"torch.nn.functional.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}}, ceil_mode=True, "
             "divisor_override={divisor})"
         ),
         tensorflow=none, jax=none, relax=none, onnx=none,

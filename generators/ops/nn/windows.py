@@ -82,10 +82,10 @@ def strides(spatial: int) -> AttrRule:
 
 
 def without_stride(text: str) -> Spelling:
-    """A call that leaves its strides out where they are as the kernel, which is what PyTorch takes then."""
-    return lambda call: text.replace(
-        ", stride={stride}", "" if call.attrs["stride"] == call.attrs["kernel"] else ", stride={stride}"
-    )
+    """A call of PyTorch's that leaves its strides out where they are as the kernel, which is what it takes then."""
+    behind = text.replace("{stride}, {padding}, {dilation}", "padding={padding}, dilation={dilation}")
+    left_out = behind.replace("{stride}, {padding}", "padding={padding}")
+    return lambda call: left_out if call.attrs["stride"] == call.attrs["kernel"] else text
 
 
 # ---- arrays -------------------------------------------------------------------------------------------

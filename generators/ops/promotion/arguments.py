@@ -96,19 +96,23 @@ def _argument(name: str, dtypes: tuple[str, ...]) -> OpSpec:
 
 
 _WHOLE = tuple(dtype for dtype in PROMOTED if dtype in INTEGERS or dtype == "bool")
-_OF_WHOLE = """
+_OF_INTEGERS = """
     exp log log1p expm1 log2 sqrt rsqrt reciprocal sin cos tan tanh sinh cosh asin acos atan asinh acosh erf sigmoid
 """
 
 
-def _of_whole(name: str) -> OpSpec:
+def _of_integers(name: str) -> OpSpec:
     return cast_first(
-        _BASES[name], f"{name}_of_whole", (tensor(_WHOLE),), _target((DEFAULT,)), promotes={"torch": lambda call: True}
+        _BASES[name],
+        f"{name}_of_integers",
+        (tensor(_WHOLE),),
+        _target((DEFAULT,)),
+        promotes={"torch": lambda call: True},
     )
 
 
 OPERATORS: tuple[OpSpec, ...] = (
     *(_argument(name, _NUMBERS) for name in ("sum", "cumsum", "cumprod")),
     *(_argument(name, _REAL) for name in ("mean", "softmax", "log_softmax")),
-    *(_of_whole(name) for name in _OF_WHOLE.split()),
+    *(_of_integers(name) for name in _OF_INTEGERS.split()),
 )

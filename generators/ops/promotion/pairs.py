@@ -82,7 +82,7 @@ def _beside(to: str) -> Target:
 def _number(name: str, dtypes: Sequence[str], to: str) -> OpSpec:
     """Of a tensor and a number of a higher category."""
     base, drawn = _BASES[name], _BASES[name].attrs["scalar"]
-    kind, suffix = (float, "_floating") if to in FLOATS else (int, "_whole")
+    kind, suffix = (float, "_floating") if to in FLOATS else (int, "_integer")
 
     def scalar(d: Draw, operands: Types, attrs: Attrs) -> Attr:
         return kind(drawn(d, operands, attrs))  # type: ignore[arg-type]
