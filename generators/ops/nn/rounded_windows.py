@@ -118,6 +118,7 @@ def _conv_same(base: OpSpec, spatial: int) -> OpSpec:
         f"feature_group_count={{groups}}){bias}",
         relax=explicit(base.relax),
         onnx='g.op("Conv", {args}, auto_pad="SAME_UPPER", strides={stride}, dilations={dilation}, group={groups})',
+        base=base.name,
     )  # fmt: skip
 
 
@@ -212,7 +213,8 @@ def _written(call: Call) -> tuple[Ints, Ints]:
 def _relax(kind: str, spatial: int) -> Spelling:
     def spell(call: Call) -> str:
         front, behind = _written(call)
-        return f"relax.op.nn.{kind}_pool{spatial}d({{0}}, {{kernel}}, {{stride}}, {(*front, *behind)})"
+        counted = ", count_include_pad=False" if kind == "avg" else ""
+        return f"relax.op.nn.{kind}_pool{spatial}d({{0}}, {{kernel}}, {{stride}}, {(*front, *behind)}{counted})"
 
     return spell
 
@@ -236,6 +238,7 @@ def _max_same(spatial: int) -> OpSpec:
         torch=unsupported("PyTorch pools with the same padding on both sides"),
         tensorflow='pool_same({0}, {kernel}, {stride}, "MAX")', jax=_jax_max, relax=_relax("max", spatial),
         onnx='g.op("MaxPool", {0}, kernel_shape={kernel}, strides={stride}, auto_pad="SAME_UPPER")',
+        base=f"max_pool{spatial}d",
     )  # fmt: skip
 
 
@@ -246,6 +249,7 @@ def _avg_same(spatial: int) -> OpSpec:
         torch=unsupported("PyTorch pools with the same padding on both sides"),
         tensorflow='pool_same({0}, {kernel}, {stride}, "AVG")', jax=_NO_RULE, relax=_relax("avg", spatial),
         onnx='g.op("AveragePool", {0}, kernel_shape={kernel}, strides={stride}, auto_pad="SAME_UPPER")',
+        base=f"avg_pool{spatial}d",
     )  # fmt: skip
 
 
@@ -260,6 +264,7 @@ def _max_ceil(spatial: int) -> OpSpec:
         tensorflow=_NO_RULE, jax=_jax_max,
         relax=f"relax.op.nn.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}} * 2, ceil_mode=True)",
         onnx='g.op("MaxPool", {0}, kernel_shape={kernel}, strides={stride}, pads={padding} * 2, ceil_mode=1)',
+        base=name,
     )  # fmt: skip
 
 
@@ -277,6 +282,7 @@ def _avg_ceil(spatial: int) -> OpSpec:
         relax=f"relax.op.nn.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}} * 2, ceil_mode=True, {include})",
         onnx='g.op("AveragePool", {0}, kernel_shape={kernel}, strides={stride}, pads={padding} * 2, ceil_mode=1, '
         "count_include_pad=int({count_include_pad}))",
+        base=name,
     )  # fmt: skip
 
 
@@ -293,7 +299,7 @@ def _avg_divided(spatial: int) -> OpSpec:
             f"torch.nn.functional.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}}, ceil_mode=True, "
             "divisor_override={divisor})"
         ),
-        tensorflow=none, jax=none, relax=none, onnx=none,
+        tensorflow=none, jax=none, relax=none, onnx=none, base=name,
     )  # fmt: skip
 
 

@@ -138,7 +138,7 @@ def cast_first(
     return OpSpec(
         name, base.family, slots, typed, reference,
         attrs={**(attrs or {}), **{key: drawn(rule) for key, rule in base.attrs.items()}},
-        variadic=base.variadic, signed_zero=base.signed_zero, thresholds=base.thresholds, promotes=True,
+        variadic=base.variadic, signed_zero=base.signed_zero, thresholds=base.thresholds, promotes=True, base=base.name,
         torch=spelt("torch"), tensorflow=spelt("tensorflow"), jax=spelt("jax"), relax=spelt("relax"),
         onnx=spelt("onnx"),
     )  # fmt: skip
