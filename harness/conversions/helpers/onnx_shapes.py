@@ -103,6 +103,14 @@ class Sizes:
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=0)
 
 
+def inferred(array, wanted, shape):
+    """A shape of which one size follows from the others, where it does."""
+    if wanted and array.size > 1 and (array > 0).all() and shape is not None and None not in shape:
+        array = array.copy()
+        array[int(np.argmax(array))] = -1
+    return array
+
+
 def shaped(model):
     """Sizes and places are computed from the shapes of inputs and of what a node takes."""
     sizes, nodes = Sizes(model), []
@@ -116,6 +124,8 @@ def shaped(model):
             known = [sizes.shapes.get(name) for name in near]
             sources = [name for name, shape in zip(near, known) if shape and None not in shape]
             sizes.turn = sum(sum(sizes.shapes[name]) for name in sources) + place
+            if node.op_type == "Reshape":
+                array = inferred(array, sizes.next((True, False, False)), sizes.shapes.get(node.input[0]))
             made = sizes.array(array, list(dict.fromkeys(sources)))
             node.input[place] = made or node.input[place]
         nodes += [*sizes.nodes, node]
