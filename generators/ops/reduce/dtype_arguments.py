@@ -12,9 +12,9 @@ from generators.ops.elementwise.exponential import OPERATORS as EXPONENTIALS
 from generators.ops.elementwise.powers import OPERATORS as POWERS
 from generators.ops.elementwise.special import OPERATORS as SPECIAL
 from generators.ops.elementwise.trigonometric import OPERATORS as WAVES
+from generators.ops.reduce.casting import cast_first
 from generators.ops.reduce.cumulative import OPERATORS as SCANS
-from generators.ops.reduce.promotion.casting import cast_first
-from generators.ops.reduce.promotion.rule import DEFAULT, PROMOTED, category
+from generators.ops.reduce.promotion_rule import DEFAULT, PROMOTED, category
 from generators.ops.reduce.reductions import OPERATORS as REDUCTIONS
 from generators.ops.reduce.softmax import OPERATORS as SOFTMAX
 from generators.ops.slots import tensor

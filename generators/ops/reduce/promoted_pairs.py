@@ -15,8 +15,8 @@ from generators.ops.elementwise.powers import OPERATORS as POWERS
 from generators.ops.elementwise.scalars import OPERATORS as SCALARS
 from generators.ops.elementwise.selection import OPERATORS as SELECTIONS
 from generators.ops.elementwise.trigonometric import OPERATORS as WAVES
-from generators.ops.reduce.promotion.casting import Target, cast_first
-from generators.ops.reduce.promotion.rule import DEFAULT, PROMOTED, category, floating, of_pair
+from generators.ops.reduce.casting import Target, cast_first
+from generators.ops.reduce.promotion_rule import DEFAULT, PROMOTED, category, floating, of_pair
 from generators.ops.slots import broadcastable, tensor
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types
 
