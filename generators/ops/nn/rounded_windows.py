@@ -29,7 +29,18 @@ from generators.ops.nn.windows import (
     without_stride,
 )
 from generators.ops.slots import flag, ints_of
-from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Spelling, TypeRuleError, Types, unsupported
+from generators.ops.spec import (
+    AttrRule,
+    Attrs,
+    Call,
+    Draw,
+    OpSpec,
+    Spelling,
+    TypeRuleError,
+    Types,
+    Unsupported,
+    unsupported,
+)
 
 Array = np.ndarray
 Pads = Callable[[Ints, Attrs], Ints]
@@ -253,6 +264,19 @@ def _avg_same(spatial: int) -> OpSpec:
     )  # fmt: skip
 
 
+def _onnx_ceil(text: str) -> Spelling:
+    """ONNX lets a window begin in the padding behind before opset 22, which drawn graphs are older than."""
+
+    def spell(call: Call) -> str | Unsupported:
+        kernel, stride, padding = given(call.attrs, "kernel", "stride", "padding")
+        sizes, found = call.operands[0].shape[2:], call.result.shape[2:]
+        axes = zip(sizes, kernel, stride, padding, strict=True)
+        plain = tuple(-(-(size + 2 * p - k) // s) + 1 for size, k, s, p in axes)
+        return text if plain == found else unsupported("before opset 22 it has a window more, in the padding")
+
+    return spell
+
+
 def _max_ceil(spatial: int) -> OpSpec:
     name = f"max_pool{spatial}d"
     return OpSpec(
@@ -263,7 +287,9 @@ def _max_ceil(spatial: int) -> OpSpec:
         ),
         tensorflow=_NO_RULE, jax=_jax_max,
         relax=f"relax.op.nn.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}} * 2, ceil_mode=True)",
-        onnx='g.op("MaxPool", {0}, kernel_shape={kernel}, strides={stride}, pads={padding} * 2, ceil_mode=1)',
+        onnx=_onnx_ceil(
+            'g.op("MaxPool", {0}, kernel_shape={kernel}, strides={stride}, pads={padding} * 2, ceil_mode=1)'
+        ),
         base=name,
     )  # fmt: skip
 
@@ -280,8 +306,10 @@ def _avg_ceil(spatial: int) -> OpSpec:
         ),
         tensorflow=_NO_RULE, jax=_NO_RULE,
         relax=f"relax.op.nn.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}} * 2, ceil_mode=True, {include})",
-        onnx='g.op("AveragePool", {0}, kernel_shape={kernel}, strides={stride}, pads={padding} * 2, ceil_mode=1, '
-        "count_include_pad=int({count_include_pad}))",
+        onnx=_onnx_ceil(
+            'g.op("AveragePool", {0}, kernel_shape={kernel}, strides={stride}, pads={padding} * 2, ceil_mode=1, '
+            "count_include_pad=int({count_include_pad}))"
+        ),
         base=name,
     )  # fmt: skip
 
