@@ -100,6 +100,7 @@ WIDEST = frozenset(
         "image_patches",
         "matrix_diag",
         "matrix_diag_part",
+        "mean_n",
         "rgb_to_hsv",
         "roll",
         "roll_axes",
