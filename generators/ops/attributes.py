@@ -17,8 +17,8 @@ _TYPES: Mapping[str, str] = {
         _BOOL: "accumulate adjoint align_corners causal count_include_pad descending exclusive fast include_self"
         " increasing interleaved inverse invert keepdims largest log_input lower narrow periodic pivots reverse right"
         " scaled training transposed unit upper whole",
-        _INT: "axis batch bins bits block columns correction decimals depth exponent factor groups ignore index k last"
-        " mantissa n offset order pick repeats segments shift size start step zero_point",
+        _INT: "axis batch bins bits block columns correction decimals depth divisor exponent factor groups ignore index"
+        " k last mantissa n offset order pick repeats segments shift size start step zero_point",
         _FLOAT: "alpha atol beta delta dx eps epsilon gamma lambd margin max min nan neginf p posinf q rtol scale"
         " smoothing threshold value",
         _TEXT: "activation direction dtype equation form indexing kind method mode norm ord output reduction reset to",

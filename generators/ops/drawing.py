@@ -120,6 +120,21 @@ ON_REQUEST = _names(
     take_flat tensor_diag tensor_diag_part tensor_size tridiagonal_matmul tridiagonal_solve unique_places
     unravel_index volume_patches weighted_bincount zeros_like
     thresholded_relu scaled_elu hard_sigmoid_linear swish running_sum running_product hardmax eye_like tapered
+    acos_of_integers acosh_of_integers add_mixed add_scalar_floating add_scalar_integer asin_of_integers
+    asinh_of_integers atan2_mixed atan_of_integers avg_pool1d_ceil avg_pool1d_same avg_pool2d_ceil
+    avg_pool2d_divided avg_pool2d_same avg_pool3d_ceil avg_pool3d_divided bitwise_and_mixed bitwise_or_mixed
+    bitwise_xor_mixed conv1d_same conv2d_same cos_of_integers cosh_of_integers cumprod_to cumsum_to div_mixed
+    div_scalar_floating equal_mixed equal_scalar_floating equal_scalar_integer erf_of_integers exp_of_integers
+    expm1_of_integers floor_divide_scalar_floating fmod_mixed fmod_scalar_floating greater_equal_mixed
+    greater_equal_scalar_floating greater_equal_scalar_integer greater_mixed greater_scalar_floating
+    greater_scalar_integer less_equal_mixed less_equal_scalar_floating less_equal_scalar_integer less_mixed
+    less_scalar_floating less_scalar_integer log1p_of_integers log2_of_integers log_of_integers log_softmax_to
+    max_pool1d_ceil max_pool1d_same max_pool2d_ceil max_pool2d_same max_pool3d_ceil maximum_mixed mean_to
+    minimum_mixed mul_mixed mul_scalar_floating mul_scalar_integer not_equal_mixed not_equal_scalar_floating
+    not_equal_scalar_integer pow_scalar_floating reciprocal_of_integers remainder_scalar_floating
+    resize_linear_scaled resize_nearest_scaled rsqrt_of_integers scalar_div_floating scalar_pow_floating
+    scalar_sub_floating sigmoid_of_integers sin_of_integers sinh_of_integers softmax_to sqrt_of_integers sub_mixed
+    sub_scalar_floating sum_to tan_of_integers tanh_of_integers where_mixed mean_n
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -123,7 +123,9 @@ class OpSpec:
     """One operator, one record. `variadic` operands: the last slot may repeat up to that many times.
     `signed_zero`: IEEE 754 (or C Annex F) fixes the sign of a zero result when the signs of zero operands
     are known. `thresholds`: numbers at which kernels change their formula or a step of theirs overflows, of any dtype:
-    sweeps take elements from beside those that a dtype holds (`thresholds.py` has them, by operator)."""
+    sweeps take elements from beside those that a dtype holds (`thresholds.py` has them, by operator). `promotes`:
+    operands of other dtypes are numbers that are computed with, and no places or conditions. `base`: the operator that
+    this one is behind its promotion or its rule of paddings; what is known of that holds for it, too."""
 
     name: str
     family: str
@@ -139,6 +141,8 @@ class OpSpec:
     variadic: int = 1
     signed_zero: bool = False
     thresholds: tuple[float, ...] = ()
+    promotes: bool = False
+    base: str = ""
 
     def slot(self, position: int) -> Slot:
         return self.operands[min(position, len(self.operands) - 1)]

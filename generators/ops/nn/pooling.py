@@ -28,6 +28,7 @@ from generators.ops.nn.windows import (
     small_kernel,
     strides,
     windows,
+    without_stride,
 )
 from generators.ops.slots import flag, ints_of
 from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, ResultRule, TypeRuleError, Types, unsupported
@@ -140,7 +141,6 @@ def _global_avg(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _max_pool(spatial: int) -> OpSpec:
     attrs: dict[str, AttrRule] = {"kernel": _kernel, "dilation": _dilation, "padding": _padding}
-    call = f"max_pool{spatial}d({{0}}, {{kernel}}, {{stride}}, {{padding}}, {{dilation}})"
     return OpSpec(
         f"max_pool{spatial}d",
         "pooling",
@@ -148,7 +148,9 @@ def _max_pool(spatial: int) -> OpSpec:
         result=_type(spatial),
         reference=_max,
         attrs={**attrs, "stride": strides(spatial)},
-        torch=f"torch.nn.functional.{call}",
+        torch=without_stride(
+            f"torch.nn.functional.max_pool{spatial}d({{0}}, {{kernel}}, {{stride}}, {{padding}}, {{dilation}})"
+        ),
         tensorflow="max_pool({0}, {kernel}, {stride}, {padding}, {dilation})",
         jax="max_pool({0}, {kernel}, {stride}, {padding}, {dilation})",
         relax=f"relax.op.nn.max_pool{spatial}d({{0}}, {{kernel}}, {{stride}}, {{padding}} * 2, {{dilation}})",
@@ -199,7 +201,7 @@ def _avg_pool(spatial: int) -> OpSpec:
         result=_type(spatial),
         reference=_avg,
         attrs={**attrs, "count_include_pad": flag()},
-        torch=f"torch.nn.functional.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}}, {include})",
+        torch=without_stride(f"torch.nn.functional.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}}, {include})"),
         tensorflow="avg_pool({0}, {kernel}, {stride}, {padding}, {count_include_pad})",
         jax="avg_pool({0}, {kernel}, {stride}, {padding}, {count_include_pad})",
         relax=f"relax.op.nn.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}} * 2, {include})",

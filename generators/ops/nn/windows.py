@@ -68,12 +68,24 @@ def slid(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints)
 
 
 def strides(spatial: int) -> AttrRule:
-    """Mostly 1, or 2; sometimes larger than the kernel or the input."""
+    """Mostly 1, or 2; sometimes larger than the kernel or the input; mostly alike along all axes. Windows that are
+    known often lie side by side, as in most models."""
 
     def rule(d: Draw, operands: Types, attrs: Attrs) -> Ints:
-        return tuple(d.choice((1, 1, 2, 1, 3, 2, 1, 5)) for _ in range(spatial))
+        kernel = given(attrs, "kernel")[0] if "kernel" in attrs else ()
+        if kernel and d.integer(0, 3) == 1:
+            return kernel
+        first = d.choice((1, 1, 2, 1, 3, 2, 1, 5))
+        return (first, *(d.choice((first, 1, first, 2, 3, 5)) for _ in range(spatial - 1)))
 
     return rule
+
+
+def without_stride(text: str) -> Spelling:
+    """A call of PyTorch's that leaves its strides out where they are as the kernel, which is what it takes then."""
+    behind = text.replace("{stride}, {padding}, {dilation}", "padding={padding}, dilation={dilation}")
+    left_out = behind.replace("{stride}, {padding}", "padding={padding}")
+    return lambda call: left_out if call.attrs["stride"] == call.attrs["kernel"] else text
 
 
 # ---- arrays -------------------------------------------------------------------------------------------

@@ -13,12 +13,14 @@ from generators.bounds.sums import summed
 from generators.graph import INTEGERS, TensorType
 from generators.ops.composed import compute, stacked
 from generators.ops.index.scatter import summed_at
+from generators.ops.reduce.reductions import mean
 from generators.ops.reduce.sorting import kth_value, topk
 from generators.ops.slots import (
     CLASSES,
     NUMBERS,
     draw_dim,
     flag,
+    floating,
     index_slot,
     int_of,
     like,
@@ -216,6 +218,23 @@ add_n = OpSpec(
     else unsupported("Sum takes floating numbers"),
 )  # fmt: skip
 
+
+def _fresh_one(d: Draw, earlier: Types) -> TensorType:
+    return earlier[0] if earlier else floating().fresh(d, ())
+
+
+_ALIKE = Slot(lambda t, earlier: t == earlier[0] if earlier else floating().accepts(t, ()), _fresh_one)
+
+mean_n = OpSpec(
+    "mean_n", "arithmetic", (_ALIKE,), same_as(0),
+    lambda args, call: compute(mean, stacked(*args, axis=0), axes=(0,), keepdims=False), variadic=4,
+    torch="torch.stack([{args}]).mean(0)", tensorflow="tf.reduce_mean(tf.stack([{args}]), 0)",
+    jax="jnp.mean(jnp.stack([{args}]), 0)",
+    relax="relax.op.mean(relax.op.stack([{args}], axis=0), axis=[0])",
+    onnx=lambda call: 'g.op("Mean", {args})' if call.result.dtype != "bfloat16"
+    else unsupported("ONNX Runtime has no Mean of it"),
+)  # fmt: skip
+
 OPERATORS: tuple[OpSpec, ...] = (
-    histogram_fixed_width, weighted_bincount, nth_element, approximate_topk, unique_places, add_n,
+    histogram_fixed_width, weighted_bincount, nth_element, approximate_topk, unique_places, add_n, mean_n,
 )  # fmt: skip

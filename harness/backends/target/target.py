@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from generators.graph import COMPONENT, Graph, TensorType
+from generators.ops import OPS
 from generators.ops.spec import Unsupported
 from harness.backends.target import refusals
 from harness.backends.target.passes import Switches
@@ -36,7 +37,7 @@ class Target:
     packages:  PyPI distributions and the least version that this was written for
     sample_every: in a hunt over many targets, this one runs on one case in `sample_every` (slow compilers)
     refuses:   what the back end does not implement although its dialect can say it: (operator, an operator's
-               "name attribute=value" or *, dtype of the result or of operand 0) -> why
+               "name attribute=value" or *, dtype of the result or of operand 0, or of any that is promoted) -> why
     refusals_file: the file of refusals/ that says the same of the rare dtypes, measured on the first
                target that names it (empty: none)
     declines:  regular expressions of "class: message" of exceptions in which it says that it does not implement
@@ -120,7 +121,7 @@ class Target:
         for node in graph.nodes:
             dtypes = [node.type.dtype, *(graph.types[o].dtype for o in node.operands)]
             forms = [node.op, *(f"{node.op} {key}={value}" for key, value in node.attrs), "*"]
-            for dtype in dtypes[:2]:
+            for dtype in dtypes if OPS[node.op].promotes else dtypes[:2]:
                 why = next((self.refuses[form, dtype] for form in forms if (form, dtype) in self.refuses), None)
                 if why:
                     return f"{node.op}: {why}"

@@ -8,10 +8,12 @@ from pathlib import Path
 from harness.conversions.edges.edge import Edge
 
 _HELPERS = Path(__file__).parents[1] / "helpers"
-_FORMS, *_MORE = (
-    (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n") for name in ("forms", "equals", "constants")
+_FORMS, _EQUALS, _CONSTANTS, _SHAPES = (
+    (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n")
+    for name in ("forms", "equals", "constants", "shapes")
 )
-_EQUALS = "\n\n\n".join((_FORMS, *_MORE))
+_BEHIND = {"equivalent": (_EQUALS, _CONSTANTS), "shaped": (_SHAPES,), "opened": (_SHAPES,)}
+"""Function -> the texts behind that of the forms that it needs."""
 
 OPSETS = (8, 10, 11, 12, 13, 14, 17, 18, 21, 23, 24, 26)
 """As in the text."""
@@ -21,6 +23,9 @@ _CHANGES = {
     "onnx-explicit": "explicit(model)",
     "onnx-computed": "computed(model)",
     "onnx-equivalent": "equivalent(model)",
+    "onnx-shapes": "shaped(model)",
+    "onnx-open": "opened(model)",
+    "onnx-open-shapes": "shaped(model)\n    opened(model)",
     **{f"onnx-opset-{opset}": f"move(model, {opset})" for opset in OPSETS},
 }
 
@@ -28,7 +33,10 @@ _ABSENT = ((r"NotImplementedError: (.*no such form in opset [^\n]+)", "{}"),)
 
 
 def _convert(change: str) -> str:
-    return f"""{_EQUALS if change.startswith("equivalent") else _FORMS}
+    texts = (_FORMS, *_BEHIND.get(change.partition("(")[0], ()))
+    return (
+        "\n\n\n".join(texts)
+        + f"""
 
 
 def convert(source, target):
@@ -36,6 +44,7 @@ def convert(source, target):
     {change}
     onnx.save(model, target)
 """
+    )
 
 
 EDGES = tuple(

@@ -19,7 +19,12 @@ from harness.findings.known import entry
 from harness.findings.known.predicate import Predicate, PredicateError
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
-from oracles.judge.discrepancy import Discrepancy
+
+
+def known_as(operator: str) -> tuple[str, ...]:
+    """An operator, and the one that it follows from: the same kernels run behind a promotion, or a rule of paddings."""
+    base = OPS[operator].base if operator in OPS else ""
+    return (operator, *(known_as(base) if base else ()))
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,9 @@ class KnownIssue(entry.Entry):
         """Which elements of this operator's result it is about; None for all of them."""
         if isinstance(self.where, str):
             return Predicate(self.where) if self.where else None
-        return next((Predicate(text) for glob, text in self.where.items() if fnmatchcase(operator, glob)), None)
+        found = (text for name in known_as(operator) for glob, text in self.where.items() if fnmatchcase(name, glob))
+        text = next(found, None)
+        return Predicate(text) if text is not None else None
 
     def concerns(self, target: str, version: str, oracles: Sequence[str], symptom: str, message: str) -> bool:
         """Could this entry explain a discrepancy found by one of these oracles, its operators apart?"""
@@ -92,7 +99,7 @@ class KnownIssue(entry.Entry):
         dtypes = {type_.dtype for type_ in (result, *operands[:1])}
         small = parameters if self.empty == "parameter" else (result, *operands)
         return (
-            any(fnmatchcase(operator, glob) for glob in self.operators)
+            any(fnmatchcase(name, glob) for name in known_as(operator) for glob in self.operators)
             and (not self.dtypes or not dtypes.isdisjoint(self.dtypes))
             and (not self.empty or any(type_.size == 0 for type_ in small))
             and (not self.constant or len(parameters) == len(operands))

@@ -34,11 +34,13 @@ _UNDERIVED = """
     cholesky_inverse cholesky_solve condition_number eigh_product householder_product ldl_solve least_squares
     lu_product lu_solve lu_unpacked_product matrix_exp ormqr_product qr_product svd_product
     rgb_to_hsv hsv_to_rgb adjust_saturation
+    add_mixed sub_mixed mul_mixed div_mixed maximum_mixed minimum_mixed fmod_mixed atan2_mixed where_mixed sum_to
+    cumsum_to cumprod_to mean_to softmax_to log_softmax_to
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose
-slopes are differences of neighbours; matrices by their factors; colours, whose quotients are of differences), or what
-frameworks take for the slope beside a step or at the edge of a domain."""
+slopes are differences of neighbours; matrices by their factors; colours, whose quotients are of differences; slopes
+that are cast on their way), or what frameworks take for the slope beside a step or at the edge of a domain."""
 
 BUFFERS = {("batch_norm", 3), ("batch_norm", 4)}
 """(operator, position) of operands that are statistics, which frameworks do not train: a leaf that counts only as such

@@ -34,21 +34,22 @@ def words(text: str) -> tuple[str, ...]:
 MOVING = frozenset(
     words(
         """abs adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d add add_n add_scalar approx_top_k
-    approximate_topk batch_to_space block_diag broadcast_to cast channel_shuffle clip clip_max clip_min clip_tensors
-    concat copysign_scalar cummax cummin cumsum cumulative_sum depth_to_space diag_embed diagonal diagonal_scatter
-    diff dynamic_stitch dynamic_update_slice einsum_single embedding embedding_padded flatten flatten_2d flip fmax
-    fmin fold frac gather gather_nd global_max_pool hardshrink hardtanh identity image_patches index_add index_fill
-    index_put kth_value l1_norm linf_norm masked_fill masked_scatter matrix_diag matrix_diag_part matrix_set_diag
-    max max_along max_pool1d max_pool2d max_pool3d max_pool_with_argmax max_unpool1d max_unpool2d max_unpool3d
-    max_whole maximum median_along median_whole meshgrid min min_along min_pool2d min_whole minimum moveaxis
-    nan_to_num nanmedian nanmedian_whole nansum neg nth_element pad pad_crop pad_edge pad_reflect pad_wrap
-    pixel_shuffle pixel_unshuffle positive ptp put relu relu6 repeat reshape resize_nearest resize_nearest_line
-    resize_nearest_volume reverse_sequence roll roll_axes rot90 scalar_sub scalar_where scatter scatter_add
-    scatter_nd scatter_rows scatter_value segment_max segment_min segment_sum select_scatter slice slice_backwards
-    slice_update sliding_windows softshrink sort sorted_segment_max sorted_segment_min sorted_segment_sum
-    space_to_batch space_to_depth split squeeze stack sub sub_scalar sum swapaxes take take_flat tensor_diag
-    tensor_diag_part threshold tile topk trace transpose tril triu unflatten unfold unsqueeze unstack
-    upsample_nearest volume_patches where where_scalar"""
+    approximate_topk batch_to_space block_diag broadcast_to cast channel_shuffle clip clip_max clip_min
+    clip_tensors concat copysign_scalar cummax cummin cumsum cumulative_sum depth_to_space diag_embed diagonal
+    diagonal_scatter diff dynamic_stitch dynamic_update_slice einsum_single embedding embedding_padded flatten
+    flatten_2d flip fmax fmin fold frac gather gather_nd global_max_pool hardshrink hardtanh identity
+    image_patches index_add index_fill index_put kth_value l1_norm linf_norm masked_fill masked_scatter
+    matrix_diag matrix_diag_part matrix_set_diag max max_along max_pool1d max_pool1d_ceil max_pool1d_same
+    max_pool2d max_pool2d_ceil max_pool2d_same max_pool3d max_pool3d_ceil max_pool_with_argmax max_unpool1d
+    max_unpool2d max_unpool3d max_whole maximum median_along median_whole meshgrid min min_along min_pool2d
+    min_whole minimum moveaxis nan_to_num nanmedian nanmedian_whole nansum neg nth_element pad pad_crop pad_edge
+    pad_reflect pad_wrap pixel_shuffle pixel_unshuffle positive ptp put relu relu6 repeat reshape resize_nearest
+    resize_nearest_line resize_nearest_scaled resize_nearest_volume reverse_sequence roll roll_axes rot90
+    scalar_sub scalar_where scatter scatter_add scatter_nd scatter_rows scatter_value segment_max segment_min
+    segment_sum select_scatter slice slice_backwards slice_update sliding_windows softshrink sort
+    sorted_segment_max sorted_segment_min sorted_segment_sum space_to_batch space_to_depth split squeeze stack
+    sub sub_scalar sum swapaxes take take_flat tensor_diag tensor_diag_part threshold tile topk trace transpose
+    tril triu unflatten unfold unsqueeze unstack upsample_nearest volume_patches where where_scalar"""
     )
 )
 """Each slope is 1, -1 or 0: what reaches an element is a sum of adjoints."""
@@ -65,7 +66,7 @@ SCALING = 5
 FACTORS = {
     **dict.fromkeys(words("batch_matmul cross dot kron linear matmul mul outer tensordot vecdot"), (0, 1)),
     **dict.fromkeys(words("conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"), (0, 1)),
-    "depthwise_conv2d": (0, 1),
+    **dict.fromkeys(words("conv1d_same conv2d_same depthwise_conv2d"), (0, 1)),
 }
 """Positions at which the slope is an element of the other operand, as it is; direct algorithms, as for the values."""
 

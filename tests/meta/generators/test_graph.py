@@ -140,7 +140,7 @@ def test_swarm_makes_rare_pairs_meet() -> None:
 
 def test_operators_on_request_are_drawn_only_where_they_are_asked_for() -> None:
     on_request = set(OPS) - set(DRAWN)
-    drawn = {name for index in range(4000) for name in seeded_case(3, index).graph.operators}
+    drawn = {name for index in range(7000) for name in seeded_case(3, index).graph.operators}
     assert drawn == set(DRAWN)
     asked = {name for index in range(20) for name in seeded_case(3, index, 6, sorted(on_request)).graph.operators}
     assert asked

@@ -36,6 +36,25 @@ def conv2d(x, weight, bias, stride, padding, dilation, groups):
     return tf.transpose(tf.nn.bias_add(y, bias), [0, 3, 1, 2])
 
 
+def conv_same(x, weight, bias=None, *, stride, dilation):
+    """N, C, spatial... by (O, C / groups, kernel...), padded by TensorFlow's own rule."""
+    n = x.shape.rank - 2
+    spatial = range(2, n + 2)
+    filters = tf.transpose(weight, [*spatial, 1, 0])
+    x = tf.transpose(x, [0, *spatial, 1])
+    y = tf.nn.convolution(x, filters, strides=list(stride), padding="SAME", dilations=list(dilation))
+    y = y if bias is None else tf.nn.bias_add(y, bias)
+    return tf.transpose(y, [0, n + 1, *range(1, n + 1)])
+
+
+def pool_same(x, kernel, stride, kind):
+    """Over the spatial dimensions of (N, C, spatial...), padded by TensorFlow's own rule; paddings do not count."""
+    n = len(kernel)
+    pool = {"MAX": (tf.nn.max_pool1d, tf.nn.max_pool2d), "AVG": (tf.nn.avg_pool1d, tf.nn.avg_pool2d)}[kind][n - 1]
+    y = pool(tf.transpose(x, [0, *range(2, n + 2), 1]), list(kernel), list(stride), "SAME")
+    return tf.transpose(y, [0, n + 1, *range(1, n + 1)])
+
+
 def conv_transpose(x, weight, stride, dilation, padding, output_padding, groups):
     """N, C, spatial... by (C, O / groups, kernel...), one group at a time. What padding cuts off is sliced off: on a
     CPU, TensorFlow transposes dilated convolutions without explicit padding only."""

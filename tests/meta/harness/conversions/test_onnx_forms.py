@@ -18,7 +18,7 @@ from harness.conversions.route import planned
 from oracles.onnx.evaluate import evaluate
 
 FORMS = ModuleType("forms")  # the texts one behind the other, as the programs of edges have them
-for name in ("onnx_forms.py", "onnx_equals.py", "onnx_constants.py"):
+for name in ("onnx_forms.py", "onnx_equals.py", "onnx_constants.py", "onnx_shapes.py"):
     text = Path(onnx_forms.__file__).with_name(name).read_text(encoding="utf-8")
     exec(compile(text, name, "exec"), FORMS.__dict__)
 CHANGES: dict[str, Callable[[onnx.ModelProto], None]] = {
@@ -26,6 +26,9 @@ CHANGES: dict[str, Callable[[onnx.ModelProto], None]] = {
     "explicit": FORMS.explicit,
     "computed": FORMS.computed,
     "equivalent": FORMS.equivalent,
+    "shapes": FORMS.shaped,
+    "open": FORMS.opened,
+    "open-shapes": lambda model: (FORMS.shaped(model), FORMS.opened(model))[0],
     **{str(opset): lambda model, opset=opset: FORMS.move(model, opset) for opset in (*OPSETS, 22)},
 }
 
@@ -215,6 +218,24 @@ def test_what_means_the_same_is_said_in_another_way(name: str) -> None:
     FORMS.equivalent(model)
     assert FORMS.given(only(model, kind)).get(attribute) == value
     assert not [one for one in model.graph.initializer if np.prod(one.dims) <= 64]
+
+
+@pytest.mark.parametrize("name", ["reshape", "slice", "pad", "topk", "sizes", "rows"])
+def test_sizes_are_computed_from_shapes(name: str) -> None:
+    nodes, constants = CASES[name]
+    FORMS.shaped(model := model_of(nodes, constants))
+    made = {output for node in model.graph.node for output in node.output}
+    (last,) = [node for node in model.graph.node if node.op_type == nodes[-1].op_type and "y" in node.output]
+    assert set(last.input[1:]) & made
+    assert {node.op_type for node in model.graph.node} & {"Shape", "Size"}
+
+
+def test_sizes_are_open() -> None:
+    FORMS.opened(model := model_of(*CASES["reshape"]))
+    (given,) = model.graph.input
+    assert [dim.dim_param for dim in given.type.tensor_type.shape.dim] == ["n2", "n3", "n4", "n4"]
+    (returned,) = model.graph.output
+    assert not any(dim.HasField("dim_value") for dim in returned.type.tensor_type.shape.dim)
 
 
 def test_operands_that_are_absent_are_given() -> None:

@@ -1,0 +1,114 @@
+"""Operators of two tensors of different dtypes, and of a tensor and a number of a higher category (`x * 0.5` of whole
+numbers). PyTorch promotes them, and JAX where both have dimensions; elsewhere the casts are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from generators.graph import COMMON, FLOATS, INTEGERS, Attr, TensorType
+from generators.ops.elementwise.arithmetic import OPERATORS as ARITHMETIC
+from generators.ops.elementwise.bitwise import OPERATORS as BITWISE
+from generators.ops.elementwise.comparison import OPERATORS as COMPARISONS
+from generators.ops.elementwise.division import OPERATORS as DIVISIONS
+from generators.ops.elementwise.powers import OPERATORS as POWERS
+from generators.ops.elementwise.scalars import OPERATORS as SCALARS
+from generators.ops.elementwise.selection import OPERATORS as SELECTIONS
+from generators.ops.elementwise.trigonometric import OPERATORS as WAVES
+from generators.ops.reduce.casting import Target, cast_first
+from generators.ops.reduce.promotion_rule import DEFAULT, PROMOTED, category, floating, of_pair
+from generators.ops.slots import broadcastable, tensor
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types
+
+_BASES = {
+    spec.name: spec
+    for specs in (ARITHMETIC, BITWISE, COMPARISONS, DIVISIONS, POWERS, SCALARS, SELECTIONS, WAVES)
+    for spec in specs
+}
+
+
+def _other(position: int, dtypes: Sequence[str], alike: bool = False) -> Slot:
+    """A tensor that broadcasts with the earlier operands, of another dtype than that at `position`; alike: also of
+    the same whole one. A new leaf has a rare dtype only beside a common one."""
+    base = broadcastable(position, dtypes)
+
+    def accepts(type_: TensorType, earlier: Types) -> bool:
+        same = type_.dtype == earlier[position].dtype
+        return base.accepts(type_, earlier) and (not same or (alike and category(type_.dtype) < 2))
+
+    def fresh(d: Draw, earlier: Types) -> TensorType:
+        first = earlier[position].dtype
+        common = [one for one in dtypes if one in COMMON and (one != first or (alike and category(one) < 2))]
+        rare = [one for one in dtypes if one == d.dtype != first and first in COMMON and one not in COMMON]
+        return TensorType(d.choice((*rare, *common)), base.fresh(d, earlier).shape)
+
+    return Slot(accepts, fresh)
+
+
+def _both(call: Call) -> bool:
+    """JAX has no tensors that count less, and its quotients of whole numbers are of another dtype."""
+    first, second = call.operands[-2:]
+    return bool(first.rank) == bool(second.rank) and (call.result.dtype in ("bool", first.dtype, second.dtype))
+
+
+def _pair(name: str, dtypes: Sequence[str] = PROMOTED, real: bool = False, where: bool = False) -> OpSpec:
+    """Of two dtypes. real: a function of real numbers, of whole ones, too; where: behind a condition."""
+    base, at = _BASES[name], int(where)
+
+    def target(operands: Types, attrs: Attrs) -> str:
+        to = of_pair(*operands[at:])
+        return floating(to) if real else to
+
+    slots = (*base.operands[:1], broadcastable(0, dtypes)) if where else (tensor(dtypes),)
+    return cast_first(
+        base, f"{name}_mixed", (*slots, _other(at, dtypes, alike=real)), target, kept=(0,) if where else (),
+        promotes={"torch": lambda call: True, "jax": _both},
+    )  # fmt: skip
+
+
+def _beside(to: str) -> Target:
+    """A number is of a higher category than the tensor."""
+
+    def target(operands: Types, attrs: Attrs) -> str:
+        if category(operands[0].dtype) >= category(to):
+            raise TypeRuleError(f"{operands[0]} is promoted by no number of {to}")
+        if not isinstance(attrs.get("scalar", 0.0 if to in FLOATS else 0), float if to in FLOATS else int):
+            raise TypeRuleError(f"{attrs['scalar']!r} is no number of {to}")
+        return to
+
+    return target
+
+
+def _number(name: str, dtypes: Sequence[str], to: str) -> OpSpec:
+    """Of a tensor and a number of a higher category."""
+    base, drawn = _BASES[name], _BASES[name].attrs["scalar"]
+    kind, suffix = (float, "_floating") if to in FLOATS else (int, "_integer")
+
+    def scalar(d: Draw, operands: Types, attrs: Attrs) -> Attr:
+        return kind(drawn(d, operands, attrs))  # type: ignore[arg-type]
+
+    return cast_first(
+        replace(base, attrs={**base.attrs, "scalar": scalar}), f"{name}{suffix}", (tensor(dtypes),), _beside(to),
+        promotes={"torch": lambda call: True},
+    )  # fmt: skip
+
+
+_WHOLE = tuple(dtype for dtype in PROMOTED if dtype in INTEGERS)
+_BITS = (*_WHOLE, "bool")
+_SIGNED = tuple(dtype for dtype in PROMOTED if dtype != "bool")
+_COMPARED = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+_FLOATING = (
+    *("add", "sub", "mul", "div", "pow", "floor_divide", "remainder", "fmod"),
+    *_COMPARED,
+)
+
+OPERATORS: tuple[OpSpec, ...] = (
+    *(_pair(name) for name in ("add", "mul", "maximum", "minimum", *_COMPARED)),
+    *(_pair(name, _SIGNED) for name in ("sub", "fmod")),
+    *(_pair(name, _SIGNED, real=True) for name in ("div", "atan2")),
+    *(_pair(f"bitwise_{name}", _BITS) for name in ("and", "or", "xor")),
+    _pair("where", where=True),
+    *(_number(f"{name}_scalar", (*_WHOLE, "bool"), DEFAULT) for name in _FLOATING),
+    *(_number(f"scalar_{name}", (*_WHOLE, "bool"), DEFAULT) for name in ("sub", "div", "pow")),
+    *(_number(f"{name}_scalar", ("bool",), "int64") for name in ("add", "mul", *_COMPARED)),
+)
