@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Literal
 
@@ -83,7 +84,7 @@ def _onnx_pad(call: Call) -> str:
 
 
 pad = layout(
-    "pad", tensor(min_rank=1, max_rank=DEEP), _pad_type, _pad, attrs={"pads": _pads, "value": _pad_value},
+    "pad", replace(tensor(min_rank=1), usual=DEEP), _pad_type, _pad, attrs={"pads": _pads, "value": _pad_value},
     torch=_torch_pad,
     tensorflow=lambda call: f"tf.pad({{0}}, {pairs(call.attrs)}, constant_values={{value}})",
     jax=lambda call: f"jnp.pad({{0}}, {pairs(call.attrs)}, constant_values={{value}})",
