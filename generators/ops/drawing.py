@@ -120,6 +120,7 @@ ON_REQUEST = _names(
     take_flat tensor_diag tensor_diag_part tensor_size tridiagonal_matmul tridiagonal_solve unique_places
     unravel_index volume_patches weighted_bincount zeros_like
     thresholded_relu scaled_elu hard_sigmoid_linear swish running_sum running_product hardmax eye_like tapered
+    counting
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no
