@@ -4,13 +4,17 @@ company, since compilers fuse what stands beside each other and then choose by t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import TypeVar
 
 from generators.graph import LARGEST, Graph, Leaf, Node, TensorType
 from generators.graphs import SeededDraw
 from generators.ops import OPS
 from generators.ops.spec import Attrs, Shape, TypeRuleError, Types
+
+T = TypeVar("T")
 
 ROWS: tuple[tuple[Shape, ...], ...] = (((2**16,),), ((2**15, 2),), ((3, 16387),), ((67, 961),))
 """All in one row; PyTorch's grain of 2**15 rows; more than 2**14 beside each other; blocks with a rest."""
@@ -76,11 +80,25 @@ def of_extent(operator: str, dtype: str, number: int, enlarge: bool = True) -> G
     return None
 
 
+class _Draw(SeededDraw):
+    """Refuses where there is nothing to choose from: some attributes are drawn for small shapes only."""
+
+    def integer(self, low: int, high: int) -> int:
+        if high < low:
+            raise TypeRuleError(f"nothing from {low} to {high}")
+        return super().integer(low, high)
+
+    def choice(self, options: Sequence[T]) -> T:
+        if not len(options):
+            raise TypeRuleError("nothing to choose from")
+        return super().choice(options)
+
+
 @cache
 def _alone(operator: str, dtype: str, shapes: tuple[Shape, ...], deep: bool) -> Graph | None:
     """One node on inputs of these shapes. deep: the shape is of the first operand, others follow from it, and an axis
     is one in the middle."""
-    spec, draw = OPS[operator], SeededDraw(f"{operator}/{dtype}/{shapes}")
+    spec, draw = OPS[operator], _Draw(f"{operator}/{dtype}/{shapes}")
     draw.dtype = dtype
     leaves: list[Leaf] = []
     for position in range(len(spec.operands) if deep else len(shapes)):
@@ -88,8 +106,10 @@ def _alone(operator: str, dtype: str, shapes: tuple[Shape, ...], deep: bool) -> 
         shape = shapes[min(position, len(shapes) - 1)]
         kinds = (TensorType(kind, shape) for kind in (dtype, "int64", "bool"))  # of indices, of conditions
         own = next((kind for kind in kinds if slot.accepts(kind, earlier)), None)
-        if not own and deep and position:
-            own = slot.fresh(draw, earlier)
+        try:
+            own = own or (slot.fresh(draw, earlier) if deep and position else None)
+        except TypeRuleError:
+            return None
         if not own:
             return None
         leaves.append(Leaf(f"x{position}", own, "input", slot.domain(earlier) or slot.span))
@@ -138,7 +158,7 @@ def _multiplied(graph: Graph) -> tuple[tuple[Leaf, ...], tuple[Node, ...]]:
 
 def _turned(graph: Graph) -> tuple[tuple[Leaf, ...], tuple[Node, ...]]:
     """The last operand of some dimensions is a transposed input."""
-    found = next((leaf for leaf in reversed(graph.leaves) if leaf.type.rank > 1), None)
+    found = next((leaf for leaf in reversed(graph.leaves) if leaf.type.rank > 1 and not leaf.domain), None)
     if found is None:
         return graph.leaves, graph.nodes
     stored = replace(found, type=TensorType(found.type.dtype, found.type.shape[::-1]))

@@ -12,7 +12,18 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.shape.layout import ARRAY, DEEP, layout, moved
-from generators.ops.slots import MAX_ELEMENTS, axis_in, axis_of, floating, int_of, ints_of, numeric, tensor, within
+from generators.ops.slots import (
+    MAX_ELEMENTS,
+    MAX_RANK,
+    axis_in,
+    axis_of,
+    floating,
+    int_of,
+    ints_of,
+    numeric,
+    tensor,
+    within,
+)
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Spelling, TypeRuleError, Types
 
 # ---- padding ------------------------------------------------------------------------------------------
@@ -114,7 +125,7 @@ def _mirrored(name: str, modes: Modes, most: Callable[[int], int], tensorflow: S
         return type_
 
     return layout(
-        name, numeric(min_rank=2, nonempty=True), result,
+        name, numeric(2, MAX_RANK, nonempty=True), result,
         moved(lambda x, call: np.pad(x, pairs(call.attrs), mode=numpy)),
         attrs={"pads": rule},
         torch=lambda call: f'torch.nn.functional.pad({{0}}, {_torch_pads(call)}, mode="{torch}")',

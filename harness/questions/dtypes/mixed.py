@@ -13,7 +13,7 @@ from oracles.questions import forward, mixed
 _REFUSALS: Patterns = (
     ("torch", "Subtraction, the `-` operator, with a bool tensor", "there is no difference with a truth value"),
     ("torch", "Integer division with addcdiv is no longer supported", "no quotient of whole numbers"),
-    ("torch", "expected dtype .* for `(end|weight)` but got dtype", "both ends of lerp have one dtype"),
+    ("torch", "expected dtype .* for `(end|weight)`,? but got dtype", "both ends of lerp have one dtype"),
 )
 """What a framework says that it does not promote."""
 
