@@ -31,6 +31,8 @@ def viewed(array, layout):
     if layout == "offset":
         buffer = np.zeros(array.size + 1, array.dtype)
         view = buffer[1:].reshape(array.shape)
+        steps = [0 if dim == 1 else step for dim, step in zip(view.shape, view.strides)]  # where any will do
+        view = np.lib.stride_tricks.as_strided(view, strides=steps)
     else:
         buffer = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
         view = buffer[..., ::2]
