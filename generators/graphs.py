@@ -128,7 +128,9 @@ class _Builder:
         fitting = [
             (name, value.type)
             for name, value in reversed(self.values)
-            if (within is None or value.within(within)) and accepts(value.type, earlier)
+            if (within is None or value.within(within))
+            and value.type.rank <= slot.usual
+            and accepts(value.type, earlier)
         ]
         for name, type_ in fitting:
             if name == wanted:
@@ -145,7 +147,8 @@ class _Builder:
         role = "parameter" if self.d.boolean() else "input"
         type_ = slot.fresh(self.d, earlier)
         prefix = "w" if role == "parameter" else "x"
-        leaf = Leaf(f"{prefix}{len(self.leaves)}", type_, role, slot.domain(earlier))
+        span = None if slot.span is None or self.d.boolean() else slot.span
+        leaf = Leaf(f"{prefix}{len(self.leaves)}", type_, role, within or span)
         self.leaves.append(leaf)
         self.values.append((leaf.name, Value(type_, leaf.domain)))
         return leaf.name, type_

@@ -134,7 +134,7 @@ ON_REQUEST = _names(
     not_equal_scalar_integer pow_scalar_floating reciprocal_of_integers remainder_scalar_floating
     resize_linear_scaled resize_nearest_scaled rsqrt_of_integers scalar_div_floating scalar_pow_floating
     scalar_sub_floating sigmoid_of_integers sin_of_integers sinh_of_integers softmax_to sqrt_of_integers sub_mixed
-    sub_scalar_floating sum_to tan_of_integers tanh_of_integers where_mixed mean_n
+    sub_scalar_floating sum_to tan_of_integers tanh_of_integers where_mixed mean_n counting
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from generators.graph import COMMON, DTYPES, FLOATS, INTEGERS, Attr, TensorType
+from generators.graph import COMMON, DTYPES, FLOATS, INTEGERS, LARGEST, Attr, TensorType
 from generators.ops.spec import AttrRule, Attrs, Domain, Draw, ResultRule, Shape, Slot, TypeRuleError, Types
 
 MAX_ELEMENTS = 2048
@@ -20,6 +20,9 @@ INDEX_DTYPES = ("int64", "int64", "int32")
 SMALL = (2, 3, 1, 4, 5)
 DIMS = (2, 3, 1, 4, 5, 6, 7, 8, 9, 16, 17, 33)
 MAX_RANK = 4
+DEEPEST = 8
+"""Dimensions that an operator takes which takes any number: TensorFlow's and XNNPACK's tables of kernels end there. New
+leaves of drawn graphs have `MAX_RANK` at most, which suffices for most faults; sweeps have deep places."""
 
 
 def draw_dim(d: Draw, most: int = 33, zero: bool = True, like: int | None = None) -> int:
@@ -64,27 +67,32 @@ def within(dtype: str, options: Sequence[int]) -> tuple[int, ...]:
 # ---- operand slots ------------------------------------------------------------------------------------
 
 
-def tensor(dtypes: Sequence[str] = DTYPES, min_rank: int = 0, max_rank: int = MAX_RANK, nonempty: bool = False) -> Slot:
-    """Any tensor of these dtypes and ranks; `nonempty` excludes size-0 dimensions."""
+def tensor(
+    dtypes: Sequence[str] = DTYPES, min_rank: int = 0, max_rank: int | None = None, nonempty: bool = False
+) -> Slot:
+    """Any tensor of these dtypes and ranks; `nonempty` excludes size-0 dimensions. Without a greatest rank, up to
+    `MAX_RANK` dimensions are drawn."""
+    most = DEEPEST if max_rank is None else max_rank
 
     def accepts(type_: TensorType, earlier: Types) -> bool:
-        return type_.dtype in dtypes and min_rank <= type_.rank <= max_rank and not (nonempty and type_.size == 0)
+        return type_.dtype in dtypes and min_rank <= type_.rank <= most and not (nonempty and type_.size == 0)
 
     def fresh(d: Draw, earlier: Types) -> TensorType:
-        return TensorType(draw_dtype(d, dtypes), draw_shape(d, min_rank, max_rank, zero=not nonempty))
+        rank = MAX_RANK if max_rank is None else max_rank
+        return TensorType(draw_dtype(d, dtypes), draw_shape(d, min_rank, rank, zero=not nonempty))
 
-    return Slot(accepts, fresh)
+    return Slot(accepts, fresh, usual=MAX_RANK if max_rank is None else most)
 
 
-def floating(min_rank: int = 0, max_rank: int = MAX_RANK, nonempty: bool = False) -> Slot:
+def floating(min_rank: int = 0, max_rank: int | None = None, nonempty: bool = False) -> Slot:
     return tensor(FLOATS, min_rank, max_rank, nonempty)
 
 
-def numeric(min_rank: int = 0, max_rank: int = MAX_RANK, nonempty: bool = False) -> Slot:
+def numeric(min_rank: int = 0, max_rank: int | None = None, nonempty: bool = False) -> Slot:
     return tensor(NUMBERS, min_rank, max_rank, nonempty)
 
 
-def boolean(min_rank: int = 0, max_rank: int = MAX_RANK) -> Slot:
+def boolean(min_rank: int = 0, max_rank: int | None = None) -> Slot:
     return tensor(("bool",), min_rank, max_rank)
 
 
@@ -105,8 +113,9 @@ def broadcastable(position: int = 0, dtypes: Sequence[str] | None = None) -> Slo
     def accepts(type_: TensorType, earlier: Types) -> bool:
         if type_.dtype not in (dtypes or (earlier[position].dtype,)):
             return False
-        shape = broadcast_shape([t.shape for t in (*earlier, type_)])
-        return shape is not None and size_of(shape) <= MAX_ELEMENTS
+        types = (*earlier, type_)
+        shape = broadcast_shape([t.shape for t in types])
+        return shape is not None and size_of(shape) <= most_elements(types)
 
     def fresh(d: Draw, earlier: Types) -> TensorType:
         dtype = draw_dtype(d, dtypes) if dtypes else earlier[position].dtype
@@ -258,6 +267,11 @@ def normalized(axes: Attr, rank: int) -> tuple[int, ...]:
     if len(set(result)) != len(result):
         raise TypeRuleError(f"axes {items} name one axis twice")
     return tuple(result)
+
+
+def most_elements(operands: Types) -> int:
+    """What a result may have: more where an operand has more than any that is drawn, as in large cases."""
+    return MAX_ELEMENTS if all(type_.size <= MAX_ELEMENTS for type_ in operands) else LARGEST
 
 
 def size_of(shape: Sequence[int]) -> int:

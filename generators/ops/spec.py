@@ -66,11 +66,15 @@ class Slot:
     accepts: may this value stand here?
     fresh:   the type of a new leaf that may stand here; it must be accepted.
     domain:  the interval that elements must lie in (None: no demand). Only leaves confined to it fit.
+    usual:   values of more dimensions are not drawn for it
+    span:    the interval that the elements of about every second new leaf lie in, where few others show anything
     """
 
     accepts: Callable[[TensorType, Types], bool]
     fresh: Callable[[Draw, Types], TensorType]
     domain: Callable[[Types], Domain | None] = field(default=lambda _: None)
+    usual: int = 2**31
+    span: Domain | None = None
 
     def fits(self, value: Value, earlier: Types) -> bool:
         wanted = self.domain(earlier)

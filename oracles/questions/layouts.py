@@ -15,8 +15,8 @@ from oracles.questions import forward
 NAME = "layouts"
 
 LAYOUTS = ("transposed", "strided", "offset", "expanded", "reversed")
-"""Column-major; every second element; one element after an aligned address; one row in place of all (stride 0); with
-negative strides."""
+"""Column-major; every second element; one element after an aligned address, dimensions of one element with stride 0;
+one row in place of all (stride 0); with negative strides, or channels last where there are none."""
 
 
 def layouts(graph: Graph) -> dict[str, str]:

@@ -151,6 +151,20 @@ def _squares(p: Pattern, operator: str, kind: str) -> str:
     return p.mul(difference, other) if operator == "mul" else p.square(difference)
 
 
+def _never_negative(p: Pattern, of: str, asked: str) -> str:
+    """What no number's square, size or exponential is below, asked all the same: integers wrap below it."""
+    x = p.input(2, 3)
+    made = {
+        "product": lambda: p.mul(x, x),
+        "square": lambda: p.square(x),
+        "abs": lambda: p.abs(x),
+        "maximum": lambda: p.maximum(x, p.constant(0)),
+        "sum": lambda: p.add(p.abs(x), p.abs(x)),
+        "another": lambda: p.mul(x, p.input(2, 3)),
+    }[of]()
+    return p.apply(asked, made) if asked in ("abs", "sign", "neg") else p.apply(asked, made, p.constant(0))
+
+
 _POSITIVE = Guard((4, 2, 8, 1), (3, 7, 32, 40))
 BAITS = (
     _neutral("add", (0, -0.0), (1, NEAR - 1, "tiny", "max"), _NOOP),
@@ -276,6 +290,16 @@ BAITS = (
         ("grappler/HoistCWiseUnaryChains",),
         _hoisted,
         {"operator": Guard(("exp", "tanh"), ("sqrt",)), "shared": Guard(("same",), ("different",))},
+    ),
+    Bait(
+        "never-negative",
+        (_XLA, "tvm/StmtSimplify"),
+        _never_negative,
+        {
+            "of": Guard(("product", "square", "abs", "maximum", "sum"), ("another",)),
+            "asked": Guard(("abs", "maximum", "greater_equal", "less", "sign"), ("neg",)),
+        },
+        Guard(("int32", "int64", "float32", "float64"), ("int8", "int16", "float16", "bfloat16")),
     ),
     Bait(
         "square-of-difference",

@@ -108,7 +108,8 @@ def _polygamma(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _zeta(args: Sequence[Bounded], call: Call) -> Bounded:
     """The sum of (k + q)^-s, s > 1 and q > 0: falling in q, convex in s (a sum of exponentials), so that the spread
-    over an interval is at most twice that of its ends. Powers have 16 ulp. Undetermined elsewhere."""
+    over an interval is at most twice that of its ends. Powers have 16 ulp. 0 of an infinite q; undetermined
+    elsewhere."""
     s, q = (arg.map(lambda v: np.broadcast_to(v, call.result.shape)) for arg in args)
     p = PRECISION[s.dtype]
     with np.errstate(all="ignore"):
@@ -117,8 +118,10 @@ def _zeta(args: Sequence[Bounded], call: Call) -> Bounded:
         value = special.zeta(np.where(inside, s.value, 2.0), np.where(inside, q.value, 1.0))
         error = 2 * corners(special.zeta, s, q, special.zeta(s.value, q.value))
         inside &= (value < p.largest / 1e4) & (value > 1e4 * p.tiny)
-    error = np.where(nan, 0.0, np.where(inside, error, np.inf))
-    return rounded(np.where(nan, np.nan, value), error, s.dtype, 80)
+        vanished = ~nan & (s.value - s.error > 1) & (s.value < np.inf) & (q.value == np.inf) & (q.error == 0)
+    error = np.where(nan | vanished, 0.0, np.where(inside, error, np.inf))
+    result = rounded(np.where(nan, np.nan, np.where(vanished, 0.0, value)), error, s.dtype, 80)
+    return replace(result, error=np.where(vanished, 0.0, result.error))
 
 
 def _multivariate(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -135,9 +138,9 @@ def _multivariate(args: Sequence[Bounded], call: Call) -> Bounded:
     return total
 
 
-def _confined(slot: Slot, low: int, high: int) -> Slot:
+def _mostly(slot: Slot, low: int, high: int) -> Slot:
     """Of numbers of the function's domain, which seldom are among those that are drawn otherwise."""
-    return replace(slot, domain=lambda _: (low, high))
+    return replace(slot, span=(low, high))
 
 
 def _degree(operands: Types, attrs: Attrs) -> TensorType:
@@ -146,7 +149,7 @@ def _degree(operands: Types, attrs: Attrs) -> TensorType:
     return operands[0]
 
 
-_SHAPE_AND_PLACE = (_confined(floating(), 0, 30), broadcastable(0))
+_SHAPE_AND_PLACE = (_mostly(floating(), 0, 30), broadcastable(0))
 NO_TENSORFLOW = unsupported("TensorFlow has no such function")
 
 OPERATORS: tuple[OpSpec, ...] = (
@@ -161,7 +164,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax="jax.scipy.special.gammaincc({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(
-        "betainc", "special", (_confined(floating(), 0, 20), _confined(like(0), 0, 20), _confined(like(0), 0, 1)),
+        "betainc", "special", (_mostly(floating(), 0, 20), _mostly(like(0), 0, 20), _mostly(like(0), 0, 1)),
         same_as(0), _incomplete_beta,
         torch=unsupported("PyTorch has no such function"), tensorflow="tf.math.betainc({0}, {1}, {2})",
         jax="jax.scipy.special.betainc({0}, {1}, {2})", relax=NO_RELAX, onnx=NO_ONNX,
@@ -173,12 +176,13 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax="jax.lax.polygamma(jnp.full({shape}, {n}, {dtype}), {0})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(
-        "zeta", "special", (_confined(floating(), 1, 8), _confined(broadcastable(0), 0, 20)), broadcast(), _zeta,
+        "zeta", "special", (_mostly(floating(), 1, 8), _mostly(broadcastable(0), 0, 20)), broadcast(), _zeta,
         torch="torch.special.zeta({0}, {1})",
         tensorflow="tf.math.zeta({0}, {1})", jax="jax.scipy.special.zeta({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(
-        "mvlgamma", "special", (_confined(floating(), 1, 12),), same_as(0), _multivariate, attrs={"p": one_of(2, 1, 3)},
+        "mvlgamma", "special", (replace(floating(), domain=lambda _: (1, 12)),), same_as(0), _multivariate,
+        attrs={"p": one_of(2, 1, 3)},
         torch="torch.mvlgamma({0}, {p})", tensorflow=NO_TENSORFLOW,
         jax="jax.scipy.special.multigammaln({0}, {p})", relax=NO_RELAX, onnx=NO_ONNX,
     ),

@@ -191,7 +191,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     _second("xlog1py", (2.0, -0.5, 1, 0.0, 3, -1.0)),
     _first("xlog1py", (2.0, 0.0, 1, -1.0, 0.5)),
     _second("zeta", (1.0, 2, 0.5, 10.0)),
-    _first("zeta", (2.0, 3, 1.5, 1.25), slots=_confined("zeta", 0, 20)),
+    _first("zeta", (2.0, 3, 1.5, 1.25), slots=(replace(_BASES["zeta"].operands[0], span=(0, 20)),)),
     *(
         with_scalar(spec, 1, tuple(range(MOST + 1)), slots=(floating(),))
         for spec in (chebyshev, orthogonal)

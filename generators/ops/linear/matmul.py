@@ -19,6 +19,7 @@ from generators.ops.slots import (
     draw_dim,
     floating,
     int_of,
+    most_elements,
     numeric,
     same_dtype,
     size_of,
@@ -40,7 +41,7 @@ def _matmul_type(operands: Types, attrs: Attrs) -> TensorType:
 
 def _accepts_right(type_: TensorType, earlier: Types) -> bool:
     try:
-        return _matmul_type((earlier[0], type_), {}).size <= MAX_ELEMENTS
+        return _matmul_type((earlier[0], type_), {}).size <= most_elements((earlier[0], type_))
     except TypeRuleError:
         return False
 
@@ -94,7 +95,7 @@ def _linear_type(operands: Types, attrs: Attrs) -> TensorType:
 def _accepts_weight(type_: TensorType, earlier: Types) -> bool:
     x = earlier[0]
     fits = type_.dtype == x.dtype and type_.rank == 2 and type_.shape[1] == x.shape[-1]
-    return fits and size_of(x.shape[:-1]) * type_.shape[0] <= MAX_ELEMENTS
+    return fits and size_of(x.shape[:-1]) * type_.shape[0] <= most_elements((x, type_))
 
 
 def _fresh_weight(d: Draw, earlier: Types) -> TensorType:

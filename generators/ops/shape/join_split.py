@@ -17,6 +17,7 @@ from generators.ops.slots import (
     draw_shape,
     int_of,
     ints_of,
+    most_elements,
     size_of,
     tensor,
 )
@@ -29,7 +30,7 @@ def _accepts_piece(type_: TensorType, earlier: Types) -> bool:
     if not earlier:
         return ARRAY.accepts(type_, ())
     fits = joinable([t.shape for t in (*earlier, type_)]) and type_.dtype == earlier[0].dtype
-    return bool(fits) and sum(t.size for t in (*earlier, type_)) <= MAX_ELEMENTS
+    return bool(fits) and sum(t.size for t in (*earlier, type_)) <= most_elements(earlier)
 
 
 def _fresh_piece(d: Draw, earlier: Types) -> TensorType:
@@ -63,7 +64,7 @@ _FIRST = tensor(EVERY)
 def _accepts_twin(type_: TensorType, earlier: Types) -> bool:
     if not earlier:
         return _FIRST.accepts(type_, ())
-    return type_ == earlier[0] and type_.size * (len(earlier) + 1) <= MAX_ELEMENTS
+    return type_ == earlier[0] and type_.size * (len(earlier) + 1) <= most_elements(earlier)
 
 
 def _fresh_twin(d: Draw, earlier: Types) -> TensorType:

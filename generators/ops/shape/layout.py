@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,10 +15,10 @@ from generators.ops.spec import Attrs, Call, Draw, OpSpec, Reference, Shape, Slo
 Array = np.ndarray
 
 DEEP = MAX_RANK + 1
-"""The greatest rank that layout operators take or make; one more than new leaves have."""
+"""The greatest rank that layout operators make in drawn graphs; one more than new leaves have."""
 
-ANY = tensor(EVERY, max_rank=DEEP)
-ARRAY = tensor(EVERY, min_rank=1, max_rank=DEEP)
+ANY = replace(tensor(EVERY), usual=DEEP)
+ARRAY = replace(tensor(EVERY, min_rank=1), usual=DEEP)
 
 
 def layout(

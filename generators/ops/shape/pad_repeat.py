@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Literal
 
@@ -11,7 +12,18 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from generators.graph import FLOATS, Attr, TensorType
 from generators.ops.shape.layout import ARRAY, DEEP, layout, moved
-from generators.ops.slots import MAX_ELEMENTS, axis_in, axis_of, floating, int_of, ints_of, numeric, tensor, within
+from generators.ops.slots import (
+    MAX_ELEMENTS,
+    MAX_RANK,
+    axis_in,
+    axis_of,
+    floating,
+    int_of,
+    ints_of,
+    numeric,
+    tensor,
+    within,
+)
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Spelling, TypeRuleError, Types
 
 # ---- padding ------------------------------------------------------------------------------------------
@@ -83,7 +95,7 @@ def _onnx_pad(call: Call) -> str:
 
 
 pad = layout(
-    "pad", tensor(min_rank=1, max_rank=DEEP), _pad_type, _pad, attrs={"pads": _pads, "value": _pad_value},
+    "pad", replace(tensor(min_rank=1), usual=DEEP), _pad_type, _pad, attrs={"pads": _pads, "value": _pad_value},
     torch=_torch_pad,
     tensorflow=lambda call: f"tf.pad({{0}}, {pairs(call.attrs)}, constant_values={{value}})",
     jax=lambda call: f"jnp.pad({{0}}, {pairs(call.attrs)}, constant_values={{value}})",
@@ -113,7 +125,7 @@ def _mirrored(name: str, modes: Modes, most: Callable[[int], int], tensorflow: S
         return type_
 
     return layout(
-        name, numeric(min_rank=2, nonempty=True), result,
+        name, numeric(2, MAX_RANK, nonempty=True), result,
         moved(lambda x, call: np.pad(x, pairs(call.attrs), mode=numpy)),
         attrs={"pads": rule},
         torch=lambda call: f'torch.nn.functional.pad({{0}}, {_torch_pads(call)}, mode="{torch}")',

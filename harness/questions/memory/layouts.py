@@ -20,7 +20,9 @@ def viewed(array, layout):
     """The same values in other memory."""
     if not array.ndim or not array.size:
         return array
-    if layout == "transposed":
+    if layout == "channels last" and array.ndim > 2:
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)
+    if layout in ("transposed", "channels last"):
         return np.asfortranarray(array)
     if layout == "expanded":
         return np.broadcast_to(array[:1], array.shape)
@@ -29,6 +31,8 @@ def viewed(array, layout):
     if layout == "offset":
         buffer = np.zeros(array.size + 1, array.dtype)
         view = buffer[1:].reshape(array.shape)
+        steps = [0 if dim == 1 else step for dim, step in zip(view.shape, view.strides)]  # where any will do
+        view = np.lib.stride_tricks.as_strided(view, strides=steps)
     else:
         buffer = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
         view = buffer[..., ::2]
@@ -54,7 +58,7 @@ def program(target: Target, graph: Graph) -> str:
     parameters the same compiled function gets both: what it assumed of the first may not hold for the second."""
     chosen = layouts.layouts(graph)
     if target.dialect.name == "torch":  # torch.from_numpy takes no negative strides, as documented
-        chosen = {name: "transposed" if layout == "reversed" else layout for name, layout in chosen.items()}
+        chosen = {name: "channels last" if layout == "reversed" else layout for name, layout in chosen.items()}
     compiled = f"contiguous = once(parameters)\n    strided = {_VIEWED if graph.parameters else 'contiguous'}"
     return renamed(target.program(graph), "OUTPUTS", "OWN_OUTPUTS") + _VIEWS.format(layouts=chosen, compiled=compiled)
 

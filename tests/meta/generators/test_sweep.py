@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from generators.graph import FLOATS, Leaf, TensorType
+from generators.graphs import seeded_case
 from generators.inputs import THRESHOLDS, Recipe, beside, fill
 from generators.ops import OPS, check
 from generators.ops.thresholds import THRESHOLDS as BY_OPERATOR
-from generators.sweep import DTYPES, SHAPES, ScriptedDraw, large, places, sweep, swept
+from generators.sweep import DTYPES, ScriptedDraw, places, sweep, swept
+from generators.sweep.extents import SHAPES, extents, of_extent
 from harness.search.dtype_support import dtypes_of
 from harness.search.hypothesis_profiles import looked_at, nightly
 
@@ -89,11 +91,13 @@ def test_a_place_has_elements_beside_thresholds() -> None:
 
 @pytest.mark.parametrize("operator", ["sum", "argsort", "matmul", "take"])
 def test_large_cases_are_valid_and_few(operator: str) -> None:
-    """All of float32, and no more than one of every other dtype; other questions get small ones in their place."""
+    """All of float32 and float64, few of every other dtype, alone and in company; other questions get small ones
+    in their place."""
     found = places(operator)
-    turns = [turn for turn, (_, script) in enumerate(found) if script < 0]
-    assert 0 < len(turns) < min(len(SHAPES[operator]) + len(DTYPES), len(found) / 4)
-    graphs = [large(operator, "float32", number) for number in range(len(SHAPES[operator]))]
+    wide = {number for kind in extents(operator)[:3] for number in kind}
+    turns = [turn for turn, (_, script) in enumerate(found) if -1 - script in wide]
+    assert 0 < len(turns) < min(3 * (2 * len(SHAPES[operator]) + len(DTYPES)), len(found) / 4)
+    graphs = [of_extent(operator, "float32", number) for number in wide]
     assert {graph for graph in graphs if graph} <= {swept(operator, turn, 1, True).graph for turn in turns}
     for turn in turns:
         whole, small = swept(operator, turn, 8, True), swept(operator, turn, 8)
@@ -101,4 +105,25 @@ def test_large_cases_are_valid_and_few(operator: str) -> None:
         assert len(whole.fills) == 2
         assert max(leaf.type.size for leaf in whole.graph.leaves) > 2**11
         assert max(leaf.type.size for leaf in small.graph.leaves) <= 2**11
-    assert large(operator, "float32", len(SHAPES[operator])) is None
+    assert of_extent(operator, "float32", 1 + max(number for kind in extents(operator) for number in kind)) is None
+
+
+@pytest.mark.parametrize("operator", ["exp", "sum", "transpose", "where", "cumsum", "matmul"])
+def test_deep_cases_are_valid_and_few(operator: str) -> None:
+    """Of five dimensions to eight, small, alone and in company; of questions that take no large cases, too."""
+    found = places(operator)
+    turns = [turn for turn, (_, script) in enumerate(found) if script < 0]
+    assert 0 < len(turns) < len(found) / 4
+    graphs = [swept(operator, turn, 2).graph for turn in turns]
+    for graph in graphs:
+        check(graph)
+        assert max(type_.size for type_ in graph.types.values()) <= 2**11
+    deep = [graph for graph in graphs if max(type_.rank for type_ in graph.types.values()) > 4]
+    assert {max(type_.rank for type_ in graph.types.values()) for graph in deep} >= {5, 6, 7, 8}
+    assert any(len(graph.nodes) > 1 for graph in deep) or operator == "transpose"
+
+
+def test_drawn_graphs_have_few_dimensions() -> None:
+    """Deep cases have places of their own; what is drawn stays as it is."""
+    ranks = {type_.rank for number in range(200) for type_ in seeded_case(5, number).graph.types.values()}
+    assert max(ranks) <= 5

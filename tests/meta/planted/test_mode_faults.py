@@ -16,9 +16,9 @@ from generators.ops import check
 from harness.backends import TARGETS
 from harness.execute.pool import Pool
 from harness.questions import QUESTIONS
-from harness.questions.autocast import AUTOCAST
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
+from harness.questions.dtypes.autocast import AUTOCAST
 from harness.questions.vmap import VMAP
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory

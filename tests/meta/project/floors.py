@@ -9,6 +9,7 @@ FLOORS = {
     "generators/baits": "bait | patterns | __init__ | cases",
     "generators/baits/patterns": "arithmetic | products | *",
     "generators/bounds": "bounded | *",
+    "generators/sweep": "extents | __init__",
     "generators/ops": (
         "attributes spec slots composed drawing thresholds | elementwise | shape | linear | index | reduce | nn"
         " | complex image | __init__"

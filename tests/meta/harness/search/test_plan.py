@@ -109,7 +109,7 @@ def test_a_hunt_carries_out_the_plan_with_any_number_of_jobs(tmp_path: Path) -> 
     files = [load(tmp_path / name).bits for name in ("1", "2")]
     assert files[0] == files[1]
     tested = state(tmp_path / "1")[1]
-    assert {name for _, _, name in tested} == set(NAMES)
+    assert {name for _, _, name in tested} >= set(NAMES)  # and those in whose company large cases stand
     kept_rows = [kept.rows(opened.url_of(tmp_path / name), "examined") for name in ("1", "2")]
     outcomes = [sum((Counter(row["outcomes"]) for row in rows), Counter()) for rows in kept_rows]
     assert outcomes[0] == outcomes[1] == tallies[0].planned["forward"]

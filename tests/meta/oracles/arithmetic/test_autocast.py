@@ -7,7 +7,7 @@ import pytest
 from generators.graph import Graph
 from generators.ops import OPS
 from harness.backends import TARGETS
-from harness.questions.autocast import AUTOCAST
+from harness.questions.dtypes.autocast import AUTOCAST
 from harness.search.campaign import Campaign
 from harness.search.dtype_support import samples
 from harness.search.hypothesis_profiles import nightly

@@ -12,7 +12,7 @@ from generators.graphs import Case
 from generators.ops import check
 from harness.backends import TARGETS, Target
 from harness.execute.pool import Pool
-from harness.questions.policy import POLICY
+from harness.questions.dtypes.policy import POLICY
 from harness.search.laboratory import Laboratory
 from oracles.arithmetic import policy
 from oracles.judge.verdict import Verdict

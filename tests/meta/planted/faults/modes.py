@@ -6,9 +6,9 @@ from __future__ import annotations
 from planted.faults.forward import Fault, with_operand
 from planted.faults.questions import QuestionFault
 
-from harness.questions.autocast import AUTOCAST
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
+from harness.questions.dtypes.autocast import AUTOCAST
 from harness.questions.vmap import VMAP
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from planted.faults.forward import Fault, with_operand
 
 from harness.questions.derivatives.dynamic import DYNAMIC_GRADIENT
+from harness.questions.dtypes.mixed import MIXED
 from harness.questions.dynamic import DYNAMIC
 from harness.questions.memory.layouts import LAYOUTS
 from harness.questions.memory.repeat import REPEAT
@@ -70,6 +71,14 @@ _VIEWS = (
     Fault("strides of the first call", "tanh", with_operand(0, "assumed({0})")),
 )
 
+_UNEQUAL = (
+    Fault("dtype of the first operand", "div", "({right}).to({0}.dtype)"),
+    Fault("dtype of the second operand", "atan2", "({right}).to({1}.dtype)"),
+    Fault("dtype of the first operand", "squared_difference", "({right}).to({0}.dtype)"),
+    Fault("compared as the first operand", "greater", "torch.greater({0}, {1}.to({0}.dtype))"),
+    Fault("dtype of the second operand", "where", "({right}).to({2}.dtype)"),
+)
+
 _REPEATED = (
     Fault("rounded by chance", "exp", "jitter({right})"),
     Fault("rounded by chance", "sqrt", "jitter({right})"),
@@ -99,6 +108,7 @@ QUESTION_FAULTS = tuple(
         (DYNAMIC, _SIZES),
         (DYNAMIC_GRADIENT, _ADJOINTS),
         (LAYOUTS, _VIEWS),
+        (MIXED, _UNEQUAL),
         (REPEAT, _REPEATED),
         (METAMORPHIC, _EDITED),
         (MEMORY, _FORGOTTEN),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generators.graph import Graph
 from harness.backends import Target
-from harness.questions.autocast import AUTOCAST
+from harness.questions.dtypes.autocast import AUTOCAST
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from oracles.arithmetic import policy

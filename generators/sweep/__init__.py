@@ -14,12 +14,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from generators.graph import COMPLEX, FLOATS, LARGEST, Graph, Leaf, Node, TensorType
+from generators.graph import COMPLEX, FLOATS, Graph
 from generators.graphs import FAVOURED, PLAIN, Case, SeededDraw, Style, build_case, build_pair, draw_recipes
 from generators.inputs import INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
 from generators.ops import OPS
 from generators.ops.slots import DIMS, SMALL
-from generators.ops.spec import Shape, TypeRuleError
+from generators.sweep.extents import ALL, extents, of_extent
 from generators.union import Filled
 
 T = TypeVar("T")
@@ -44,69 +44,6 @@ ATTEMPTS = 24
 """Draws before a pair is taken not to fit: they find 98.8 % of the pairs that 100 find (1,637 and 1,657 of 2,000)."""
 Script = Mapping[int, int]
 """Number of a choice -> the option taken, counted from the simplest; every other choice takes its simplest option."""
-
-# ---- large cases: sizes that cross tiles and blocks of sums, at which kernels go parallel and split their work ----
-
-ROWS: tuple[tuple[Shape, ...], ...] = (((2**16,),), ((2**15, 2),), ((3, 16387),), ((67, 961),))
-"""All in one row; PyTorch's grain of 2**15 rows; more than 2**14 beside each other; blocks with a rest."""
-PRODUCTS: tuple[tuple[Shape, ...], ...] = (
-    ((129, 257), (257, 131)),
-    ((3, 16387), (16387, 2)),
-    ((1, 2**15), (2**15, 1)),
-    ((2**14, 3), (3, 4)),
-)
-"""Blocks with a rest, sums of many terms, and many rows."""
-INDEXED: tuple[tuple[Shape, ...], ...] = (((2**15, 2), (4099,)), ((2**16,), (2**15,)))
-SHORTER: tuple[tuple[Shape, ...], ...] = (((1031, 3),), ((3, 2051),))
-"""Where the reference compares each element of a row with each."""
-_OF_ROWS = """
-sum mean prod max min argmax argmin variance std logsumexp l1_norm l2_norm sum_of_squares count_nonzero nansum
-softmax log_softmax cumsum cumprod cummax cummin logcumsumexp sort topk
-"""
-
-SHAPES: dict[str, tuple[tuple[Shape, ...], ...]] = {
-    **dict.fromkeys(_OF_ROWS.split(), ROWS),
-    **dict.fromkeys(("argsort", "topk_indices"), SHORTER),
-    "matmul": PRODUCTS,
-    "dot": (((2**16,), (2**16,)),),
-    "take": INDEXED,
-    "segment_sum": (((2**15, 2), (2**15,)),),
-}
-"""Shapes of the operands, by operator."""
-
-
-def large(operator: str, dtype: str, number: int) -> Graph | None:
-    """Case `number` of those with these shapes, of a dtype: a graph of one node on inputs. None where there is no such
-    case, or the operator does not take the dtype or the shapes."""
-    shapes = SHAPES.get(operator, ())
-    if number >= len(shapes):
-        return None
-    spec, draw = OPS[operator], SeededDraw(f"{operator}/{dtype}/{number}")
-    draw.dtype = dtype
-    leaves: list[Leaf] = []
-    for position, shape in enumerate(shapes[number]):
-        slot, earlier = spec.slot(position), tuple(leaf.type for leaf in leaves)
-        own = TensorType(dtype, shape)
-        if not slot.accepts(own, earlier):
-            own = TensorType("int64", shape)  # of indices
-        if not slot.accepts(own, earlier):
-            return None
-        leaves.append(Leaf(f"x{position}", own, "input", slot.domain(earlier)))
-    types = tuple(leaf.type for leaf in leaves)
-    attrs: dict = {}
-    try:
-        for key, rule in spec.attrs.items():
-            attrs[key] = rule(draw, types, attrs)
-        result = spec.result(types, attrs)
-    except TypeRuleError:
-        return None
-    if result.size > LARGEST or leaves[0].type.dtype != dtype:
-        return None
-    names = tuple(leaf.name for leaf in leaves)
-    return Graph(tuple(leaves), (Node("v0", operator, names, tuple(attrs.items()), result),), ("v0",))
-
-
-# ---- all places of a sweep ----
 
 
 class ScriptedDraw:
@@ -179,7 +116,8 @@ def places(operator: str) -> np.ndarray:
     same: the simplest case of the dtype that is favoured most, with many attributes two whose choices are mixed, then
     in turn the simplest case of another dtype and one of all others, of which, however far one gets, dtypes have had
     shares as `FAVOURED` has them, complex ones as rare ones. A dtype that no operand and no result has, has no places.
-    Those of large cases have the numbers -1, -2, ... as scripts: all of float32, one in turn of every other dtype."""
+    Those of large and deep cases have the numbers -1, -2, ... as scripts: all of float32 and float64, one in turn of
+    every other dtype; they come early, since what they meet depends on few choices."""
     rng, keys = random.Random(operator), []
     taken = [number for number, dtype in enumerate(DTYPES) if _takes(operator, dtype)]
     first = 3 if len(OPS[operator].attrs) > 2 else 1
@@ -195,12 +133,13 @@ def places(operator: str) -> np.ndarray:
             )
             for turn, script in enumerate(rng.sample(range(count), count))
         ]
-    scripts, shapes = len(keys), len(SHAPES.get(operator, ()))
-    for number, dtype in enumerate(DTYPES):
-        for k in range(shapes) if dtype == "float32" else range(number % shapes, shapes, shapes) if shapes else ():
-            if large(operator, dtype, k):
-                last = max(keys)[0] if scripts else 1.0
-                keys.append((rng.random() * last, number, -1 - k))
+    last = max(keys)[0] if keys else 1.0
+    for kind in extents(operator):
+        for number, dtype in enumerate(DTYPES):
+            turn = number % len(kind)
+            for k in kind if dtype in ALL else kind[turn : turn + 1]:
+                if of_extent(operator, dtype, k):
+                    keys.append((rng.random() ** 2 * last, number, -1 - k))
     order = [key[1:] for key in sorted(keys)]
     head, simplest = order[:first], [(number, 0) for number in taken[1:]]
     others = [place for place in order[first:] if place[1]]
@@ -214,8 +153,8 @@ def swept(operator: str, turn: int, fills: int, enlarge: bool = False) -> Filled
     cases wanted? They have two sets of arrays at most; in their place comes the dtype's simplest case."""
     number, script = map(int, places(operator)[turn])
     if script < 0:
-        graph = large(operator, DTYPES[number], -1 - script)
-        if enlarge and graph:
+        graph = of_extent(operator, DTYPES[number], -1 - script, enlarge)
+        if graph:
             ordinary = 0 if DTYPES[number] in FLOATS else 1  # normal, or all of an integer's numbers
             sets = (_refilled(graph, ordinary).arrays, _refilled(graph, turn, beside=True).arrays)
             return Filled(graph, sets[:fills])

@@ -1,0 +1,91 @@
+"""Numbers in equal steps, as many as an operand has along an axis: what frameworks make of an index. Compilers count in
+narrow integers where they think that the numbers fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from generators.bounds.bounded import PRECISION, Bounded, exact, rounded
+from generators.graph import EVERY, FLOATS, Attr, TensorType
+from generators.ops.slots import axis_in, axis_of, int_of, one_of, tensor
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, TypeRuleError, Types
+
+DTYPES = ("int64", "float32", "int32", "float64")
+FORMS = ("range", "scaled")
+"""By the framework's own range, or one from 0 in steps of 1, with a product and a sum."""
+_STEPS = (1, 2**31 - 1, 3, -1, 10**9, -7, 2**40, -(2**33))
+_STARTS = (0, 1, -5, 2**31 - 2, -(2**40))
+
+
+def _numbers(operands: Types, attrs: Attrs) -> tuple[int, int, int]:
+    """How many, the first, the step."""
+    return operands[0].shape[axis_in(attrs, operands[0].rank)], int_of(attrs, "start"), int_of(attrs, "step")
+
+
+def _counted_type(operands: Types, attrs: Attrs) -> TensorType:
+    count, start, step = _numbers(operands, attrs)
+    if attrs["form"] not in FORMS or attrs["to"] not in DTYPES or not step:
+        raise TypeRuleError(f"no range {attrs['form']!r} of {attrs['to']!r} in steps of {step}")
+    if max(abs(start), abs(start + count * step)) >= _most(str(attrs["to"])):
+        raise TypeRuleError(f"from {start} in steps of {step} leaves {attrs['to']}")
+    return TensorType(str(attrs["to"]), (count,))
+
+
+def _most(dtype: str) -> int:
+    """Beyond it lie numbers that the dtype does not hold, or between which a floating one leaves some out."""
+    return 2 ** {"int64": 62, "int32": 31, "float32": 23, "float64": 51}[dtype]
+
+
+def _held(options: Sequence[int]) -> Callable[[Draw, Types, Attrs], Attr]:
+    """One of those by which the dtype is not left."""
+
+    def rule(d: Draw, operands: Types, attrs: Attrs) -> Attr:
+        count = operands[0].shape[axis_in(attrs, operands[0].rank)]
+        start = int(attrs.get("start", 0) or 0)  # type: ignore[arg-type]
+        far = [abs(start + count * one) if "start" in attrs else abs(one) + 8 * count for one in options]
+        most = _most(str(attrs["to"]))
+        return d.choice([one for one, end in zip(options, far, strict=True) if end < most])
+
+    return rule
+
+
+def _counted(args: Sequence[Bounded], call: Call) -> Bounded:
+    """A product and a sum of numbers that the dtype holds; the bound allows a step that is added up."""
+    count, start, step = _numbers(call.operands, call.attrs)
+    value = start + step * np.arange(count, dtype=np.int64)
+    dtype = call.result.dtype
+    if dtype not in FLOATS:
+        return exact(value.astype(dtype), dtype)
+    size = (abs(start) + np.abs(value)) * np.arange(count) * PRECISION[dtype].unit
+    whole = value.astype(np.float64)
+    return rounded(whole, np.where(np.abs(whole) < 1 / PRECISION[dtype].unit, 0.0, size), dtype, 0)
+
+
+def _written(ranged: str, scaled: str) -> Callable[[Call], str]:
+    """The text, with the numbers in place."""
+
+    def spell(call: Call) -> str:
+        count, start, step = _numbers(call.operands, call.attrs)
+        text = scaled if call.attrs["form"] == "scaled" else ranged
+        return text.replace("COUNT", str(count)).replace("STOP", str(start + count * step))
+
+    return spell
+
+
+_ONNX = 'g.op("Range", g.const({start}, {name}), g.const(STOP, {name}), g.const({step}, {name}))'
+_RELAX = "relax.op.arange({start}, STOP, {step}, {dtype})"
+counting = OpSpec(
+    "counting", "grids", (tensor(EVERY, min_rank=1),), _counted_type, _counted,
+    attrs={"axis": axis_of(), "to": one_of(*DTYPES), "start": _held(_STARTS), "step": _held(_STEPS),
+           "form": one_of(*FORMS)},
+    torch=_written("torch.arange({start}, STOP, {step}, dtype={dtype})",
+                   "torch.arange(COUNT, dtype={dtype}) * {step} + {start}"),
+    tensorflow=_written("tf.range({start}, STOP, {step}, {dtype})",
+                        "tf.range(COUNT, dtype={dtype}) * {step} + {start}"),
+    jax=_written("jnp.arange({start}, STOP, {step}, dtype={dtype})", "jax.lax.iota({dtype}, COUNT) * {step} + {start}"),
+    relax=_written(_RELAX, _RELAX), onnx=_written(_ONNX, _ONNX), signed_zero=True,
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (counting,)
