@@ -77,6 +77,6 @@ FLOORS = {
     "harness/studies/faults": (
         "guard helpers rows | injection mutation | protocol ranks sensitivity | experiment store | report from_artifact"
     ),
-    "harness/studies/distribution": "settings store | protocol | report share share",
+    "harness/studies/distribution": "settings store | protocol | report share",
     "harness/commands": "shared | * | app",
 }
