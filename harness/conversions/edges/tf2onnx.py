@@ -48,6 +48,8 @@ _MODULES = ("tensorflow", "tf2onnx")
 LEFT = (
     ("Could not infer the attribute type from the elements of the passed Iterable", "XlaCallModule is left as it is"),
     (r"INVALID_GRAPH .* No Op registered for (\w+)", "{} is left as it is"),
+    (r"make_sure failure: (.*) not yet supported", "no {}"),
+    (r"ComplexAbs expected the first dimension to be 2", "complex numbers are left as they are"),
     (r"Type 'tensor\((complex\d+)\)' of input parameter .* of operator \((\w+)\)", "{1} of {0} is left as it is"),
 )
 """It logs that it has no rule for an operator, and copies it, which an empty list among its attributes ends at once (of

@@ -93,9 +93,12 @@ def softshrink(bb, x, lambd, dtype):
 
 
 def celu(bb, x, alpha, dtype):
-    power = bb.emit(relax.op.exp(relax.op.divide(x, relax.const(alpha, dtype))))
+    positive = bb.emit(relax.op.greater(x, relax.const(0, dtype)))
+    # the branch that is not taken must not overflow: its gradient is multiplied by 0
+    held = relax.op.where(positive, relax.op.zeros_like(x), x)
+    power = bb.emit(relax.op.exp(relax.op.divide(held, relax.const(alpha, dtype))))
     below = relax.op.multiply(relax.const(alpha, dtype), relax.op.subtract(power, relax.const(1, dtype)))
-    return relax.op.where(relax.op.greater(x, relax.const(0, dtype)), x, below)
+    return relax.op.where(positive, x, below)
 
 
 def glu(x, axis):
