@@ -71,8 +71,9 @@ def run_cases(
             for case in cases:
                 if time.monotonic() >= way.until:
                     break
-                keep(run_case(judge, way.plan, case, found if way.minimise else None))
+                result = run_case(judge, way.plan, case, found if way.minimise else None)
                 done.cases += 1
+                keep(result)
         except OutOfTime:  # the case under way is run again when this is gone on with
             pass
         finally:

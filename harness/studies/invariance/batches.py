@@ -19,7 +19,7 @@ DTYPE = "float32"
 PROBED = 3
 """Rows by which independence is tried."""
 WIDTHS = (67, 35, 19)
-"""What other axes are made, the first that they can have (no operand of two or more may have over 2048 elements):
+"""What other axes are made, the first that they can have (some operators have limits on the elements of an operand):
 long enough for blocked and vectorised kernels, and no multiple of any vector."""
 SIZES = (1, 2, 3, 4, 8, 16, 32)
 """Rows of a batch; the others are compared with the last."""
