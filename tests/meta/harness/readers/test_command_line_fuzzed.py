@@ -40,6 +40,7 @@ from harness.models import examine
 from harness.models.given import inputs, media
 from harness.models.given.images import ImagePreprocessing
 from harness.search import hypothesis_profiles
+from harness.studies.distribution import share
 from harness.studies.distribution.store import Result, Store
 from harness.training import known_runs
 
@@ -123,7 +124,7 @@ def reading_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_runs, "available", lambda _: "off")
     monkeypatch.setattr(coverage, "usable", lambda _: [])
     monkeypatch.setattr(distribution, "load", lambda: ())
-    monkeypatch.setattr(distribution, "RankPools", _stop)
+    monkeypatch.setattr(share, "RankPools", _stop)
     monkeypatch.setattr("harness.commands.model.examine", _examine)
 
 
