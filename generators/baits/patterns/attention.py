@@ -49,7 +49,11 @@ def _attention(
     v = k if value == "shared" else v
     if layout == "moved":
         q, k, v = (p.transpose(x, perm=(0, 2, 1, 3)) for x in (q, k, v))
-    scores = _masked(p, _scores(p, q, k, scale, operator), mask)
+    return _weighted(p, _masked(p, _scores(p, q, k, scale, operator), mask), v, axis, cast)
+
+
+def _weighted(p: Pattern, scores: str, v: str, axis: int, cast: str) -> str:
+    """The values by their weights, which are worked out in the dtype, or in float32."""
     scores = p.cast(scores, to="float32") if cast == "float32" else scores
     weights = p.softmax(scores, axis=axis)
     weights = p.cast(weights, to=p.dtype) if cast == "float32" else weights
@@ -102,10 +106,7 @@ def _as_written(p: Pattern, written: str, scale: float, cast: str) -> str | tupl
         kept = p.reshape(p.equal_scalar(p.input(batch, LENGTH), scalar=0), shape=(batch, 1, 1, LENGTH))
         kept = p.broadcast_to(kept, shape=(batch, HEADS, LENGTH, LENGTH))
         scores = p.masked_fill(scores, kept, value=-65504.0)
-    scores = p.cast(scores, to="float32") if cast == "float32" else scores
-    weights = p.softmax(scores, axis=-1)
-    weights = p.cast(weights, to=p.dtype) if cast == "float32" else weights
-    found = p.matmul(weights, v)
+    found = _weighted(p, scores, v, -1, cast)
     return (found, k, v) if returned == "returned" else found
 
 
@@ -180,7 +181,7 @@ BAITS = (
           "layout": Guard(("heads", "moved", "three"), ("one",)), "axis": Guard((-1,), (-2,)),
           "cast": Guard(("none", "float32")), "value": Guard(("three",), ("shared",))},
          Guard(("float32", "float16"), ("float64", "bfloat16"))),
-    Bait("attention-as-written", tuple(f"{_INDUCTOR}{n}" for n in (*range(1, 29),)), _as_written,
+    Bait("attention-as-written", tuple(f"{_INDUCTOR}{n}" for n in range(1, 29)), _as_written,
          {"written": Guard(tuple(WRITTEN)), "scale": Guard((2.8284271247461903,), (1.0, -1.0, 1e-30)),
           "cast": Guard(("none", "float32"))},
          Guard(("float32", "float16"), ("float64", "bfloat16"))),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -12,13 +12,14 @@ from harness.commands.shared.engine import cluster_of
 from harness.commands.shared.record import Record, RecordError, lines_of
 from harness.commands.shared.terminal import console, fail, unwritten
 from harness.execute.isolation.cluster import Cluster, jobs
-from harness.execute.isolation.jobs import JobError
+from harness.execute.isolation.jobs import JobError, Jobs
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError
 
 ONE_MACHINE = "what is done is kept in one file, to which processes of one machine may add"
 Task = TypeVar("Task")
 Line = TypeVar("Line")
+Told = TypeVar("Told")
 Keep = Callable[[Sequence[Line]], None]
 """Told of the lines that belong together: they are written at once, or not at all."""
 Work = Callable[[Sequence[Task], Keep[Line]], None]
@@ -78,15 +79,29 @@ def together(
     status of an interruption, or 0; and why not all was done, where one failed. total: of lines that are kept at once,
     for the bar; left: what one that is begun again has to do of a task. Raises OSError and RecordError."""
     assert kept.path
-    code, failure, count = 0, "", max(1, min(most, len(tasks)))
+    count = max(1, min(most, len(tasks)))
     if not tasks:
-        return kept, code, failure
+        return kept, 0, ""
     share = partial(_share, kept.path, kept.head, kind, tuple(tasks), count, work, left)
-    shared = jobs(share, count, cluster)
+    code, failure = carried_out(jobs(share, count, cluster), "done", total, lambda latest: sum(latest.values()))
+    kept.close()
+    whole = Record.opened(kept.path, kept.head, kind)
+    whole.told = kept.told
+    for line in whole.runs[len(kept.runs) :]:  # processes have no store of their own
+        whole.told(line)
+    return whole, code, failure
+
+
+def carried_out(
+    shared: Jobs[Told], what: str, total: int, done: Callable[[Mapping[int, Told]], int]
+) -> tuple[int, str]:
+    """Run jobs under a bar. The exit status of an interruption, or 0, and why not all was done, where one failed.
+    done: how much of the total is, by what each has told last."""
+    code, failure = 0, ""
     try:
         with Bar(console=console) as progress:
-            task = progress.add_task("done", total=total)
-            shared.run(lambda latest: progress.update(task, completed=sum(latest.values())))
+            task = progress.add_task(what, total=total)
+            shared.run(lambda latest: progress.update(task, completed=done(latest)))
     except KeyboardInterrupt as stop:
         code = status_of(stop)
     except JobError as error:
@@ -95,12 +110,7 @@ def together(
         failure = failure or shared.failures[0]
     for line in shared.repeated:
         console.print(line, style="yellow", markup=False, highlight=False)
-    kept.close()
-    whole = Record.opened(kept.path, kept.head, kind)
-    whole.told = kept.told
-    for line in whole.runs[len(kept.runs) :]:  # processes have no store of their own
-        whole.told(line)
-    return whole, code, failure
+    return code, failure
 
 
 def _share(

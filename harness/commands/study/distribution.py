@@ -17,7 +17,7 @@ from generators.training.d3 import Protocol
 from harness.commands.shared.bar import Bar
 from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
 from harness.commands.shared.recorded import recorded
-from harness.commands.shared.recorded_jobs import ONE_MACHINE
+from harness.commands.shared.recorded_jobs import ONE_MACHINE, carried_out
 from harness.commands.shared.terminal import (
     console,
     fail,
@@ -31,7 +31,6 @@ from harness.commands.shared.terminal import (
 from harness.execute.files import replace_text
 from harness.execute.isolation.cluster import Cluster
 from harness.execute.isolation.cluster import jobs as jobs_of
-from harness.execute.isolation.jobs import JobError
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError
 from harness.execute.worker import versions_of
@@ -161,21 +160,12 @@ def _shared(
     way: Way, store: Store, todo: Sequence[StudyCase], most: int, cluster: Cluster | None
 ) -> tuple[Done, str, int]:
     """The same by several processes, or tasks of Ray."""
-    count, failure, code = max(1, min(most, len(todo))), "", 0
+    count = max(1, min(most, len(todo)))
     if not todo:
-        return Done(), failure, code
+        return Done(), "", 0
     shares = jobs_of(partial(share, way, store.about, tuple(todo), count), count, cluster)
-    with Bar(console=console) as progress:
-        task = progress.add_task(way.plan.preset, total=len(todo))
-        try:
-            shares.run(lambda latest: progress.update(task, completed=together(latest).cases))
-        except KeyboardInterrupt as stop:
-            code = status_of(stop)
-        except JobError as error:
-            failure = str(error)
-    for line in shares.repeated:
-        console.print(line, style="yellow", markup=False, highlight=False)
-    return together(shares.latest), failure or next(iter(shares.failures), ""), code
+    code, failure = carried_out(shares, way.plan.preset, len(todo), lambda latest: together(latest).cases)
+    return together(shares.latest), failure, code
 
 
 def _tell(log: Recorder, one: Result) -> None:

@@ -7,23 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from generators.training.runs import Training
+from harness.strategies.tensorflow.program import LOSSES
 
-METRICS = {
-    "mse": "keras.metrics.MeanAbsoluteError",
-    "smooth_l1": "keras.metrics.MeanSquaredError",
-    "cross_entropy": "keras.metrics.SparseCategoricalCrossentropy",
-}
-"""By the run's loss, another one that moves little where what it is given does."""
 _OF_SAMPLES = {
     "mse": "tf.reduce_mean(tf.abs(outputs - y), axis=1)",
-    "smooth_l1": "tf.reduce_mean((outputs - y) ** 2, axis=1)",
-    "cross_entropy": "tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=outputs)",
+    "smooth_l1": LOSSES["mse"],
+    "cross_entropy": LOSSES["cross_entropy"],
 }
-NONE = '''
-def reported(strategy, subject, step, arrays):
-    """A loop of one's own reports nothing."""
-    return {}
-'''
+"""What `METRICS` are the means of."""
 WHOLE = {"shards": "\nSHARDS, FIRST = 1, True\n"}
 """Batch statistics of the whole batch, as synchronised layers have them, on any number of replicas."""
 REPORTED = '''
@@ -61,12 +52,6 @@ _ROUNDING = """
                 for value in subject.trained:
                     value.assign(rounded(value, 1))
 """
-
-
-def metric_of(training: Training) -> str:
-    """The metric that a model is compiled with, as source text."""
-    logits = ", from_logits=True" if training.settings.loss == "cross_entropy" else ""
-    return f'{METRICS[training.settings.loss]}(name="error"{logits})'
 
 
 def by_formula(training: Training, world: int, noise: bool) -> Mapping[str, str]:

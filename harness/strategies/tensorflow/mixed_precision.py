@@ -9,7 +9,7 @@ from generators.training.runs import Training
 from harness.strategies.mixed_precision import GROWTH, SCALE
 from harness.strategies.strategy import WORLDS, Reason, Strategy, anything, first_reason, refuses
 from harness.strategies.tensorflow.keras_fit import FIT, UNFIT
-from harness.strategies.tensorflow.keras_reports import NONE, WHOLE
+from harness.strategies.tensorflow.keras_reports import WHOLE
 from harness.strategies.tensorflow.mirrored import FEED, REDUCTION, SYNCHRONISED, empty_shares
 from harness.strategies.tensorflow.program import MODULES, SINGLE_DEVICE
 
@@ -98,10 +98,11 @@ def _narrow(name: str, narrow: str, fit: bool = False) -> Strategy:
         }  # fmt: skip
     statistics: Reason = anything if fit else empty_shares
     loop = {"feed": FEED, **single}
+    fitted = FIT | single | {"predict": _FITTED, "reported": SINGLE_DEVICE["reported"]}
     reasons = [_NO_PENALTY, statistics, *([_NO_CLIPPING] if scaled else []), *([UNFIT] if fit else [])]
     return Strategy(
         name, "tensorflow", MODULES, (2, 4) if fit else WORLDS,
-        {"strategy_of": REDUCTION, **(FIT | single | {"predict": _FITTED, "reported": NONE} if fit else loop)},
+        {"strategy_of": REDUCTION, **(fitted if fit else loop)},
         shards=not fit, one_process=True, policy="all", narrow=narrow, reference=reference,
         unsupported=first_reason(*reasons),
     )  # fmt: skip

@@ -10,7 +10,6 @@ from generators.training.runs import Training
 from harness.execute.templates import render
 from harness.strategies.mixed_precision import GROWTH, SCALE
 from harness.strategies.strategy import Noise, Strategy, columns_of_samples
-from harness.strategies.tensorflow.keras_reports import NONE, metric_of
 
 FRAMEWORK = "tensorflow"
 MODULES = ("tensorflow", "keras")
@@ -21,6 +20,12 @@ KERAS_LOSSES = {
     "cross_entropy": 'keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")',
 }
 """The same for `Model.compile`; coefficients are weights of samples."""
+METRICS = {
+    "mse": 'keras.metrics.MeanAbsoluteError(name="error")',
+    "smooth_l1": 'keras.metrics.MeanSquaredError(name="error")',
+    "cross_entropy": 'keras.metrics.SparseCategoricalCrossentropy(name="error", from_logits=True)',
+}
+"""By the loss, a metric of another kind where there is one; it moves little where what it is given does."""
 LOSSES = {
     "mse": "tf.reduce_mean((outputs - y) ** 2, axis=1)",
     "smooth_l1": "tf.reduce_mean(tf.where(tf.abs(outputs - y) < 1, 0.5 * (outputs - y) ** 2, tf.abs(outputs - y) - "
@@ -132,7 +137,11 @@ def evaluate(strategy, subject, x, y, coefficient):
     loss = criterion(predict(strategy, subject, x), tf.constant(y), tf.constant(coefficient))
     return loss + penalty_of(subject.trained) if PENALTY else loss
 ''',
-    "reported": NONE,
+    "reported": '''
+def reported(strategy, subject, step, arrays):
+    """A loop of one's own reports nothing."""
+    return {}
+''',
     "parts_of": '''
 def parts_of(variable):
     """The variables that one is made of."""
@@ -207,7 +216,7 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         surprisal=surprisal,
         keras_loss=KERAS_LOSSES[settings.loss],
         epoch=list(settings.batches_of_an_epoch),
-        metric=metric_of(training),
+        metric=METRICS[settings.loss],
         norms={name: (None, *shape) for name, shape in normed.items()},
         pieces=[text.strip("\n") for text in pieces.values()],
         resumed="resumed" in pieces,
