@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -30,6 +29,7 @@ from harness.search.hunting.cut import runnable
 from harness.search.hunting.later import Later, Waiting
 from harness.search.hunting.plan import Done, Plan, Step
 from harness.search.hunting.tally import Tally, total
+from harness.search.hunting.turns import left_out, turn_of
 from harness.search.laboratory import Laboratory
 from harness.search.reduce import within
 from oracles.judge.discrepancy import SILENT, Discrepancy
@@ -74,14 +74,6 @@ class Options:
         """What the targets are counted as."""
         without = tuple(f"{target.name}~*" for target in self.targets if target.switches) if self.passes else ()
         return (*dict.fromkeys(target.label for target in self.targets), *without)
-
-
-def left_out(seed: int, index: int, target: Target) -> Target:
-    """The target without passes that the case's number draws: one in half of the cases, else each with even chances."""
-    assert target.switches
-    draw, passes = random.Random(f"{seed}/{index}/{target.name}"), target.switches.passes
-    some = [name for name in passes if draw.random() < 0.5] if draw.random() < 0.5 else []
-    return target.without(some or [draw.choice(passes)])
 
 
 Progress = Callable[[Tally], None]
@@ -220,8 +212,7 @@ class _Hunter:
 
     def _draw(self, campaign: Campaign) -> None:
         options, index = self.options, self.index
-        least = min(target.sample_every for target in options.targets)
-        chosen = [t for t in options.targets if index % max(1, t.sample_every // least) == 0]
+        chosen = turn_of(options.targets, index)
         if options.passes:
             chosen += [left_out(options.seed, index, target) for target in chosen if target.switches]
         try:

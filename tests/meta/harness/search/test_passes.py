@@ -29,6 +29,7 @@ from harness.findings.store import Finding, Store, failure_text
 from harness.search import hunt
 from harness.search.blame.guilty_pass import Shown, find
 from harness.search.campaign import Campaign
+from harness.search.hunting import turns
 from harness.search.laboratory import Laboratory
 from harness.search.reduce import Budget
 from oracles.judge.outcome import Rejected, Value
@@ -372,8 +373,8 @@ def test_node_and_pass_are_right_in_19_of_20(lab: Laboratory, tmp_path: Path) ->
 def test_a_hunt_without_drawn_passes(tmp_path: Path) -> None:
     """The same ones for the same case, and each case with all passes, too."""
     target = TARGETS["ort-all"]
-    drawn = [hunt.left_out(5, index, target).off for index in range(40)]
-    assert drawn == [hunt.left_out(5, index, target).off for index in range(40)]
+    drawn = [turns.left_out(5, index, target).off for index in range(40)]
+    assert drawn == [turns.left_out(5, index, target).off for index in range(40)]
     assert {1} < {len(off) for off in drawn}
     assert len(set(drawn)) > 30
     options = hunt.Options((target,), 60.0, 5, 3, tmp_path, DRAWN, cases=4, passes=True)
