@@ -31,7 +31,7 @@ def test_quantisers(framework: str, pool: Pool, tmp_path: Path) -> None:
         pytest.skip(f"{framework} is not available")
     campaign = Campaign(Laboratory(pool, QUANTISATION), paths, Store(tmp_path), known_issues.load())
     tally = Tally()
-    for latest in examine(campaign, paths, 0, 40 * len(paths), 8):
+    for latest in examine(campaign, paths, 0, range(40 * len(paths)), 8):
         tally = latest
     assert all(row.tensors["judged"] for row in tally.rows.values())
     assert not tally.findings, "\n".join(finding.message for finding in tally.findings.values())

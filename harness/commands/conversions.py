@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.live import Live
 from rich.table import Table
 
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource
 from harness.commands.shared.record import Record, RecordError, seed_of
 from harness.commands.shared.recorded import recorded
+from harness.commands.shared.recorded_jobs import cluster_with, here_or_together
 from harness.commands.shared.terminal import (
     Json,
     Known,
@@ -24,32 +27,26 @@ from harness.commands.shared.terminal import (
     print_counts,
     print_wide,
     seconds_of,
-    unwritten,
     write_json,
     write_text,
 )
 from harness.conversions.edges import EDGES, Edge
-from harness.conversions.route import availability, route_of, target_of
-from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError, Limits, OutOfTime, Pool
+from harness.conversions.route import availability
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
 from harness.findings.store import Store
-from harness.questions.conversion import CONVERSION
-from harness.search.campaign import Campaign
 from harness.search.conversions import (
     ConversionResult,
+    Options,
     as_json,
-    case_of,
     csv_of,
     drawn_routes,
-    examine,
+    examine_all,
+    not_done,
     rows_of,
     shortest_routes,
     table_of,
 )
-from harness.search.laboratory import Laboratory
-from harness.search.reduce import within
 
 
 def conversions(
@@ -76,6 +73,11 @@ def conversions(
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep each graph's line there, and go on with what is there.")
     ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, or tasks of Ray, that share the conversions.")] = 1,
+    engine: Engine = "processes",
+    address: Address = "",
+    gpus: Gpus = 0.0,
+    resource: Resource = "",
     csv_file: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all lines as CSV.")] = None,
     json_file: Json = None,
 ) -> None:
@@ -94,6 +96,7 @@ def conversions(
         if findings:
             findings.mkdir(parents=True, exist_ok=True)
             Store(findings).check()
+        cluster = cluster_with(record, jobs, engine, address, gpus, resource)
         kept = _opened(record, seed, max_nodes, drawn)
     except (typer.BadParameter, KnownFileError, RecordError) as error:
         raise fail(str(error)) from error
@@ -104,55 +107,23 @@ def conversions(
     kept.told = lambda one: run.case("conversion", {one.outcome: 1}, one.cpu, number=one.number, subject=one.route)
     plan = drawn_routes(here, numbers, seed) if drawn else list(shortest_routes(here, numbers))
     done = {(one.route, one.number) for one in kept.runs}
-    left = [item for item in plan if (item[1].name, item[2]) not in done]
+    left = [(route.name, number) for _, route, number in plan if (route.name, number) not in done]
     console.print(
         f"{len(plan)} conversions over {len(here)} edges, seed {seed}; {len(plan) - len(left)} done", highlight=False
     )
-    started, failure, code = time.monotonic(), None, 0
-    deadline = started + duration
-    with (
-        Pool(Limits(seconds=timeout), until=deadline) as pool,
-        Live(console=console, transient=True, refresh_per_second=1) as live,
-    ):
-        lab = Laboratory(pool, CONVERSION)
-        store = Store(findings or Path("findings"), timeout, run)
-        campaign = Campaign(
-            lab, (), store, issues, reduction=lambda: within(deadline, reduction), confirmations=confirmations
-        )
-        last = None
-        try:
-            for edge, route, number in left:
-                if time.monotonic() >= deadline:
-                    break
-                if last and edge is not last:
-                    pool.stop_workers()  # a worker of each edge would be too much memory
-                last = edge
-                try:
-                    case = case_of(route, seed, number, max_nodes)
-                    one = examine(campaign, route, number, case, keep=findings is not None)
-                    kept.add(one)
-                    culprit = route_of(target_of(one.culprit)) if one.culprit else None
-                    if drawn and culprit and culprit.edges:  # judged for itself
-                        kept.add(examine(campaign, culprit, number, case, keep=findings is not None))
-                except OutOfTime:  # what is under way is drawn again when this is gone on with
-                    break
-                except Exception as error:  # a bug of ours: it has to be found again
-                    error.add_note(f"case {number} of seed {seed} by {route.name}")
-                    raise
-                live.update(table_of(rows_of(kept.runs)))
-        except KeyboardInterrupt as stop:
-            code = status_of(stop)
-        except HarnessError as error:
-            failure = ", ".join([str(error), *getattr(error, "__notes__", ())])
-        except OSError as error:
-            failure = unwritten(error, record or findings)
-    run.known(campaign.excused)
-    run.timings(lab.seconds)
+    until, kept_in = time.monotonic() + duration, findings or Path("findings")
+    options = Options(
+        seed, max_nodes, bool(findings), kept_in, issues, until, timeout, reduction, confirmations, drawn, run
+    )
+    kept, code, failure = here_or_together(
+        kept, ConversionResult, left, "conversions", jobs, partial(examine_all, options), not_done, cluster
+    )
     rows = rows_of(kept.runs)
     print_wide(table_of(rows))
-    excused = ", ".join(f"{name} ({count})" for name, count in campaign.excused.most_common())
+    known = Counter(name for one in kept.runs for name in one.known.split())
+    excused = ", ".join(f"{name} ({count})" for name, count in known.most_common())
     console.print(f"known issues: {excused or 'none'}", highlight=False, markup=False)
-    print_counts("unconfirmed {count} times", (pool.unconfirmed + campaign.unconfirmed).elements())
+    print_counts("unconfirmed {count} times", (one.unconfirmed for one in kept.runs if one.unconfirmed))
     _tell(kept.runs, findings)
     write_json(json_file, {"seed": seed, "max_nodes": max_nodes, "edges": as_json(rows)})
     write_text(csv_file, csv_of(kept.runs))

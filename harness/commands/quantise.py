@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +17,10 @@ from rich.live import Live
 from rich.table import Table
 
 from harness.backends import probe
+from harness.commands.shared.engine import Address, Engine, Gpus, Resource, alone_by, cluster_of
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.recorded import recorded
+from harness.commands.shared.recorded_jobs import shared_out
 from harness.commands.shared.terminal import (
     Json,
     Known,
@@ -26,20 +31,13 @@ from harness.commands.shared.terminal import (
     print_counts,
     print_wide,
     seconds_of,
-    unwritten,
     write_json,
 )
-from harness.execute.isolation.signals import status_of
-from harness.execute.pool import HarnessError, Limits, Pool
 from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
 from harness.findings.store import Store
 from harness.quantisers import QUANTISERS, Quantiser
-from harness.questions.quantisers import QUANTISATION
-from harness.search.campaign import Campaign
-from harness.search.laboratory import Laboratory
-from harness.search.quantisation import Tally, examine
-from harness.search.reduce import within
+from harness.search.quantisation import Options, Tally, share, total
 
 
 def quantise(
@@ -56,6 +54,11 @@ def quantise(
     known_issues: Known = FOLDER,
     timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds that one case may take.")] = 60.0,
     reduction: Annotated[float, typer.Option(min=0, help="Seconds that one finding may take to minimise.")] = 30.0,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, or tasks of Ray, that share the cases.")] = 1,
+    engine: Engine = "processes",
+    address: Address = "",
+    gpus: Gpus = 0.0,
+    resource: Resource = "",
     json_file: Json = None,
 ) -> None:
     """Quantise drawn graphs by each framework's own tools, and recompute what the quantised models say."""
@@ -65,48 +68,37 @@ def quantise(
         issues = load(known_issues)
         findings.mkdir(parents=True, exist_ok=True)
         Store(findings).check()
+        cluster = cluster_of(engine, address, gpus, resource, findings)
     except (typer.BadParameter, KnownFileError) as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"cannot use {findings} for findings: {error.strerror}") from error
     seed = seed_of(seed)
     record = recorded(findings, seed)
+    if cluster:
+        cluster = replace(cluster, alone=alone_by(record.url, findings))
     console.print(f"quantising in {len(paths)} ways, seed {seed}", highlight=False)
-    tally, failure, code = Tally(), None, 0
-    started = time.monotonic()
-    deadline = started + duration
-    with (
-        Pool(Limits(seconds=timeout), until=deadline) as pool,
-        Live(console=console, transient=True, refresh_per_second=2) as live,
-    ):
-        store = Store(findings, timeout, record)
-        campaign = Campaign(
-            Laboratory(pool, QUANTISATION), paths, store, issues, reduction=lambda: within(deadline, reduction)
-        )
-        try:
-            for latest in examine(campaign, paths, seed, cases, max_nodes):
-                tally = latest
-                live.update(table_of(tally))
-                if time.monotonic() >= deadline:
-                    break
-        except KeyboardInterrupt as stop:
-            code = status_of(stop)
-        except HarnessError as error:
-            failure = str(error)
-        except OSError as error:
-            failure = unwritten(error, findings)
-        record.known(campaign.excused)
-        record.timings(campaign.lab.seconds)
-        excused, unconfirmed = dict(campaign.excused), pool.unconfirmed + campaign.unconfirmed
-    report(tally, excused, time.monotonic() - started)
-    print_counts("unconfirmed {count} times", unconfirmed.elements())
+    options = Options(tuple(paths), seed, max_nodes, findings, issues, cases, duration, timeout, reduction, record)
+    tally, started = Tally(), time.monotonic()
+    with Live(console=console, transient=True, refresh_per_second=2) as live:
+
+        def show(latest: Mapping[int, Tally]) -> None:
+            nonlocal tally
+            tally = total(latest)
+            live.update(table_of(tally))
+
+        code, failure = shared_out(partial(share, options), jobs, cluster, show, findings)
+    record.known(tally.excused)
+    record.timings(tally.seconds)
+    report(tally, time.monotonic() - started)
+    print_counts("unconfirmed {count} times", tally.unconfirmed.elements())
     data = {
         "seed": seed,
         "versions": probe.versions(paths),
         "paths": {name: row.to_json() for name, row in tally.rows.items()},
         "off": off,
-        "known_issues": excused,
-        "unconfirmed": dict(unconfirmed),
+        "known_issues": dict(tally.excused),
+        "unconfirmed": dict(tally.unconfirmed),
         "findings": sorted(tally.findings),
     }
     write_json(json_file, data)
@@ -157,15 +149,15 @@ def table_of(tally: Tally) -> Table:
     return table
 
 
-def report(tally: Tally, excused: dict[str, int], seconds: float) -> None:
+def report(tally: Tally, seconds: float) -> None:
     """The table, then what was refused and not judged, and the findings."""
     print_wide(table_of(tally))
     rows = tally.rows.values()
     skipped = sum((row.skipped for row in rows), Counter())
     total = sum(row.tensors["judged"] for row in rows)
     console.print(
-        f"{sum(row.cases for row in rows)} cases in {seconds:.0f} s, {total} tensors judged, {skipped.total()} not; "
-        f"{len(tally.findings)} findings, {sum(excused.values())} excused by {len(excused)} known issues",
+        f"{tally.cases} cases in {seconds:.0f} s, {total} tensors judged, {skipped.total()} not; "
+        f"{len(tally.findings)} findings, {tally.excused.total()} excused by {len(tally.excused)} known issues",
         highlight=False,
     )
     print_counts("not judged {count} times", skipped.elements())

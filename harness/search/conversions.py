@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import random
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 
 from rich import box
 from rich.table import Table
@@ -16,11 +18,16 @@ from generators.graphs import Case, seeded_case
 from harness.backends import Target, probe
 from harness.conversions.edges import EDGES, Edge
 from harness.conversions.model_file import why_not
-from harness.conversions.route import Route, draw_route, shortest, target_of
+from harness.conversions.route import Route, draw_route, route_of, shortest, target_of
 from harness.dialects.keras import KERAS
+from harness.execute.pool import Limits, OutOfTime, Pool
+from harness.findings.database.recorder import Recorder
+from harness.findings.known.issues import KnownIssue
+from harness.findings.store import Store
 from harness.questions.conversion import CONVERSION, step_of
 from harness.search.campaign import Campaign, operators_for
-from harness.search.laboratory import Examination
+from harness.search.laboratory import Examination, Laboratory
+from harness.search.reduce import within
 from oracles.judge.discrepancy import SILENT, Discrepancy
 from oracles.judge.outcome import Rejected, Timeout, Unsupported
 
@@ -36,7 +43,8 @@ runner opens. The result is wrong.
 class ConversionResult:
     """One graph by one route, as its line in a file has it. edge: that is looked at, the last one; number: of the drawn
     case; why: what was said, in one line; cpu: processor seconds; finding: its fingerprint, where it was stored;
-    culprit: the route up to the edge at fault, where that is an earlier one."""
+    culprit: the route up to the edge at fault, where that is an earlier one; known: ids of issues that explain some of
+    it; unconfirmed: what was not seen again."""
 
     edge: str
     route: str
@@ -47,6 +55,8 @@ class ConversionResult:
     cpu: float = 0.0
     finding: str = ""
     culprit: str = ""
+    known: str = ""
+    unconfirmed: str = ""
 
 
 @dataclass
@@ -102,6 +112,88 @@ def _runnable(route: Route) -> Route:
     while len(route.edges) > 1 and not probe.probe(target_of(route.name)).available:
         route = route.source
     return route
+
+
+Task = tuple[str, int]
+"""A route's name and the number of a case."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How graphs are drawn and looked at. keep: are findings made of what is wrong? findings: where they go; until: no
+    case is begun later (`time.monotonic`); timeout: seconds of one program; reduction: seconds that one finding may
+    take to minimise; confirmations: runs of each in fresh processes; culprits: is an edge at fault that is not the last
+    one judged for itself? record: the run in the store."""
+
+    seed: int
+    max_nodes: int
+    keep: bool
+    findings: Path
+    issues: tuple[KnownIssue, ...]
+    until: float
+    timeout: float
+    reduction: float
+    confirmations: int
+    culprits: bool
+    record: Recorder
+
+
+def examine_all(options: Options, tasks: Sequence[Task], keep: Callable[[Sequence[ConversionResult]], None]) -> None:
+    """Cases by routes, one after the other, until it is too late. keep: is told what came of each at once. Raises
+    HarnessError and OSError."""
+    with Pool(Limits(seconds=options.timeout), until=options.until) as pool:
+        campaign = Campaign(
+            Laboratory(pool, CONVERSION),
+            (),
+            Store(options.findings, options.timeout, options.record),
+            options.issues,
+            reduction=lambda: within(options.until, options.reduction),
+            confirmations=options.confirmations,
+        )
+        last = None
+        try:
+            for name, number in tasks:
+                route = route_of(target_of(name))
+                if time.monotonic() >= options.until:
+                    break
+                if last and route.edges[-1] is not last:
+                    pool.stop_workers()  # a worker of each edge would be too much memory
+                last = route.edges[-1]
+                keep(_lines(campaign, pool, options, route, number))
+        except OutOfTime:  # what is under way is drawn again when this is gone on with
+            pass
+        finally:
+            options.record.known(campaign.excused)
+            options.record.timings(campaign.lab.seconds)
+
+
+def not_done(task: Task, lines: Sequence[ConversionResult]) -> Task | None:
+    """The task, if none of these lines is of it."""
+    return None if task in {(one.route, one.number) for one in lines} else task
+
+
+def _lines(campaign: Campaign, pool: Pool, options: Options, route: Route, number: int) -> list[ConversionResult]:
+    """What came of a case by a route, and by the part of it that is at fault, if that is judged for itself."""
+    try:
+        case = case_of(route, options.seed, number, options.max_nodes)
+        found = [_counted(campaign, pool, route, number, case, options.keep)]
+        culprit = route_of(target_of(found[0].culprit)) if options.culprits and found[0].culprit else None
+        if culprit and culprit.edges:
+            found.append(_counted(campaign, pool, culprit, number, case, options.keep))
+        return found
+    except OutOfTime:
+        raise
+    except Exception as error:  # a bug of ours: it has to be found again
+        error.add_note(f"case {number} of seed {options.seed} by {route.name}")
+        raise
+
+
+def _counted(campaign: Campaign, pool: Pool, route: Route, number: int, case: Case, keep: bool) -> ConversionResult:
+    """As `examine`, with what of it is known, and what was not seen again."""
+    excused, doubts = campaign.excused.copy(), pool.unconfirmed + campaign.unconfirmed
+    one = examine(campaign, route, number, case, keep)
+    known, new = campaign.excused - excused, pool.unconfirmed + campaign.unconfirmed - doubts
+    return replace(one, known=" ".join(known.elements()), unconfirmed="; ".join(new.elements()))
 
 
 def examine(campaign: Campaign, route: Route, number: int, case: Case, keep: bool) -> ConversionResult:

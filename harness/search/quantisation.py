@@ -1,21 +1,26 @@
-"""Drawn graphs through quantisers: what came of them, counted by path."""
+"""Drawn graphs through quantisers, all of them or the share of one of several jobs: what came of them, by path."""
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from statistics import median
 
 from generators.graphs import Case, seeded_case
-from harness.execute.pool import OutOfTime
-from harness.findings.store import Finding
+from harness.execute.pool import Limits, OutOfTime, Pool
+from harness.findings.database.recorder import Recorder
+from harness.findings.known.issues import KnownIssue
+from harness.findings.store import Finding, Store
 from harness.quantisers import Quantiser
 from harness.questions.quantisers import QUANTISATION, judged
 from harness.search.blame.culprit import without
 from harness.search.campaign import Campaign, operators_for
+from harness.search.laboratory import Laboratory
+from harness.search.reduce import within
 from oracles.judge import verdict
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Unsupported, Value
@@ -51,6 +56,10 @@ class Row:
         if judgement.loss:
             self.losses.append(judgement.loss)
 
+    def merged(self, other: Row) -> Row:
+        """Both together."""
+        return Row(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(Row)})
+
     def typical(self, key: str) -> float | None:
         """The median of a figure of accuracy over the cases that have it."""
         found = [loss[key] for loss in self.losses if loss.get(key) is not None]
@@ -68,10 +77,84 @@ class Row:
 
 @dataclass
 class Tally:
-    """All rows by path, and findings by fingerprint."""
+    """All rows by path, and findings by fingerprint. excused: cases by the known issue; unconfirmed: what was not seen
+    again; seconds: by what took them; elapsed: of one job"""
 
-    rows: dict[str, Row] = field(default_factory=lambda: defaultdict(Row))
+    rows: dict[str, Row] = field(default_factory=dict)
     findings: dict[str, Finding] = field(default_factory=dict)
+    excused: Counter[str] = field(default_factory=Counter)
+    unconfirmed: Counter[str] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+    elapsed: float = 0.0
+
+    @property
+    def cases(self) -> int:
+        return sum(row.cases for row in self.rows.values())
+
+    def merged(self, other: Tally) -> Tally:
+        """Both together."""
+        rows = {name: self.rows.get(name, Row()).merged(other.rows.get(name, Row())) for name in self.rows | other.rows}
+        return Tally(
+            rows,
+            self.findings | other.findings,
+            self.excused + other.excused,
+            self.unconfirmed + other.unconfirmed,
+            self.seconds + other.seconds,
+            self.elapsed + other.elapsed,
+        )
+
+
+def total(tallies: Mapping[int, Tally]) -> Tally:
+    """Of all jobs, in the order of their numbers."""
+    whole = Tally()
+    for _, tally in sorted(tallies.items()):
+        whole = whole.merged(tally)
+    return whole
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is to be done. cases: of all jobs (None: no limit); budget: seconds after which no case is begun; timeout:
+    that one case may take; reduction: that one finding may take to minimise; record: the run in the store."""
+
+    paths: tuple[Quantiser, ...]
+    seed: int
+    max_nodes: int
+    findings: Path
+    issues: tuple[KnownIssue, ...] = ()
+    cases: int | None = None
+    budget: float = float("inf")
+    timeout: float = 60.0
+    reduction: float = 30.0
+    record: Recorder = field(default_factory=Recorder)
+
+
+def share(
+    options: Options, count: int, number: int, report: Callable[[Tally], None], before: Tally | None = None
+) -> Tally:
+    """Cases number, number + count, …, until the budget is spent. before: what a job of this number that was lost had
+    done, which is gone on with. What is reported is all so far. Raises HarnessError and OSError."""
+    started, earlier = time.monotonic(), before or Tally()
+    deadline = started + options.budget - earlier.elapsed
+    first = number + earlier.cases * count
+    numbers = itertools.count(first, count) if options.cases is None else range(first, options.cases, count)
+    whole = earlier
+    with Pool(Limits(seconds=options.timeout), until=deadline) as pool:
+        campaign = Campaign(
+            Laboratory(pool, QUANTISATION),
+            options.paths,
+            Store(options.findings, options.timeout, options.record),
+            options.issues,
+            reduction=lambda: within(deadline, options.reduction),
+        )
+        for tally in examine(campaign, options.paths, options.seed, numbers, options.max_nodes):
+            tally.excused, tally.unconfirmed = campaign.excused, pool.unconfirmed + campaign.unconfirmed
+            tally.seconds, tally.elapsed = Counter(campaign.lab.seconds), time.monotonic() - started
+            whole = earlier.merged(tally)
+            report(whole)
+            if time.monotonic() >= deadline:
+                break
+    return whole
 
 
 def draw_case(seed: int, index: int, path: Quantiser, max_nodes: int) -> Case:
@@ -107,12 +190,13 @@ def schedule(paths: Sequence[Quantiser]) -> list[Quantiser]:
 
 
 def examine(
-    campaign: Campaign, paths: Sequence[Quantiser], seed: int, cases: int | None, max_nodes: int
+    campaign: Campaign, paths: Sequence[Quantiser], seed: int, numbers: Iterable[int], max_nodes: int
 ) -> Iterator[Tally]:
-    """Case after case, each on one of the paths; the figures so far after each. cases: how many (None: no end)."""
-    tally = Tally(rows=defaultdict(Row, {path.name: Row() for path in paths}))
+    """The cases of these numbers, each on one of the paths; the figures before the first, and after each."""
+    tally = Tally(rows={path.name: Row() for path in paths})
+    yield tally
     listed = schedule(paths)
-    for index in range(cases) if cases else itertools.count():
+    for index in numbers:
         try:
             path, started = listed[index % len(listed)], time.monotonic()
             came = _one(campaign, path, draw_case(seed, index, path, max_nodes), tally)

@@ -24,6 +24,8 @@ Keep = Callable[[Sequence[Line]], None]
 """Told of the lines that belong together: they are written at once, or not at all."""
 Work = Callable[[Sequence[Task], Keep[Line]], None]
 """Does tasks one after another. It has to be pickled: a function of a module, or a partial one."""
+Share = Callable[[int, int, Callable[[Told], None], Told | None], Told]
+"""Of so many jobs, what the one of this number does, as `Work` of jobs; a function of a module, or a partial one."""
 Left = Callable[[Task, Sequence[Line]], Task | None]
 """What of a task is not in these lines yet; None: nothing."""
 
@@ -59,7 +61,7 @@ def here_or_together(
     except KeyboardInterrupt as stop:
         code = status_of(stop)
     except (HarnessError, RecordError) as error:
-        failure = str(error)
+        failure = _said(error)
     except OSError as error:
         failure = unwritten(error, kept.path)
     return kept, code, failure
@@ -97,11 +99,16 @@ def carried_out(
 ) -> tuple[int, str]:
     """Run jobs under a bar. The exit status of an interruption, or 0, and why not all was done, where one failed.
     done: how much of the total is, by what each has told last."""
+    with Bar(console=console) as progress:
+        task = progress.add_task(what, total=total)
+        return run_jobs(shared, lambda latest: progress.update(task, completed=done(latest)))
+
+
+def run_jobs(shared: Jobs[Told], show: Callable[[Mapping[int, Told]], None]) -> tuple[int, str]:
+    """Run jobs, and show what each has told last. Returns as `carried_out`."""
     code, failure = 0, ""
     try:
-        with Bar(console=console) as progress:
-            task = progress.add_task(what, total=total)
-            shared.run(lambda latest: progress.update(task, completed=done(latest)))
+        shared.run(show)
     except KeyboardInterrupt as stop:
         code = status_of(stop)
     except JobError as error:
@@ -111,6 +118,29 @@ def carried_out(
     for line in shared.repeated:
         console.print(line, style="yellow", markup=False, highlight=False)
     return code, failure
+
+
+def shared_out(
+    share: Share[Told], most: int, cluster: Cluster | None, show: Callable[[Mapping[int, Told]], None], folder: Path
+) -> tuple[int, str]:
+    """Run the shares of so many jobs, or by this process where there is one. folder: that they write to. Returns as
+    `carried_out`."""
+    if most > 1 or cluster:
+        return run_jobs(jobs(partial(share, most), most, cluster), show)
+    try:
+        show({0: share(1, 0, lambda told: show({0: told}), None)})
+    except KeyboardInterrupt as stop:
+        return status_of(stop), ""
+    except HarnessError as error:
+        return 0, _said(error)
+    except OSError as error:
+        return 0, unwritten(error, folder)
+    return 0, ""
+
+
+def _said(error: Exception) -> str:
+    """What an error says, with where it was met."""
+    return ", ".join([str(error), *getattr(error, "__notes__", ())])
 
 
 def _share(

@@ -324,7 +324,7 @@ def test_the_command_counts_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytes
     assert CliRunner().invoke(app.app_of(), [*arguments, "--cases", "2", "--seed", "5", *files]).exit_code == 0
     seen: list[int] = []
     kept = conversions.examine
-    monkeypatch.setattr("harness.commands.conversions.examine", lambda *a, **k: (seen.append(a[2]), kept(*a, **k))[1])
+    monkeypatch.setattr(conversions, "examine", lambda *a, **k: (seen.append(a[2]), kept(*a, **k))[1])
     done = CliRunner().invoke(app.app_of(), [*arguments, "--cases", "4", *files])
     assert done.exit_code == 0
     assert seen == [2, 3]

@@ -19,11 +19,11 @@ from hostile import onnx_files
 from typer.testing import CliRunner
 
 from harness.commands import app
-from harness.commands import quantise as quantise_command
 from harness.execute.isolation import signals
 from harness.execute.pool import Job, Limits
 from harness.models import cache
 from harness.models.cache import CachingPool
+from harness.search import quantisation
 from harness.search.quantisation import Row, Tally
 from oracles.judge.outcome import Rejected, Timeout, Value
 
@@ -165,7 +165,7 @@ def test_a_command_heeds_sigterm_with_its_table(tmp_path: Path, monkeypatch: pyt
         yield Tally(rows={"ort-dynamic-s8": Row(cases=3)})
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(quantise_command, "examine", ended)
+    monkeypatch.setattr(quantisation, "examine", ended)
     monkeypatch.setattr(signals, "_heard", [])  # this process is not ended by what it hears
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     signals.heed()

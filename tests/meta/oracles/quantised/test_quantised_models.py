@@ -25,7 +25,7 @@ from harness.questions.quantisers import QUANTISATION
 from harness.questions.question import reproduction_of
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
-from harness.search.quantisation import schedule
+from harness.search.quantisation import Options, Tally, schedule, share, total
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Rejected, Value
 from oracles.quantised import model as quantised_model
@@ -235,6 +235,22 @@ def test_weights_are_parameters_of_their_own_and_all_else_is_input() -> None:
 def test_slow_paths_take_fewer_turns() -> None:
     fast, slow = QUANTISERS["ort-dynamic-u8"], replace(QUANTISERS["tflite-int8"], sample_every=3)
     assert [path.name for path in schedule([fast, slow])] == ["ort-dynamic-u8", "tflite-int8", *["ort-dynamic-u8"] * 2]
+
+
+def test_shares_of_jobs_make_the_whole_and_a_lost_one_is_gone_on_with(tmp_path: Path) -> None:
+    paths = (QUANTISERS["ort-dynamic-u8"], QUANTISERS["ort-dynamic-s8"], QUANTISERS["ort-qdq-s16s8"])
+    options = Options(paths, 3, 4, tmp_path, cases=9)
+    whole = share(options, 1, 0, lambda tally: None)
+    parts = {number: share(options, 2, number, lambda tally: None) for number in range(2)}
+    told: list[Tally] = []
+    share(replace(options, cases=5), 2, 0, told.append)  # cases 0, 2 and 4, of which two were told
+    lost = next(copy for copy in told if copy.cases == 2)
+    gone_on = share(options, 2, 0, lambda tally: None, lost)
+    assert whole.cases == 9
+    for found in (total(parts), total({0: gone_on, 1: parts[1]})):
+        assert {name: row.to_json() for name, row in found.rows.items()} == {
+            name: row.to_json() for name, row in whole.rows.items()
+        }
 
 
 def test_only_quantisers_are_asked() -> None:
