@@ -130,6 +130,8 @@ def program(training: Training, strategy: Strategy, noise: Noise | None = None) 
         pieces=[pieces[name].strip("\n") for name in pieces],
         resumed="resumed" in pieces,
         stages="stages" in pieces,
+        bags={bag.name: _bags(bag, network.shapes) for bag in network.bags},
+        looked_up="bags_of(" in "".join(pieces.values()),
         noise=noise,
     )
 
@@ -231,9 +233,8 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
             return f"{x} * {layer.inputs[1]}[:, :, None, None]"
         case "columns":
             return own + (f".unflatten(1, {layer.shape})" if len(layer.shape) > 1 else "")
-        case "embedding_bag":  # the data are floating numbers, with noise or in another dtype near integers only
-            bags = f"*bagged({own}, {layer.numbers['count']})" if ragged(layer) else f"{own}.round().long()"
-            return f"{module}({bags})"
+        case "embedding_bag":
+            return f"{module}({_bags(layer, shapes)})"
         case "dropout":
             return f"{module}({x}, {own})"
         case "attention":
@@ -242,6 +243,13 @@ def _expression(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
             return f"{module}({x})[0]"
         case _:
             return f"{module}({', '.join(layer.inputs)})"
+
+
+def _bags(layer: Layer, shapes: Mapping[str, tuple[int, ...]]) -> str:
+    """What a table is given: rows of a matrix, or rows and where bags begin. The data are floating numbers, with noise
+    or in another dtype near integers only."""
+    own = columns_of_samples(layer, shapes)
+    return f"*bagged({own}, {layer.numbers['count']})" if ragged(layer) else f"{own}.round().long()"
 
 
 def _optimizer(training: Training) -> str:

@@ -68,11 +68,12 @@ def tables_of(model, rank, world):
             if own:
                 parameter.copy_(given[bag][own].reshape(parameter.shape))
     return subject
-
+'''
+PLACES = '''
 
 def named(name):
     """The layer that a parameter is of."""
-    return name.removeprefix("module.").split(".")[0]
+    return name.removeprefix("module."){within}.split(".")[0]
 
 
 def place(subject, name):
@@ -171,8 +172,8 @@ ONE = "table_wise(rank=world // 2)"
 _RATE = 'fused_params={"optimizer": EmbOptimType.EXACT_SGD, "learning_rate": OPTIONS["lr"]}'
 _OPTIMIZERS = "from fbgemm_gpu.split_embedding_configs import EmbOptimType"
 _PARTS = "np.array_split(range({columns}), world)"
-_COLUMN_WISE = f"column_wise(size_per_rank=[len(p) for p in {_PARTS.format(columns='columns')} if len(p)])"
-_FOURS = f"column_wise(size_per_rank=[4 * len(p) for p in {_PARTS.format(columns='columns // 4')} if len(p)])"
+COLUMN_WISE = f"column_wise(size_per_rank=[len(p) for p in {_PARTS.format(columns='columns')} if len(p)])"
+FOURS = f"column_wise(size_per_rank=[4 * len(p) for p in {_PARTS.format(columns='columns // 4')} if len(p)])"
 _BACKWARD = ("from torch.distributed.optim import _apply_optimizer_in_backward",)
 _FUSED = """
             _apply_optimizer_in_backward(OPTIMIZER, table.inner.parameters(), {"lr": OPTIONS["lr"]})"""
@@ -223,7 +224,7 @@ def torchrec(
     """spread: of torchrec.distributed.sharding_plan; options: of what spreads tables; single: these are
     modules of torch's own, not collections; fused: they are trained on the way back."""
     sharder = "EmbeddingBagSharder" if single else "EmbeddingBagCollectionSharder"
-    tables = _TABLES.format(parameter="weight" if single else "table", fused=_FUSED * fused)
+    tables = _TABLES.format(parameter="weight" if single else "table", fused=_FUSED * fused) + PLACES.format(within="")
     given = {
         "start": START, "sharder": _SHARDER.format(sharder=sharder, options=options),
         "spread": _SPREAD.format(spread=spread), "table": _SINGLE if single else COLLECTION, "tables": tables,
@@ -241,11 +242,11 @@ def torchrec(
 
 # ---- quantised communications: results of tables, and their gradients, travel in float16 -------------------
 
-_CODECS = (
+CODECS = (
     "qcomm_codecs_registry=get_qcomm_codecs_registry(QCommsConfig(CommType.FP16, CommType.FP16), "
     "device=torch.device('cpu'))"
 )
-_QCOMMS = "from torchrec.distributed.fbgemm_qcomm_codec import CommType, QCommsConfig, get_qcomm_codecs_registry"
+QCOMMS = "from torchrec.distributed.fbgemm_qcomm_codec import CommType, QCommsConfig, get_qcomm_codecs_registry"
 _SENT = '''
 def distribute(model, rank, world):
     """On one device, but for what results of tables and their gradients lose on their way."""
@@ -287,26 +288,26 @@ def off(x, most):
 '''
 
 
-def _lost(training: Training, world: int, noise: bool) -> Mapping[str, str]:
+def lost(training: Training, world: int, noise: bool) -> Mapping[str, str]:
     return {"distribute": _SENT.format(world=world)} if noise else {}
 
 
 STRATEGIES = (
     torchrec("torchrec-rows", "row_wise()"),
-    torchrec("torchrec-columns", _COLUMN_WISE),
+    torchrec("torchrec-columns", COLUMN_WISE),
     torchrec("torchrec-tables", ONE),
     torchrec("torchrec-table-rows", "table_row_wise(host_index=0)"),
     torchrec("torchrec-data", "data_parallel()"),
     torchrec("torchrec-rows-fused", "row_wise()", fused=True),
-    torchrec("torchrec-columns-fused", _FOURS, fused=True),
+    torchrec("torchrec-columns-fused", FOURS, fused=True),
     torchrec("torchrec-tables-fused", ONE, fused=True),
     torchrec("torchrec-table-rows-fused", "table_row_wise(host_index=0)", fused=True),
     torchrec("torchrec-bag-rows", "row_wise()", single=True),
-    torchrec("torchrec-bag-columns", _COLUMN_WISE, single=True),
+    torchrec("torchrec-bag-columns", COLUMN_WISE, single=True),
     torchrec("torchrec-bag-data", "data_parallel()", single=True),
     torchrec("torchrec-bag-rows-fused", "row_wise()", single=True, fused=True, options=_RATE, imports=(_OPTIMIZERS,)),
     torchrec("torchrec-bag-rows-in-backward", "row_wise()", single=True, fused=True),
-    torchrec("torchrec-rows-float16", "row_wise()", options=_CODECS, imports=(_QCOMMS,), reference=_lost),
-    torchrec("torchrec-columns-float16", _COLUMN_WISE, options=_CODECS, imports=(_QCOMMS,), reference=_lost),
-    torchrec("torchrec-tables-float16", ONE, options=_CODECS, imports=(_QCOMMS,), reference=_lost),
+    torchrec("torchrec-rows-float16", "row_wise()", options=CODECS, imports=(QCOMMS,), reference=lost),
+    torchrec("torchrec-columns-float16", COLUMN_WISE, options=CODECS, imports=(QCOMMS,), reference=lost),
+    torchrec("torchrec-tables-float16", ONE, options=CODECS, imports=(QCOMMS,), reference=lost),
 )  # fmt: skip

@@ -44,6 +44,7 @@ from harness.strategies import STRATEGIES
 from harness.strategies.strategy import Strategy
 from harness.training.findings import investigate, text_of
 from harness.training.judge import Judgement, TrainingJudge, adapted, available, version_of
+from harness.training.programs import program
 from harness.training.reduce import candidates, reduce_training
 from oracles.training import sharding
 
@@ -289,6 +290,23 @@ def test_a_run_is_made_plainer_in_two_ways_and_keeps_the_rest() -> None:
     assert strategy.refusal(given, 2) is None
     assert given.network.bags
     assert given.settings.optimizer == "sgd"
+
+
+def test_a_collection_looks_up_all_tables() -> None:
+    """By what the model's own layers would have been given."""
+    run = loads((FOLDER / "torch/torchrec-mixed-pooling/case.json").read_text(encoding="utf-8"))
+    strategy = STRATEGIES["torchrec-collection-mixed"]
+    assert strategy.refusal(run, 2) is None
+    text = program(run, strategy)
+    names = [bag.name for bag in run.network.bags]
+    assert f"TABLES = {names}" in text
+    bags = text[text.index("def bags_of") : text.index("def distribute")]
+    for name in names:
+        given = bags.partition(f'"{name}": (')[2].partition(",),")[0]
+        assert f"{name} = self.{name}({given})" in text
+    assert "def bags_of" not in program(run, STRATEGIES["torchrec-rows"])
+    alone = loads((FOLDER / "torch/torchrec-fused-empty-shard/case.json").read_text(encoding="utf-8"))
+    assert strategy.refusal(alone, 2) == "a collection of several tables, and there are not as many"
 
 
 def test_reduction_keeps_what_matters() -> None:
