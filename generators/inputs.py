@@ -89,27 +89,33 @@ def _boundaries(rng: Rng, n: int, dtype: str) -> np.ndarray:
 
 
 def beside(rng: Rng, n: int, dtype: str, numbers: Sequence[float]) -> np.ndarray:
-    """Those of the numbers that the dtype holds, some of them negated, and up to two of its numbers beside each."""
-    step = rng.integers(-2, 3, n)
-    sign = np.where(rng.integers(0, 4, n) == 0, -1.0, 1.0)
+    """Those of the numbers that the dtype holds, and its numbers next to each, in a drawn order, each once before any
+    comes again; then those negated, and the second ones beside each."""
     if dtype not in FLOATS:
         info = np.iinfo(dtype)
-        held = [int(number) for number in numbers if info.min <= number <= float(info.max)] or [0]
-        chosen = [min(max(held[k], info.min), info.max) for k in rng.integers(0, len(held), n)]
-        wide = [int(s) * value + int(k) for s, value, k in zip(sign, chosen, step, strict=True)]
-        return np.array([min(max(value, int(info.min)), int(info.max)) for value in wide], dtype)
+        least, most = int(info.min), int(info.max)
+        held = [min(int(number), most) for number in numbers if least <= number <= float(most)] or [0]
+        beside_them = zip(*(part.tolist() for part in _neighbours(rng, n, len(held))), strict=True)
+        wide = [sign * held[k] + step for k, step, sign in beside_them]
+        return np.array([min(max(value, least), most) for value in wide], dtype)
     with np.errstate(over="ignore"):
         all_of_them = np.asarray(numbers, np.float64).astype(dtype)
-    held_ones = all_of_them[np.isfinite(all_of_them)]
-    chosen_ones = held_ones[rng.integers(0, len(held_ones), n)] if len(held_ones) else np.zeros(n, dtype)
-    bits = f"i{chosen_ones.dtype.itemsize}"
-    size = np.abs(chosen_ones).view(bits)
-    size = np.clip(
-        size.astype(np.int64) + step, 0, np.asarray(float(finfo(dtype).max), dtype).view(bits).astype(np.int64)
-    )
-    return np.copysign(
-        size.astype(bits).view(chosen_ones.dtype).astype(np.float64), sign * chosen_ones.astype(np.float64)
-    )
+    finite = np.unique(all_of_them[np.isfinite(all_of_them)])
+    if not len(finite):
+        return np.zeros(n, dtype)
+    bits, largest = f"i{finite.dtype.itemsize}", np.asarray(float(finfo(dtype).max), dtype)
+    chosen, steps, signs = _neighbours(rng, n, len(finite))
+    size = np.abs(finite[chosen]).view(bits).astype(np.int64) + steps
+    size = np.clip(size, 0, largest.view(bits).astype(np.int64)).astype(bits).view(finite.dtype)
+    return np.copysign(size.astype(np.float64), signs * finite[chosen].astype(np.float64))
+
+
+def _neighbours(rng: Rng, n: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """n times: which of so many numbers, how many steps beside it, and its sign's change."""
+    which, step, sign = (axis.ravel() for axis in np.meshgrid(range(count), range(-2, 3), (1, -1), indexing="ij"))
+    far = (abs(step) == 2) | (sign < 0)
+    order = np.lexsort((rng.random(len(which)), far))[np.arange(n) % len(which)]
+    return which[order], step[order], sign[order]
 
 
 Distribution = Callable[[Rng, int, str], np.ndarray]

@@ -114,10 +114,10 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
 def places(operator: str) -> np.ndarray:
     """All places of an operator's sweep, each a dtype's number and a script's, in a drawn order that is always the
     same: the simplest case of the dtype that is favoured most, with many attributes two whose choices are mixed, then
-    in turn the simplest case of another dtype and one of all others, of which, however far one gets, dtypes have had
-    shares as `FAVOURED` has them, complex ones as rare ones. A dtype that no operand and no result has, has no places.
-    Those of large and deep cases have the numbers -1, -2, ... as scripts: all of float32 and float64, one in turn of
-    every other dtype; they come early, since what they meet depends on few choices."""
+    in turn the simplest cases of two further dtypes and one of all others, of which, however far one gets, dtypes have
+    had shares as `FAVOURED` has them, complex ones as rare ones. A dtype that no operand and no result has, has no
+    places. Those of large and deep cases have the numbers -1, -2, ... as scripts: all of float32 and float64, one in
+    turn of every other dtype; they come early, since what they meet depends on few choices."""
     rng, keys = random.Random(operator), []
     taken = [number for number, dtype in enumerate(DTYPES) if _takes(operator, dtype)]
     first = 3 if len(OPS[operator].attrs) > 2 else 1
@@ -143,7 +143,7 @@ def places(operator: str) -> np.ndarray:
     order = [key[1:] for key in sorted(keys)]
     head, simplest = order[:first], [(number, 0) for number in taken[1:]]
     others = [place for place in order[first:] if place[1]]
-    mixed = [place for pair in zip_longest(simplest, others) for place in pair if place]
+    mixed = [place for few in zip_longest(simplest[::2], simplest[1::2], others) for place in few if place]
     return np.array([*head, *mixed], np.int32)
 
 

@@ -41,6 +41,10 @@ OFTEN, SELDOM = 16, 0.25
 """How often the plan turns to a lane of the questions that every fault of a value or a gradient shows in, and to one of
 a target that has to be named, or that measures how long compilers take: as often as others by this factor."""
 
+WINDOW = 6
+"""Places of a sweep that a lane goes through in an order of its own before it comes to the next ones: what levels of a
+compiler share is met by more of them."""
+
 Key = tuple[str, str, str]
 """(question, target, operator or bait)."""
 
@@ -184,12 +188,23 @@ class _Turns:
         found = []
         while self._queue and len(found) < most:
             tested, tie, operator, done = heapq.heappop(self._queue)
-            turn = (~done & (done + 1)).bit_length() - 1
-            if turn >= places(operator):
+            turn = self._next(operator, done)
+            if turn is None:
                 continue
             found.append((operator, turn))
             heapq.heappush(self._queue, (tested + 1, tie, operator, done | 1 << turn))
         return tuple(found)
+
+    def _next(self, operator: str, done: int) -> int | None:
+        """The place that comes next: the first one for all lanes, then of each window of places one that this lane
+        draws. done: bits of those that are; None: all are."""
+        lowest, count = (~done & (done + 1)).bit_length() - 1, places(operator)
+        if lowest >= count or not lowest:
+            return lowest if lowest < count else None
+        first = lowest - (lowest - 1) % WINDOW
+        drawn = list(range(first, min(first + WINDOW, count)))
+        random.Random(f"{self.lane.question}/{self.lane.target.name}/{operator}/{first}").shuffle(drawn)
+        return next(turn for turn in drawn if not done >> turn & 1)
 
     def _listed(self) -> list[tuple[int, float, str, int]]:
         rng = random.Random(f"{self.plan.seed}/{self.lane.question}/{self.lane.target.name}")

@@ -25,7 +25,7 @@ from harness.questions.forward import FORWARD
 from harness.search import hunt
 from harness.search.hunting.cut import runnable
 from harness.search.hunting.later import SHARE, Later
-from harness.search.hunting.plan import STEP, Done, Lane, Plan, load, member, state
+from harness.search.hunting.plan import STEP, WINDOW, Done, Lane, Plan, load, member, state
 
 EAGER, ORT = TARGETS["torch-eager"], TARGETS["ort-all"]
 LANES = (Lane("forward", EAGER), Lane("forward", ORT), Lane("gradient", EAGER))
@@ -57,6 +57,18 @@ def test_a_plan_is_the_same_every_time_and_takes_nothing_twice() -> None:
 def test_a_plan_ends() -> None:
     steps = list(Plan(LANES[:1], ("neg",), 0).steps())
     assert sum(len(step.takes) for step in steps) == len(places("neg"))
+
+
+def test_levels_begin_with_the_same_place_and_go_on_with_others() -> None:
+    lanes = [Lane("forward", target) for target in TARGETS.values() if target.framework == "onnxruntime"][:4]
+    turns = {
+        lane.target.name: [turn for step in Plan((lane,), ("tanh",), 0).steps() for _, turn in step.takes]
+        for lane in lanes
+    }
+    assert all(sorted(found) == list(range(len(places("tanh")))) for found in turns.values())
+    assert {found[0] for found in turns.values()} == {0}
+    assert all(sorted(found[1 : 1 + WINDOW]) == list(range(1, 1 + WINDOW)) for found in turns.values())
+    assert len({turn for found in turns.values() for turn in found[1:3]}) > 2
 
 
 def test_what_is_tested_least_comes_first() -> None:
