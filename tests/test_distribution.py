@@ -33,7 +33,7 @@ def judge() -> Iterator[TrainingJudge]:
         yield TrainingJudge(pools, KNOWN)
 
 
-@pytest.mark.slow(one_in=7, ci=2)
+@pytest.mark.slow(one_in=11, ci=2)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_strategy(name: str, judge: TrainingJudge, pytestconfig: pytest.Config) -> None:
     """Drawn runs, on so many ranks as the strategy takes (outside the nightly profile: four at most)."""

@@ -33,6 +33,7 @@ def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Pa
     assert len(missed) <= 0.05 * len(faults), missed
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize(
     "fault", [*SELDOM_FAULTS, *COMPLEX_FAULTS], ids=lambda fault: f"{fault.operator}: {fault.name}"
 )

@@ -115,6 +115,7 @@ def test_tangents_of_functions(op: str, slope) -> None:
     assert np.all(found.error <= 6e-6 * np.abs(right) + 2e-6)
 
 
+@pytest.mark.slow
 def test_forwards_and_backwards_agree() -> None:
     """<weights, J tangents> = <J' weights, tangents>, in float64 and for each of two accumulations."""
     compared = 0
@@ -170,6 +171,7 @@ def test_products_bend_by_the_other_operand_even_at_zero() -> None:
         assert np.all(bound.error <= 1e-5)
 
 
+@pytest.mark.slow
 def test_second_derivatives_are_differences_of_gradients() -> None:
     """Of whole graphs, along the tangents; in float64, whose arrays can be moved."""
     compared, smooth = 0, Style(("float64",), (SMOOTH_CHOICES,))

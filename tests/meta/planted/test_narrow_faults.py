@@ -22,6 +22,7 @@ SEED = 20
 IN_FULL = NARROW_FAULTS[::5]
 
 
+@pytest.mark.slow
 def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Path) -> None:
     assert len(set(NARROW_FAULTS)) == len(NARROW_FAULTS) >= 20
     lab = Laboratory(pool, NARROW)
@@ -29,6 +30,7 @@ def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Pa
     assert len(missed) <= 0.05 * len(NARROW_FAULTS), missed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "chosen", [IN_FULL, pytest.param(NARROW_FAULTS, marks=pytest.mark.nightly)], ids=["some", "all"]
 )

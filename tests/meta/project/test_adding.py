@@ -136,6 +136,7 @@ def test_commands_are_there(copy: Path) -> None:
     assert "it is there" in said(copy, "-m", "harness", "study", "added")
 
 
+@pytest.mark.slow
 def test_they_work_like_the_others(copy: Path) -> None:
     """The new target, question, dialect, edge, quantiser and strategy, by the commands that list or take them."""
     assert "torch-fx" in said(copy, "-m", "harness", "targets")

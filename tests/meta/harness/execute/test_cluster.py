@@ -95,6 +95,7 @@ def home() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.slow
 def test_a_hunt_by_tasks_one_of_which_is_killed_examines_the_same_cases(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "ray"
     with hunting(home, folder, "--cases", str(CASES), "--jobs", "2") as process:

@@ -130,6 +130,7 @@ REFUSES = "def load(parameters):\n    return lambda: json.loads('{')\n"
 SLEEPS = "def load(parameters):\n    time.sleep(4)\n    return lambda: []\n"
 
 
+@pytest.mark.slow(one_in=3)
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_command_that_is_ended_tells_what_it_has_and_is_gone_on_with(
     number: int, status: int, tmp_path: Path

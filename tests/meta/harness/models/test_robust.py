@@ -120,6 +120,7 @@ def several(path: Path) -> Path:
     return save(path, nodes, [x], outputs, constants)
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize(
     ("body", "told"),
     [

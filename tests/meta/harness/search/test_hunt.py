@@ -132,6 +132,7 @@ def test_hunt_reports_in_json(tmp_path: Path) -> None:
     assert "12 cases" in done.stdout
 
 
+@pytest.mark.slow
 def test_same_seed_same_cases(tmp_path: Path) -> None:
     counts = []
     for jobs in ("1", "2"):

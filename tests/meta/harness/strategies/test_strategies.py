@@ -123,6 +123,7 @@ def test_at_least_95_percent_are_found_within_60_runs(judge: TrainingJudge) -> N
     assert len(missed) <= 0.05 * len(faults), missed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [f for f in FAULTS if nightly() or f.name in SHOWN], ids=lambda fault: fault.name)
 def test_fault_is_made_small(fault: StrategyFault, judge: TrainingJudge, tmp_path: Path) -> None:
     """At most two layers with parameters, two ranks, and a program that fails with the fault and passes without."""
@@ -149,6 +150,7 @@ def test_fault_is_made_small(fault: StrategyFault, judge: TrainingJudge, tmp_pat
     assert exit_status(repaired, strategy.environment) == (1 if right.excused else 0)
 
 
+@pytest.mark.slow
 def test_replicas_that_are_apart_by_less_than_is_allowed(judge: TrainingJudge, tmp_path: Path) -> None:
     fault = next(fault for fault in FAULTS if fault.name == "one rank's gradient is off by a millionth")
     found = detect(judge, fault, 2)

@@ -94,6 +94,7 @@ def every_window() -> Network:
     return made.done(made.add("flatten", made.add("scale", both, gates)), 10)
 
 
+@pytest.mark.slow
 def test_windows_are_the_same_in_all_frameworks(pool: Pool) -> None:
     network, rng = every_window(), np.random.default_rng(1)
     x, held = rng.random((40, *network.shape)), rng.random((9, *network.shape))

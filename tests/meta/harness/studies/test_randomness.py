@@ -81,6 +81,7 @@ def test_a_study(tmp_path: Path) -> None:
     assert "is of another study: epochs 2, not 3" in said
 
 
+@pytest.mark.slow
 def test_control_that_is_not_zero_is_named(tmp_path: Path) -> None:
     """One bit of one weight of a model, changed where it is kept: the study says which model, and ends with 1."""
     arguments = ("--frameworks", "torch", "--settings", "control", "--models", "2", "--epochs", "1")

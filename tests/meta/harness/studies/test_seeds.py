@@ -35,6 +35,7 @@ def test_share() -> None:
     assert (nothing.value, nothing.low, nothing.high) == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_study_says_what_is_the_same(tmp_path: Path) -> None:
     """One seed in the deterministic mode: bit for bit; different seeds: the initial model differs first."""
     arguments = ["study", "seeds", "--frameworks", "torch", "--deterministic", "--out", str(tmp_path), *SMALL.split()]

@@ -219,6 +219,7 @@ def study(*arguments: str):
     return CliRunner().invoke(app.app_of(), ["study", "distribution", *arguments])
 
 
+@pytest.mark.slow
 def test_an_interruption_keeps_all_and_the_same_command_goes_on(tmp_path: Path, monkeypatch) -> None:
     arguments = ("--preset", "d3-pytorch", "--models", "2", "--out", str(tmp_path))
     monkeypatch.setattr(study_share, "run_case", Counted(7, KeyboardInterrupt()))
@@ -353,6 +354,7 @@ def test_a_rank_that_dies_is_no_result(judge: TrainingJudge, monkeypatch: pytest
     assert "exit 3" in first.reason
 
 
+@pytest.mark.slow
 def test_the_first_deviation_of_a_kind_is_made_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     training, kept = study_training(PROTOCOL, 0, 0), []
     wrong = Judgement("mismatch", Discrepancy("value", "wrong by 1"), "loss.0")

@@ -170,6 +170,7 @@ def test_a_run_that_no_other_can_stand_in_for_is_left_as_it_is() -> None:
     assert drawn_for(3, 0, 2, "float64", never, 2).network == seeded_training(3, 0, 2).network
 
 
+@pytest.mark.slow
 @pytest.mark.distributed
 def test_all_cells_are_gone_through_and_not_twice(tmp_path: Path) -> None:
     files = ("--record", "runs.jsonl", "--json", "table.json", "--csv", "table.csv")

@@ -113,6 +113,7 @@ def test_only_documented_refusals_are_excused() -> None:
 # ---- relations ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize("operator", [*composite.COMPOSITES, *composite.SPLITS])
 def test_a_decomposition_means_the_same(operator: str) -> None:
     rules = {**composite.COMPOSITES, **composite.SPLITS}

@@ -71,7 +71,7 @@ def test_one_replica_is_struck() -> None:
             assert judge.examine(made(), faulty, 2).status == "mismatch", site
 
 
-@pytest.mark.slow(one_in=3, ci=2)
+@pytest.mark.slow(ci=2)
 @pytest.mark.parametrize("name", ["tf-mirrored-reduction", "tf-multi-worker", "jax-shard-map"])
 def test_one_replica_of_compiled_programs_is_struck(name: str) -> None:
     """As what one replica has is half of what a batch has, the array is that of PyTorch, but for the last bits and the
@@ -94,6 +94,7 @@ def test_one_replica_of_compiled_programs_is_struck(name: str) -> None:
                 assert found.part == "apart.parameters"
 
 
+@pytest.mark.slow
 def test_a_study_of_gradients_on_one_rank(tmp_path: Path) -> None:
     given = ["study", "rank-faults", "--runs", "3", "--each", "2", "--models", "CHANNEL,FLIP"]
     files = ["--record", str(tmp_path / "r"), "--json", str(tmp_path / "a.json"), "--csv", str(tmp_path / "a.csv")]
@@ -121,7 +122,7 @@ def test_a_study_of_layers_on_one_rank(tmp_path: Path) -> None:
     assert not any("is apart from rank 0" in one["said"] for one in told)
 
 
-@pytest.mark.slow(one_in=2, ci=2)
+@pytest.mark.slow(ci=2)
 @pytest.mark.parametrize("strategy", ["tf-mirrored-reduction", "jax-shard-map"])
 def test_a_study_of_compiled_programs(strategy: str, tmp_path: Path) -> None:
     given = ["study", "rank-faults", "--strategy", strategy, "--runs", "3", "--each", "2", "--models", "CHANNEL"]

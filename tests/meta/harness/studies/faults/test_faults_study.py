@@ -70,6 +70,7 @@ def experiments(folder: Path) -> list[dict]:
     return [{key: value for key, value in one.items() if key != "cpu"} for one in found]
 
 
+@pytest.mark.slow
 def test_a_study_goes_on_and_is_the_same_with_several_jobs(folder: Path, tmp_path: Path) -> None:
     """Three optimisers and two faults; then a third fault, by the same command and by two jobs at once."""
     assert [(one["number"], one["optimizer"]) for one in experiments(folder)] == [

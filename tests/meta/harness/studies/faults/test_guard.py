@@ -160,6 +160,7 @@ def same(run: Any, other: Any) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(run.arrays(), other.arrays(), strict=True))
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_fault_free_training_raises_no_alarm(kind: type, name: str) -> None:
@@ -169,6 +170,7 @@ def test_fault_free_training_raises_no_alarm(kind: type, name: str) -> None:
     assert run.guard.bounds.steps == STEPS
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize(
     ("kind", "name", "spike"),
     [
@@ -201,6 +203,7 @@ KEPT = (
 )
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize(
     ("kind", "name", "what", "value"),
     [*((Torch, *case) for case in KEPT), *((TensorFlow, *case) for case in KEPT[::3])],

@@ -165,6 +165,7 @@ def test_a_run_that_is_not_finite_breaks_off(study: Study, pool: Pool) -> None:
     assert bits_of(safe) == bits_of(watched(pool, loop, state, part))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_the_guard_in_tensorflow(optimizer: str, pool: Pool) -> None:
     """It changes no bit where nothing strikes, also in a run that goes on; a fault in its second step is found, and
