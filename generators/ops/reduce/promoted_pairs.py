@@ -102,13 +102,20 @@ _FLOATING = (
     *_COMPARED,
 )
 
+
+def _taken(name: str) -> tuple[str, ...]:
+    """By an operator that takes a floating number, too. PyTorch subtracts no booleans (`sub_check` in its
+    BinaryOps.h)."""
+    return _WHOLE if name == "sub" else (*_WHOLE, "bool")
+
+
 OPERATORS: tuple[OpSpec, ...] = (
     *(_pair(name) for name in ("add", "mul", "maximum", "minimum", *_COMPARED)),
     *(_pair(name, _SIGNED) for name in ("sub", "fmod")),
     *(_pair(name, _SIGNED, real=True) for name in ("div", "atan2")),
     *(_pair(f"bitwise_{name}", _BITS) for name in ("and", "or", "xor")),
     _pair("where", where=True),
-    *(_number(f"{name}_scalar", (*_WHOLE, "bool"), DEFAULT) for name in _FLOATING),
-    *(_number(f"scalar_{name}", (*_WHOLE, "bool"), DEFAULT) for name in ("sub", "div", "pow")),
+    *(_number(f"{name}_scalar", _taken(name), DEFAULT) for name in _FLOATING),
+    *(_number(f"scalar_{name}", _taken(name), DEFAULT) for name in ("sub", "div", "pow")),
     *(_number(f"{name}_scalar", ("bool",), "int64") for name in ("add", "mul", *_COMPARED)),
 )
