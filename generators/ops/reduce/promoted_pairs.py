@@ -60,8 +60,9 @@ def _pair(name: str, dtypes: Sequence[str] = PROMOTED, real: bool = False, where
         return floating(to) if real else to
 
     slots = (*base.operands[:1], broadcastable(0, dtypes)) if where else (tensor(dtypes),)
+    other = replace(_other(at, dtypes, alike=real), domain=base.operands[at + 1].domain)
     return cast_first(
-        base, f"{name}_mixed", (*slots, _other(at, dtypes, alike=real)), target, kept=(0,) if where else (),
+        base, f"{name}_mixed", (*slots, other), target, kept=(0,) if where else (),
         promotes={"torch": lambda call: True, "jax": _both},
     )  # fmt: skip
 
