@@ -237,9 +237,15 @@ def vjp(
     if local.known is not None:  # n products, their roundings counted already, take n - 1 sums; none vanishes
         size = np.abs(local.value * given.value)
         tiny, more = np.where((size < 2 * p.tiny) | (local.size < 2 * p.tiny), p.tiny, 0.0), -2
+        if local.known.adjoint is not None:  # whose sums are those of the formula
+            more = -rows.size - 1
     found = products(local.value, doubt, lost, given, columns, x.value.size, unit, tiny, more)
     bound = found.bound
-    bound += first_derivatives.adjoint_noise(op, operands, position, result, call, np.abs(above.value)) * unit
+    if local.known is not None and local.known.adjoint is not None:
+        said, lost_inside = local.known.adjoint(np.where(np.isfinite(above.value), above.value, 0.0))
+        bound += lost_inside + unit * np.abs(said) + np.abs(said - found.value)
+    else:
+        bound += first_derivatives.adjoint_noise(op, operands, position, result, call, np.abs(above.value)) * unit
     bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
     bound += local.floor * np.sum(np.abs(above.value))
     if np.isinf(above.error).any():
