@@ -22,7 +22,7 @@ from oracles.derivatives.complex_pairs import exact
 from oracles.derivatives.rounding.activations import ACTIVATIONS
 from oracles.derivatives.rounding.adjoints import ADJOINTS
 from oracles.derivatives.rounding.elementwise import SLOPES, Formula
-from oracles.derivatives.rounding.linear import roundings
+from oracles.derivatives.rounding.linear import LINEAR, roundings, words
 from oracles.derivatives.rounding.running import Number, exactly
 
 Array = np.ndarray
@@ -30,16 +30,28 @@ Array = np.ndarray
 FORMULAS: dict[str, Formula] = {**SLOPES, **ACTIVATIONS}
 
 
+PIECES = frozenset(
+    words(
+        """elu hard_sigmoid hard_sigmoid_linear hard_swish hinge_loss l1_loss leaky_relu mean_abs prelu relu_squared
+    scaled_elu selu"""
+    )
+)
+"""Made of pieces that meet. Those whose slopes are 1, -1 or 0 need not be named."""
+
+
 @dataclass(frozen=True)
 class Known:
     """error: of the slopes, by result, absolute; relative: to the slope, in units of roundoff, the product with the
-    adjoint included; whole: is each slope 1, -1 or 0? size: what the formulas say in float64, without sign, where
+    adjoint included; whole: is each slope 1, -1 or 0? pieces: is the operator made of such, at whose ends a slope may be
+    anything between those of both sides? linear: has a slope the same value wherever the operand is? size: what the formulas say in float64, without sign, where
     differences may see less (the slope of softsign at 1e14); adjoint: from the result's adjoint, flat, what the
     formulas make of it for the operand, and what that may be off by, in place of error and relative"""
 
     error: Array
     relative: float
     whole: bool = False
+    pieces: bool = False
+    linear: bool = False
     size: Array | None = None
     adjoint: Callable[[Array], tuple[Array, Array]] | None = None
 
@@ -53,7 +65,7 @@ def known(op: str, operands: Sequence[Bounded], position: int, result: Bounded, 
     narrowed = float(PRECISION[x.dtype].unit > PRECISION[result.dtype].unit)  # rounded once more on its way back
     count = _factors(x, result, call)
     if (relative := roundings(op, position, call, count)) is not None:
-        return Known(nothing, relative + narrowed, whole=relative == 0)
+        return Known(nothing, relative + narrowed, whole=relative == 0, pieces=op in PIECES, linear=op in LINEAR)
     op, operands, position, call = _of_tensors(op, operands, position, call)
     if op in ADJOINTS:
         return _by_adjoints(op, operands, position, result, call)
@@ -67,7 +79,7 @@ def known(op: str, operands: Sequence[Bounded], position: int, result: Bounded, 
         shape = result.value.shape
         errors = [np.broadcast_to(slope.value.error, shape).ravel() for slope in slopes]
         sizes = [np.broadcast_to(np.abs(slope.value.value), shape).ravel() for slope in slopes]
-    return Known(np.max(errors, axis=0), 1.0, size=np.median(sizes, axis=0))
+    return Known(np.max(errors, axis=0), 1.0, pieces=op in PIECES, size=np.median(sizes, axis=0))
 
 
 def _exact_operands(op: str, operands: Sequence[Bounded], call: Call) -> tuple[list[Number], Number]:
@@ -117,7 +129,7 @@ def _by_adjoints(
             value = np.median([way.value.ravel() for way in found], axis=0)
             return value, np.max([way.error.ravel() for way in found], axis=0)
 
-    return Known(np.zeros(result.value.size), 0.0, adjoint=adjoint)
+    return Known(np.zeros(result.value.size), 0.0, pieces=op in PIECES, adjoint=adjoint)
 
 
 NEAR = 2.0**-8

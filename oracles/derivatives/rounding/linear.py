@@ -70,6 +70,9 @@ ROUNDINGS: dict[str, dict[int, float]] = {
 """By position, how many roundings the product with the adjoint has whose slope is an element of other operands, times
 constants; direct algorithms, as for the values. Each slope by another operand, a bias, is 1."""
 
+LINEAR = frozenset((*_BY_ANOTHER, *_ADDED, "addcmul", "embedding_bag_weighted", "rotary_embedding")) - {"prelu"}
+"""Those that are linear in each operand by itself."""
+
 _MOVED_FIRST = words("fmod remainder fmod_scalar remainder_scalar")
 """Their slope by the first operand is 1."""
 
