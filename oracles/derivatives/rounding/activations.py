@@ -51,7 +51,6 @@ def _softsign(x: Sequence[Number], y: Number, _: int, call: Call) -> Sequence[Nu
     return 1.0 / (d * d), 1.0 / d - abs(x[0]) / (d * d), 1.0 / d - abs(y) / d
 
 
-
 def _exponential(alpha: Callable[[Call], float], scale: Callable[[Call], float], inner: bool = False) -> Formula:
     """scale x above zero, scale alpha (exp(x / b) - 1) below, b = alpha where it is `inner` (CELU), else 1: PyTorch has
     the exponential, TensorFlow and JAX add one to expm1, or alpha to the result."""

@@ -41,11 +41,16 @@ PIECES = frozenset(
 
 @dataclass(frozen=True)
 class Known:
-    """error: of the slopes, by result, absolute; relative: to the slope, in units of roundoff, the product with the
-    adjoint included; whole: is each slope 1, -1 or 0? pieces: is the operator made of such, at whose ends a slope may be
-    anything between those of both sides? linear: has a slope the same value wherever the operand is? size: what the formulas say in float64, without sign, where
-    differences may see less (the slope of softsign at 1e14); adjoint: from the result's adjoint, flat, what the
-    formulas make of it for the operand, and what that may be off by, in place of error and relative"""
+    """What is known of an operator's slopes.
+
+    error:    of the slopes, by result, absolute
+    relative: to the slope, in units of roundoff, the product with the adjoint included
+    whole:    is each slope 1, -1 or 0?
+    pieces:   is the operator made of such, at whose ends a slope may be anything between those of both sides?
+    linear:   are the slopes the same wherever the operand is?
+    size:     what the formulas say in float64, without sign, where differences may see less (softsign at 1e14)
+    adjoint:  from the result's adjoint, flat, what the formulas make of it for the operand, and what that may be off
+              by, in place of error and relative"""
 
     error: Array
     relative: float
@@ -112,9 +117,7 @@ def _of_tensors(
     return base, given, position + (place <= position), replace(call, operands=types)
 
 
-def _by_adjoints(
-    op: str, operands: Sequence[Bounded], position: int, result: Bounded, call: Call
-) -> Known | None:
+def _by_adjoints(op: str, operands: Sequence[Bounded], position: int, result: Bounded, call: Call) -> Known | None:
     with np.errstate(all="ignore"):
         given, y = _exact_operands(op, operands, call)
     formula = ADJOINTS[op](given, y, position, call)
@@ -141,5 +144,3 @@ def taken_as_whole(value: Array, error: Array, moved: Array) -> tuple[Array, Arr
     near = np.rint(value)
     sure = (np.abs(near) <= 1) & (np.abs(value - near) + error + moved < NEAR)
     return np.where(sure, near, value), np.where(sure, 0.0, error), np.where(sure, 0.0, moved)
-
-

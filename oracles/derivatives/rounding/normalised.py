@@ -15,8 +15,6 @@ Array = np.ndarray
 Adjoint = Callable[[Number], Sequence[Number]]
 """The adjoint of the result -> that of the operand, in each of the ways in which it is computed."""
 
-_PER_CHANNEL = ("instance_norm", "group_norm")
-
 
 def _onto(found: Number, shape: tuple[int, ...]) -> Number:
     """Summed over what a parameter was broadcast along; shape: with axes of size 1 there."""
@@ -29,11 +27,10 @@ def _inverse(variance: Number, call: Call) -> Number:
     return 1.0 / (variance + call.number("epsilon")).f("sqrt")
 
 
-def _of_groups(x: Sequence[Number], y: Number, position: int, call: Call) -> Adjoint:
+def _of_groups(x: Sequence[Number], position: int, call: Call, per_channel: bool) -> Adjoint:
     """Layer, group and instance normalisation: what is standardised together stands in the last axis, a parameter
     beside it."""
     whole, rank = x[0].shape, len(x[0].shape)
-    per_channel = len(x) == 3 and x[1].shape != whole[rank - len(x[1].shape) :] or "groups" in call.attrs
     groups = int(call.attrs.get("groups", whole[1] if per_channel else 1))  # type: ignore[arg-type]
     wide = (1, -1, *[1] * (rank - 2)) if per_channel else (1,) * (rank - len(x[1].shape)) + x[1].shape
     scale = x[1].map(lambda a: a.reshape(wide))
@@ -83,7 +80,7 @@ def _root_mean_square(x: Sequence[Number], y: Number, position: int, call: Call)
 def _given_statistics(x: Sequence[Number], y: Number, position: int, call: Call) -> Adjoint:
     """(x - mean) r scale + bias, or x (r scale) + (bias - mean (r scale))."""
     v, wide = x[0], (1, -1, *[1] * (len(x[0].shape) - 2))
-    scale, bias, mean, variance = (one.map(lambda a: a.reshape(wide)) for one in x[1:])
+    scale, _, mean, variance = (one.map(lambda a: a.reshape(wide)) for one in x[1:])
     r, d = _inverse(variance, call), v - mean
     onto = lambda found: _onto(found, scale.shape)  # noqa: E731
 
@@ -102,7 +99,8 @@ def _given_statistics(x: Sequence[Number], y: Number, position: int, call: Call)
 
 
 NORMALISED: dict[str, Callable[[Sequence[Number], Number, int, Call], Adjoint | None]] = {
-    **dict.fromkeys(("layer_norm", *_PER_CHANNEL), _of_groups),
+    "layer_norm": lambda x, y, position, call: _of_groups(x, position, call, False),
+    **dict.fromkeys(("instance_norm", "group_norm"), lambda x, y, position, call: _of_groups(x, position, call, True)),
     "rms_norm": _root_mean_square,
     "batch_norm": _given_statistics,
 }
