@@ -55,10 +55,10 @@ _BY_ANOTHER = words(
 )
 _ADDED = words("addr addmv addmm baddbmm addbmm")
 
-ROUNDINGS: dict[str, dict[int, float]] = {
+ROUNDINGS: dict[str, dict[int, float | None]] = {
     **{name: {0: 1, 1: 1} for name in _BY_ANOTHER},
     "rotary_embedding": {0: 1, 1: 1, 2: 1},
-    "embedding_bag_weighted": {0: 1, 2: 1},
+    "embedding_bag_weighted": {0: None, 2: 1},  # a row that is there twice has the sum of two weights
     # twice the operand, or its half twice
     **{name: {0: 1} for name in words("l2_loss relu_squared sum_of_squares")},
     # alpha is rounded; it and the other factor are multiplied with the adjoint. beta and one product
