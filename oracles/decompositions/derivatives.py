@@ -30,7 +30,7 @@ def _promoted(s: GraphBuilder, node: Node) -> str | None:
     operands = []
     for i, name in enumerate(node.operands):
         given = s.types[name]
-        condition = given.dtype == "bool" and not base.slot(i).accepts(TensorType(to, given.shape), ())
+        condition = i == 0 and not base.slot(0).accepts(TensorType(to, given.shape), ())
         operands.append(name if condition or given.dtype == to else s.add("cast", name, to=to))
     return s.add(base.name, *operands, **{key: value for key, value in node.attributes.items() if key in base.attrs})
 

@@ -25,6 +25,8 @@ _UNIT = ("tanh", "expm1", "logaddexp", "sigmoid", "erfc")
 
 
 _UNDERIVED = """
+    atan2_mixed fmod_scalar remainder_scalar scalar_remainder xlog1py xdivy xlogy_scalar scalar_xlogy
+    xlog1py_scalar scalar_xlog1py
     bessel_j bessel_y bessel_i modified_bessel_i bessel_k spherical_bessel_j0 airy_ai igamma igammac betainc
     polygamma zeta mvlgamma ndtr log_ndtr ndtri erfcx dawsn expint fresnel spence chebyshev
     orthogonal_polynomial reduce_precision pow_scalar scalar_pow floor_divide_scalar zeta_scalar scalar_zeta
@@ -36,8 +38,9 @@ _UNDERIVED = """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose
 slopes are differences of neighbours; matrices by their factors; colours, whose quotients are of differences; scans in
-another dtype, whose adjoints PyTorch casts to that of the operand before it adds them), or what frameworks take for the
-slope beside a step or at the edge of a domain."""
+another dtype, whose adjoints PyTorch casts to that of the operand before it adds them; atan2 of two dtypes, each of
+which PyTorch squares in its own; remainders by a number, of which steps meet many), or what frameworks take for the
+slope beside a step or at the edge of a domain (x log y at x = 0, of which TensorFlow says 0)."""
 
 BUFFERS = {("batch_norm", 3), ("batch_norm", 4)}
 """(operator, position) of operands that are statistics, which frameworks do not train: a leaf that counts only as such

@@ -73,9 +73,6 @@ constants; direct algorithms, as for the values. Each slope by another operand, 
 LINEAR = frozenset((*_BY_ANOTHER, *_ADDED, "addcmul", "embedding_bag_weighted", "rotary_embedding")) - {"prelu"}
 """Those that are linear in each operand by itself."""
 
-_MOVED_FIRST = words("fmod remainder fmod_scalar remainder_scalar")
-"""Their slope by the first operand is 1."""
-
 PRODUCTS = frozenset(words("prod cumprod running_product segment_prod sorted_segment_prod"))
 """The slope is a product of the other factors."""
 _QUOTIENT = 7
@@ -88,7 +85,7 @@ _REDUCING = ("index_reduce", "scatter_reduce")
 def roundings(op: str, position: int, call: Call, count: int) -> float | None:
     """How many roundings the product of slope and adjoint has; 0: the slope is 1, -1 or 0, and the product exact;
     None: it is not known. count: factors of a product."""
-    if op in MOVING or (position == 0 and op in _MOVED_FIRST):
+    if op in MOVING:
         return 0
     if op in _REDUCING:
         extreme = None if position == 0 else 0  # JAX takes the shares of what is written from the adjoint
