@@ -155,7 +155,7 @@ def test_beside_a_great_element_of_a_product_no_slope_is_lost(great: int) -> Non
     for number, right in enumerate((g @ y.T, x.T @ g)):
         found = expected(case, number)
         assert (np.abs(found.value - right) <= found.error + 1e-15 * np.abs(right)).all()
-        assert (found.error <= 1e-14 * np.abs(found.value) + 1e-300)[np.abs(right) < 1e200].all()
+        assert number != great or (found.error < 1e-9).all()
 
 
 def test_the_greater_of_x_and_x_is_x() -> None:
