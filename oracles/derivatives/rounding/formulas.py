@@ -94,11 +94,11 @@ def _exact_operands(op: str, operands: Sequence[Bounded], call: Call) -> tuple[l
 
 
 def _factors(x: Bounded, result: Bounded, call: Call) -> int:
-    """So many elements at most are multiplied with each other."""
+    """So many elements at most are multiplied with each other, if they are."""
+    if "axes" in call.attrs:
+        return x.value.size // max(result.value.size, 1)
     axis = call.attrs.get("axis", 0)
-    if isinstance(axis, int) and x.value.ndim:
-        return x.value.shape[axis] if "axes" not in call.attrs else x.value.size // max(result.value.size, 1)
-    return x.value.size
+    return x.value.shape[axis] if isinstance(axis, int) and -x.value.ndim <= axis < x.value.ndim else x.value.size
 
 
 def _of_tensors(
