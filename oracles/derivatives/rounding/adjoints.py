@@ -155,12 +155,12 @@ def _kl_div(x: Sequence[Number], position: int, call: Call, g: Number) -> Ways:
 
 
 def _bce_with_logits(x: Sequence[Number], position: int, call: Call, g: Number) -> Ways:
-    """sigmoid(x) - t, or the parts of max(x, 0) - x t + log(1 + exp(-|x|)); by the target -x, or the difference of the
-    logarithms of both probabilities."""
+    """sigmoid(x) - t, or the parts of max(x, 0) - x t + log(1 + exp(-|x|)), of which two have a kink at 0: from 0 to 1,
+    and by 1/2 to either side. By the target -x, or the difference of the logarithms of both probabilities."""
     scores, target = x
     if position == 1:
         return -(scores * g), ((-scores).f("log_sigmoid") - scores.f("log_sigmoid")) * g
-    s = scores.f("sigmoid")
+    s = scores.f("sigmoid").off_by((scores.value.value == 0) * 1.0)
     raised = (-abs(scores)).f("exp")
     part, above = raised / (1.0 + raised), scores.value.value > 0
     outside = target * g

@@ -22,8 +22,8 @@ MOVING = frozenset(
     max_pool1d_ceil max_pool1d_same max_pool2d max_pool2d_ceil max_pool2d_same max_pool3d max_pool3d_ceil
     max_pool_with_argmax max_unpool1d max_unpool2d max_unpool3d max_whole maximum median_along median_whole
     meshgrid min min_along min_pool2d min_whole minimum moveaxis nan_to_num nanmedian nanmedian_whole nansum neg
-    nextafter nth_element pad pad_crop pad_edge pad_reflect pad_wrap pixel_shuffle pixel_unshuffle positive ptp
-    put reduced_by_function relu relu6 repeat reshape resize_nearest resize_nearest_line resize_nearest_scaled
+    nth_element pad pad_crop pad_edge pad_reflect pad_wrap pixel_shuffle pixel_unshuffle positive ptp put
+    reduced_by_function relu relu6 repeat reshape resize_nearest resize_nearest_line resize_nearest_scaled
     resize_nearest_volume reverse_sequence roll roll_axes rot90 running_sum scalar_sub scalar_where scatter
     scatter_add scatter_nd scatter_rows scatter_sub scatter_value segment_max segment_min segment_sum
     select_scatter slice slice_backwards slice_update sliding_windows softshrink sort sorted_segment_max

@@ -66,6 +66,10 @@ class Number:
     def at_most(self, most: float) -> Number:
         return Number(Bounded(np.minimum(self.value.value, most), self.value.error, self.value.dtype))
 
+    def off_by(self, more: Array) -> Number:
+        """With so much more that it may be off by."""
+        return Number(Bounded(self.value.value, self.value.error + more, self.value.dtype))
+
     def f(self, name: str) -> Number:
         """A function of one number, by the name of the operator."""
         type_ = TensorType(self.value.dtype, self.shape)

@@ -102,7 +102,7 @@ CONSTANTS = {
     **dict.fromkeys(("elu", "huber_loss", "l1_loss", "mse_loss", "scalar_div", "sigmoid", "xlogy"), 1e-6),
     **dict.fromkeys(("batch_norm", "cumprod", "gelu_tanh", "glu", "hard_swish", "kl_div", "log_softmax"), 2e-6),
 }
-"""By operator, a relative error of its gradient. Before formulas were known, each was within the bound."""
+"""By operator, a relative error of its gradient. Of these 22, 17 were within the bound before formulas were known."""
 
 
 @pytest.mark.parametrize("op", CONSTANTS)
