@@ -84,7 +84,10 @@ def known(op: str, operands: Sequence[Bounded], position: int, result: Bounded, 
         shape = result.value.shape
         errors = [np.broadcast_to(slope.value.error, shape).ravel() for slope in slopes]
         sizes = [np.broadcast_to(np.abs(slope.value.value), shape).ravel() for slope in slopes]
-    return Known(np.max(errors, axis=0), 1.0, pieces=op in PIECES, size=np.median(sizes, axis=0))
+        size = np.median(sizes, axis=0)
+        # where a step of one of them overflows, it says something else
+        error = np.max([off + np.abs(said - size) for off, said in zip(errors, sizes, strict=True)], axis=0)
+    return Known(error, 1.0, pieces=op in PIECES, size=size)
 
 
 def _exact_operands(op: str, operands: Sequence[Bounded], call: Call) -> tuple[list[Number], Number]:
