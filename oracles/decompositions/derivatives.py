@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from generators.graph import Node
+from generators.graph import FLOATS, Node, TensorType
 from generators.graphs import Case
+from generators.ops import OPS
 from oracles.decompositions.composite import GraphBuilder, Rule, rewritten
 from oracles.decompositions.layers import LAYERS
 from oracles.decompositions.losses import LOSSES
@@ -21,11 +22,25 @@ def _of_itself(s: GraphBuilder, node: Node) -> str | None:
     return s.add("identity", first) if first == second else None
 
 
+def _promoted(s: GraphBuilder, node: Node) -> str | None:
+    """Operands that are cast first, but for conditions; then the operator of one dtype."""
+    to, base = node.type.dtype, OPS[OPS[node.op].base]
+    if to not in FLOATS:
+        return None
+    operands = []
+    for i, name in enumerate(node.operands):
+        given = s.types[name]
+        condition = i == 0 and not base.slot(0).accepts(TensorType(to, given.shape), ())
+        operands.append(name if condition or given.dtype == to else s.add("cast", name, to=to))
+    return s.add(base.name, *operands, **{key: value for key, value in node.attributes.items() if key in base.attrs})
+
+
 RULES: Mapping[str, Rule] = {
     **LOSSES,
     **STATISTICS,
     **LAYERS,
     **dict.fromkeys(("maximum", "minimum", "fmax", "fmin"), _of_itself),
+    **dict.fromkeys((name for name, spec in OPS.items() if spec.promotes and spec.base), _promoted),
 }
 
 SECOND_ORDER_RULES: Mapping[str, Rule] = {**RULES, **SECOND}

@@ -192,12 +192,12 @@ def entries(
     if local.known is not None:
         doubt += local.known.error[rows] + local.known.relative * unit * slope
         if local.known.size is not None:
-            doubt += np.abs(local.known.size[rows] - slope)
+            doubt += np.maximum(np.abs(local.known.size[rows] - slope) - local.error, 0.0)
     else:
         own = first_derivatives.formula_error(op, operands, result, call, OWN * unit)
         doubt += (own[rows] + formula * unit) * slope + np.where(slope > 0, p.tiny, 0.0)
         doubt += first_derivatives.slope_noise(op, operands, result, call, rows, slope) * unit
-    if rows.size and not (local.known and local.known.whole):
+    if rows.size and not (local.known and (local.known.whole or local.known.linear)):
         doubt += first_derivatives.own_error(op, operands, call).ravel()[rows] * _reference_rounding(x)[columns]
     lost = np.isinf(local.error) | ~np.isfinite(doubt)
     lost |= (
@@ -237,9 +237,16 @@ def vjp(
     if local.known is not None:  # n products, their roundings counted already, take n - 1 sums; none vanishes
         size = np.abs(local.value * given.value)
         tiny, more = np.where((size < 2 * p.tiny) | (local.size < 2 * p.tiny), p.tiny, 0.0), -2
+        if local.known.adjoint is not None:  # whose sums are those of the formula
+            more = -rows.size - 1
     found = products(local.value, doubt, lost, given, columns, x.value.size, unit, tiny, more)
     bound = found.bound
-    bound += first_derivatives.adjoint_noise(op, operands, position, result, call, np.abs(above.value)) * unit
+    if local.known is not None and local.known.adjoint is not None:
+        said, lost_inside = local.known.adjoint(np.where(np.isfinite(above.value), above.value, 0.0))
+        measured = np.bincount(columns, local.error * np.abs(given.value), x.value.size)
+        bound += lost_inside + np.maximum(np.abs(said - found.value) - measured, 0.0)
+    else:
+        bound += first_derivatives.adjoint_noise(op, operands, position, result, call, np.abs(above.value)) * unit
     bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
     bound += local.floor * np.sum(np.abs(above.value))
     if np.isinf(above.error).any():

@@ -62,8 +62,11 @@ def _incomplete_gamma(upper: bool) -> Reference:
 
 def _incomplete_beta(args: Sequence[Bounded], call: Call) -> Bounded:
     """I_x(a, b), of a, b <= 10^3. The prefactor is x^a (1 - x)^b / (a B(a, b)); beyond x = (a + 1) / (a + b + 2) it is
-    1 - I_(1-x)(b, a) (Press et al., *Numerical Recipes*, 6.4). Rises in x and b, falls in a. NaN outside of the
-    domain; undetermined on its edge, and where gradients of a kernel start."""
+    1 - I_(1-x)(b, a) (Press et al., *Numerical Recipes*, 6.4, and JAX), or beyond a / (a + b), and there only where
+    the power series does not serve, b x > 1 or x > 0.95 (Cephes' incbet, and Eigen). What the logarithms of the
+    prefactor lose is relative to that of both which is computed, also where it is the greater one: of a small a,
+    which is next to 1. Rises in x and b, falls in a. NaN outside of the domain; undetermined on its edge, and where
+    gradients of a kernel start."""
     a, b, x = args
     with np.errstate(all="ignore"):
         outside = (x.value - x.error > 1) | np.logical_or.reduce([v.value + v.error < 0 for v in args])
@@ -74,15 +77,21 @@ def _incomplete_beta(args: Sequence[Bounded], call: Call) -> Bounded:
         z = np.where(inside, x.value, 0.5)
         tiny = PRECISION[x.dtype].tiny
         logs = p * np.abs(np.log(np.maximum(z, tiny))) + q * np.abs(np.log1p(-np.minimum(z, 1 - U64)))
-        terms = logs + np.abs(special.gammaln(p)) + np.abs(special.gammaln(q)) + np.abs(special.gammaln(p + q)) + p + q
+        # what each of the three logarithms of gamma functions is allowed, as an operator of its own
+        gammas = sum((1 + v) * np.log(v + 7) + np.abs(np.log(v)) for v in (p, q, p + q))
+        lost_terms = 8 * logs + 16 * gammas
         value, rest = special.betainc(p, q, z), special.betainc(q, p, 1 - z)
-        swapped = z > 0.99 * (p + 1) / (p + q + 2)
-        own = SUM * value + (2 * SUM + 8 * terms) * np.minimum(value, rest) + SUM * swapped
+        switches = np.stack([(p + 1) / (p + q + 2), p / (p + q)])
+        swapped = z > 0.99 * np.min(switches, axis=0)
+        direct = (z < 1.01 * np.max(switches, axis=0)) | (q * z <= 1.01) & (z <= 0.96)
+        computed = np.maximum(np.where(direct, value, 0.0), np.where(swapped, rest, 0.0))
+        steps = 4 * np.sqrt(np.maximum(p, q))  # so many has the continued fraction, times a constant
+        own = SUM * value + (3 * SUM + steps + lost_terms) * computed + SUM * swapped
         (a0, b0, x0), (a1, b1, x1) = ([v.value + s * v.error for v in args] for s in (-1, 1))
         moved = spread(value, special.betainc(a0, b1, x1), special.betainc(a1, b0, x0))
         moved = np.where(a.error + b.error + x.error > 0, moved, 0.0)
         error = moved + _unit(x) * own + np.where((value > 0) & (rest > 0), 4 * tiny, 0.0)
-        lost = ~inside | (8 * terms * _unit(x) > 0.125)
+        lost = ~inside | (lost_terms * _unit(x) > 0.125)
     value = np.where(outside, np.nan, value)
     return rounded(value, np.where(outside, 0.0, np.where(lost, np.inf, error)), x.dtype, 1)
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from generators.graph import Graph, Node
+from generators.ops import OPS
 from generators.ops.spec import Unsupported
 from harness.backends.target.target import Target
 from harness.backends.target.text import before, swapped
@@ -313,7 +314,8 @@ def underivable(target: Target, graph: Graph, refused: Mapping[str, Reason]) -> 
     if reason:
         return reason
     for node in graph.nodes:
-        why = "what its derivative loses is not derived" if node.op in UNDERIVED else refused.get(node.op)
+        why = refused.get(node.op) or refused.get(OPS[node.op].base)
+        why = "what its derivative loses is not derived" if node.op in UNDERIVED else why
         if callable(why):
             why = why(graph, node)
         if why:

@@ -23,6 +23,9 @@ Array = np.ndarray
 COLUMNS = 2048
 """Operands with more elements, each of which moves several results, are left undetermined: each element costs several
 evaluations, and two rows of results are kept of it."""
+HIDDEN = 2.0**-24
+"""Beside a result in which steps hide a slope of that size (a product with an element of 1e228), longer ones show
+whether further elements move it."""
 SHIFTS = 2
 ALLOWANCE = 1.5
 """The greatest change among so many random shifts of a whole operand, times this, stands for the greatest of all."""
@@ -88,6 +91,8 @@ def _none(values: Sequence[Array], steps: Array) -> Array:
     return np.zeros(0)
 
 
+ROUNDED = 16.0
+"""So many u of a slope at a kink are beyond what a formula of a piece loses."""
 INSIDE = 2.0
 """So many u of an operand's magnitude stand for the roundings inside a formula that starts from it."""
 
@@ -109,6 +114,9 @@ def jacobian(
 ) -> Jacobian:
     """The derivative of f by the operand at `position`. shift: how far operand 0 is moved beside what it is off by;
     known: what the formula loses, which then counts in place of what moving the operands by their roundings shows."""
+    if known is not None and known.linear:  # the same slopes everywhere: at zero nothing great stands beside them
+        zero = np.zeros(operands[position].value.shape)
+        operands = [*operands[:position], Bounded(zero, zero, operands[position].dtype), *operands[position + 1 :]]
     values = [o.value for o in operands]
     base = f(values)
     if not operands[position].value.size:
@@ -121,14 +129,18 @@ def jacobian(
             found = _dense(f, operands, position, base, shift, inside)
         lost = result.undetermined.ravel() | ~np.isfinite(result.value.ravel())
         found = replace(found, error=np.where(lost[found.rows], np.inf, found.error), known=known)
-        if known is None or not known.whole:
+        if known is None or not (known.whole or known.pieces):
             return found
-        value, error, moved = taken_as_whole(found.value, found.error, found.moved)
+        value, error, moved = found.value, found.error, found.moved
+        if known.whole:
+            value, error, moved = taken_as_whole(value, error, moved)
         unknown = np.isinf(error) & ~lost[found.rows]
-        low, high = between(f, operands, position, found.rows, found.columns, base, unknown)
-        told = np.isfinite(low)
+        low, high = between(f, operands, position, found.rows, found.columns, base, unknown, known.whole)
+        told, half = np.isfinite(low), (high - low) / 2
+        # the formula's roundings count by the middle, and the greatest slope has those of the rest, too
+        half *= 1.0 if known.whole else 1 + ROUNDED * PRECISION[result.dtype].unit
         value = np.where(told, (low + high) / 2, value)
-        error, moved = np.where(told, (high - low) / 2, error), np.where(told, 0.0, moved)
+        error, moved = np.where(told, half, error), np.where(told, 0.0, moved)
         return replace(found, value=value, error=error, moved=moved)
 
 
@@ -194,6 +206,9 @@ def _single(
             break
     assert best is not None
     found = confirmed(f, values, position, x, base, source)
+    top = float(np.max(np.abs(base[np.isfinite(base)]), initial=0.0))
+    if found is not None and count and 64 * U64 * top > HIDDEN * np.min(longest):
+        found = confirmed(f, values, position, x, base, found, top)
     if found is None:
         return None
     source = found

@@ -20,15 +20,15 @@ FAR = 200.0
 
 
 def confirmed(
-    f: Function, values: Sequence[Array], position: int, x: Bounded, base: Array, source: Array
+    f: Function, values: Sequence[Array], position: int, x: Bounded, base: Array, source: Array, least: float = 0.0
 ) -> Array | None:
     """The sources, with those of results that move too little for a slope to be told; None where a result moves with
     another element than its source, or with several. Elements whose number has a certain bit are moved by one and
     the same amount, up and down (of 3 and -3 the one that is greatest without its sign), then the others: any two
     elements differ in some bit. The steps before, which follow the size of the elements, may hide one that is small
-    beside the source."""
+    beside the source. least: steps are as long at least."""
     size = np.abs(x.value[np.isfinite(x.value)])
-    step = STEP * max(float(np.max(size, initial=0.0)), 1.0)
+    step = max(STEP * max(float(np.max(size, initial=0.0)), 1.0), least)
     numbers = np.arange(x.value.size)
     told = np.zeros(base.size, int)
     moving = np.full(base.size, x.value.size > 1)

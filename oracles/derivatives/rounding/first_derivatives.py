@@ -25,22 +25,22 @@ _UNIT = ("tanh", "expm1", "logaddexp", "sigmoid", "erfc")
 
 
 _UNDERIVED = """
+    atan2_mixed fmod_scalar remainder_scalar scalar_remainder xlog1py xdivy xlogy_scalar scalar_xlogy
+    xlog1py_scalar scalar_xlog1py
     bessel_j bessel_y bessel_i modified_bessel_i bessel_k spherical_bessel_j0 airy_ai igamma igammac betainc
-    polygamma zeta mvlgamma ndtr log_ndtr ndtri erfcx entr xlog1py xdivy multiply_no_nan dawsn expint fresnel
-    spence chebyshev orthogonal_polynomial reduce_precision pow_scalar scalar_pow floor_divide_scalar
-    remainder_scalar fmod_scalar scalar_remainder copysign_scalar xlogy_scalar scalar_xlogy xlog1py_scalar
-    scalar_xlog1py zeta_scalar scalar_zeta chebyshev_scalar orthogonal_polynomial_scalar clip_tensors clip_min
-    clip_max round_decimals float_power angle rint inv
-    cholesky_inverse cholesky_solve condition_number eigh_product householder_product ldl_solve least_squares
-    lu_product lu_solve lu_unpacked_product matrix_exp ormqr_product qr_product svd_product
-    rgb_to_hsv hsv_to_rgb adjust_saturation
-    add_mixed sub_mixed mul_mixed div_mixed maximum_mixed minimum_mixed fmod_mixed atan2_mixed where_mixed sum_to
-    cumsum_to cumprod_to mean_to softmax_to log_softmax_to
+    polygamma zeta mvlgamma ndtr log_ndtr ndtri erfcx dawsn expint fresnel spence chebyshev
+    orthogonal_polynomial reduce_precision pow_scalar scalar_pow floor_divide_scalar zeta_scalar scalar_zeta
+    chebyshev_scalar orthogonal_polynomial_scalar round_decimals float_power angle rint cholesky_inverse
+    cholesky_solve condition_number eigh_product householder_product ldl_solve least_squares lu_product lu_solve
+    lu_unpacked_product matrix_exp ormqr_product qr_product svd_product rgb_to_hsv hsv_to_rgb adjust_saturation
+    cumsum_to cumprod_to
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose
-slopes are differences of neighbours; matrices by their factors; colours, whose quotients are of differences; slopes
-that are cast on their way), or what frameworks take for the slope beside a step or at the edge of a domain."""
+slopes are differences of neighbours; matrices by their factors; colours, whose quotients are of differences; scans in
+another dtype, whose adjoints PyTorch casts to that of the operand before it adds them; atan2 of two dtypes, each of
+which PyTorch squares in its own; remainders by a number, of which steps meet many), or what frameworks take for the
+slope beside a step or at the edge of a domain (x log y at x = 0, of which TensorFlow says 0)."""
 
 BUFFERS = {("batch_norm", 3), ("batch_norm", 4)}
 """(operator, position) of operands that are statistics, which frameworks do not train: a leaf that counts only as such
@@ -62,6 +62,8 @@ def at_a_break(op: str, x: Bounded, call: Call) -> Array:
     """Elements at which an operator is defined by pieces that an attribute bounds. Frameworks differentiate one of the
     pieces, even where both happen to continue each other (hardshrink with lambd = 0)."""
     found = np.zeros(x.value.size, bool)
+    if op == "softshrink" and call.number("lambd") > 0:
+        return found
     if (
         op in _BETWEEN
         and None not in (call.attrs["min"], call.attrs["max"])

@@ -13,7 +13,7 @@ from generators.ops.spec import Call
 from oracles.decompositions.derivatives import SECOND_ORDER_RULES
 from oracles.derivatives.rounding import matrix_first_derivatives, matrix_second_derivatives
 from oracles.derivatives.rounding.first_derivatives import SUMS_OF_ONE
-from oracles.derivatives.rounding.formulas import words
+from oracles.derivatives.rounding.linear import words
 
 Array = np.ndarray
 

@@ -98,10 +98,9 @@ def test_slopes_of_functions(op: str, slope) -> None:
     assert np.all(found.error <= 6e-6 * np.abs(right) + 2e-6)
 
 
-@pytest.mark.parametrize("op", ["floor", "sqrt", "sign", "frac", "leaky_relu"])
-def test_kinks_jumps_and_edges_are_undetermined(op: str) -> None:
-    attrs: dict = {"alpha": 0.1} if op == "leaky_relu" else {}
-    found = expected(one(op, np.array([0.0, 1.5], np.float32), **attrs))
+@pytest.mark.parametrize("op", ["floor", "sqrt", "sign", "frac", "cbrt"])
+def test_cusps_jumps_and_edges_are_undetermined(op: str) -> None:
+    found = expected(one(op, np.array([0.0, 1.5], np.float32)))
     assert found.undetermined.tolist() == [True, False]
 
 
@@ -114,6 +113,12 @@ def test_kinks_jumps_and_edges_are_undetermined(op: str) -> None:
         ("kth_value", [1, 1, 1, 0], {"k": 3, "axis": 0}, [(0, 1), (0, 1), (0, 1), (0, 0)]),
         ("linf_norm", [3, -3, 1], {"axes": (0,), "keepdims": False}, [(0, 1), (-1, 0), (0, 0)]),
         ("max", [1, 1, 0], {"axes": (0,), "keepdims": False}, [(0, 1), (0, 1), (0, 0)]),
+        ("leaky_relu", [0, 1.5, -1], {"alpha": 0.1}, [(0.1, 1), (1, 1), (0.1, 0.1)]),
+        ("relu6", [0, 6, 7], {}, [(0, 1), (0, 1), (0, 0)]),
+        ("hard_sigmoid", [-3, 3, 0], {}, [(0, 1 / 6), (0, 1 / 6), (1 / 6, 1 / 6)]),
+        ("hard_swish", [-3, 3, 4], {}, [(-0.5, 0), (1, 1.5), (1, 1)]),
+        ("elu", [0, 1.5, -50], {"alpha": 0.5}, [(0.5, 1), (1, 1), (0, 0)]),
+        ("softshrink", [0.5, 1, 0], {"lambd": 0.5}, [(0, 1), (1, 1), (0, 0)]),
         ("ptp", [1e30, 1, 0, 1], {"axes": (0,), "keepdims": False}, [None, (0, 0), (-1, -1), (0, 0)]),
     ],
 )
@@ -129,6 +134,28 @@ def test_where_a_choice_is_open_the_slope_lies_between_both(op: str, x: list, at
         assert found.value[i] - found.error[i] == pytest.approx(low, abs=1e-6 if found.error[i] < 2 else 1e30)
         assert found.value[i] + found.error[i] == pytest.approx(high, abs=1e-6 if found.error[i] < 2 else 1e30)
     assert sum(np.isinf(found.error)) <= between.count(None)
+
+
+def test_the_slope_at_a_kink_is_that_of_a_side_or_between() -> None:
+    """300 times that of a side is found, and so is that of no side."""
+    case = one("leaky_relu", np.zeros(1, np.float32), alpha=0.1)
+    found, g = expected(case), weight(case)
+    for slope, right in ((0.1, True), (1.0, True), (0.55, True), (30.0, False), (0.0, False), (-0.1, False)):
+        assert (abs(slope * g[0] - found.value[0]) <= found.error[0]) == right, slope
+
+
+@pytest.mark.parametrize("great", [0, 1])
+def test_beside_a_great_element_of_a_product_no_slope_is_lost(great: int) -> None:
+    """1e228 in one operand, beside which the differences show nothing of the others."""
+    x, y = np.zeros((2, 3)), np.array([[1.5, 2.5], [3.0, -4.0], [0.5, -1.0]])
+    x[0, 2], x[1, 1] = 1.375, 0.25
+    (x if great == 0 else y)[0, 1] = 1e228
+    case = one("matmul", x, y, result=(2, 2))
+    g = weight(case)
+    for number, right in enumerate((g @ y.T, x.T @ g)):
+        found = expected(case, number)
+        assert (np.abs(found.value - right) <= found.error + 1e-15 * np.abs(right)).all()
+        assert number != great or (found.error < 1e-9).all()
 
 
 def test_the_greater_of_x_and_x_is_x() -> None:
