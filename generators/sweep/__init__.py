@@ -110,6 +110,24 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
                 yield version
 
 
+def graphs(operator: str, most: int) -> Iterator[Graph]:
+    """At most so many distinct graphs of an operator alone: of each dtype in turn the simplest, those whose choices are
+    mixed, and those of its edges, evenly spaced."""
+    by_dtype = []
+    for dtype in DTYPES:
+        start, sizes = _start(dtype), _sizes(operator, _start(dtype))
+        edges = [*_one(sizes), *_two(sizes)]
+        scripts = (*_none(sizes), *_mixed(sizes), *edges[:: 1 + len(edges) // most])
+        by_dtype.append([{**script, **start} for script in scripts if 0 not in script])
+    seen: dict[Graph, None] = {}
+    for script in chain.from_iterable(zip_longest(*by_dtype)):
+        if script is not None and len(seen) < most:
+            graph = build_case(ScriptedDraw(script), 1, (operator,), SWEPT).graph
+            if graph not in seen:
+                seen[graph] = None
+                yield graph
+
+
 @cache
 def places(operator: str) -> np.ndarray:
     """All places of an operator's sweep, each a dtype's number and a script's, in a drawn order that is always the

@@ -269,7 +269,10 @@ def compressed(node, around):
         return
     node.op_type = "Compress"
     node.input[1] = around.const(np.isin(np.arange(size), places % size))
-    put(node, "axis", axis)
+    if len(shape) > 1:
+        put(node, "axis", axis)
+    else:
+        del node.attribute[:]
 
 
 def bounded_twice(node, around):
@@ -329,7 +332,8 @@ def narrow_places(node, around):
                 node.input[place] = around.const(np.clip(array, limits.min, limits.max), "int32")
 
 
-NARROW = {"Slice": (1, 2, 3, 4), "CumSum": (1,), "DFT": (1,), "Pad": (3,)}
+NARROW = {"Slice": (1, 2, 3, 4), "CumSum": (1,), "CumProd": (1,), "DFT": (1,), "Pad": (3,), "CenterCropPad": (1,)}
+NARROW |= dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), (0,))
 
 
 def dropped(node, around):
@@ -338,7 +342,8 @@ def dropped(node, around):
         node.op_type = "Dropout"
         ratio, training = around.const(0.25, "float32"), around.const(False, "bool")
         node.input.extend([ratio, training])
-        put(node, "seed", 1)
+        if around.shape(node.output[0]):
+            put(node, "seed", 1)
 
 
 REDUCTIONS = {"Reduce" + kind for kind in ("Max", "Min", "Sum", "Mean", "Prod", "L1", "L2", "LogSum", "LogSumExp")}
