@@ -28,7 +28,7 @@ def _axes(cache: TensorType, update: TensorType) -> list[int]:
 
 def _fresh_update(d: Draw, earlier: Types) -> TensorType:
     cache = earlier[0]
-    axis = d.choice(range(cache.rank - 1, 0, -1))
+    axis = d.choice((cache.rank - 2, *(axis for axis in range(1, cache.rank) if axis != cache.rank - 2)))
     size = draw_dim(d, cache.shape[axis], zero=False)
     return TensorType(cache.dtype, (*cache.shape[:axis], size, *cache.shape[axis + 1 :]))
 
@@ -88,7 +88,7 @@ def _record(name: str, circular: bool) -> OpSpec:
     text = f"{{0}}, {{1}}, {{2}}, {{axis}}, {circular}"
     return OpSpec(
         name, "indexing",
-        (tensor(EVERY, min_rank=2, nonempty=True),
+        (tensor(EVERY, min_rank=3, nonempty=True),
          Slot(lambda t, earlier: bool(_axes(earlier[0], t)), _fresh_update), _places(circular)),
         _type, lambda args, call: _written(circular, args, call), attrs={"axis": _axis}, signed_zero=True,
         torch=f"write_cache({text})", tensorflow=f"write_cache({text})", jax=f"write_cache({text})",
