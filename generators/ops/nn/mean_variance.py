@@ -46,9 +46,7 @@ mean_variance_normalization = OpSpec(
     "mean_variance_normalization", "norm", (tensor(("float32", "float16"), 4, 4, nonempty=True),), _type, _normalized,
     attrs={"axes": one_of((0, 2, 3), (2, 3), (1,), (0, 1, 2, 3))},
     torch=_SHARED["torch"], tensorflow=_SHARED["tensorflow"], jax=_SHARED["jax"], relax=_SHARED["relax"],
-    onnx=lambda call: 'g.op("MeanVarianceNormalization", {0}, axes={axes})'
-    if call.attrs["axes"] != (0, 2, 3)
-    else 'g.op("MeanVarianceNormalization", {0})',
+    onnx='g.op("MeanVarianceNormalization", {0}, axes={axes})',
 )  # fmt: skip
 
 OPERATORS: tuple[OpSpec, ...] = (mean_variance_normalization,)
