@@ -13,7 +13,7 @@ from generators.bounds.standardized import scaled, standardized
 from generators.graph import TensorType
 from generators.ops.composed import given, shared, undetermined
 from generators.ops.slots import ints_of, normalized, one_of, tensor
-from generators.ops.spec import Attrs, Call, OpSpec, TypeRuleError, Types
+from generators.ops.spec import Attrs, Call, OpSpec, TypeRuleError, Types, only
 
 _EPSILON = 1e-9
 """What ONNX adds to the deviation."""
@@ -46,7 +46,10 @@ mean_variance_normalization = OpSpec(
     "mean_variance_normalization", "norm", (tensor(("float32", "float16"), 4, 4, nonempty=True),), _type, _normalized,
     attrs={"axes": one_of((0, 2, 3), (2, 3), (1,), (0, 1, 2, 3))},
     torch=_SHARED["torch"], tensorflow=_SHARED["tensorflow"], jax=_SHARED["jax"], relax=_SHARED["relax"],
-    onnx='g.op("MeanVarianceNormalization", {0}, axes={axes})',
+    onnx=only(
+        ("float32",), "the function that defines it adds a number of float32",
+        'g.op("MeanVarianceNormalization", {0}, axes={axes})',
+    ),
 )  # fmt: skip
 
 OPERATORS: tuple[OpSpec, ...] = (mean_variance_normalization,)

@@ -125,7 +125,7 @@ def spread_window(node, around):
         put(node, "auto_pad", "VALID")
 
 
-def columns(node, around):
+def column_order(node, around):
     """Of places that nothing returns the order does not matter."""
     if len(node.output) == 1:
         put(node, "storage_order", 1)
@@ -358,7 +358,7 @@ RULES = (
     ({"Attention"}, 23, heads_in_line),
     ({"Conv", *POOLS}, 18, window),
     ({"ConvTranspose"}, 11, spread_window),
-    ({"MaxPool"}, 11, columns),
+    ({"MaxPool"}, 11, column_order),
     ({"BatchNormalization", "Resize"}, 14, unused),
     ({"Cast"}, 15, cast_like),
     ({"TopK"}, 11, any_order),
