@@ -15,11 +15,11 @@ _TYPES: Mapping[str, str] = {
     name: told
     for told, names in {
         _BOOL: "accumulate adjoint align_corners causal count_include_pad descending exclusive fast include_self"
-        " increasing interleaved inverse invert keepdims largest log_input lower narrow periodic pivots reverse right"
-        " scaled training transposed unit upper whole",
+        " increasing interleaved inverse invert keepdims largest log_input lower narrow onesided periodic pivots"
+        " reverse right scaled training transposed unit upper whole",
         _INT: "axis batch bins bits block columns correction decimals depth divisor exponent factor groups ignore index"
-        " k last mantissa n offset order pick repeats segments shift size start step zero_point",
-        _FLOAT: "alpha atol beta delta dx eps epsilon gamma lambd margin max min nan neginf p posinf q rtol scale"
+        " k last mantissa n offset order pick repeats samples segments shift size start step zero_point",
+        _FLOAT: "alpha atol beta bias delta dx eps epsilon gamma lambd margin max min nan neginf p posinf q rtol scale"
         " smoothing threshold value",
         _TEXT: "activation direction dtype equation form indexing kind method mode norm ord output reduction reset to",
         _INTS: "axes band boundaries dilation geometry image kernel offsets output_padding padding pads perm shape"
@@ -70,6 +70,8 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("mvlgamma", "p"): (_INT,),
     ("pad", "value"): (_FLOAT, _INT, _BOOL),
     ("resize_antialias", "size"): (_INTS,),
+    ("resize_nearest_of_integers", "size"): (_INTS,),
+    ("roi_align", "size"): (_INTS,),
     ("resize_linear_line", "size"): (_INTS,),
     ("resize_linear_volume", "size"): (_INTS,),
     ("resize_nearest_line", "size"): (_INTS,),

@@ -135,6 +135,10 @@ ON_REQUEST = _names(
     resize_linear_scaled resize_nearest_scaled rsqrt_of_integers scalar_div_floating scalar_pow_floating
     scalar_sub_floating sigmoid_of_integers sin_of_integers sinh_of_integers softmax_to sqrt_of_integers sub_mixed
     sub_scalar_floating sum_to tan_of_integers tanh_of_integers where_mixed mean_n counting
+    write_cache write_cache_circular center_crop_pad shrink l1_norm_of_integers sum_of_squares_of_integers
+    mean_of_integers l2_norm_of_integers log_sum_of_integers logsumexp_of_integers max_pool2d_of_integers
+    resize_nearest_of_integers deform_conv2d deform_conv2d_masked roi_align
+    mean_variance_normalization short_time_fourier unique_inverse_of_floats
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

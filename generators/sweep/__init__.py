@@ -30,6 +30,8 @@ ONE = LAST + 1
 SWEPT = Style((*FAVOURED, *COMPLEX), apart=True)
 DTYPES = tuple(dict.fromkeys(SWEPT.favoured))
 """What each of a sweep's cases favours one of."""
+GRAPHED = Style((*SWEPT.favoured, "bool"), apart=True)
+"""The same where only the graphs are looked at."""
 LENGTHS = ((3, 37), (1, 37), (37, 1), (3, 37))
 """Of the first dimensions that are drawn, in every second place in turn: 16 lanes, twice, and a rest, or a dimension of
 one beside such a length. With few elements a fault at special numbers, or behind full vectors, is not met."""
@@ -108,6 +110,27 @@ def sweep(operator: str, most: int | None = None, dtypes: Sequence[str] = SWEPT.
             if key not in seen:
                 seen.add(key)
                 yield version
+
+
+def graphs(operator: str, most: int) -> Iterator[Graph]:
+    """At most so many distinct graphs of an operator alone: of each dtype in turn, booleans among them, the simplest,
+    those whose choices are mixed (each dtype begins with another one), and those of its edges, evenly spaced."""
+    by_dtype = []
+    for number, dtype in enumerate(dict.fromkeys(GRAPHED.favoured)):
+        start = {0: GRAPHED.favoured.index(dtype)}
+        draw = ScriptedDraw(start)
+        build_case(draw, 1, (operator,), GRAPHED)
+        mixed, edges = list(_mixed(draw.sizes)), [*_one(draw.sizes), *_two(draw.sizes)]
+        turn = number % MIXED
+        scripts = ({}, *mixed[turn:], *mixed[:turn], *edges[:: 1 + len(edges) // most])
+        by_dtype.append([{**script, **start} for script in scripts if 0 not in script])
+    seen: dict[Graph, None] = {}
+    for script in chain.from_iterable(zip_longest(*by_dtype)):
+        if script is not None and len(seen) < most:
+            graph = build_case(ScriptedDraw(script), 1, (operator,), GRAPHED).graph
+            if graph not in seen:
+                seen[graph] = None
+                yield graph
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from generators.graph import Node
+from generators.ops.slots import normalized
 from oracles.decompositions.composite import GraphBuilder, Rule
 from oracles.decompositions.expressions import Term, number, terms, whole
 
@@ -40,6 +41,13 @@ def _layer_norm_plain(s: GraphBuilder, node: Node) -> str:
 def _instance_norm_plain(s: GraphBuilder, node: Node) -> str:
     (x,) = terms(s, node)
     return standardised(x, tuple(range(2, len(x.shape))), number(node, "epsilon")).name
+
+
+def _mean_variance(s: GraphBuilder, node: Node) -> str:
+    (x,) = terms(s, node)
+    axes = normalized(node.attributes["axes"], len(x.shape))
+    d = x - x.mean(*axes, keepdims=True)
+    return (d / ((d * d).mean(*axes, keepdims=True).sqrt() + 1e-9)).name
 
 
 def _local_response_norm(s: GraphBuilder, node: Node) -> str:
@@ -150,6 +158,7 @@ LAYERS: dict[str, Rule] = {
     "fused_batch_norm": _fused_batch_norm,
     "layer_norm_plain": _layer_norm_plain,
     "instance_norm_plain": _instance_norm_plain,
+    "mean_variance_normalization": _mean_variance,
     "local_response_norm": _local_response_norm,
     **dict.fromkeys(("attention", "attention_masked", "attention_biased"), _attention),
     **dict.fromkeys(("rnn_cell", "gru_cell", "lstm_cell"), _cell),

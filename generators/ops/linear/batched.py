@@ -124,6 +124,15 @@ def _plain(product: str, turn: str, conjugate: str) -> Spelling:
     return spell
 
 
+def _torch(call: Call) -> str:
+    """One batch of matrices on each side has a function of its own."""
+    a, b = call.operands
+    name = "torch.bmm" if a.rank == b.rank == 3 and a.shape[0] == b.shape[0] else "torch.matmul"
+    spell = _plain(f"{name}(%a, %b)", "torch.swapaxes(%x, -1, -2)", "torch.conj(%x)")
+    assert callable(spell)
+    return str(spell(call))
+
+
 def _onnx(call: Call) -> str:
     texts = []
     for place, yes in enumerate(SIDES[str(call.attrs["form"])]):
@@ -136,7 +145,7 @@ def _onnx(call: Call) -> str:
 batch_matmul = OpSpec(
     "batch_matmul", "linalg", (Slot(_small, _fresh), Slot(_accepts_right, _fresh_right)), _type, _reference,
     attrs={"form": _form, "last": _version},
-    torch=_plain("torch.matmul(%a, %b)", "torch.swapaxes(%x, -1, -2)", "torch.conj(%x)"), tensorflow=_text,
+    torch=_torch, tensorflow=_text,
     jax=_plain("jnp.matmul(%a, %b)", "jnp.swapaxes(%x, -1, -2)", "jnp.conj(%x)"),
     relax=_plain("relax.op.matmul(%a, %b)", "relax.op.permute_dims(%x, [*range(len(%x.ty.shape) - 2), -1, -2])", "%x"),
     onnx=_onnx,

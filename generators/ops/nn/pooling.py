@@ -139,7 +139,8 @@ def _global_avg(args: Sequence[Bounded], call: Call) -> Bounded:
     return average(sum_of(x, count - 1), count)
 
 
-def _max_pool(spatial: int) -> OpSpec:
+def max_pool(spatial: int) -> OpSpec:
+    """Over so many dimensions."""
     attrs: dict[str, AttrRule] = {"kernel": _kernel, "dilation": _dilation, "padding": _padding}
     return OpSpec(
         f"max_pool{spatial}d",
@@ -166,7 +167,7 @@ def _max_pool_places(spatial: int) -> OpSpec:
         return replace(_type(spatial)(operands, attrs), dtype="int64")
 
     return replace(
-        _max_pool(spatial), name=f"max_pool{spatial}d_places", result=result, reference=_max_place,
+        max_pool(spatial), name=f"max_pool{spatial}d_places", result=result, reference=_max_place,
         torch=f"torch.nn.functional.max_pool{spatial}d({{0}}, {{kernel}}, {{stride}}, {{padding}}, {{dilation}}, "
         "return_indices=True)[1]",
         tensorflow=_NO_PLACES, jax=_NO_PLACES, relax=_NO_PLACES, onnx=_NO_PLACES,
@@ -179,7 +180,7 @@ def _min_pool(args: Sequence[Bounded], call: Call) -> Bounded:
 
 _POOL = "{kernel}, {stride}, {padding}, {dilation}"
 min_pool2d = replace(
-    _max_pool(2), name="min_pool2d", reference=_min_pool,
+    max_pool(2), name="min_pool2d", reference=_min_pool,
     torch=f"-torch.nn.functional.max_pool2d(-{{0}}, {_POOL})", tensorflow=f"-max_pool(-{{0}}, {_POOL})",
     jax="jax.lax.reduce_window({0}, np.array(np.inf, {dtype0}), jax.lax.min, (1, 1, *{kernel}), (1, 1, *{stride}), "
     "((0, 0), (0, 0), *((p, p) for p in {padding})), window_dilation=(1, 1, *{dilation}))",
@@ -326,9 +327,9 @@ def _unpool(spatial: int) -> OpSpec:
 
 
 OPERATORS: tuple[OpSpec, ...] = (
-    _max_pool(1),
-    _max_pool(2),
-    _max_pool(3),
+    max_pool(1),
+    max_pool(2),
+    max_pool(3),
     _avg_pool(1),
     _avg_pool(2),
     _avg_pool(3),

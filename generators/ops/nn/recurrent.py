@@ -187,7 +187,10 @@ def _torch(kind: str, cell: bool, composed: Spelling) -> Spelling:
 
 def _onnx(kind: str, cell: bool, composed: Spelling) -> Spelling:
     def spell(call: Call) -> str:
-        if call.result.dtype != "float32":  # ONNX Runtime has float kernels only
+        if call.result.dtype not in (
+            "float32",
+            "float16",
+        ):  # ONNX Runtime has float kernels only, and casts around them
             assert callable(composed)
             return str(composed(call))
         states = "{1}, {2}" if kind == "lstm" else "{1}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -72,4 +73,25 @@ unique_inverse = OpSpec(
     onnx='g.op("Reshape", g.op("Unique", {0}, outputs=3, pick=2, sorted=1), g.const({shape}, "int64"))',
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (isin, unique_inverse)
+_NUMBERS = ("float32", "float64", "float16")
+
+
+def _inverse_of_floats(operands: Types, attrs: Attrs) -> TensorType:
+    if operands[0].dtype not in _NUMBERS:
+        raise TypeRuleError(f"{operands[0]} holds no floating numbers")
+    return TensorType("int64", operands[0].shape)
+
+
+def _places(args: Sequence[Bounded], call: Call) -> Bounded:
+    """NaN equals nothing, or itself; numbers that may be off may be equal: undetermined."""
+    x = args[0]
+    loose = bool(np.isnan(x.value).any() or x.error.any())
+    return exact(np.unique(x.value, return_inverse=True)[1].reshape(call.result.shape), "int64", loose)
+
+
+unique_inverse_of_floats = replace(
+    unique_inverse, name="unique_inverse_of_floats", operands=(tensor(_NUMBERS, nonempty=True),),
+    result=_inverse_of_floats, reference=_places,
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (isin, unique_inverse, unique_inverse_of_floats)

@@ -228,20 +228,24 @@ def _cropped_type(operands: Types, attrs: Attrs) -> TensorType:
     return TensorType(x.dtype, shape)
 
 
-def _cropped(args: Sequence[Bounded], call: Call) -> Bounded:
-    rank = call.result.rank
-    pads = ints_of(call.attrs, "pads", 2 * rank, -4)
+def _flat(call: Call) -> Shape:
+    return ints_of(call.attrs, "pads")
+
+
+def cropped(args: Sequence[Bounded], call: Call, pads_of: Callable[[Call], Shape] = _flat) -> Bounded:
+    """Zeros around, or less, as numbers say: those in front of each axis, then those behind."""
+    rank, pads = call.result.rank, pads_of(call)
     kept = tuple(slice(max(0, -pads[i]), dim - max(0, -pads[rank + i])) for i, dim in enumerate(args[0].value.shape))
     width = [(max(0, pads[i]), max(0, pads[rank + i])) for i in range(rank)]
     return args[0].map(lambda a: np.pad(a[kept], width))
 
 
-def _crop_text(text: str) -> Spelling:
+def crop_text(text: str, pads_of: Callable[[Call], Shape] = _flat) -> Spelling:
     """`text` with the pairs of numbers of the axes for %p, torch's order of them for %t, and for relax, with `pads`
     apart: where to begin, where to end and what to add."""
 
     def spell(call: Call) -> str:
-        rank, pads = call.result.rank, ints_of(call.attrs, "pads")
+        rank, pads = call.result.rank, pads_of(call)
         both = [(pads[i], pads[rank + i]) for i in range(rank)]
         begin = [max(0, -p) for p, _ in both]
         end = [dim - max(0, -p) for dim, (_, p) in zip(call.operands[0].shape, both, strict=True)]
@@ -260,11 +264,11 @@ def _crop_text(text: str) -> Spelling:
 
 
 pad_crop = OpSpec(
-    "pad_crop", "layout", (floating(1, nonempty=True),), _cropped_type, _cropped, attrs={"pads": _crops},
+    "pad_crop", "layout", (floating(1, nonempty=True),), _cropped_type, cropped, attrs={"pads": _crops},
     signed_zero=True,
-    torch=_crop_text("torch.nn.functional.pad({0}, %t)"), tensorflow=_crop_text("tf.pad({0}[%s], %w)"),
-    jax=_crop_text("jax.lax.pad({0}, jnp.zeros((), {dtype}), %p)"),
-    relax=_crop_text("relax.op.nn.pad(relax.op.strided_slice({0}, %a, %b, %e), %f)"),
+    torch=crop_text("torch.nn.functional.pad({0}, %t)"), tensorflow=crop_text("tf.pad({0}[%s], %w)"),
+    jax=crop_text("jax.lax.pad({0}, jnp.zeros((), {dtype}), %p)"),
+    relax=crop_text("relax.op.nn.pad(relax.op.strided_slice({0}, %a, %b, %e), %f)"),
     onnx='g.op("Pad", {0}, g.const({pads}, "int64"))',
 )  # fmt: skip
 

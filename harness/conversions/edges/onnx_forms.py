@@ -8,11 +8,11 @@ from pathlib import Path
 from harness.conversions.edges.edge import Edge
 
 _HELPERS = Path(__file__).parents[1] / "helpers"
-_FORMS, _EQUALS, _CONSTANTS, _SHAPES = (
+_FORMS, _EQUALS, _AROUND, _CONSTANTS, _SHAPES = (
     (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n")
-    for name in ("forms", "equals", "constants", "shapes")
+    for name in ("forms", "equals", "around", "constants", "shapes")
 )
-_BEHIND = {"equivalent": (_EQUALS, _CONSTANTS), "shaped": (_SHAPES,), "opened": (_SHAPES,)}
+_BEHIND = {"equivalent": (_EQUALS, _AROUND, _CONSTANTS), "shaped": (_SHAPES,), "opened": (_SHAPES,)}
 """Function -> the texts behind that of the forms that it needs."""
 
 OPSETS = (8, 10, 11, 12, 13, 14, 17, 18, 21, 23, 24, 26)

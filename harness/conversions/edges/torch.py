@@ -72,6 +72,8 @@ EDGES = (
         refuses=(
             ("UnsupportedOperatorError: Exporting the operator '(.*?)' to ONNX.* is not supported", "no {}"),
             (r"conversion of (\w+) not implemented if (\w+) is True", "no {} with {}"),
+            (r"ScalarType (UInt\d+) is an unexpected tensor scalar type", "no {}"),
+            (r"NotImplementedError: \"(\w+)\" not implemented for '(UInt\d+)'", "PyTorch has no {} of {}"),
             (
                 r"ONNX export does not support exporting '(\w+?)_?\(\)' function with duplicated",
                 "no {} where indices repeat",

@@ -119,6 +119,7 @@ RUNNERS = (
                 (r"No Op registered for (\S+)", "no {}"),
                 (r"Fatal error: (\S+)\(-?\d+\) is not a registered function/op", "no {}"),
                 (r"Numpy_type 1[45] can't be converted to MLDataType", "no complex tensors"),
+                (r"Numpy_type 2\d\d can't be converted to MLDataType", "no arrays of what numpy does not know"),
             ),
         )
         for name, level in reversed(LEVELS.items())

@@ -125,7 +125,7 @@ def spread_window(node, around):
         put(node, "auto_pad", "VALID")
 
 
-def columns(node, around):
+def column_order(node, around):
     """Of places that nothing returns the order does not matter."""
     if len(node.output) == 1:
         put(node, "storage_order", 1)
@@ -263,13 +263,18 @@ def compressed(node, around):
     shape, places = around.shape(node.input[0]), around.constants.get(node.input[1])
     if shape is None or places is None or places.ndim != 1 or not places.size:
         return
+    if str(around.types.get(node.input[0])) == "bfloat16":
+        return  # Compress has none
     axis = given(node).get("axis", 0)
     size = shape[axis]
     if (places < -size).any() or (places >= size).any() or (np.diff(places % size) <= 0).any():
         return
     node.op_type = "Compress"
     node.input[1] = around.const(np.isin(np.arange(size), places % size))
-    put(node, "axis", axis)
+    if len(shape) > 1:
+        put(node, "axis", axis)
+    else:
+        del node.attribute[:]
 
 
 def bounded_twice(node, around):
@@ -329,7 +334,8 @@ def narrow_places(node, around):
                 node.input[place] = around.const(np.clip(array, limits.min, limits.max), "int32")
 
 
-NARROW = {"Slice": (1, 2, 3, 4), "CumSum": (1,), "DFT": (1,), "Pad": (3,)}
+NARROW = {"Slice": (1, 2, 3, 4), "CumSum": (1,), "CumProd": (1,), "DFT": (1,), "Pad": (3,), "CenterCropPad": (1,)}
+NARROW |= dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), (0,))
 
 
 def dropped(node, around):
@@ -338,7 +344,8 @@ def dropped(node, around):
         node.op_type = "Dropout"
         ratio, training = around.const(0.25, "float32"), around.const(False, "bool")
         node.input.extend([ratio, training])
-        put(node, "seed", 1)
+        if around.shape(node.output[0]):
+            put(node, "seed", 1)
 
 
 REDUCTIONS = {"Reduce" + kind for kind in ("Max", "Min", "Sum", "Mean", "Prod", "L1", "L2", "LogSum", "LogSumExp")}
@@ -353,7 +360,7 @@ RULES = (
     ({"Attention"}, 23, heads_in_line),
     ({"Conv", *POOLS}, 18, window),
     ({"ConvTranspose"}, 11, spread_window),
-    ({"MaxPool"}, 11, columns),
+    ({"MaxPool"}, 11, column_order),
     ({"BatchNormalization", "Resize"}, 14, unused),
     ({"Cast"}, 15, cast_like),
     ({"TopK"}, 11, any_order),

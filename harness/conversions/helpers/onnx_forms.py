@@ -125,6 +125,8 @@ def decided(graph, node, shapes, element, opset):
         if kind == "LSTM":
             operand(6, np.zeros((ways, batch, hidden), element))
             operand(7, np.zeros((ways, 3 * hidden), element))
+    if kind == "EyeLike" and "dtype" not in values and element:
+        put(node, "dtype", helper.np_dtype_to_tensor_dtype(element))
     if kind == "Pad" and opset >= 18:
         operand(3, np.arange(rank))
     if kind == "ConvTranspose" and element:
@@ -181,7 +183,8 @@ def terse(model):
         stated = defaults(schema_of(node, opset))
         for name, value in given(node).items():
             implied = name in IMPLIED and not schema_of(node, opset).attributes[name].required
-            if (name in stated and stated[name] == value) or (implied and IMPLIED[name](value)):
+            usual = name == "activations" and value == [one.encode() for one in GATES[node.op_type][1]]
+            if usual or (name in stated and stated[name] == value) or (implied and IMPLIED[name](value)):
                 take(node, name)
         if node.op_type in ("Conv", "ConvTranspose"):
             take(node, "kernel_shape")

@@ -13,10 +13,9 @@ from typing import TypeVar
 
 from msgspec import Struct, to_builtins
 
-from generators.graph import Graph
 from generators.ops import OPS
 from generators.schema import converted, parsed
-from generators.sweep import sweep
+from generators.sweep import graphs
 from harness.backends import TARGETS, Target
 from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError, Job, Pool
@@ -144,13 +143,10 @@ def calls(pool: Pool, tracer: Tracer, findings: Path, most: int, progress: Progr
 
 
 def programs_of(target: Target, operator: str, most: int, needs: str = "") -> list[str]:
-    """The distinct programs of an operator's sweep that the target runs."""
-    graphs: dict[Graph, None] = {}
-    for case in sweep(operator, most):
-        graphs[case.graph] = None
+    """Of the first so many distinct graphs of an operator's sweep the programs that the target runs."""
     return [
         target.text(graph, f"# with {needs}", {}, [graph.types[name] for name in graph.outputs])
-        for graph in graphs
+        for graph in graphs(operator, most)
         if target.unsupported(graph) is None
     ]
 

@@ -210,3 +210,12 @@ def running(scan, x, axis, exclusive, reverse, start):
         rest = jax.lax.slice_in_dim(x, int(reverse), size - int(not reverse), axis=axis)
         x = jnp.concatenate([rest, edge] if reverse else [edge, rest], axis)
     return scan(x, axis=axis, reverse=reverse)
+
+
+def write_cache(cache, update, first, axis, circular):
+    """Rows along an axis, each part of the batch from a place of its own on."""
+    place = first[:, None] + jnp.arange(update.shape[axis])
+    place = place % cache.shape[axis] if circular else place
+    batch = jnp.arange(cache.shape[0])[:, None]
+    rows = jnp.moveaxis(cache, axis, 1).at[batch, place].set(jnp.moveaxis(update, axis, 1))
+    return jnp.moveaxis(rows, 1, axis)

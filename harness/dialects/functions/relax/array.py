@@ -57,3 +57,22 @@ def index_put(x, rows, columns, values, shape):
     wide = relax.op.broadcast_to(columns, shape)
     pairs = relax.op.concat([relax.op.expand_dims(relax.op.astype(i, "int64"), -1) for i in (rows, wide)], axis=-1)
     return relax.op.scatter_nd(x, pairs, values, "add")
+
+
+def write_cache(bb, cache, update, first, axis, circular, sizes, shape, dtype):
+    """Rows along an axis, each part of the batch from a place of its own on."""
+    axis %= len(sizes)
+    along = [size if i == axis else 1 for i, size in enumerate(shape)]
+    start = relax.op.reshape(first, [size if i == 0 else 1 for i, size in enumerate(shape)])
+    steps = relax.const(np.arange(shape[axis], dtype=dtype).reshape(along), dtype)
+    place = bb.emit(relax.op.add(start, steps))
+    place = bb.emit(relax.op.floor_mod(place, relax.const(sizes[axis], dtype))) if circular else place
+    return relax.op.scatter_elements(cache, relax.op.broadcast_to(place, shape), update, axis=axis)
+
+
+def roi_align(bb, x, regions, which, size, samples, scale, aligned, dtype):
+    """The number of the image stands before the corners. `aligned` leaves the least size out, and moves nothing."""
+    regions = bb.emit(relax.op.subtract(regions, relax.const(0.5 / scale, dtype))) if aligned else regions
+    which = bb.emit(relax.op.expand_dims(relax.op.astype(which, dtype), 1))
+    rows = relax.op.concat([which, regions], axis=1)
+    return relax.op.vision.roi_align(x, rows, size, scale, samples or -1, aligned, mode="avg")

@@ -114,3 +114,9 @@ def adjust_contrast(F, x, factor):
     rank = len(x.shape)
     mean = F.mean(x, [rank - 3, rank - 2], True)
     return (x - mean) * factor + mean
+
+
+def mean_variance(F, x, axes):
+    """Mean 0 and variance 1."""
+    d = x - F.mean(x, list(axes), True)
+    return d / (F.sqrt(F.mean(d * d, list(axes), True)) + 1e-9)

@@ -29,3 +29,15 @@ def histogram(x, bins):
     places = tf.where(tf.equal(x, 2), tf.cast(bins - 1, x.dtype), places)
     same = tf.equal(places[:, None], tf.cast(tf.range(bins), x.dtype)[None, :])
     return tf.reduce_sum(tf.cast(same, tf.int64), 0)
+
+
+def write_cache(cache, update, first, axis, circular):
+    """Rows along an axis, each part of the batch from a place of its own on: which row comes to each place."""
+    axis %= len(cache.shape)
+    size, count = cache.shape[axis], update.shape[axis]
+    row = tf.range(size)[None, :] - tf.cast(first, tf.int32)[:, None]
+    row = tf.math.floormod(row, size) if circular else row
+    written = tf.logical_and(row >= 0, row < count)
+    rows = tf.gather(update, tf.clip_by_value(row, 0, count - 1), axis=axis, batch_dims=1)
+    shape = [dim if i in (0, axis) else 1 for i, dim in enumerate(cache.shape)]
+    return tf.where(tf.reshape(written, shape), rows, cache)

@@ -96,10 +96,11 @@ def triu(x, k):
 
 
 def max_pool(x, kernel, stride, padding, dilation):
-    """Over the spatial dimensions of (N, C, spatial...). Padding counts as minus infinity."""
+    """Over the spatial dimensions of (N, C, spatial...). Padding counts as the least number."""
     n = len(kernel)
     x = tf.transpose(x, [0, *range(2, n + 2), 1])
-    x = tf.pad(x, [[0, 0], *[[p, p] for p in padding], [0, 0]], constant_values=float("-inf"))
+    least = float("-inf") if x.dtype.is_floating else x.dtype.min
+    x = tf.pad(x, [[0, 0], *[[p, p] for p in padding], [0, 0]], constant_values=least)
     if all(d == 1 for d in dilation):
         pool = (tf.nn.max_pool1d, tf.nn.max_pool2d, tf.nn.max_pool3d)[n - 1]
         y = pool(x, list(kernel), list(stride), "VALID")

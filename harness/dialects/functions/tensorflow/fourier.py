@@ -31,3 +31,11 @@ def transformed(x, name, inverse, axes, norm):
     for dim in x.shape[-axes - 1 : -1]:
         n *= dim
     return normed(pairs_of(y), n, norm, inverse)
+
+
+def short_time(x, window, step, onesided):
+    """Of pieces that begin a step apart, each by the window."""
+    pieces = tf.signal.frame(x, window.shape[0], step) * window
+    if onesided:
+        return pairs_of(tf.signal.rfft(pieces))
+    return pairs_of(tf.signal.fft(tf.complex(pieces, tf.zeros_like(pieces))))

@@ -66,3 +66,12 @@ def running(scan, x, axis, exclusive, reverse, start):
         x = torch.cat([first, x.narrow(axis, 0, x.shape[axis] - 1)], axis)
     y = scan(x, dim=axis, dtype=x.dtype)
     return torch.flip(y, [axis]) if reverse else y
+
+
+def write_cache(cache, update, first, axis, circular):
+    """Rows along an axis, each part of the batch from a place of its own on."""
+    axis %= cache.dim()
+    place = first.long()[:, None] + torch.arange(update.shape[axis])
+    place = place % cache.shape[axis] if circular else place
+    shape = [size if i in (0, axis) else 1 for i, size in enumerate(update.shape)]
+    return torch.scatter(cache, axis, place.reshape(shape).expand(update.shape), update)

@@ -18,7 +18,7 @@ from harness.conversions.route import planned
 from oracles.onnx.evaluate import evaluate
 
 FORMS = ModuleType("forms")  # the texts one behind the other, as the programs of edges have them
-for name in ("onnx_forms.py", "onnx_equals.py", "onnx_constants.py", "onnx_shapes.py"):
+for name in ("onnx_forms.py", "onnx_equals.py", "onnx_around.py", "onnx_constants.py", "onnx_shapes.py"):
     text = Path(onnx_forms.__file__).with_name(name).read_text(encoding="utf-8")
     exec(compile(text, name, "exec"), FORMS.__dict__)
 CHANGES: dict[str, Callable[[onnx.ModelProto], None]] = {

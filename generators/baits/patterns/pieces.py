@@ -1,0 +1,42 @@
+"""What is known before the program runs: ones that are counted, tensors of one number that rows are written into, and
+bits that are read twice."""
+
+from __future__ import annotations
+
+from generators.baits.bait import NUMBERS, Bait, Guard, Pattern
+
+_RULE = "torch-inductor/"
+
+
+def _counted(p: Pattern, value: str, axis: int, rank: int) -> str:
+    """Sums of ones are the numbers from 1 on."""
+    x = p.input(*(3, 4, 2)[:rank])
+    return p.cumsum({"ones": p.ones_like, "zeros": p.zeros_like}[value](x), axis=axis)
+
+
+def _read_again(p: Pattern, through: str, back: str, use: str) -> tuple[str, ...]:
+    """Bits as numbers of another type, and as the first one, or twice as the other."""
+    x = p.input(3, 5)
+    first = p.bitcast(x, to=through)
+    second = p.bitcast(x if use == "twice" else first, to=through if use == "twice" else back)
+    return p.square(first), p.square(second)
+
+
+def _written(p: Pattern, value: float, filled: str, axis: int, count: int) -> str:
+    """One number into each row of a tensor of which all elements are known."""
+    x = p.input(4, 5)
+    base = {"zeros": p.zeros_like, "ones": p.ones_like}[filled](x) if filled != "given" else x
+    shape = (4, count) if axis == 1 else (count, 5)
+    return p.scatter_value(base, p.input(*shape, dtype="int64", domain=(0, 3)), axis=axis, value=value)
+
+
+BAITS = (
+    Bait("cumsum-of-ones", (_RULE + "pointless_cumsum_replacement",), _counted,
+         {"value": Guard(("ones",), ("zeros",)), "axis": Guard((0, 1, -1)), "rank": Guard((2, 3))}, NUMBERS),
+    Bait("bits-read-again", (_RULE + "remove_redundant_views",), _read_again,
+         {"through": Guard(("int32",), ("uint32",)), "back": Guard(("float32",)), "use": Guard(("back", "twice"))},
+         Guard(("float32",))),
+    Bait("scatter-upon-constant", (_RULE + "scatter_upon_const_tensor",), _written,
+         {"value": Guard((1.5,), (0.0,)), "filled": Guard(("zeros", "ones"), ("given",)), "axis": Guard((1,), (0,)),
+          "count": Guard((1,), (2,))}),
+)  # fmt: skip

@@ -1,0 +1,188 @@
+"""ort-window-double: ValueMismatch of ort-disable
+
+ran with python 3.11.7, numpy 2.4.6, onnxruntime 1.31.1, onnx 1.23.2
+exit status: 1 reproduced, 0 not reproduced, 77 not available here
+"""
+
+import importlib.util
+import sys
+
+for module in ['onnx', 'onnxruntime']:
+    if importlib.util.find_spec(module) is None:
+        print(f"not available: {module}")
+        sys.exit(77)
+
+# ---- the program that ran ----
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+TARGET = 'ort-disable'
+# name: (dtype, shape), in the order that the model takes them
+INPUTS = {'u0': ('float64', (3, 1, 2, 1, 2, 3))}
+PARAMETERS = {}
+OUTPUTS = [('float64', (3, 1, 2, 1, 2, 3))]
+
+
+class Builder:
+    """Collects ONNX nodes; values are known by name. since: operators that are newer than the opset that models have
+    otherwise, or meant something else before this one."""
+
+    def __init__(self):
+        self.since = {"GroupNormalization": 21, "Attention": 23, "RMSNormalization": 23, "RotaryEmbedding": 23}
+        self.since |= {"Swish": 24, "TensorScatter": 24, "BitCast": 26, "CumProd": 26}
+        self.nodes = []
+        self.initializers = []
+        self.opset = 20
+
+    def op(self, kind, *operands, outputs=1, pick=0, **attributes):
+        """Add a node and return the name of its output number `pick`. An operand that is None is left out."""
+        names = [f"t{len(self.nodes)}_{i}" for i in range(outputs)]
+        self.opset = max(self.opset, self.since.get(kind, 0))
+        operands = ["" if o is None else o for o in operands]
+        self.nodes.append(helper.make_node(kind, operands, names, **attributes))
+        return names[pick]
+
+    def const(self, value, dtype):
+        """Add an initializer from nested sequences and a numpy dtype name, and return its name."""
+        name = f"c{len(self.initializers)}"
+        array = np.asarray(value, dtype=dtype)
+        self.initializers.append(numpy_helper.from_array(array, name))
+        return name
+
+    def model(self, inputs, parameters, outputs, results):
+        """The finished ModelProto. inputs: {name: (element type, shape)}; parameters: {name: array};
+        outputs: types of the graph's outputs in order; results: the names that hold them."""
+        for name, array in parameters.items():
+            self.initializers.append(numpy_helper.from_array(array, name))
+        final = []
+        for i, name in enumerate(results):
+            # a graph output needs a name of its own, and may not be an input or an initializer
+            self.nodes.append(helper.make_node("Identity", [name], [f"out{i}"]))
+            final.append(helper.make_tensor_value_info(f"out{i}", *outputs[i]))
+        given = [helper.make_tensor_value_info(name, *type_) for name, type_ in inputs.items()]
+        graph = helper.make_graph(self.nodes, "dissent", given, final, self.initializers)
+        version = 10 if self.opset < 23 else 11 if self.opset < 25 else 13
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=version)
+        onnx.checker.check_model(model, full_check=True)
+        return model
+
+
+def model(g, u0):
+    v0 = g.op("Mul", u0, g.op("BlackmanWindow", g.const(3, "int64"), periodic=int(True), output_datatype=TensorProto.DOUBLE))
+    return (v0,)
+
+
+def load(parameters):
+    import onnxruntime
+
+    def element(dtype):
+        return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+    g = Builder()
+    results = model(g, *INPUTS, *PARAMETERS)
+    proto = g.model(
+        {name: (element(dtype), shape) for name, (dtype, shape) in INPUTS.items()},
+        parameters,
+        [(element(dtype), shape) for dtype, shape in OUTPUTS],
+        results,
+    )
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(
+        proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+
+    def run(*inputs):
+        return session.run(None, dict(zip(INPUTS, inputs)))
+
+    return run
+
+
+# ---- its inputs, and what a correct evaluation returns: value, and how far from it (inf: anything) ----
+
+from pathlib import Path
+
+from numpy import array, inf, nan
+
+SYMPTOM = 'value'  # ValueMismatch
+SECONDS = 120.0
+ZERO_SIGNS = False  # are the signs of zeros compared?
+ARRAYS = {
+    'u0': array([[[[[[12.57302210933933, -232.50307746388344, 90.34701816518086], [130.40000451301373, 41.163053637413284, -100.96181835387358]]], [[[10.490011715303972, -73.22673547034516, -92.17253762584194], [-126.54214710460525, 136.6463470549686, 54.08455846858077]]]]], [[[[[-13.21048632913019, -21.87916639325457, 9.401229776087456], [94.70809631292421, 104.25133694426776, -20.917557487171308]]], [[[-53.566937316111094, -54.42589828573099, -45.77258256673392], [-62.32744625373522, -66.51946734866135, 21.46591225063409]]]]], [[[[[64.0422650443282, -124.59109472530652, -74.34992493538084], [-70.37352358069926, -12.853466294403425, -15.922500991447771]]], [[[36.159505490948476, -31.630015636915452, 22.01951234700494], [4.13259793472436, 35.15100700930197, 35.53727090399214]]]]]], dtype='float64'),
+}
+EXPECTED = [
+    array([[[[[[-1.7448573293637096e-16, -146.47693880224654, 56.91862144406396], [-1.809663592769652e-15, 25.932723791570364, -63.60594556294038]]], [[[-1.4557815668647627e-16, -46.13284334631744, -58.06869870428044], [1.7561250662629542e-15, 86.0871986446302, 34.073271835205894]]]]], [[[[[1.833323261137025e-16, -13.783874827750378, 5.922774758935099], [-1.314338864312817e-15, 65.67834227488868, -13.178061216917929]]], [[[7.433905895874878e-16, -34.28831592001052, -28.836727017042378], [8.649670737122974e-16, -41.90726442965664, 13.523524717899482]]]]], [[[[[-8.88764965017e-16, -78.49238967694309, -46.84045270928995], [9.766288275411713e-16, -8.097683765474157, -10.0311756246121]]], [[[-5.018139444388847e-16, -19.92690985125673, 13.872292778613117], [-5.735131723311692e-17, 22.145134415860237, 22.388480669515054]]]]]], dtype='float64'),
+]
+ALLOWED = [
+    array([[[[[[8.933669526342196e-14, 1.7008203483487621e-12, 6.609118837656878e-13], [9.265477594980622e-13, 3.011184195510677e-13, 7.385619017848658e-13]]], [[[7.453601622347588e-14, 5.356725729811545e-13, 6.742660323596192e-13], [8.991360339266328e-13, 9.996034896988396e-13, 3.956425806411521e-13]]]]], [[[[[9.38661509702157e-14, 1.600517800128314e-13, 6.877243551821652e-14], [6.729414985281625e-13, 7.626255839341184e-13, 1.5301736131842135e-13]]], [[[3.806159818687939e-13, 3.9813956998444767e-13, 3.348383198844672e-13], [4.4286314174069644e-13, 4.86607166072883e-13, 1.5702871871628785e-13]]]]], [[[[[4.550476620887042e-13, 9.114161904578088e-13, 5.438889953959519e-13], [5.000339597010799e-13, 9.402644153702532e-14, 1.16477226788813e-13]]], [[[2.5692873955270905e-13, 2.3138177266583514e-13, 1.6107844708558928e-13], [2.936387442335588e-14, 2.57138738284691e-13, 2.599643589134052e-13]]]]]], dtype='float64'),
+]
+
+
+def wrong(output, expected, allowed, dtype, shape):
+    """What is wrong with one output, or None."""
+    if str(output.dtype) != dtype or output.shape != tuple(shape):
+        return f"{output.dtype}{output.shape} instead of {dtype}{tuple(shape)}"
+    if not shape and output.ndim == 0:
+        output, expected, allowed = output.reshape(1), expected.reshape(1), allowed.reshape(1)
+    if "complex" in dtype:  # the parts side by side: NaN and infinities in place, then the modulus of the difference
+        got, bad, distance = output, np.zeros(output.shape, bool), np.zeros(output.shape)
+        for a, b in ((output.real, expected.real), (output.imag, expected.imag)):
+            bad |= (np.isnan(a) != np.isnan(b)) | ((np.isinf(a) | np.isinf(b)) & ~np.isnan(b) & (a != b))
+            with np.errstate(all="ignore"):
+                distance = np.hypot(distance, np.where(np.isfinite(a) & np.isfinite(b), a.astype("float64") - b, 0.0))
+            if ZERO_SIGNS:
+                bad |= (a == 0) & (b == 0) & (allowed == 0) & (np.signbit(a) != np.signbit(b))
+        bad = ~np.isinf(allowed) & (bad | (distance > allowed))
+    elif "float" in dtype:
+        got = output.astype("float64")
+        with np.errstate(all="ignore"):
+            same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+            near = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) <= allowed)
+        bad = ~np.isinf(allowed) & ~same & ~near
+        if ZERO_SIGNS:
+            bad |= (allowed == 0) & (got == 0) & (expected == 0) & (np.signbit(got) != np.signbit(expected))
+    else:
+        got, bad = output, ~np.isinf(allowed) & (output != expected)
+    if not bad.any():
+        return None
+    at = tuple(int(i[0]) for i in np.nonzero(bad))
+    detail = f"expected {expected[at]}, got {got[at]}, allowed {allowed[at]:.3g}"
+    return f"{bad.sum()} of {bad.size} wrong, at {at}: {detail}"
+
+
+def main():
+    if SYMPTOM in ("crash", "timeout") and "--child" not in sys.argv:
+        import subprocess
+
+        try:
+            code = subprocess.run([sys.executable, __file__, "--child"], timeout=SECONDS).returncode
+        except subprocess.TimeoutExpired:
+            print("reproduced: no result within", SECONDS, "s")
+            return 1
+        print("the process ended with status", code)
+        return 0 if code == 0 else 77 if code == 77 else 1
+    try:
+        outputs = load({n: ARRAYS[n] for n in PARAMETERS})(*[ARRAYS[n] for n in INPUTS])
+    except Exception as error:
+        # another failure than the one looked for says nothing about it: like a framework that is not there
+        why = (str(error).splitlines() or [""])[0]
+        print(f"{'reproduced' if SYMPTOM == 'rejected' else 'not available'}: {type(error).__name__}: {why}")
+        return 1 if SYMPTOM == "rejected" else 77
+    if len(outputs) != len(OUTPUTS):
+        print(f"reproduced: {len(outputs)} outputs instead of {len(OUTPUTS)}")
+        return 1
+    failed = 0
+    for i, (dtype, shape) in enumerate(OUTPUTS):
+        problem = wrong(np.asarray(outputs[i]), EXPECTED[i], ALLOWED[i], dtype, shape)
+        print(f"output {i}: {problem or 'correct'}")
+        failed |= problem is not None
+    print("reproduced" if failed else "not reproduced")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
