@@ -7,11 +7,13 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import zip_longest
 
 import numpy as np
 
 from generators.baits import BAITS
 from generators.baits.bait import Drawn, chosen_at_random, drawn, filled, places_of
+from generators.baits.moved import moved
 from generators.graph import COMPLEX, FLOATS, Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.inputs import FLOATING, INTEGER, Recipe, fill
@@ -23,18 +25,36 @@ SHARE = 1 / 8
 """Of the drawn cases of a hunt that get a bait."""
 ATTEMPTS = 16
 """Baits that are drawn before a case is left without one, since its operators or dtypes leave it none."""
+MOVED = "moved"
+"""Among the choices of a place: the number of a graph of which an attribute is moved; all else is as usual."""
+OFTEN_MOVED = 0.25
+"""Share of the baits in drawn graphs of which it is."""
 PREFIX = "b"
 """Of the names of a bait's values in a drawn graph."""
 
 
 @cache
 def places(name: str) -> tuple[Mapping[str, object], ...]:
-    """The choices of each place of a bait: what is usual first, for every dtype, all others in an order that is drawn,
-    and always the same. Raises KeyError."""
+    """The choices of each place of a bait: what is usual first, for every dtype, then one with an attribute moved and
+    one of all others in turn, these in an order that is drawn, and always the same. Raises KeyError."""
     bait = BAITS[name]
     found = places_of(bait)
     usual, others = found[: len(bait.dtypes.choices)], found[len(bait.dtypes.choices) :]
-    return (*usual, *random.Random(name).sample(others, len(others)))
+    rng = random.Random(name)
+    others = rng.sample(others, len(others))
+    attributes = rng.sample([{MOVED: number} for number in range(len(_moved(name)))], len(_moved(name)))
+    mixed = (place for pair in zip_longest(attributes, others) for place in pair if place is not None)
+    return (*usual, *mixed)
+
+
+@cache
+def _moved(name: str) -> list[Drawn]:
+    return moved(drawn(BAITS[name], {}))
+
+
+def _drawn(name: str, choices: Mapping[str, object]) -> Drawn:
+    number = choices.get(MOVED)
+    return drawn(BAITS[name], choices) if number is None else _moved(name)[int(str(number))]
 
 
 @cache
@@ -45,7 +65,7 @@ def operators_of(name: str) -> frozenset[str]:
 
 def baited(name: str, turn: int, fills: int) -> Filled:
     """Place number `turn` of a bait, with so many sets of arrays. Parameters are the same in all of them."""
-    one = drawn(BAITS[name], places(name)[turn])
+    one = _drawn(name, places(name)[turn])
     first = filled(one, turn, lambda dtype, leaf: _named(dtype, 0))
     constant = {leaf.name: _weights(one, leaf, turn) for leaf in one.graph.parameters}
     others = [filled(one, turn + k, lambda dtype, leaf, k=k: _named(dtype, turn + k)) for k in range(1, fills)]
@@ -64,7 +84,9 @@ def with_bait(seed: int, index: int, case: Case, operators: Collection[str], dty
         choices = chosen_at_random(BAITS[name], rng, tuple(dtypes)) if operators_of(name) <= allowed else None
         if choices is None:
             continue
-        one = drawn(BAITS[name], choices)
+        if rng.random() < OFTEN_MOVED and BAITS[name].dtypes.inside[0] in dtypes and _moved(name):
+            choices = {MOVED: rng.randrange(len(_moved(name)))}
+        one = _drawn(name, choices)
         if {node.op for node in one.graph.nodes} <= allowed:
             arrays = filled(one, rng.randrange(2**32), lambda dtype, leaf: _named(dtype, rng.randrange(12)))
             return _joined(rng, case, _renamed(Case(one.graph, arrays)), set(one.fixed), allowed)

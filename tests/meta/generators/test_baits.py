@@ -10,6 +10,7 @@ import pytest
 from generators.baits import BAITS
 from generators.baits.bait import Bait, Guard, Pattern, chosen_at_random, drawn, places_of
 from generators.baits.cases import baited, operators_of, places, with_bait
+from generators.baits.moved import moved
 from generators.graphs import FAVOURED, Case, seeded_case
 from generators.ops import DRAWN, OPS, check
 from oracles.questions import forward
@@ -21,13 +22,28 @@ def test_each_place_types_and_some_evaluate(name: str) -> None:
     assert bait.rewrites
     assert all("/" in rewrite for rewrite in bait.rewrites)
     assert name not in OPS
-    assert len(found) == len(places_of(bait)) >= 5
+    assert len(found) == len(places_of(bait)) + len(moved(drawn(bait, {})))
+    assert len(places_of(bait)) >= 5
     for turn in (0, len(found) // 2, len(found) - 1):
         one = baited(name, turn, 2)
         check(one.graph)
         for k in range(2):
             expected = forward.expect(one.case(k))
             assert len(expected.values) == len(one.graph.outputs)
+
+
+def test_attributes_move_one_at_a_time_and_the_rest_follows() -> None:
+    usual = drawn(BAITS["attention-of-batches"], {}).graph
+    found = [one.graph for one in moved(drawn(BAITS["attention-of-batches"], {}))]
+    axes = {str(node.attributes["axis"]) for graph in found for node in graph.nodes if node.op == "softmax"}
+    assert {0, 1} <= {int(axis) % 3 for axis in axes}
+    orders = {node.attributes["perm"] for graph in found for node in graph.nodes if node.op == "transpose"}
+    assert len(orders) > 1
+    assert usual not in found
+    for graph in found:
+        assert check(graph).nodes[-1].op == usual.nodes[-1].op
+        changed = [a.op for a, b in zip(graph.nodes, usual.nodes, strict=True) if a.attributes != b.attributes]
+        assert len(changed) <= 1
 
 
 def test_constants_are_what_the_guard_says() -> None:
