@@ -93,6 +93,8 @@ def _none(values: Sequence[Array], steps: Array) -> Array:
 
 ROUNDED = 16.0
 """So many u of a slope at a kink are beyond what a formula of a piece loses."""
+ORDINARY = 2.0
+"""Slopes by an operand that a function is linear in are measured no farther from zero."""
 INSIDE = 2.0
 """So many u of an operand's magnitude stand for the roundings inside a formula that starts from it."""
 
@@ -114,9 +116,10 @@ def jacobian(
 ) -> Jacobian:
     """The derivative of f by the operand at `position`. shift: how far operand 0 is moved beside what it is off by;
     known: what the formula loses, which then counts in place of what moving the operands by their roundings shows."""
-    if known is not None and known.linear:  # the same slopes everywhere: at zero nothing great stands beside them
-        zero = np.zeros(operands[position].value.shape)
-        operands = [*operands[:position], Bounded(zero, zero, operands[position].dtype), *operands[position + 1 :]]
+    if known is not None and known.linear:  # the same slopes everywhere: nothing great need stand beside them
+        x = operands[position]
+        near = np.clip(np.where(np.isfinite(x.value), x.value, 0.0), -ORDINARY, ORDINARY)
+        operands = [*operands[:position], Bounded(near, np.zeros(near.shape), x.dtype), *operands[position + 1 :]]
     values = [o.value for o in operands]
     base = f(values)
     if not operands[position].value.size:
