@@ -29,6 +29,7 @@ _FIRST = (
     "tensorflow.dtensor",
     "tensorflow.workers",
     "tensorflow.quantization_aware",
+    "torch.torchrec.collection",
 )
 STRATEGIES: dict[str, Strategy] = collected(__name__, "STRATEGIES", _FIRST)
 """By name. What is not named in _FIRST comes after it, in alphabetical order of the files."""
