@@ -1,10 +1,11 @@
-"""Baits with one attribute moved. A matcher that leaves something out of what it compares (the axis of a softmax, the
-order of a transposition) rewrites these, too, and wrongly: inductor did so in several patterns of 2.13
-(https://github.com/pytorch/pytorch/issues/196468, 195320)."""
+"""Baits of which one attribute or one shape is another. A matcher that leaves something out of what it compares
+rewrites these, too, and wrongly: inductor did so with the axis of a softmax and the order of a transposition
+(https://github.com/pytorch/pytorch/issues/196468, 195320), ONNX Runtime with means that drop their axis, and scales
+that have more elements than what they scale (https://github.com/microsoft/onnxruntime/issues/30513, 31980)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from generators.baits.bait import Drawn
@@ -13,23 +14,56 @@ from generators.graphs import SeededDraw
 from generators.ops import OPS, check
 from generators.ops.spec import TypeRuleError
 
+Shape = tuple[int, ...]
 EQUAL = 4
 """The size of all dimensions but those of one, where a pattern's own sizes let few attributes be others."""
 ATTEMPTS, MOST = 8, 3
 """Draws of an attribute, and how many of its other values are taken."""
+MOST_SHAPES = 5
+"""Of the other shapes of a leaf."""
+_CHANGES: tuple[Callable[[Shape], Shape], ...] = (
+    lambda shape: (2, *shape),
+    lambda shape: shape[1:],
+    lambda shape: (*shape[:-1], 1),
+    lambda shape: (*shape[:-1], 3) if shape[-1:] == (1,) else shape[-1:],
+    lambda shape: (1, 1, *shape),
+    lambda shape: (1, *shape[1:]),
+    lambda shape: (),
+    lambda shape: (*shape[:-2], 1, *shape[-1:]),
+)
 
 
 def moved(one: Drawn) -> list[Drawn]:
-    """The pattern, and the same of equal sizes, each with one attribute of one node as a drawn graph may have it,
-    wherever the whole still types."""
+    """The pattern, and the same of equal sizes, each with one attribute of one node as a drawn graph may have it; and
+    the pattern with other shapes of one leaf, or of all that have most dimensions; wherever the whole still types."""
     found: dict[str, Drawn] = {}
     for base in (one, _of_equal_sizes(one)):
         if base:
-            found |= {str(graph): replace(base, graph=graph) for graph in _moved(base.graph)}
+            found |= {str(graph): replace(base, graph=graph) for graph in _attributes(base.graph)}
+    found |= {str(graph): replace(one, graph=graph) for graph in _shapes(one)}
     return [other for text, other in found.items() if text != str(one.graph)]
 
 
-def _moved(graph: Graph) -> Iterator[Graph]:
+def _shapes(one: Drawn) -> Iterator[Graph]:
+    """With another shape of a leaf that is no constant: a dimension more or less, one of 1, one of another size."""
+    leaves = one.graph.leaves
+    rank = max((leaf.type.rank for leaf in leaves), default=0)
+    greatest = [i for i, leaf in enumerate(leaves) if leaf.type.rank == rank]
+    for chosen in (greatest, *([i] for i in range(len(leaves)))):
+        if any(leaves[i].name in one.fixed for i in chosen):
+            continue
+        others = ((_with_shapes(one.graph, chosen, change)) for change in _CHANGES)
+        yield from [other for other in others if other][:MOST_SHAPES]
+
+
+def _with_shapes(graph: Graph, chosen: Sequence[int], change: Callable[[Shape], Shape]) -> Graph | None:
+    leaves = list(graph.leaves)
+    for i in chosen:
+        leaves[i] = replace(leaves[i], type=replace(leaves[i].type, shape=change(leaves[i].type.shape)))
+    return _with(replace(graph, leaves=tuple(leaves)), -1, {})
+
+
+def _attributes(graph: Graph) -> Iterator[Graph]:
     for number, node in enumerate(graph.nodes):
         operands = tuple(graph.types[name] for name in node.operands)
         for key, rule in OPS[node.op].attrs.items():
@@ -48,8 +82,11 @@ def _with(graph: Graph, number: int, attributes: Mapping[str, Attr]) -> Graph | 
     nodes = []
     try:
         for i, node in enumerate(graph.nodes):
-            given = attributes if i == number else node.attributes
-            types[node.name] = OPS[node.op].result(tuple(types[name] for name in node.operands), given)
+            given, spec = attributes if i == number else node.attributes, OPS[node.op]
+            operands = tuple(types[name] for name in node.operands)
+            if not all(spec.slot(k).accepts(type_, operands[:k]) for k, type_ in enumerate(operands)):
+                return None
+            types[node.name] = spec.result(operands, given)
             nodes.append(replace(node, attrs=tuple(given.items()), type=types[node.name]))
         return check(replace(graph, nodes=tuple(nodes)))
     except (GraphError, TypeRuleError):
