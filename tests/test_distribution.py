@@ -91,7 +91,7 @@ def test_known_deviation(known: KnownDeviation, judge: TrainingJudge) -> None:
 SHOWN = [known for known in KNOWN if known.reproducer.exists() and (nightly() or "timeout" not in known.symptoms)]
 
 
-@pytest.mark.slow(one_in=4, ci=2)
+@pytest.mark.slow(one_in=9, ci=2)
 @pytest.mark.parametrize("known", SHOWN if nightly() else SHOWN[::4], ids=lambda known: known.id)
 def test_reproducer_of_a_known_deviation(known: KnownDeviation, tmp_path: Path) -> None:
     """As a person would run it. Outside the nightly profile every eighth, and none that hangs: each starts ranks of its

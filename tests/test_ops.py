@@ -21,7 +21,7 @@ NIGHT = nightly()
 PAIRED = tuple(OPS) if NIGHT else DRAWN
 
 
-@pytest.mark.slow(one_in=5, ci=2)
+@pytest.mark.slow(one_in=11, ci=2)
 @pytest.mark.parametrize("operator", OPS if NIGHT else DRAWN)
 def test_operator(swept: Target, operator: str, trial: Trial) -> None:
     """The whole sweep in the nightly profile; otherwise so many of it as the profile has examples, evenly spaced, of

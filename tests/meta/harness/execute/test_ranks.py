@@ -142,6 +142,7 @@ def test_a_rank_killed_in_a_collective_is_named(collectives: RankPools) -> None:
     assert (found.how, found.detail.split(":")[0]) == ("signal SIGKILL", "rank 1")
 
 
+@pytest.mark.slow
 def test_a_rank_that_never_joins_ends_in_time(collectives: RankPools) -> None:
     body = """
     if rank == 1:

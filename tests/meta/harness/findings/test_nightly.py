@@ -102,6 +102,7 @@ def test_operators_that_a_change_touches(tmp_path: Path, monkeypatch: pytest.Mon
     assert "the changes since nowhere cannot be had" in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, where another test has imported it
 def test_what_was_found_is_run_again(tmp_path: Path) -> None:
     for name, end in (("shows", 1), ("fixed", 0), ("absent", 77), ("hangs", 0), ("raises", 1)):

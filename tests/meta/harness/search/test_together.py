@@ -80,6 +80,7 @@ def test_right_results_agree_one_by_one(pool: Pool) -> None:
     assert sum(one.verdict.elements for one in found) > 50
 
 
+@pytest.mark.slow(one_in=3)
 @pytest.mark.parametrize(
     ("text", "symptom"),
     [
@@ -102,6 +103,7 @@ def test_a_fault_in_one_case_is_found_and_shown_alone(text: str, symptom: str, p
     assert all(one.verdict.status in ("agree", "undetermined") for one in rest)
 
 
+@pytest.mark.slow
 def test_a_hang_is_taken_apart() -> None:
     with Pool(Limits(seconds=3.0)) as pool:
         target = replace(planted("tanh", "__import__('time').sleep(60)"), framework="hanger")

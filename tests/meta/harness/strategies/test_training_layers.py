@@ -84,7 +84,7 @@ def returned(pools: RankPools, training: Training, framework: str, noise: Noise 
     return {k.removeprefix("0/"): v for k, v in found.items() if k.startswith("0/")} if noise else found
 
 
-@pytest.mark.slow(one_in=3)
+@pytest.mark.slow(one_in=7)
 @RUNS
 def test_frameworks_agree_on_every_layer(training: Training, pools: RankPools) -> None:
     """Losses, gradients and predictions in float64, by PyTorch's modules and by the formulas of all."""

@@ -101,6 +101,7 @@ def test_the_reference_passes_what_lies_in_files(few: tuple[Pool, list[Test], Pa
     assert sum(one.status == "pass" for one in found) >= CLAIMED * len(found)
 
 
+@pytest.mark.slow(one_in=3)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_planted_fault_is_told(few: tuple[Pool, list[Test], Path], change: str) -> None:
     pool, tests, folder = few

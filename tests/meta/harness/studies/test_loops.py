@@ -68,6 +68,7 @@ def check_same(found: dict[str, Trained], rtol: float, ignored: tuple[str, ...])
                 np.testing.assert_allclose(other.state[name], value, rtol, within, err_msg=f"{framework} {name}")
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_frameworks_take_the_same_steps(pool: Pool, optimizer: str) -> None:
     """In float64, with an eps that counts for nothing. Keras' Adam rounds its betas to float32 first (`ops.cast` of a

@@ -54,6 +54,7 @@ def test_settings_are_three_switches() -> None:
         assert [run.threads for run in runs] == ([1] * 4 if setting.framework else [1, 2, 3, 1])
 
 
+@pytest.mark.slow
 def test_a_study(tmp_path: Path) -> None:
     """Control is exactly zero and ALGO is not; done again it trains nothing; more models are added to what is there."""
     code, said = run(tmp_path, "--frameworks", "torch", "--settings", "algo,control", "--models", "2", "--epochs", "2")

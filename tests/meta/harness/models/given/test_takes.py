@@ -209,6 +209,7 @@ def flattened(path: Path, side: int, **metadata: str) -> Path:
     return saved(path, nodes, [("x", TensorProto.FLOAT, ["n", 3, "h", "w"])], shape, **metadata).path
 
 
+@pytest.mark.slow
 def test_from_the_command(tmp_path: Path) -> None:
     out = "--out", tmp_path / "out"
     status, told = command(flattened(tmp_path / "a.onnx", 64), *out)

@@ -48,6 +48,7 @@ def test_great_errors_are_caught_and_small_ones_are_smaller(oracle: str, count: 
     assert by[f"{oracle}, 1e-07"].caught < by[f"{oracle}, 1"].caught
 
 
+@pytest.mark.slow
 @pytest.mark.distributed
 def test_a_gradient_after_all_reduce() -> None:
     number = next(n for n in range(99) if not STRATEGIES[STRATEGY].refusal(seeded_training(0, n), WORLD))
