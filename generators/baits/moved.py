@@ -5,14 +5,14 @@ that have more elements than what they scale (https://github.com/microsoft/onnxr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from generators.baits.bait import Drawn
-from generators.graph import Attr, Graph, GraphError, TensorType
+from generators.graph import Attr, Graph, GraphError
 from generators.graphs import SeededDraw
 from generators.ops import OPS, check
-from generators.ops.spec import TypeRuleError
+from generators.retype import retyped_graph
 
 Shape = tuple[int, ...]
 EQUAL = 4
@@ -52,15 +52,16 @@ def _shapes(one: Drawn) -> Iterator[Graph]:
     for chosen in (greatest, *([i] for i in range(len(leaves)))):
         if any(leaves[i].name in one.fixed for i in chosen):
             continue
-        others = ((_with_shapes(one.graph, chosen, change)) for change in _CHANGES)
+        others = (_with_shapes(one.graph, chosen, change) for change in _CHANGES)
         yield from [other for other in others if other][:MOST_SHAPES]
 
 
-def _with_shapes(graph: Graph, chosen: Sequence[int], change: Callable[[Shape], Shape]) -> Graph | None:
-    leaves = list(graph.leaves)
-    for i in chosen:
-        leaves[i] = replace(leaves[i], type=replace(leaves[i].type, shape=change(leaves[i].type.shape)))
-    return _with(replace(graph, leaves=tuple(leaves)), -1, {})
+def _with_shapes(graph: Graph, chosen: Collection[int], change: Callable[[Shape], Shape]) -> Graph | None:
+    leaves = [
+        replace(leaf, type=replace(leaf.type, shape=change(leaf.type.shape))) if i in chosen else leaf
+        for i, leaf in enumerate(graph.leaves)
+    ]
+    return _fitting(replace(graph, leaves=tuple(leaves)))
 
 
 def _attributes(graph: Graph) -> Iterator[Graph]:
@@ -72,35 +73,33 @@ def _attributes(graph: Graph) -> Iterator[Graph]:
                 drawn = rule(SeededDraw(f"{number}/{key}/{attempt}"), operands, node.attributes)
                 if drawn != node.attributes[key]:
                     values[repr(drawn)] = drawn
-            others = (_with(graph, number, {**node.attributes, key: value}) for value in values.values())
+            others = (_with_attribute(graph, number, key, value) for value in values.values())
             yield from [other for other in others if other][:MOST]
 
 
-def _with(graph: Graph, number: int, attributes: Mapping[str, Attr]) -> Graph | None:
-    """The graph with these attributes of a node, and the types that follow; None where they do not fit."""
-    types = {leaf.name: leaf.type for leaf in graph.leaves}
-    nodes = []
+def _with_attribute(graph: Graph, number: int, key: str, value: Attr) -> Graph | None:
+    nodes = list(graph.nodes)
+    nodes[number] = replace(nodes[number], attrs=tuple({**nodes[number].attributes, key: value}.items()))
+    return _fitting(replace(graph, nodes=tuple(nodes)))
+
+
+def _fitting(graph: Graph) -> Graph | None:
+    """The graph with the types that follow; None where they do not fit. Elements stay in the domains that they had."""
+    new = retyped_graph(graph)
     try:
-        for i, node in enumerate(graph.nodes):
-            given, spec = attributes if i == number else node.attributes, OPS[node.op]
-            operands = tuple(types[name] for name in node.operands)
-            if not all(spec.slot(k).accepts(type_, operands[:k]) for k, type_ in enumerate(operands)):
-                return None
-            types[node.name] = spec.result(operands, given)
-            nodes.append(replace(node, attrs=tuple(given.items()), type=types[node.name]))
-        return check(replace(graph, nodes=tuple(nodes)))
-    except (GraphError, TypeRuleError):
+        return check(replace(new, leaves=graph.leaves)) if new else None
+    except GraphError:
         return None
 
 
 def _of_equal_sizes(one: Drawn) -> Drawn | None:
     """None where it is none of these sizes, or its constants have others."""
 
-    def equal(type_: TensorType) -> TensorType:
-        return replace(type_, shape=tuple(min(size, EQUAL) if size < 2 else EQUAL for size in type_.shape))
+    def equal(shape: Shape) -> Shape:
+        return tuple(size if size < 2 else EQUAL for size in shape)
 
-    if any(equal(leaf.type) != leaf.type for leaf in one.graph.leaves if leaf.name in one.fixed):
+    leaves = one.graph.leaves
+    if any(equal(leaf.type.shape) != leaf.type.shape for leaf in leaves if leaf.name in one.fixed):
         return None
-    leaves = tuple(replace(leaf, type=equal(leaf.type)) for leaf in one.graph.leaves)
-    graph = _with(replace(one.graph, leaves=leaves), -1, {})
+    graph = _with_shapes(one.graph, range(len(leaves)), equal)
     return replace(one, graph=graph) if graph else None

@@ -10,6 +10,7 @@ from harness.strategies.torch.torchrec.tables import (
     CODECS,
     COLUMN_WISE,
     FOURS,
+    OVER_RANKS,
     PLACES,
     QCOMMS,
     lost,
@@ -68,21 +69,10 @@ def tables_of(model, rank, world):
     model.collection = collection
     model.register_forward_pre_hook(lambda model, given: collection.look_up(bags_of(*given)))
     plan = {{name: spread(world, bag.embedding_dim, k) for k, (name, bag) in enumerate(bags.items())}}
-    plans = sharding_plan.construct_module_sharding_plan(collection.inner, plan, sharder(), world, world, "cpu")
-    group = ShardingEnv.from_process_group(dist.group.WORLD)
-    subject = DistributedModelParallel(
-        model, group, torch.device("cpu"), ShardingPlan({{"collection.inner": plans}}), [sharder()],
-        data_parallel_wrapper=DefaultDataParallelWrapper(find_unused_parameters=True),
-    )
-    subject.given = given
-    with torch.no_grad():
-        for name, parameter in subject.named_parameters():
-            bag, own = named(name), place(subject, name)
-            if own:
-                parameter.copy_(given[bag][own].reshape(parameter.shape))
-    return subject
+    of_tables = sharding_plan.construct_module_sharding_plan(collection.inner, plan, sharder(), world, world, "cpu")
+    plans = {{"collection.inner": of_tables}}
 '''
-_PLACES = PLACES.format(within='.removeprefix("collection.inner.embedding_bags.")')
+_SPREAD_OUT = OVER_RANKS + PLACES.format(within='.removeprefix("collection.inner.embedding_bags.")')
 _FUSED = """    _apply_optimizer_in_backward(OPTIMIZER, collection.inner.parameters(), {"lr": OPTIONS["lr"]})
 """
 _SPREAD = '''
@@ -111,7 +101,7 @@ def _collected(
     """ways: of torchrec.distributed.sharding_plan, of which the tables have one each in turn."""
     pieces = {
         "table": _COLLECTION,
-        "tables": _TABLES.format(fused=_FUSED * fused) + _PLACES,
+        "tables": _TABLES.format(fused=_FUSED * fused) + _SPREAD_OUT,
         "spread": _SPREAD.format(ways=", ".join(f"sharding_plan.{way}" for way in ways)),
     }
     return torchrec(

@@ -56,7 +56,8 @@ def tables_of(model, rank, world):
                 table.inner, plan, sharder(), world, world, "cpu"
             )
             setattr(model, name, table)
-    group = ShardingEnv.from_process_group(dist.group.WORLD)
+'''
+OVER_RANKS = """    group = ShardingEnv.from_process_group(dist.group.WORLD)
     subject = DistributedModelParallel(
         model, group, torch.device("cpu"), ShardingPlan(plans), [sharder()],
         data_parallel_wrapper=DefaultDataParallelWrapper(find_unused_parameters=True),
@@ -68,7 +69,7 @@ def tables_of(model, rank, world):
             if own:
                 parameter.copy_(given[bag][own].reshape(parameter.shape))
     return subject
-'''
+"""
 PLACES = '''
 
 def named(name):
@@ -224,7 +225,8 @@ def torchrec(
     """spread: of torchrec.distributed.sharding_plan; options: of what spreads tables; single: these are
     modules of torch's own, not collections; fused: they are trained on the way back."""
     sharder = "EmbeddingBagSharder" if single else "EmbeddingBagCollectionSharder"
-    tables = _TABLES.format(parameter="weight" if single else "table", fused=_FUSED * fused) + PLACES.format(within="")
+    tables = _TABLES.format(parameter="weight" if single else "table", fused=_FUSED * fused)
+    tables += OVER_RANKS + PLACES.format(within="")
     given = {
         "start": START, "sharder": _SHARDER.format(sharder=sharder, options=options),
         "spread": _SPREAD.format(spread=spread), "table": _SINGLE if single else COLLECTION, "tables": tables,
