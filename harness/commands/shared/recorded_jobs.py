@@ -58,12 +58,8 @@ def here_or_together(
                 progress.advance(task)
 
             work(tasks, keep)
-    except KeyboardInterrupt as stop:
-        code = status_of(stop)
-    except (HarnessError, RecordError) as error:
-        failure = _said(error)
-    except OSError as error:
-        failure = unwritten(error, kept.path)
+    except (KeyboardInterrupt, HarnessError, RecordError, OSError) as error:
+        code, failure = _ended(error, kept.path)
     return kept, code, failure
 
 
@@ -129,18 +125,18 @@ def shared_out(
         return run_jobs(jobs(partial(share, most), most, cluster), show)
     try:
         show({0: share(1, 0, lambda told: show({0: told}), None)})
-    except KeyboardInterrupt as stop:
-        return status_of(stop), ""
-    except HarnessError as error:
-        return 0, _said(error)
-    except OSError as error:
-        return 0, unwritten(error, folder)
+    except (KeyboardInterrupt, HarnessError, OSError) as error:
+        return _ended(error, folder)
     return 0, ""
 
 
-def _said(error: Exception) -> str:
-    """What an error says, with where it was met."""
-    return ", ".join([str(error), *getattr(error, "__notes__", ())])
+def _ended(error: BaseException, where: Path | None) -> tuple[int, str]:
+    """The exit status of an interruption, or 0, and what an error says, with where it was met."""
+    if isinstance(error, KeyboardInterrupt):
+        return status_of(error), ""
+    if isinstance(error, OSError):
+        return 0, unwritten(error, where)
+    return 0, ", ".join([str(error), *getattr(error, "__notes__", ())])
 
 
 def _share(
