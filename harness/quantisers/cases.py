@@ -18,12 +18,22 @@ OPERATORS = (
 )
 """What quantisers have rules for, or have to leave in float."""
 
-_WEIGHTED = ("conv1d", "conv2d", "depthwise_conv2d", "linear", "matmul", "addmm", "batch_norm")
+FURTHER = (
+    *("abs", "neg", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "square", "gelu", "silu", "maximum", "minimum", "div"),
+    *("squared_difference", "sum", "max", "min", "prod", "log_softmax", "prelu", "less", "equal", "greater", "where"),
+    *("gather", "stack", "argmax", "pow", "floor_divide", "conv_transpose2d", "resize_linear", "conv2d_same"),
+)
+"""Of which some quantisers make operators of levels (`Quantiser.further`), where others leave them in float."""
+
+_WEIGHTED = (
+    *("conv1d", "conv2d", "conv2d_same", "depthwise_conv2d", "conv_transpose2d", "linear", "matmul", "addmm"),
+    "batch_norm",
+)
 
 
 def concerns(operator: str) -> bool:
     """Is the operator among those?"""
-    return operator in OPERATORS
+    return operator in OPERATORS or operator in FURTHER
 
 
 def prepare(case: Case) -> Case:

@@ -8,6 +8,7 @@ from zlib import crc32
 
 from generators.graph import Graph, Node
 from harness.backends.target.target import Target, types_listed
+from harness.quantisers.cases import OPERATORS
 from oracles.quantised.model import Judgement, RecordedModel
 
 
@@ -32,6 +33,10 @@ class Quantiser(Target):
     allows: str = ""
     takes: tuple[str, ...] = ()
     keeps: Callable[[Graph, Node], bool] | None = None
+    further: bool = False
+
+    def expresses(self, operator: str) -> bool:
+        return super().expresses(operator) and (self.further or operator in OPERATORS)
 
     def unsupported(self, graph: Graph) -> str | None:
         """Nor is there anything to say of a graph in which nothing is quantised."""

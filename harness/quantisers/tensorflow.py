@@ -28,21 +28,24 @@ def load(parameters):
         header = {"nodes": {"float": []}, "tensors": tensors, "share": SHARE, "outputs": {}}
         groups = {"float": dict(enumerate(output.numpy() for output in model(*map(tf.constant, inputs), *bound)))}
         groups.update({f"sample {i}": sample for i, sample in enumerate(samples)})
-        for kernels in ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"):
-            values, given, outputs = tflite_values(content, feeds, kernels)
-            header["nodes"][kernels], groups[kernels] = nodes, values
-            header["inputs"], header["outputs"] = given, outputs
+        %show
         return recorded(header, groups)
 
     return run
 """
+"""A program that quantises a model: %options are the converter's, %show adds runs to the header and the groups."""
+
+_SHOW = """for kernels in ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES"):
+            values, given, outputs = tflite_values(content, feeds, kernels)
+            header["nodes"][kernels], groups[kernels] = nodes, values
+            header["inputs"], header["outputs"] = given, outputs"""
 
 _SAMPLES = "converter.representative_dataset = lambda: ([sample[name] for name in INPUTS] for sample in samples)"
 _INT8 = f"{_SAMPLES}\n        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
 _KINDS = "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8"
 _IO = "\n        converter.inference_input_type = converter.inference_output_type = tf.{}"
 
-_OPTIONS = {
+OPTIONS = {
     "tflite-int8": _INT8,
     "tflite-int8-tensor": _INT8 + "\n        converter._experimental_disable_per_channel = True",
     "tflite-int8-io": _INT8 + _IO.format("int8"),
@@ -56,17 +59,27 @@ _ALLOWS = (
     "what fixed-point multipliers lose: 2^-29 of a level's position (2^-15 of it for 16 bits), and half a unit before "
     "the last shift; mean, softmax and hard_swish, which compute in fixed point throughout, up to one quantum"
 )
-_DECLINES = {
+DECLINES = {
     "is neither a custom op nor a flex op": "TFLite has no such operator for these types",
     "Quantization to 16x8-bit not yet supported": "an operator that is not quantised to 16 bits",
+    "is only defined for (positive|non-negative) values": "a function of real numbers outside of its domain",
     "doesn't support|not supported for op|only supports": "an operator that is not quantised so",
 }
 
+PACKAGES = {"tensorflow-cpu|tensorflow": "2.18"}
+
+
+def written(options: str, show: str) -> str:
+    """The program with these options of the converter and these runs."""
+    return _LOAD.replace("%options", options).replace("%show", show)
+
+
 QUANTISERS = tuple(
     Quantiser(
-        name, "tensorflow", ("tensorflow",), TENSORFLOW, _LOAD.replace("%options", options),
-        {"tensorflow-cpu|tensorflow": "2.18"}, Level(name, 0), sample_every=2, refusals_file="tensorflow",
-        gradient=Unsupported("a quantised model"), judge=tflite_quantiser.judge, declines=_DECLINES, allows=_ALLOWS,
+        name, "tensorflow", ("tensorflow",), TENSORFLOW, written(options, _SHOW), PACKAGES, Level(name, 0),
+        sample_every=2, refusals_file="tensorflow",
+        gradient=Unsupported("a quantised model"), judge=tflite_quantiser.judge, declines=DECLINES, allows=_ALLOWS,
+        further=True,
     )
-    for name, options in _OPTIONS.items()
+    for name, options in OPTIONS.items()
 )  # fmt: skip

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from generators.graph import Node
 from generators.graphs import Case, pruned
-from generators.ops.spec import Unsupported
 from generators.retype import float64_twin
 from harness.backends import Target, probe
 from harness.execute import machine
@@ -395,5 +394,5 @@ class Campaign:
 
 
 def operators_for(target: Target, names: Sequence[str]) -> list[str]:
-    """Those of the operators that the target's dialect can express for some types."""
-    return [name for name in names if not isinstance(target.dialect.written(name), Unsupported)]
+    """Those of the operators that the target can express for some types."""
+    return [name for name in names if target.expresses(name)]

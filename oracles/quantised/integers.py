@@ -85,6 +85,10 @@ class Quantisation:
         """Both in a shape that goes with a tensor's."""
         return along(self.scale, rank, self.axis), along(self.zero, rank, self.axis)
 
+    def alike(self, other: Quantisation) -> bool:
+        """Do levels of both mean the same?"""
+        return np.array_equal(self.scale, other.scale) and np.array_equal(self.zero, other.zero)
+
 
 def settled(
     position: Array, slack: Array, zero_point: Array, dtype: str, rounding: Rounding = np.rint,
@@ -120,7 +124,7 @@ def dequantised(q: Levels, scale: Array, zero_point: Array) -> Bounded:
         difference = (q.middle - zero_point).astype(np.float32)
         value = (difference.astype(np.float64) * scale).astype(np.float32).astype(np.float64)
         loose = q.reach > 0
-        error = np.where(loose, q.reach * scale + 2 * UNIT * np.abs(value), 0.0)
+        error = np.where(loose, q.reach * scale + 2 * UNIT * (np.abs(value) + q.reach * scale), 0.0)
     return Bounded(value, error, "float32")
 
 

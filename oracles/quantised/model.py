@@ -139,6 +139,13 @@ def follow(judgement: Judgement, record: RecordedModel, group: str, compute: Com
     return _judge_names(judgement, record, group, names, evaluator(record.nodes[group], seen, seen, compute), group)
 
 
+def beside(judgement: Judgement, record: RecordedModel, group: str, source: str, compute: Compute) -> set[str]:
+    """Judge each value of a group, given operands as another group, that of the model, has them."""
+    nodes, taken = record.nodes[source], record.groups[source]
+    names = [name for node in nodes for name in node.results if name in record.groups.get(group, {})]
+    return _judge_names(judgement, record, group, names, evaluator(nodes, taken, taken, compute), group, taken)
+
+
 def rewritten(
     judgement: Judgement, record: RecordedModel, group: str, source: str, compute: Compute, given: Iterable[str]
 ) -> set[str]:
@@ -162,8 +169,11 @@ def _judge_names(
     names: Iterable[str],
     value: Callable[[str], Real],
     told: str,
+    operands: Values | None = None,
 ) -> set[str]:
+    """operands: where their shapes are, if not in the group."""
     done: set[str] = set()
+    shapes = record.groups[group] if operands is None else operands
     makers = {
         name: node for nodes in (*record.nodes.values(), record.nodes[group]) for node in nodes for name in node.results
     }
@@ -174,7 +184,7 @@ def _judge_names(
             continue
         done.add(name)
         got, place = record.groups[group][name], record.places[group, name]
-        judge_tensor(judgement, got, right, f"{told}: {_told(makers[name], record.groups[group])} -> {name}", place)
+        judge_tensor(judgement, got, right, f"{told}: {_told(makers[name], shapes)} -> {name}", place)
     return done
 
 

@@ -113,6 +113,10 @@ class Target:
         """What it is counted as: tvm-O3, or tvm-O3~* for whatever tvm-O3 leaves out."""
         return f"{self.whole}~*" if self.off else self.name
 
+    def expresses(self, operator: str) -> bool:
+        """Can its dialect say the operator for some types?"""
+        return not isinstance(self.dialect.written(operator), Unsupported)
+
     def unsupported(self, graph: Graph) -> str | None:
         """Why this target cannot run the graph, or None. Every reason was written down by somebody."""
         reason = self.dialect.unsupported(graph)

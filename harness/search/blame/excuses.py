@@ -15,6 +15,7 @@ from harness.backends import TARGETS, Target, probe
 from harness.conversions.route import target_of
 from harness.findings.known.issues import KnownIssue
 from harness.findings.known.predicate import Predicate, values_of
+from harness.quantisers import QUANTISERS
 from harness.search.blame.culprit import Culprit
 from harness.search.laboratory import Laboratory
 from oracles.judge.compare import Expected, wide, wrong_elements
@@ -200,5 +201,6 @@ def may_show(symptom: str, alone: str) -> bool:
 
 def _versions(target: Target) -> dict[str, str]:
     """The version of the target and of those whose known issues hold for it, too, by name."""
-    others = (TARGETS[name] if name in TARGETS else target_of(name) for name in target.inherits)
+    named = {**TARGETS, **QUANTISERS}
+    others = (named[name] if name in named else target_of(name) for name in target.inherits)
     return {one.whole: probe.probe(one).version or "0" for one in (target, *others)}

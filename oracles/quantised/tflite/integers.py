@@ -5,73 +5,18 @@ to the nearest, half up or away from zero."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from oracles.quantised.integers import LIMITS, UNIT, Levels, Quantisation, away, dequantised, known, quantised, settled
-from oracles.quantised.model import NotRecomputed, Operation, Real, Values
-from oracles.quantised.reference_operators import accumulated, applied, exactly, fixed, number, whole
+from oracles.quantised.integers import LIMITS, UNIT, Levels, away, dequantised, known, quantised, settled
+from oracles.quantised.model import NotRecomputed, Real
+from oracles.quantised.reference_operators import accumulated, applied, exactly, fixed, whole
+from oracles.quantised.tflite.call import Call, padding_of
 
 Array = np.ndarray
-_NONE, _RELU, _RELU1, _RELU6 = range(4)
-
-
-@dataclass(frozen=True)
-class Call:
-    """A node with what is known of its tensors. given: how each operand is quantised (None: it is not); made: the same
-    of the result; seen: the result as observed, for its shape and dtype; fast: may kernels scale real numbers as they
-    like (built-in ones multiply by reciprocals, and scale the zero point apart)?"""
-
-    node: Operation
-    operands: Sequence[Real | None]
-    given: Sequence[Quantisation | None]
-    made: Quantisation | None
-    seen: Array
-    fast: bool
-
-    def levels(self, place: int) -> tuple[Array, Array, Array]:
-        """An operand as whole numbers without their zero point, with its scale and its zero point."""
-        array, how = fixed(whole(self.operands[place])), self.given[place]
-        if how is None:
-            raise NotRecomputed(f"{self.node.op} of integers without a scale")
-        scale, zero = how.spread(array.ndim)
-        return array - zero, scale, zero
-
-    def result(self) -> tuple[float, float, str]:
-        """Scale, zero point and dtype of the result."""
-        if self.made is None or self.made.scale.size != 1:
-            raise NotRecomputed(f"{self.node.op} to real numbers")
-        return float(self.made.scale[0]), float(self.made.zero[0]), str(self.seen.dtype)
-
-    def limits(self) -> tuple[float, float]:
-        """What levels the fused activation leaves."""
-        scale, zero, dtype = self.result()
-        least, most = LIMITS[dtype]
-        kind = self.node.attrs.get("fusedActivationFunction", _NONE)
-        low, high = {_NONE: (None, None), _RELU: (0, None), _RELU1: (-1, 1), _RELU6: (0, 6)}[kind]
-        least = least if low is None else max(least, zero + float(away(np.asarray(low / scale))))
-        return least, most if high is None else min(most, zero + float(away(np.asarray(high / scale))))
-
-    def settle(self, position: Array, slack: Array | float) -> Levels:
-        """Levels of the result at these positions."""
-        _, zero, dtype = self.result()
-        return settled(position, np.asarray(slack), np.asarray(zero), dtype, away, self.limits())
-
-
-def computer(tensors: Mapping[str, Quantisation], fast: bool) -> Callable:
-    """What a node returns (`quantised_model.Compute`), by how tensors are quantised."""
-
-    def compute(node: Operation, operands: Sequence[Real | None], index: int, seen: Values) -> Real:
-        if node.op not in OPERATORS:
-            raise NotRecomputed(node.op)
-        name = node.results[index]
-        call = Call(node, operands, [tensors.get(o) for o in node.operands], tensors.get(name), seen[name], fast)
-        return OPERATORS[node.op](call)
-
-    return compute
 
 
 def _fixed_point(call: Call, accumulator: Array, factor: Array) -> Levels:
@@ -91,21 +36,11 @@ def _product(call: Call, total: Array, weight_scale: Array) -> Real:
     return _fixed_point(call, total, x_scale * weight_scale / scale)
 
 
-def _padding(call: Call, sizes: Sequence[int], kernel: Sequence[int], stride: list[int], rate: list[int]) -> list[int]:
-    """In front and behind of SAME (0) or VALID padding."""
-    front, behind = [], []
-    for size, k, s, r in zip(sizes, kernel, stride, rate, strict=True):
-        total = max((-(-size // s) - 1) * s + (k - 1) * r + 1 - size, 0) if call.node.attrs["padding"] == 0 else 0
-        front.append(total // 2)
-        behind.append(total - total // 2)
-    return [*front, *behind]
-
-
 def _window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> dict:
     attrs = call.node.attrs
     stride = [attrs["strideH"], attrs["strideW"]]
     rate = [attrs.get("dilationHFactor", 1), attrs.get("dilationWFactor", 1)]
-    return {"stride": stride, "dilation": rate, "padding": _padding(call, sizes, kernel, stride, rate)}
+    return {"stride": stride, "dilation": rate, "padding": padding_of(call, sizes, kernel, stride, rate)}
 
 
 def _channels_first(array: Array) -> Array:
@@ -168,7 +103,7 @@ def _function(name: str, quantum: float = 0.0) -> Callable[[Call], Real]:
         if call.seen.dtype == np.int16:
             raise NotRecomputed(f"{call.node.op} of 16 bits")
         (x, s, _), (scale, _, _) = call.levels(0), call.result()
-        attrs = {"axis": -1} if name == "softmax" else {}
+        attrs = {"axis": -1} if name in ("softmax", "log_softmax") else {}
         value = x * s
         real = applied(name, (Bounded(value, 2.0**-22 * np.abs(value), "float32"),), attrs)
         return call.settle(real.value / scale, real.error / scale + quantum + 2.0**-22 * np.abs(real.value / scale))
@@ -239,7 +174,7 @@ def _same_levels(call: Call) -> Real:
     x, a, b = call.operands[0], call.given[0], call.made
     if x is None or (a is None) != (b is None):
         raise NotRecomputed(f"{call.node.op} that quantises")
-    if a and b and not (np.array_equal(a.scale, b.scale) and np.array_equal(a.zero, b.zero)):
+    if a and b and not a.alike(b):
         raise NotRecomputed(f"{call.node.op} between two scales")
     return x
 
@@ -286,8 +221,91 @@ def _relu(call: Call) -> Real:
     return settled(x * s / scale, slack, np.asarray(zero), dtype, away, (least, most))
 
 
-def _number_only(name: str) -> Callable[[Call], Real]:
-    return lambda call: applied(name, [number(o) for o in call.operands])
+def _absolute(call: Call) -> Real:
+    (x, s, _), (scale, _, _) = call.levels(0), call.result()
+    return _fixed_point(call, np.abs(x), s / scale)
+
+
+def _prelu(call: Call) -> Real:
+    """The slope broadcasts over all but the first axis."""
+    (x, s, _), (slope, t, _), (scale, _, _) = call.levels(0), call.levels(1), call.result()
+    factor = s / scale * np.where(x < 0, slope * t, 1.0)
+    slack = np.abs(x * factor) * 2.0**-29 + np.minimum(0.5, np.maximum(s, s * t) / scale)
+    return call.settle(x * factor, slack)
+
+
+def _squared_difference(call: Call) -> Real:
+    """Both operands are shifted left by 7 bits, and rescaled to twice the greater scale first."""
+    (a, s, _), (b, t, _), (scale, _, _) = call.levels(0), call.levels(1), call.result()
+    step = 2 * np.maximum(s, t) * 2.0**-7
+    difference = np.abs(a * s - b * t)
+    slack = (2 * difference * step + step**2) / scale + difference**2 / scale * 2.0**-28
+    return call.settle(difference**2 / scale, slack + np.minimum(0.5, step**2 / scale))
+
+
+def _chosen(which: str) -> Callable[[Call], Real]:
+    """The greater or the lesser of levels that mean the same."""
+
+    def compute(call: Call) -> Real:
+        for how in call.given:
+            if how is None or call.made is None or not how.alike(call.made):
+                raise NotRecomputed(f"{call.node.op} between two scales")
+        a, b = (fixed(whole(o)) for o in call.operands)
+        return known(getattr(np, which)(a, b).astype(call.seen.dtype))
+
+    return compute
+
+
+def _extreme(which: str) -> Callable[[Call], Real]:
+    def compute(call: Call) -> Real:
+        x = fixed(whole(_same_levels(call)))
+        axes = tuple(int(a) % x.ndim for a in np.reshape(fixed(call.operands[1]), -1))
+        return known(getattr(x, which)(axes).reshape(call.seen.shape).astype(call.seen.dtype))
+
+    return compute
+
+
+def _summed(call: Call) -> Real:
+    (x, s, _), (scale, _, _) = call.levels(0), call.result()
+    axes = tuple(int(a) % x.ndim for a in np.reshape(fixed(call.operands[1]), -1))
+    total = x.sum(axes).reshape(call.seen.shape)
+    return call.settle(total * s / scale, 2.0**-14 * np.abs(total * s / scale) + 0.5)
+
+
+def _argmax(call: Call) -> Real:
+    """The first of the greatest levels."""
+    x, axis = fixed(whole(call.operands[0])), int(fixed(call.operands[1]).reshape(()))
+    return known(np.argmax(x, axis).reshape(call.seen.shape).astype(call.seen.dtype))
+
+
+def _compared(which: str) -> Callable[[Call], Bounded]:
+    """Both operands are shifted left by 8 bits, and rescaled where their scales differ: what lies this near to each
+    other may compare either way."""
+
+    def compute(call: Call) -> Bounded:
+        (a, s, _), (b, t, _) = call.levels(0), call.levels(1)
+        difference = a * s - b * t
+        same = call.given[0] is not None and call.given[1] is not None and call.given[0].alike(call.given[1])
+        loose = np.where((not same) & (np.abs(difference) <= 2.0**-7 * np.maximum(s, t)), np.inf, 0.0)
+        return Bounded(getattr(np, which)(difference, 0.0), loose, "bool")
+
+    return compute
+
+
+def _selected(call: Call) -> Real:
+    """Levels that mean the same, of one operand or the other."""
+    condition, *parts = call.operands
+    for how in call.given[1:]:
+        if how is None or call.made is None or not how.alike(call.made):
+            raise NotRecomputed(f"{call.node.op} between two scales")
+    a, b = (fixed(whole(part)) for part in parts)
+    return known(np.where(fixed(condition).astype(bool), a, b).astype(call.seen.dtype))
+
+
+def _gathered(call: Call, v: Array) -> Array:
+    if call.node.attrs.get("batchDims"):
+        raise NotRecomputed("GATHER in batches")
+    return np.take(v, fixed(call.operands[1]).astype(int), call.node.attrs["axis"])
 
 
 OPERATORS: dict[str, Callable[[Call], Real]] = {
@@ -302,6 +320,25 @@ OPERATORS: dict[str, Callable[[Call], Real]] = {
     "TANH": _function("tanh"),
     "SOFTMAX": _function("softmax", 1.0),
     "HARD_SWISH": _function("hard_swish", 1.0),
+    "LOG_SOFTMAX": _function("log_softmax", 1.0),
+    "GELU": lambda call: _function("gelu_tanh" if call.node.attrs.get("approximate") else "gelu")(call),
+    "EXP": _function("exp"),
+    "LOG": _function("log"),
+    "ABS": _absolute,
+    "PRELU": _prelu,
+    "SQUARED_DIFFERENCE": _squared_difference,
+    "MAXIMUM": _chosen("maximum"),
+    "MINIMUM": _chosen("minimum"),
+    "REDUCE_MAX": _extreme("max"),
+    "REDUCE_MIN": _extreme("min"),
+    "SUM": _summed,
+    "ARG_MAX": _argmax,
+    "SELECT": _selected,
+    "SELECT_V2": _selected,
+    **{
+        name.upper(): _compared(name)
+        for name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+    },
     "LEAKY_RELU": _leaky_relu,
     "MAX_POOL_2D": _pool("max_pool2d"),
     "AVERAGE_POOL_2D": _pool("avg_pool2d"),
@@ -316,6 +353,7 @@ OPERATORS: dict[str, Callable[[Call], Real]] = {
     "EXPAND_DIMS": _moved(lambda call, v: v.reshape(call.seen.shape)),
     "TRANSPOSE": _moved(_transposed),
     "SLICE": _moved(_sliced),
+    "GATHER": _moved(_gathered),
     "PAD": _padded,
     "PADV2": _padded,
 }

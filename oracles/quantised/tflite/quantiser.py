@@ -7,7 +7,7 @@ import numpy as np
 
 from oracles.quantised.integers import LIMITS, UNIT, Quantisation
 from oracles.quantised.model import Judgement, RecordedModel, Values, follow, loss, skipped
-from oracles.quantised.tflite.integers import computer
+from oracles.quantised.tflite.kernels import computer
 
 Array = np.ndarray
 _KERNELS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
@@ -16,10 +16,7 @@ _KERNELS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
 def judge(record: RecordedModel) -> Judgement:
     """Both kinds of kernels, then the converter's numbers."""
     found = Judgement()
-    tensors = {
-        name: Quantisation(np.asarray(how["scale"], np.float64), np.asarray(how["zero"], np.float64), how["axis"])
-        for name, how in record.header["tensors"].items()
-    }
+    tensors = tensors_of(record)
     for group in _KERNELS:
         done = follow(found, record, group, computer(tensors, group != "BUILTIN_REF"))
         skipped(found, record.nodes[group], record.groups[group], done)
@@ -27,12 +24,20 @@ def judge(record: RecordedModel) -> Judgement:
     if record.header["share"] == 1:
         exact, last = record.groups["float"], record.groups[_KERNELS[1]]
         names = record.header["outputs"]
-        real = {str(i): _real(last, name, tensors) for i, name in enumerate(names)}
+        real = {str(i): real_output(last, name, tensors) for i, name in enumerate(names)}
         found.loss = loss({str(i): exact[i] for i in range(len(names))}, real)  # type: ignore[index]
     return found
 
 
-def _real(values: Values, name: str, tensors: dict[str, Quantisation]) -> Array:
+def tensors_of(record: RecordedModel) -> dict[str, Quantisation]:
+    """How the tensors of the file are quantised."""
+    return {
+        name: Quantisation(np.asarray(how["scale"], np.float64), np.asarray(how["zero"], np.float64), how["axis"])
+        for name, how in record.header["tensors"].items()
+    }
+
+
+def real_output(values: Values, name: str, tensors: dict[str, Quantisation]) -> Array:
     """An output as real numbers."""
     array = values[name]
     if name not in tensors or array.dtype.kind == "f":

@@ -51,10 +51,7 @@ def judge(record: RecordedModel) -> Judgement:
     }
     weights = {name: _Weight(record, name) for name, how in ranges.items() if how["kind"] == "weight"}
     _trained(found, record)
-    tensors = {
-        name: Quantisation(np.asarray(how["scale"], np.float64), np.asarray(how["zero"], np.float64), how["axis"])
-        for name, how in record.header["tensors"].items()
-    }
+    tensors = tflite_quantiser.tensors_of(record)
     arrived: set[str] = set()
     for node in record.nodes[_GROUP]:
         result = node.results[0]

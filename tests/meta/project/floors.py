@@ -33,6 +33,7 @@ FLOORS = {
     ),
     "oracles/onnx/operators": "arguments | *",
     "oracles/quantised": "integers | model | reference_operators | dense | onnx tflite torch | keras tvm",
+    "oracles/quantised/tflite": "call | integers real_numbers | kernels | quantiser | *",
     "harness": (
         "execute | dialects | backends | conversions quantisers strategies | questions | findings | search"
         " | training models | studies | commands | __main__"
@@ -48,7 +49,7 @@ FLOORS = {
     "harness/conversions/gate": "reading | pt2_texts stablehlo | pt2_schema tensorflow_nodes | *",
     "harness/conversions/gate/reading": "refused words protobuf | *",
     "harness/conversions/formats": "format archive | * | __init__",
-    "harness/quantisers": "quantiser cases | * | __init__",
+    "harness/quantisers": "cases | quantiser | * | __init__",
     "harness/strategies": "strategy mixed_precision | * | __init__",
     "harness/questions": "question | * | __init__",
     "harness/findings": "deviation reproducer written database | known store | bisection triage | site upstream",

@@ -10,7 +10,7 @@ from generators.bounds.bounded import leaf
 from oracles.quantised.integers import Levels, Quantisation
 from oracles.quantised.model import Judgement, Operation, judge_tensor, observed
 from oracles.quantised.onnx import integers as onnx_integers
-from oracles.quantised.tflite import integers as tflite_integers
+from oracles.quantised.tflite import kernels as tflite_kernels
 from oracles.quantised.torch import integers as torch_integers
 
 Array = np.ndarray
@@ -56,7 +56,7 @@ def _owed(module: object, node: Operation, *how: object) -> Levels:
 
 
 def tflite_owes() -> Levels:
-    return _owed(tflite_integers, Operation("FULLY_CONNECTED", "", ("x", "w"), ("y",), {}), False)
+    return _owed(tflite_kernels, Operation("FULLY_CONNECTED", "", ("x", "w"), ("y",), {}), False)
 
 
 def torch_owes() -> Levels:

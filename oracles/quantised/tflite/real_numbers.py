@@ -1,0 +1,260 @@
+"""What a back end must return that imports a quantised TFLite file and computes each operator with real numbers between
+dequantising its operands and quantising its result, as TVM's importer does
+(https://ai.google.dev/edge/litert/models/quantization_spec: what the levels mean)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from generators.bounds.bounded import Bounded
+from oracles.quantised.integers import Levels, Quantisation, dequantised, quantised
+from oracles.quantised.model import NotRecomputed, Operation, Real, Values
+from oracles.quantised.reference_operators import applied, fixed, number
+from oracles.quantised.tflite.call import FUSED, Call, padding_of
+
+Array = np.ndarray
+TIE = 2.0**-30
+"""Quanta by which a result that lies between two levels may go to either: nothing says which of them is nearer."""
+
+
+def computer(tensors: Mapping[str, Quantisation], values: Values) -> Callable:
+    """What a node returns (`quantised_model.Compute`). tensors: how they are quantised; values: all of them as TFLite's
+    kernels have them, for their dtypes and shapes."""
+
+    def compute(node: Operation, operands: Sequence[Real | None], index: int, seen: Values) -> Real:
+        if node.op not in OPERATORS or index:
+            raise NotRecomputed(node.op)
+        name = node.results[index]
+        given, made = [tensors.get(o) for o in node.operands], tensors.get(name)
+        real = [_real(o, how) for o, how in zip(operands, given, strict=True)]
+        found = computed(Call(node, real, given, made, values[name], False))
+        if made is None:
+            return found
+        scale, zero = made.spread(found.value.ndim)
+        loose = replace(found, error=found.error + TIE * scale)
+        return quantised(loose, scale, zero, str(values[name].dtype), reciprocal=True)
+
+    return compute
+
+
+def computed(call: Call) -> Bounded:
+    """The result as real numbers."""
+    found = OPERATORS[call.node.op](call)
+    low, high = FUSED[call.node.attrs.get("fusedActivationFunction", 0)]
+    return found if low is None and high is None else replace(found, value=np.clip(found.value, low, high))
+
+
+def _real(operand: Real | None, how: Quantisation | None) -> Real | None:
+    """Levels that stand for real numbers as these."""
+    if not isinstance(operand, Levels) or how is None:
+        return operand
+    return dequantised(operand, *how.spread(operand.low.ndim))
+
+
+def _channels_first(x: Bounded) -> Bounded:
+    return x.map(lambda v: np.moveaxis(v, -1, 1))
+
+
+def _channels_last(x: Bounded) -> Bounded:
+    return x.map(lambda v: np.moveaxis(v, 1, -1))
+
+
+def _window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> dict[str, Any]:
+    attrs = call.node.attrs
+    stride = [attrs["strideH"], attrs["strideW"]]
+    rate = [attrs.get("dilationHFactor", 1), attrs.get("dilationWFactor", 1)]
+    return {"stride": stride, "dilation": rate, "padding": padding_of(call, sizes, kernel, stride, rate)}
+
+
+def _biased(call: Call, total: Bounded) -> Bounded:
+    bias = call.operands[2] if len(call.operands) > 2 else None
+    return total if bias is None else applied("add", (total, number(bias)))
+
+
+def _conv(depthwise: bool) -> Callable[[Call], Bounded]:
+    def compute(call: Call) -> Bounded:
+        x, w = _channels_first(number(call.operands[0])), number(call.operands[1])
+        w = w.map(lambda v: np.moveaxis(v, (3, 0), (0, 1))) if depthwise else _channels_first(w)
+        groups = x.value.shape[1] if depthwise else x.value.shape[1] // w.value.shape[1]
+        attrs = {**_window(call, x.value.shape[2:], w.value.shape[2:]), "groups": groups}
+        return _biased(call, _channels_last(applied("conv2d", (x, w), attrs)))
+
+    return compute
+
+
+def _fully_connected(call: Call) -> Bounded:
+    x, w = number(call.operands[0]), number(call.operands[1])
+    rows = x.map(lambda v: v.reshape(-1, w.value.shape[1]))
+    total = applied("matmul", (rows, w.map(lambda v: np.ascontiguousarray(v.T))))
+    return _biased(call, total).map(lambda v: v.reshape(call.seen.shape))
+
+
+def _batch_matmul(call: Call) -> Bounded:
+    a, b = number(call.operands[0]), number(call.operands[1])
+    a = a.map(lambda v: np.swapaxes(v, -1, -2)) if call.node.attrs.get("adjX") else a
+    b = b.map(lambda v: np.swapaxes(v, -1, -2)) if call.node.attrs.get("adjY") else b
+    return applied("matmul", (a, b))
+
+
+def _pool(name: str) -> Callable[[Call], Bounded]:
+    def compute(call: Call) -> Bounded:
+        x, attrs = _channels_first(number(call.operands[0])), call.node.attrs
+        kernel = [attrs["filterHeight"], attrs["filterWidth"]]
+        how = {**_window(call, x.value.shape[2:], kernel), "kernel": kernel}
+        pads = how["padding"]
+        if pads[:2] != pads[2:]:
+            raise NotRecomputed(f"{call.node.op} with padding that differs")
+        how["padding"] = pads[:2]
+        if name == "avg_pool2d":
+            how = {**how, "count_include_pad": False}
+            how.pop("dilation")
+        return _channels_last(applied(name, (x,), how))
+
+    return compute
+
+
+def _named(name: str, **attrs: Any) -> Callable[[Call], Bounded]:
+    return lambda call: applied(name, [number(o) for o in call.operands if o is not None], attrs)
+
+
+def _leaky_relu(call: Call) -> Bounded:
+    return applied("leaky_relu", (number(call.operands[0]),), {"alpha": float(np.float32(call.node.attrs["alpha"]))})
+
+
+def _prelu(call: Call) -> Bounded:
+    """The slope broadcasts over all but the first axis."""
+    x, slope = number(call.operands[0]), number(call.operands[1])
+    product = applied("mul", (x, slope))
+    negative = x.value < 0
+    return Bounded(np.where(negative, product.value, x.value), np.where(negative, product.error, x.error), x.dtype)
+
+
+def _reduced(name: str) -> Callable[[Call], Bounded]:
+    def compute(call: Call) -> Bounded:
+        x = number(call.operands[0])
+        axes = tuple(sorted({int(a) % x.value.ndim for a in np.reshape(fixed(call.operands[1]), -1)}))
+        return applied(name, (x,), {"axes": axes, "keepdims": bool(call.node.attrs.get("keepDims"))})
+
+    return compute
+
+
+def _moved(layout: Callable[[Call, Array], Array]) -> Callable[[Call], Bounded]:
+    return lambda call: number(call.operands[0]).map(lambda v: layout(call, v))
+
+
+def _ints(operand: Real | None) -> Array:
+    return fixed(operand).astype(int)
+
+
+def _reshaped(call: Call, v: Array) -> Array:
+    return v.reshape(call.seen.shape)
+
+
+def _sliced(call: Call, v: Array) -> Array:
+    begin, size = (_ints(o) for o in call.operands[1:3])
+    return v[tuple(slice(b, None if n < 0 else b + n) for b, n in zip(begin, size, strict=True))]
+
+
+def _padded(call: Call) -> Bounded:
+    x, pads = number(call.operands[0]), _ints(call.operands[1])
+    filled = float(fixed(call.operands[2]).reshape(())) if len(call.operands) > 2 else 0.0
+    return Bounded(np.pad(x.value, pads, constant_values=filled), np.pad(x.error, pads), x.dtype)
+
+
+def _joined(call: Call) -> Bounded:
+    parts, axis = [number(o) for o in call.operands], call.node.attrs["axis"]
+    value, error = (np.concatenate([getattr(p, what) for p in parts], axis) for what in ("value", "error"))
+    return Bounded(value, error, parts[0].dtype)
+
+
+def _gathered(call: Call, v: Array) -> Array:
+    if call.node.attrs.get("batchDims"):
+        raise NotRecomputed("GATHER in batches")
+    return np.take(v, _ints(call.operands[1]), call.node.attrs["axis"])
+
+
+def _gelu(call: Call) -> Bounded:
+    name = "gelu_tanh" if call.node.attrs.get("approximate") else "gelu"
+    return applied(name, (number(call.operands[0]),))
+
+
+def _chosen(call: Call) -> Bounded:
+    condition, *parts = call.operands
+    a, b = (number(part) for part in parts)
+    which = fixed(condition).astype(bool)
+    return Bounded(np.where(which, a.value, b.value), np.where(which, a.error, b.error), a.dtype)
+
+
+OPERATORS: dict[str, Callable[[Call], Bounded]] = {
+    "CONV_2D": _conv(False),
+    "DEPTHWISE_CONV_2D": _conv(True),
+    "FULLY_CONNECTED": _fully_connected,
+    "BATCH_MATMUL": _batch_matmul,
+    "MAX_POOL_2D": _pool("max_pool2d"),
+    "AVERAGE_POOL_2D": _pool("avg_pool2d"),
+    "LEAKY_RELU": _leaky_relu,
+    "PRELU": _prelu,
+    "RELU6": _named("clip", min=0.0, max=6.0),
+    "SOFTMAX": _named("softmax", axis=-1),
+    "LOG_SOFTMAX": _named("log_softmax", axis=-1),
+    "MEAN": _reduced("mean"),
+    "SUM": _reduced("sum"),
+    "REDUCE_MAX": _reduced("max"),
+    "REDUCE_MIN": _reduced("min"),
+    "REDUCE_PROD": _reduced("prod"),
+    "CONCATENATION": _joined,
+    "RESHAPE": _moved(_reshaped),
+    "SQUEEZE": _moved(_reshaped),
+    "EXPAND_DIMS": _moved(_reshaped),
+    "TRANSPOSE": _moved(lambda call, v: np.transpose(v, _ints(call.operands[1]))),
+    "SLICE": _moved(_sliced),
+    "GATHER": _moved(_gathered),
+    "GELU": _gelu,
+    "SELECT": _chosen,
+    "SELECT_V2": _chosen,
+    "PAD": _padded,
+    "PADV2": _padded,
+    "QUANTIZE": _moved(lambda call, v: v),
+    "DEQUANTIZE": _moved(lambda call, v: v),
+    **{
+        op: _named(name)
+        for op, name in {
+            "ADD": "add",
+            "SUB": "sub",
+            "MUL": "mul",
+            "DIV": "div",
+            "MAXIMUM": "maximum",
+            "MINIMUM": "minimum",
+            "SQUARED_DIFFERENCE": "squared_difference",
+            "ABS": "abs",
+            "NEG": "neg",
+            "SQUARE": "square",
+            "POW": "pow",
+            "ATAN2": "atan2",
+            "FLOOR_DIV": "floor_divide",
+            "LESS": "less",
+            "LESS_EQUAL": "less_equal",
+            "GREATER": "greater",
+            "GREATER_EQUAL": "greater_equal",
+            "EQUAL": "equal",
+            "NOT_EQUAL": "not_equal",
+            "EXP": "exp",
+            "LOG": "log",
+            "SQRT": "sqrt",
+            "RSQRT": "rsqrt",
+            "SIN": "sin",
+            "COS": "cos",
+            "FLOOR": "floor",
+            "CEIL": "ceil",
+            "RELU": "relu",
+            "ELU": "elu",
+            "HARD_SWISH": "hard_swish",
+            "LOGISTIC": "sigmoid",
+            "TANH": "tanh",
+        }.items()
+    },
+}
