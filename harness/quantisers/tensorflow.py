@@ -66,6 +66,9 @@ DECLINES = {
     "doesn't support|not supported for op|only supports": "an operator that is not quantised so",
 }
 
+REFUSED_FILES = {"failed to prepare|failed to invoke": "TFLite's own kernels refuse the file, as its own paths say"}
+"""Where another back end runs the files."""
+
 PACKAGES = {"tensorflow-cpu|tensorflow": "2.18"}
 
 

@@ -8,7 +8,7 @@ from harness.backends.tvm.levels import BEFORE
 from harness.dialects import TENSORFLOW
 from harness.quantisers import tensorflow
 from harness.quantisers.quantiser import Quantiser
-from oracles.quantised.tflite import tvm as tvm_quantiser
+from oracles.quantised.tflite import elsewhere
 
 _SHOW = f"""import tvm
         from tvm import relax
@@ -18,18 +18,19 @@ _SHOW = f"""import tvm
         ]
         values, given, outputs = tflite_values(content, feeds, "BUILTIN_REF")
         groups["source"], groups["alone"] = values, {{}}
-        for number, part, taken, returned in tflite_parts(content):
+        for part, taken, returned in tflite_parts(content):
             groups["alone"].update(tflite_on_tvm(part, taken, returned, values, [{BEFORE[0]}], 0))
-        groups["O3"] = tflite_on_tvm(content, list(given.values()), outputs, values, passes, 3)
+        groups["whole"] = tflite_on_tvm(content, list(given.values()), outputs, values, passes, 3)
         if not groups["alone"]:
             raise tvm.error.OpNotImplemented("the model has no operator that TVM's importer takes")
-        header["nodes"].update(source=nodes, alone=nodes, O3=nodes)
+        header["nodes"].update(source=nodes, alone=nodes, whole=nodes)
         header["inputs"], header["outputs"] = given, outputs"""
 
 _ALLOWS = "nothing but what float32 loses in the operators between: levels at a tie may be either of two"
 _DECLINES = {
+    **tensorflow.DECLINES,
+    **tensorflow.REFUSED_FILES,
     "no operator that TVM's importer takes": "TVM's importer has no such operators",
-    "failed to prepare|failed to invoke": "TFLite's own kernels refuse the file, as its own paths say",
 }
 _NAMES = (
     *("tflite-int8", "tflite-int8-tensor", "tflite-int8-io", "tflite-uint8-io", "tflite-int8-or-float"),
@@ -41,9 +42,8 @@ QUANTISERS = tuple(
         f"tvm-{name}", "tvm", ("tvm", "tvm.relax", "tflite", "tensorflow"), TENSORFLOW,
         tensorflow.written(tensorflow.OPTIONS[name], _SHOW),
         {"apache-tvm": "0.27", "tflite": "2.18", **tensorflow.PACKAGES}, Level(f"tvm-{name}", 0), sample_every=2,
-        refusals_file="tensorflow", gradient=Unsupported("a quantised model"), judge=tvm_quantiser.judge,
-        allows=_ALLOWS, declines={**tensorflow.DECLINES, **_DECLINES}, inherits=("tvm-O0", "tvm-O3", name),
-        further=True,
+        refusals_file="tensorflow", gradient=Unsupported("a quantised model"), judge=elsewhere.tvm,
+        allows=_ALLOWS, declines=_DECLINES, inherits=("tvm-O0", "tvm-O3", name), further=True,
     )
     for name in _NAMES
 )  # fmt: skip

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from oracles.quantised.integers import LIMITS, Levels, Quantisation, away, settled
+from oracles.quantised.integers import LIMITS, UNIT, Levels, Quantisation, away, settled
 from oracles.quantised.model import NotRecomputed, Operation, Real
 from oracles.quantised.reference_operators import fixed, whole
 
@@ -16,18 +17,27 @@ FUSED: dict[int, tuple[float | None, float | None]] = {0: (None, None), 1: (0, N
 """What `ActivationFunctionType` clips to: NONE, RELU, RELU_N1_TO_1, RELU6."""
 
 
+Kernels = Literal["reference", "built-in", "xnnpack"]
+TIE = 2.0**-30
+"""Quanta by which a result between two levels may go to either, where nothing says which of them is nearer."""
+
+
 @dataclass(frozen=True)
 class Call:
     """A node with what is known of its tensors. given: how each operand is quantised (None: it is not); made: the same
-    of the result; seen: the result as observed, for its shape and dtype; fast: may kernels scale real numbers as they
-    like (built-in ones multiply by reciprocals, and scale the zero point apart)?"""
+    of the result; seen: the result as observed, for its shape and dtype; kernels: whose arithmetic is allowed"""
 
     node: Operation
     operands: Sequence[Real | None]
     given: Sequence[Quantisation | None]
     made: Quantisation | None
     seen: Array
-    fast: bool
+    kernels: Kernels
+
+    @property
+    def fast(self) -> bool:
+        """May kernels scale real numbers as they like, by reciprocals, and the zero point apart?"""
+        return self.kernels != "reference"
 
     def levels(self, place: int) -> tuple[Array, Array, Array]:
         """An operand as whole numbers without their zero point, with its scale and its zero point."""
@@ -52,9 +62,12 @@ class Call:
         return least, most if high is None else min(most, zero + float(away(np.asarray(high / scale))))
 
     def settle(self, position: Array, slack: Array | float) -> Levels:
-        """Levels of the result at these positions."""
+        """Levels of the result at these positions. XNNPACK rescales sums in float32 (its qs8 and qu8 kernels with
+        fp32 requantisation: the factor has two roundings, the conversion, the product and the zero point one each) and
+        rounds half to even."""
         _, zero, dtype = self.result()
-        return settled(position, np.asarray(slack), np.asarray(zero), dtype, away, self.limits())
+        more = 6 * UNIT * (np.abs(position) + abs(zero)) + TIE if self.kernels == "xnnpack" else 0.0
+        return settled(position, np.asarray(slack + more), np.asarray(zero), dtype, away, self.limits())
 
 
 def padding_of(

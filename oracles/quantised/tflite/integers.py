@@ -14,7 +14,7 @@ from generators.bounds.bounded import Bounded
 from oracles.quantised.integers import LIMITS, UNIT, Levels, away, dequantised, known, quantised, settled
 from oracles.quantised.model import NotRecomputed, Real
 from oracles.quantised.reference_operators import accumulated, applied, exactly, fixed, whole
-from oracles.quantised.tflite.call import Call, padding_of
+from oracles.quantised.tflite.call import TIE, Call, padding_of
 
 Array = np.ndarray
 
@@ -83,6 +83,8 @@ def _added(sign: int) -> Callable[[Call], Real]:
         step = 2 * np.maximum(s, t) / scale * 2.0 ** -(15 if dtype == "int16" else 20)
         position = (a * s + sign * b * t) / scale
         slack = 2 * step + (np.abs(a) * s + np.abs(b) * t) / scale * 2.0**-28
+        if call.kernels == "xnnpack":  # factors of 21 bits, of which the greater one has all
+            slack = (np.abs(a) + np.abs(b)) * np.maximum(s, t) / scale * 2.0**-21
         return call.settle(position, slack)
 
     return compute
@@ -114,6 +116,8 @@ def _function(name: str, quantum: float = 0.0) -> Callable[[Call], Real]:
 def _leaky_relu(call: Call) -> Real:
     (x, s, _), (scale, _, _) = call.levels(0), call.result()
     factor = s / scale * np.where(x < 0, float(np.float32(call.node.attrs["alpha"])), 1.0)
+    if call.kernels == "xnnpack":  # factors have 8 bits behind the point
+        return call.settle(x * factor, np.abs(x) * 2.0**-9)
     return _fixed_point(call, x, factor)
 
 
@@ -134,7 +138,8 @@ def _pool(name: str) -> Callable[[Call], Real]:
             how.pop("dilation")
             how["count_include_pad"] = False
         value = np.moveaxis(applied(name, (exactly(_channels_first(x)),), how).value, 1, -1)
-        return settled(value, np.zeros(()), np.zeros(()), str(call.seen.dtype), away, call.limits())
+        slack = 7 * UNIT * 256 + TIE if call.kernels == "xnnpack" and name == "avg_pool2d" else 0.0
+        return settled(value, np.asarray(slack), np.zeros(()), str(call.seen.dtype), away, call.limits())
 
     return compute
 
@@ -152,6 +157,7 @@ def _quantize(call: Call) -> Real:
     scale, zero, dtype = call.result()
     x = call.operands[0]
     if isinstance(x, Bounded):
+        x = replace(x, error=x.error + TIE * scale) if call.kernels == "xnnpack" else x
         return quantised(x, np.asarray(scale), np.asarray(zero), dtype, away, reciprocal=call.fast)
     levels, s, _ = call.levels(0)
     return _fixed_point(call, levels, s / scale)
@@ -166,7 +172,8 @@ def _dequantize(call: Call) -> Bounded:
         raise NotRecomputed("DEQUANTIZE without a scale")
     q, (scale, zero) = whole(x), how.spread(whole(x).low.ndim)
     found = dequantised(q, scale, zero)
-    return replace(found, error=3 * UNIT * (np.abs(q.middle) + np.abs(zero)) * scale) if call.fast else found
+    apart = 3 * UNIT * (np.abs(q.middle) + q.reach + np.abs(zero)) * scale  # scale and zero point
+    return replace(found, error=np.maximum(found.error, q.reach * scale + apart)) if call.fast else found
 
 
 def _same_levels(call: Call) -> Real:

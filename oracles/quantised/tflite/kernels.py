@@ -1,5 +1,5 @@
-"""What TFLite's own kernels must return: of levels by the arithmetic of integers, of real numbers by that of floating
-point."""
+"""What TFLite's own kernels, and XNNPACK's for it, must return: of levels by the arithmetic of integers, of real
+numbers by that of floating point."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from generators.bounds.bounded import Bounded
 from oracles.quantised.integers import Quantisation
 from oracles.quantised.model import NotRecomputed, Operation, Real, Values
 from oracles.quantised.tflite import integers, real_numbers
-from oracles.quantised.tflite.call import Call
+from oracles.quantised.tflite.call import Call, Kernels
 
 
-def computer(tensors: Mapping[str, Quantisation], fast: bool) -> Callable:
-    """What a node returns (`quantised_model.Compute`). tensors: how they are quantised; fast: `Call.fast`."""
+def computer(tensors: Mapping[str, Quantisation], kind: Kernels, values: Values | None = None) -> Callable:
+    """What a node returns (`quantised_model.Compute`). tensors: how they are quantised; kind: whose kernels; values: of
+    all tensors, for their dtypes and shapes, where not all are observed."""
 
     def compute(node: Operation, operands: Sequence[Real | None], index: int, seen: Values) -> Real:
         if index:
             raise NotRecomputed(node.op)
         name = node.results[0]
-        call = Call(node, operands, [tensors.get(o) for o in node.operands], tensors.get(name), seen[name], fast)
+        call = Call(
+            node, operands, [tensors.get(o) for o in node.operands], tensors.get(name), (values or seen)[name], kind
+        )
         real = call.made is None and not any(call.given) and any(isinstance(o, Bounded) for o in operands)
         if real and node.op in real_numbers.OPERATORS and node.op != "DEQUANTIZE":
             return real_numbers.computed(call)

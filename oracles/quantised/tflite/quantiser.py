@@ -7,22 +7,24 @@ import numpy as np
 
 from oracles.quantised.integers import LIMITS, UNIT, Quantisation
 from oracles.quantised.model import Judgement, RecordedModel, Values, follow, loss, skipped
+from oracles.quantised.tflite.call import Kernels
 from oracles.quantised.tflite.kernels import computer
 
 Array = np.ndarray
-_KERNELS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
+_KERNELS: dict[str, Kernels] = {"BUILTIN_REF": "reference", "BUILTIN_WITHOUT_DEFAULT_DELEGATES": "built-in"}
+_GROUP, _LAST = _KERNELS
 
 
 def judge(record: RecordedModel) -> Judgement:
     """Both kinds of kernels, then the converter's numbers."""
     found = Judgement()
     tensors = tensors_of(record)
-    for group in _KERNELS:
-        done = follow(found, record, group, computer(tensors, group != "BUILTIN_REF"))
+    for group, kind in _KERNELS.items():
+        done = follow(found, record, group, computer(tensors, kind))
         skipped(found, record.nodes[group], record.groups[group], done)
     _numbers(found, record, tensors)
     if record.header["share"] == 1:
-        exact, last = record.groups["float"], record.groups[_KERNELS[1]]
+        exact, last = record.groups["float"], record.groups[_LAST]
         names = record.header["outputs"]
         real = {str(i): real_output(last, name, tensors) for i, name in enumerate(names)}
         found.loss = loss({str(i): exact[i] for i in range(len(names))}, real)  # type: ignore[index]
@@ -57,7 +59,7 @@ _OWN_SCALE = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL",
 def _numbers(found: Judgement, record: RecordedModel, tensors: dict[str, Quantisation]) -> None:
     """Zero points are levels, and 0 for weights by channel; biases have the scale s_x s_w and no zero point; inputs
     have the range of the samples; some results a scale that the specification fixes."""
-    values = record.groups[_KERNELS[0]]
+    values = record.groups[_GROUP]
     for name, how in tensors.items():
         if name not in values or str(values[name].dtype) not in LIMITS:
             continue
@@ -67,7 +69,7 @@ def _numbers(found: Judgement, record: RecordedModel, tensors: dict[str, Quantis
             found.fault(f"zero point of tensor {name}: {how.zero.tolist()}")
         if not (how.scale > 0).all():
             found.fault(f"scale of tensor {name}: {how.scale.tolist()}")
-    for node in record.nodes[_KERNELS[0]]:
+    for node in record.nodes[_GROUP]:
         result = node.results[0]
         if node.op in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED") and len(node.operands) > 2:
             x, w, b = (tensors.get(name) for name in node.operands[:3])
@@ -78,7 +80,7 @@ def _numbers(found: Judgement, record: RecordedModel, tensors: dict[str, Quantis
                     operands = f"the operands have {right.tolist()}; its zero point is {b.zero.tolist()}"
                     where = f"scale of the bias of {node.op} -> {result}"
                     levels = np.rint((values[node.operands[2]] - b.zero) * b.scale / right)
-                    place = record.places[_KERNELS[0], node.operands[2]]
+                    place = record.places[_GROUP, node.operands[2]]
                     found.fault(f"{where}: {b.scale.tolist()}, {operands}", place, levels.astype(np.int32))
         if node.op in _FIXED and result in tensors and values[result].dtype == np.int8:
             scale, zero = _FIXED[node.op]
@@ -91,10 +93,10 @@ def _numbers(found: Judgement, record: RecordedModel, tensors: dict[str, Quantis
 
 def _inputs(found: Judgement, record: RecordedModel, tensors: dict[str, Quantisation]) -> None:
     """Scale and zero point of what quantises an input, by the range of the samples."""
-    values = record.groups[_KERNELS[0]]
+    values = record.groups[_GROUP]
     samples = [group for name, group in record.groups.items() if name.startswith("sample ")]
     for name, number in record.header["inputs"].items():
-        takers = [node for node in record.nodes[_KERNELS[0]] if number in node.operands]
+        takers = [node for node in record.nodes[_GROUP] if number in node.operands]
         if samples[0][name].dtype != np.float32:
             continue
         first = [n.results[0] for n in takers if n.op == "QUANTIZE"] if values[number].dtype == np.float32 else [number]
@@ -110,7 +112,7 @@ def _inputs(found: Judgement, record: RecordedModel, tensors: dict[str, Quantisa
                 right = (high - low) / (most - least)
                 position = least - low / right if right else 0.0
             found.checked += 2
-            users = {node.op for node in record.nodes[_KERNELS[0]] if made in node.operands}
+            users = {node.op for node in record.nodes[_GROUP] if made in node.operands}
             if right < 1e-6 or not users <= _OWN_SCALE:  # of nearly nothing, or shared with what has a wider range
                 continue
             by = f"by its range {low:.9g} to {high:.9g}"

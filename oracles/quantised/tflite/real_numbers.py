@@ -14,11 +14,9 @@ from generators.bounds.bounded import Bounded
 from oracles.quantised.integers import Levels, Quantisation, dequantised, quantised
 from oracles.quantised.model import NotRecomputed, Operation, Real, Values
 from oracles.quantised.reference_operators import applied, fixed, number
-from oracles.quantised.tflite.call import FUSED, Call, padding_of
+from oracles.quantised.tflite.call import FUSED, TIE, Call, padding_of
 
 Array = np.ndarray
-TIE = 2.0**-30
-"""Quanta by which a result that lies between two levels may go to either: nothing says which of them is nearer."""
 
 
 def computer(tensors: Mapping[str, Quantisation], values: Values) -> Callable:
@@ -31,7 +29,7 @@ def computer(tensors: Mapping[str, Quantisation], values: Values) -> Callable:
         name = node.results[index]
         given, made = [tensors.get(o) for o in node.operands], tensors.get(name)
         real = [_real(o, how) for o, how in zip(operands, given, strict=True)]
-        found = computed(Call(node, real, given, made, values[name], False))
+        found = computed(Call(node, real, given, made, values[name], "built-in"))
         if made is None:
             return found
         scale, zero = made.spread(found.value.ndim)
@@ -219,7 +217,7 @@ OPERATORS: dict[str, Callable[[Call], Bounded]] = {
     "PAD": _padded,
     "PADV2": _padded,
     "QUANTIZE": _moved(lambda call, v: v),
-    "DEQUANTIZE": _moved(lambda call, v: v),
+    "DEQUANTIZE": lambda call: replace(number(call.operands[0]), dtype=str(call.seen.dtype)),
     **{
         op: _named(name)
         for op, name in {

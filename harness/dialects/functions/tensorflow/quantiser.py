@@ -56,3 +56,37 @@ def tflite_values(content, feeds, kernels):
         except ValueError:
             continue  # scratch memory of a kernel
     return values, given, [str(detail["index"]) for detail in interpreter.get_output_details()]
+
+
+def tflite_parts(content):
+    """For each operator a model of it alone, and the numbers of the tensors that this takes, constants apart, and
+    returns."""
+    import flatbuffers
+    from tensorflow.lite.python import schema_py_generated as schema
+
+    count = len(schema.ModelT.InitFromPackedBuf(content, 0).subgraphs[0].operators)
+    for number in range(count):
+        model = schema.ModelT.InitFromPackedBuf(content, 0)
+        graph = model.subgraphs[0]
+        operator = graph.operators[number]
+        buffers = {int(i): model.buffers[graph.tensors[i].buffer].data for i in operator.inputs if i >= 0}
+        graph.operators = [operator]
+        graph.inputs = [i for i, data in buffers.items() if data is None or not len(data)]
+        graph.outputs = [int(i) for i in operator.outputs]
+        model.signatureDefs = []
+        builder = flatbuffers.Builder(0)
+        builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+        yield bytes(builder.Output()), *[[str(i) for i in side] for side in (graph.inputs, graph.outputs)]
+
+
+def tflite_on_litert(content, taken, returned, values):
+    """The outputs of a model by their numbers, from LiteRT with XNNPACK. taken, returned: the numbers of inputs and
+    outputs, in order; values: of the inputs."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(model_content=content, num_threads=1)
+    interpreter.allocate_tensors()
+    for detail, name in zip(interpreter.get_input_details(), taken):
+        interpreter.set_tensor(detail["index"], values[name])
+    interpreter.invoke()
+    return {name: interpreter.get_tensor(one["index"]) for one, name in zip(interpreter.get_output_details(), returned)}

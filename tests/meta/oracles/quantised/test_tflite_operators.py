@@ -61,7 +61,7 @@ def test_the_nearest_levels_are_right_and_one_further_is_not(name: str, rules: s
     right = level(function(worth(A, "a", tensors), worth(B, "b", tensors)), tensors)
     names = ("a",) if name in UNARY else ("a", "b")
     values = {"a": A, "b": B, "y": right}
-    compute = kernels.computer(tensors, False) if rules == "kernels" else real_numbers.computer(tensors, values)
+    compute = kernels.computer(tensors, "reference") if rules == "kernels" else real_numbers.computer(tensors, values)
     node = Operation(name, "", names, ("y",), {})
     owed = compute(node, [observed(values[n]) for n in names], 0, values)
     judge_tensor(found := Judgement(), right, owed, name)
@@ -77,7 +77,7 @@ def test_comparisons_are_judged_but_for_what_lies_within_their_rounding() -> Non
     real = worth(A, "a", TENSORS), worth(B, "b", TENSORS)
     values = {"a": A, "b": B, "y": real[0] < real[1]}
     given = {name: TENSORS[name] for name in ("a", "b")}
-    for compute in (kernels.computer(given, False), real_numbers.computer(given, values)):
+    for compute in (kernels.computer(given, "reference"), real_numbers.computer(given, values)):
         owed = compute(Operation("LESS", "", ("a", "b"), ("y",), {}), [observed(A), observed(B)], 0, values)
         judge_tensor(found := Judgement(), values["y"], owed, "LESS")
         assert not found.wrong
@@ -134,9 +134,9 @@ def test_an_output_of_the_whole_that_is_off_by_two_quanta_is_found(run: Value) -
     def change(record: RecordedModel) -> None:
         (name,) = record.header["outputs"]
         quantum = min(how["scale"][0] for how in record.header["tensors"].values())
-        record.groups["O3"][name].reshape(-1)[7] += 8 * quantum
+        record.groups["whole"][name].reshape(-1)[7] += 8 * quantum
 
-    assert "O3 as source" in judged(run, change).wrong[0]
+    assert "whole as source" in judged(run, change).wrong[0]
 
 
 def test_a_model_without_an_operator_that_the_importer_takes_is_refused(pool: Pool) -> None:
