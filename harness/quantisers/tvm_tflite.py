@@ -30,8 +30,11 @@ _ALLOWS = "nothing but what float32 loses in the operators between: levels at a 
 _DECLINES = {
     **tensorflow.DECLINES,
     **tensorflow.REFUSED_FILES,
+    r"KeyError: 10\b": "TVM's importer has no inputs of float64",
     "no operator that TVM's importer takes": "TVM's importer has no such operators",
 }
+_ROUTE = "tensorflow/tflite/tvm-tflite/tvm"
+"""The same importer on files that are not quantised."""
 _NAMES = (
     *("tflite-int8", "tflite-int8-tensor", "tflite-int8-io", "tflite-uint8-io", "tflite-int8-or-float"),
     "tflite-float16",
@@ -43,7 +46,7 @@ QUANTISERS = tuple(
         tensorflow.written(tensorflow.OPTIONS[name], _SHOW),
         {"apache-tvm": "0.27", "tflite": "2.18", **tensorflow.PACKAGES}, Level(f"tvm-{name}", 0), sample_every=2,
         refusals_file="tensorflow", gradient=Unsupported("a quantised model"), judge=elsewhere.tvm,
-        allows=_ALLOWS, declines=_DECLINES, inherits=("tvm-O0", "tvm-O3", name), further=True,
+        allows=_ALLOWS, declines=_DECLINES, inherits=("tvm-O0", "tvm-O3", _ROUTE, name), further=True,
     )
     for name in _NAMES
 )  # fmt: skip

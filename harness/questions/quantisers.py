@@ -6,6 +6,7 @@ from generators.graph import Graph
 from harness.backends import Target
 from harness.quantisers import QUANTISERS, Quantiser
 from harness.quantisers.cases import STYLE, concerns, prepare
+from harness.questions.conversion import CONVERSION
 from harness.questions.question import Question
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import Observation
@@ -37,7 +38,7 @@ QUANTISATION = Question(
     forward.expect,
     program=lambda target, graph: target.program(graph),
     unsupported=unsupported,
-    inherits=(forward.NAME,),
+    inherits=(forward.NAME, CONVERSION.name),
     prepare=prepare,
     style=STYLE,
     concerns=concerns,

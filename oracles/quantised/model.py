@@ -226,6 +226,9 @@ def judge_tensor(judgement: Judgement, got: Array, right: Real, told: str, place
         return
     if got.shape != right.low.shape or str(got.dtype) != right.dtype:
         judgement.fault(f"{told}: {got.dtype}{got.shape} instead of {right.dtype}{right.low.shape}")
+        if place is not None:
+            free = np.full(right.low.shape, np.inf)
+            judgement.allowed.setdefault(place, Bounded(right.low.astype(right.dtype), free, right.dtype))
         return
     level = got.astype(np.float64)
     outside = (level < right.low) | (level > right.high)
@@ -260,7 +263,7 @@ def expected(judgement: Judgement, outputs: Sequence[Array]) -> Expected:
         free = Bounded(array.astype(np.float64) if array.dtype.kind == "f" else array, np.full(array.shape, np.inf),
                        str(array.dtype))  # fmt: skip
         values.append(judgement.allowed.get(place, free))
-        types.append(TensorType(str(array.dtype), array.shape))
+        types.append(TensorType(values[-1].dtype, values[-1].value.shape))
     return Expected(tuple(f"output {i}" for i in range(len(outputs))), tuple(types), tuple(values))
 
 
