@@ -46,7 +46,8 @@ QUANTISERS = tuple(
         tensorflow.written(tensorflow.OPTIONS[name], _SHOW),
         {"apache-tvm": "0.27", "tflite": "2.18", **tensorflow.PACKAGES}, Level(f"tvm-{name}", 0), sample_every=2,
         refusals_file="tensorflow", gradient=Unsupported("a quantised model"), judge=elsewhere.tvm,
-        allows=_ALLOWS, declines=_DECLINES, inherits=("tvm-O0", "tvm-O3", _ROUTE, name), further=True,
+        allows=_ALLOWS, declines=_DECLINES, further=True,
+        inherits=("tvm-O0", "tvm-O3", _ROUTE, *tensorflow.inherited(name)),
     )
     for name in _NAMES
 )  # fmt: skip
