@@ -25,8 +25,8 @@ QUANTISERS = tuple(
         tensorflow.written(tensorflow.OPTIONS[name], _SHOW), {"ai-edge-litert": "2.3", **tensorflow.PACKAGES},
         Level(f"litert-{name}", 0), sample_every=2, refusals_file="tensorflow",
         gradient=Unsupported("a quantised model"), judge=elsewhere.xnnpack, allows=_ALLOWS,
-        declines={**tensorflow.DECLINES, **tensorflow.REFUSED_FILES}, inherits=("litert-xnnpack", *tensorflow.inherited(name)),
-        further=True,
+        declines={**tensorflow.DECLINES, **tensorflow.REFUSED_FILES}, further=True,
+        inherits=("litert-xnnpack", *tensorflow.inherited(name)),
     )
     for name in tensorflow.OPTIONS
 )  # fmt: skip

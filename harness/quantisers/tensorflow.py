@@ -79,7 +79,7 @@ def written(options: str, show: str) -> str:
 
 def inherited(name: str) -> tuple[str, ...]:
     """The options whose known issues hold for files that these ones make: all of 8 bits are variants of tflite-int8."""
-    return (name, "tflite-int8") if "int8" in name else (name,)
+    return tuple(dict.fromkeys((name, "tflite-int8"))) if "int8" in name else (name,)
 
 
 QUANTISERS = tuple(
@@ -87,7 +87,7 @@ QUANTISERS = tuple(
         name, "tensorflow", ("tensorflow",), TENSORFLOW, written(options, _SHOW), PACKAGES, Level(name, 0),
         sample_every=2, refusals_file="tensorflow",
         gradient=Unsupported("a quantised model"), judge=tflite_quantiser.judge, declines=DECLINES, allows=_ALLOWS,
-        inherits=inherited(name)[1:], further=True,
+        inherits=tuple(one for one in inherited(name) if one != name), further=True,
     )
     for name, options in OPTIONS.items()
 )  # fmt: skip
