@@ -25,7 +25,8 @@ TIE = 2.0**-30
 @dataclass(frozen=True)
 class Call:
     """A node with what is known of its tensors. given: how each operand is quantised (None: it is not); made: the same
-    of the result; seen: the result as observed, for its shape and dtype; kernels: whose arithmetic is allowed"""
+    of the result; seen: the result as observed, for its shape and dtype; kernels: whose arithmetic is allowed; index:
+    which of the node's results it is"""
 
     node: Operation
     operands: Sequence[Real | None]
@@ -33,6 +34,7 @@ class Call:
     made: Quantisation | None
     seen: Array
     kernels: Kernels
+    index: int = 0
 
     @property
     def fast(self) -> bool:

@@ -15,6 +15,7 @@ from oracles.quantised.integers import LIMITS, UNIT, Levels, away, dequantised, 
 from oracles.quantised.model import NotRecomputed, Real
 from oracles.quantised.reference_operators import accumulated, applied, exactly, fixed, whole
 from oracles.quantised.tflite.call import TIE, Call, padding_of
+from oracles.quantised.tflite.moves import MOVES
 
 Array = np.ndarray
 
@@ -176,9 +177,9 @@ def _dequantize(call: Call) -> Bounded:
     return replace(found, error=np.maximum(found.error, q.reach * scale + apart)) if call.fast else found
 
 
-def _same_levels(call: Call) -> Real:
+def _same_levels(call: Call, place: int = 0) -> Real:
     """The operand, whose levels mean the same in the result."""
-    x, a, b = call.operands[0], call.given[0], call.made
+    x, a, b = call.operands[place], call.given[place], call.made
     if x is None or (a is None) != (b is None):
         raise NotRecomputed(f"{call.node.op} that quantises")
     if a and b and not a.alike(b):
@@ -186,8 +187,8 @@ def _same_levels(call: Call) -> Real:
     return x
 
 
-def _moved(layout: Callable[[Call, Array], Array]) -> Callable[[Call], Real]:
-    return lambda call: _same_levels(call).map(lambda v: layout(call, v))
+def _moved(place: int, layout: Callable[[Call, Array], Array]) -> Callable[[Call], Real]:
+    return lambda call: _same_levels(call, place).map(lambda v: layout(call, v))
 
 
 def _padded(call: Call) -> Real:
@@ -198,15 +199,6 @@ def _padded(call: Call) -> Real:
     if isinstance(x, Levels):
         return x.map(lambda v: np.pad(v, pads, constant_values=filled))
     return Bounded(np.pad(x.value, pads, constant_values=filled), np.pad(x.error, pads), x.dtype)
-
-
-def _sliced(call: Call, v: Array) -> Array:
-    begin, size = (fixed(o).astype(int) for o in call.operands[1:3])
-    return v[tuple(slice(b, None if n < 0 else b + n) for b, n in zip(begin, size, strict=True))]
-
-
-def _transposed(call: Call, v: Array) -> Array:
-    return np.transpose(v, fixed(call.operands[1]).astype(int))
 
 
 def _joined(call: Call) -> Real:
@@ -309,12 +301,6 @@ def _selected(call: Call) -> Real:
     return known(np.where(fixed(condition).astype(bool), a, b).astype(call.seen.dtype))
 
 
-def _gathered(call: Call, v: Array) -> Array:
-    if call.node.attrs.get("batchDims"):
-        raise NotRecomputed("GATHER in batches")
-    return np.take(v, fixed(call.operands[1]).astype(int), call.node.attrs["axis"])
-
-
 OPERATORS: dict[str, Callable[[Call], Real]] = {
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
@@ -355,12 +341,7 @@ OPERATORS: dict[str, Callable[[Call], Real]] = {
     "QUANTIZE": _quantize,
     "DEQUANTIZE": _dequantize,
     "CONCATENATION": _joined,
-    "RESHAPE": _moved(lambda call, v: v.reshape(call.seen.shape)),
-    "SQUEEZE": _moved(lambda call, v: v.reshape(call.seen.shape)),
-    "EXPAND_DIMS": _moved(lambda call, v: v.reshape(call.seen.shape)),
-    "TRANSPOSE": _moved(_transposed),
-    "SLICE": _moved(_sliced),
-    "GATHER": _moved(_gathered),
+    **{op: _moved(*move) for op, move in MOVES.items()},
     "PAD": _padded,
     "PADV2": _padded,
 }

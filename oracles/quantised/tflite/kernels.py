@@ -10,6 +10,7 @@ from oracles.quantised.integers import Quantisation
 from oracles.quantised.model import NotRecomputed, Operation, Real, Values
 from oracles.quantised.tflite import integers, real_numbers
 from oracles.quantised.tflite.call import Call, Kernels
+from oracles.quantised.tflite.moves import MOVES
 
 
 def computer(tensors: Mapping[str, Quantisation], kind: Kernels, values: Values | None = None) -> Callable:
@@ -17,12 +18,11 @@ def computer(tensors: Mapping[str, Quantisation], kind: Kernels, values: Values 
     all tensors, for their dtypes and shapes, where not all are observed."""
 
     def compute(node: Operation, operands: Sequence[Real | None], index: int, seen: Values) -> Real:
-        if index:
+        if index and node.op not in MOVES:
             raise NotRecomputed(node.op)
-        name = node.results[0]
-        call = Call(
-            node, operands, [tensors.get(o) for o in node.operands], tensors.get(name), (values or seen)[name], kind
-        )
+        name = node.results[index]
+        given, made = [tensors.get(o) for o in node.operands], tensors.get(name)
+        call = Call(node, operands, given, made, (values or seen)[name], kind, index)
         real = call.made is None and not any(call.given) and any(isinstance(o, Bounded) for o in operands)
         if real and node.op in real_numbers.OPERATORS and node.op != "DEQUANTIZE":
             return real_numbers.computed(call)

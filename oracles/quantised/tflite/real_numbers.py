@@ -15,6 +15,7 @@ from oracles.quantised.integers import Levels, Quantisation, dequantised, quanti
 from oracles.quantised.model import NotRecomputed, Operation, Real, Values
 from oracles.quantised.reference_operators import applied, fixed, number
 from oracles.quantised.tflite.call import FUSED, TIE, Call, padding_of
+from oracles.quantised.tflite.moves import MOVES, ints
 
 Array = np.ndarray
 
@@ -24,12 +25,12 @@ def computer(tensors: Mapping[str, Quantisation], values: Values) -> Callable:
     kernels have them, for their dtypes and shapes."""
 
     def compute(node: Operation, operands: Sequence[Real | None], index: int, seen: Values) -> Real:
-        if node.op not in OPERATORS or index:
+        if node.op not in OPERATORS or (index and node.op not in MOVES):
             raise NotRecomputed(node.op)
         name = node.results[index]
         given, made = [tensors.get(o) for o in node.operands], tensors.get(name)
         real = [_real(o, how) for o, how in zip(operands, given, strict=True)]
-        found = computed(Call(node, real, given, made, values[name], "built-in"))
+        found = computed(Call(node, real, given, made, values[name], "built-in", index))
         if made is None:
             return found
         scale, zero = made.spread(found.value.ndim)
@@ -140,25 +141,20 @@ def _reduced(name: str) -> Callable[[Call], Bounded]:
     return compute
 
 
-def _moved(layout: Callable[[Call, Array], Array]) -> Callable[[Call], Bounded]:
-    return lambda call: number(call.operands[0]).map(lambda v: layout(call, v))
+def _moved(place: int, layout: Callable[[Call, Array], Array]) -> Callable[[Call], Bounded]:
+    return lambda call: number(call.operands[place]).map(lambda v: layout(call, v))
 
 
-def _ints(operand: Real | None) -> Array:
-    return fixed(operand).astype(int)
-
-
-def _reshaped(call: Call, v: Array) -> Array:
-    return v.reshape(call.seen.shape)
-
-
-def _sliced(call: Call, v: Array) -> Array:
-    begin, size = (_ints(o) for o in call.operands[1:3])
-    return v[tuple(slice(b, None if n < 0 else b + n) for b, n in zip(begin, size, strict=True))]
+def _resized(call: Call) -> Bounded:
+    attrs = call.node.attrs
+    if attrs["alignCorners"] == attrs["halfPixelCenters"]:
+        raise NotRecomputed("RESIZE_BILINEAR by corners of pixels")
+    how = {"size": tuple(ints(call, 1).tolist()), "mode": "corners" if attrs["alignCorners"] else "center"}
+    return _channels_last(applied("resize_linear", (_channels_first(number(call.operands[0])),), how))
 
 
 def _padded(call: Call) -> Bounded:
-    x, pads = number(call.operands[0]), _ints(call.operands[1])
+    x, pads = number(call.operands[0]), ints(call, 1)
     filled = float(fixed(call.operands[2]).reshape(())) if len(call.operands) > 2 else 0.0
     return Bounded(np.pad(x.value, pads, constant_values=filled), np.pad(x.error, pads), x.dtype)
 
@@ -167,12 +163,6 @@ def _joined(call: Call) -> Bounded:
     parts, axis = [number(o) for o in call.operands], call.node.attrs["axis"]
     value, error = (np.concatenate([getattr(p, what) for p in parts], axis) for what in ("value", "error"))
     return Bounded(value, error, parts[0].dtype)
-
-
-def _gathered(call: Call, v: Array) -> Array:
-    if call.node.attrs.get("batchDims"):
-        raise NotRecomputed("GATHER in batches")
-    return np.take(v, _ints(call.operands[1]), call.node.attrs["axis"])
 
 
 def _gelu(call: Call) -> Bounded:
@@ -205,18 +195,14 @@ OPERATORS: dict[str, Callable[[Call], Bounded]] = {
     "REDUCE_MIN": _reduced("min"),
     "REDUCE_PROD": _reduced("prod"),
     "CONCATENATION": _joined,
-    "RESHAPE": _moved(_reshaped),
-    "SQUEEZE": _moved(_reshaped),
-    "EXPAND_DIMS": _moved(_reshaped),
-    "TRANSPOSE": _moved(lambda call, v: np.transpose(v, _ints(call.operands[1]))),
-    "SLICE": _moved(_sliced),
-    "GATHER": _moved(_gathered),
     "GELU": _gelu,
     "SELECT": _chosen,
     "SELECT_V2": _chosen,
+    **{op: _moved(*move) for op, move in MOVES.items()},
+    "RESIZE_BILINEAR": _resized,
+    "QUANTIZE": lambda call: number(call.operands[0]),
     "PAD": _padded,
     "PADV2": _padded,
-    "QUANTIZE": _moved(lambda call, v: v),
     "DEQUANTIZE": lambda call: replace(number(call.operands[0]), dtype=str(call.seen.dtype)),
     **{
         op: _named(name)

@@ -33,7 +33,7 @@ FLOORS = {
     ),
     "oracles/onnx/operators": "arguments | *",
     "oracles/quantised": "integers | model | reference_operators | dense | onnx tflite torch | keras tvm",
-    "oracles/quantised/tflite": "call | integers real_numbers | kernels | quantiser | *",
+    "oracles/quantised/tflite": "call | moves | integers real_numbers | kernels | quantiser | *",
     "harness": (
         "execute | dialects | backends | conversions quantisers strategies | questions | findings | search"
         " | training models | studies | commands | __main__"

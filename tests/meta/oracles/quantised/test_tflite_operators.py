@@ -85,6 +85,41 @@ def test_comparisons_are_judged_but_for_what_lies_within_their_rounding() -> Non
         assert found.wrong
 
 
+MOVES: dict[str, tuple[tuple[Array, ...], dict, list[Array]]] = {
+    "TRANSPOSE": ((A, np.array([1, 0])), {}, [A.T]),
+    "SLICE": ((A, np.array([2, 1]), np.array([3, -1])), {}, [A[2:5, 1:]]),
+    "STRIDED_SLICE": (
+        (A, np.array([1, 5]), np.array([8, 0]), np.array([3, -2])),
+        {"beginMask": 0, "endMask": 2, "shrinkAxisMask": 0},
+        [A[1:8:3, 5::-2]],
+    ),
+    "GATHER": ((A, np.array([[3, 0]])), {"axis": 0, "batchDims": 0}, [A[[[3, 0]]]]),
+    "SPLIT": ((np.array(1), A), {}, [A[:, :3], A[:, 3:]]),
+    "SPLIT_V": ((A, np.array([3, -1]), np.array(0)), {}, [A[:3], A[3:]]),
+    "RESIZE_NEAREST_NEIGHBOR": (
+        (A.reshape(1, 8, 6, 1), np.array([4, 12])),
+        {"alignCorners": False, "halfPixelCenters": False},
+        [A[::2].repeat(2, 1).reshape(1, 4, 12, 1)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_operators_that_move_elements_give_the_same_levels_in_their_places(name: str) -> None:
+    given, attrs, results = MOVES[name]
+    operands, made = [f"x{i}" for i in range(len(given))], [f"y{i}" for i in range(len(results))]
+    values = dict(zip((*operands, *made), (*given, *results), strict=True))
+    tensors = {key: TENSORS["a"] for key, array in values.items() if array.dtype == np.int8}
+    node = Operation(name, "", tuple(operands), tuple(made), attrs)
+    for compute in (kernels.computer(tensors, "reference"), real_numbers.computer(tensors, values)):
+        for index, key in enumerate(made):
+            owed = compute(node, [observed(values[o]) for o in operands], index, values)
+            judge_tensor(found := Judgement(), values[key], owed, name)
+            assert not found.wrong
+            judge_tensor(found := Judgement(), np.flip(values[key]), owed, name)
+            assert found.wrong
+
+
 def pooled() -> Case:
     """A product of matrices, an activation, a sum."""
     x, w, y = (TensorType("float32", shape) for shape in ((16, 24), (24, 32), (16, 32)))
