@@ -1,14 +1,13 @@
-"""What TFLite's own kernels, and XNNPACK's for it, must return: of levels by the arithmetic of integers, of real
-numbers by that of floating point."""
+"""What TFLite's own kernels, and XNNPACK's for it, must return of levels. The question forward asks the same kernels to
+compute with real numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from generators.bounds.bounded import Bounded
 from oracles.quantised.integers import Quantisation
 from oracles.quantised.model import NotRecomputed, Operation, Real, Values
-from oracles.quantised.tflite import integers, real_numbers
+from oracles.quantised.tflite import integers
 from oracles.quantised.tflite.call import Call, Kernels
 from oracles.quantised.tflite.moves import MOVES
 
@@ -23,9 +22,6 @@ def computer(tensors: Mapping[str, Quantisation], kind: Kernels, values: Values 
         name = node.results[index]
         given, made = [tensors.get(o) for o in node.operands], tensors.get(name)
         call = Call(node, operands, given, made, (values or seen)[name], kind, index)
-        real = call.made is None and not any(call.given) and any(isinstance(o, Bounded) for o in operands)
-        if real and node.op in real_numbers.OPERATORS and node.op != "DEQUANTIZE":
-            return real_numbers.computed(call)
         if node.op not in integers.OPERATORS:
             raise NotRecomputed(node.op)
         return integers.OPERATORS[node.op](call)

@@ -9,6 +9,8 @@ def tflite_on_tvm(content, taken, returned, values, passes, level):
     import tvm
     from tvm.relax.frontend.tflite import from_tflite
 
+    if not set(taken) <= set(values):
+        return {}  # of a kernel's scratch memory
     try:
         module = from_tflite(tflite.Model.GetRootAsModel(content, 0))
     except tvm.error.OpNotImplemented:
