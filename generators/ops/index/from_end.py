@@ -46,7 +46,7 @@ def _counted(base: OpSpec, dialect: str, sizes: Sizes) -> Spelling:
 
     def spell(call: Call) -> str | Unsupported:
         text, size = spelling(call) if callable(spelling) else spelling, sizes(call)
-        if isinstance(text, Unsupported):
+        if not isinstance(text, str):
             return text
         of_one, of_several = _REMAINDER[dialect]
         if isinstance(size, int):

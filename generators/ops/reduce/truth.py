@@ -12,7 +12,7 @@ from generators.graph import TensorType
 from generators.ops.reduce.records import reduction_of
 from generators.ops.reduce.reductions import OPERATORS as REDUCTIONS
 from generators.ops.slots import numeric
-from generators.ops.spec import Attrs, OpSpec, Spelling, Types, Unsupported
+from generators.ops.spec import Attrs, Call, OpSpec, Spelling, Types, Unsupported
 
 
 def _truth(x: Bounded) -> Bounded:
@@ -26,14 +26,21 @@ def _of_numbers(base: OpSpec) -> OpSpec:
         return base.result((replace(operands[0], dtype="bool"), *operands[1:]), attrs)
 
     def cast(dialect: str, text: str) -> Spelling:
-        spelling = getattr(base, dialect)
-        if isinstance(spelling, Unsupported):
-            return spelling
-        return lambda call: (spelling(call) if callable(spelling) else spelling).replace("{0}", text)
+        spelling: Spelling = getattr(base, dialect)
+
+        def spell(call: Call) -> str | Unsupported:
+            plain = spelling(call) if callable(spelling) else spelling
+            return plain if isinstance(plain, Unsupported) else str(plain).replace("{0}", text)
+
+        return spell
+
+    def torch(call: Call) -> str:
+        """Of uint8 PyTorch documents to return uint8."""
+        return str(base.torch).replace("{0}", "{0} != 0" if call.operands[0].dtype == "uint8" else "{0}")
 
     return replace(
-        base, name=f"{base.name}_of_numbers", operands=(numeric(),), result=result,
-        reference=reduction_of(base, _truth), tensorflow=cast("tensorflow", "tf.cast({0}, tf.bool)"),
+        base, name=f"{base.name}_of_numbers", base=base.name, operands=(numeric(nonempty=True),), result=result,
+        reference=reduction_of(base, _truth), torch=torch, tensorflow=cast("tensorflow", "tf.cast({0}, tf.bool)"),
         onnx=cast("onnx", 'g.op("Cast", {0}, to=TensorProto.BOOL)'),
     )  # fmt: skip
 

@@ -18,14 +18,18 @@ from harness.conversions.route import planned
 from oracles.onnx.evaluate import evaluate
 
 FORMS = ModuleType("forms")  # the texts one behind the other, as the programs of edges have them
-for name in ("onnx_forms.py", "onnx_equals.py", "onnx_around.py", "onnx_constants.py", "onnx_shapes.py"):
-    text = Path(onnx_forms.__file__).with_name(name).read_text(encoding="utf-8")
+PARTS = ("forms", "equals", "around", "otherwise", "constants", "shapes")
+for name in PARTS:
+    text = Path(onnx_forms.__file__).with_name(f"onnx_{name}.py").read_text(encoding="utf-8")
     exec(compile(text, name, "exec"), FORMS.__dict__)
 CHANGES: dict[str, Callable[[onnx.ModelProto], None]] = {
     "terse": FORMS.terse,
     "explicit": FORMS.explicit,
     "computed": FORMS.computed,
     "equivalent": FORMS.equivalent,
+    "otherwise": FORMS.otherwise,
+    "branches": FORMS.branched,
+    "constants": FORMS.constants_made,
     "shapes": FORMS.shaped,
     "open": FORMS.opened,
     "open-shapes": lambda model: (FORMS.shaped(model), FORMS.opened(model))[0],
