@@ -42,12 +42,13 @@ def _coordinates(call: Call) -> tuple[int, ...]:
 
 def _counted(base: OpSpec, dialect: str, sizes: Sizes) -> Spelling:
     """As `base`, with places from the front."""
-    spelling = getattr(base, dialect)
+    spelling: Spelling = getattr(base, dialect)
 
     def spell(call: Call) -> str | Unsupported:
-        text, size = spelling(call) if callable(spelling) else spelling, sizes(call)
-        if not isinstance(text, str):
-            return text
+        plain, size = spelling(call) if callable(spelling) else spelling, sizes(call)
+        if isinstance(plain, Unsupported):
+            return plain
+        text = str(plain)
         of_one, of_several = _REMAINDER[dialect]
         if isinstance(size, int):
             return text.replace("{1}", of_one.replace("#", str(size)))
