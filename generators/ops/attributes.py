@@ -16,9 +16,9 @@ _TYPES: Mapping[str, str] = {
     for told, names in {
         _BOOL: "accumulate adjoint align_corners causal count_include_pad descending exclusive fast include_self"
         " increasing interleaved inverse invert keepdims largest log_input lower narrow onesided periodic pivots"
-        " reverse right scaled training transposed unit upper whole",
+        " beside reverse right scaled training transposed unit upper whole",
         _INT: "axis batch bins bits block columns correction decimals depth divisor exponent factor groups ignore index"
-        " k last mantissa n offset order pick repeats samples segments shift size start step zero_point",
+        " k last mantissa n offset order pick place repeats samples segments shift size start step zero_point",
         _FLOAT: "alpha atol beta bias delta dx eps epsilon gamma lambd margin max min nan neginf p posinf q rtol scale"
         " smoothing threshold value",
         _TEXT: "activation direction dtype equation form indexing kind method mode norm ord output reduction reset to",

@@ -66,7 +66,10 @@ _NO_DOUBLE = (
 
 REFUSES: dict[tuple[str, str], str] = {
     **{(operator, "float64"): _FLOAT_ONLY for operator in _NO_DOUBLE},
-    ("scatter_nd reduction=add", "float16"): "the CPU provider's ScatterND adds no float16",
+    **{
+        (f"{name} reduction=add", "float16"): "the CPU provider's ScatterND adds no float16"
+        for name in ("scatter_nd", "scatter_nd_from_end")
+    },
     ("unique_inverse", "int32"): "the CPU provider has Unique for int64 and int8, and none for int32",
 }
 """(operator, dtype) that ONNX has, and ONNX Runtime's CPU provider no kernel for (NOT_IMPLEMENTED)."""

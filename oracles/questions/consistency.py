@@ -39,7 +39,9 @@ FREE = {
     "topk_indices": "which of equal elements are taken is not said (torch.topk)",
     "kth_value": "which of equal elements is taken is not said (torch.kthvalue)",
     "scatter": "which of several values an index gets is not said (torch.Tensor.scatter_, tf.tensor_scatter_nd_update)",
+    "scatter_from_end": "which of several values an index gets is not said (tf.tensor_scatter_nd_update)",
     "scatter_nd": "which of several values an index gets is not said (tf.tensor_scatter_nd_update, ONNX ScatterND)",
+    "scatter_nd_from_end": "which of several values an index gets is not said (tf.tensor_scatter_nd_update)",
     "index_put": "which of several values an index gets is not said (torch.Tensor.index_put_)",
     "slice_update": "a copy: nothing is computed",
 }

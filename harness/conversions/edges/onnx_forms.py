@@ -8,11 +8,18 @@ from pathlib import Path
 from harness.conversions.edges.edge import Edge
 
 _HELPERS = Path(__file__).parents[1] / "helpers"
-_FORMS, _EQUALS, _AROUND, _CONSTANTS, _SHAPES = (
+_FORMS, _EQUALS, _AROUND, _OTHERWISE, _CONSTANTS, _SHAPES = (
     (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n")
-    for name in ("forms", "equals", "around", "constants", "shapes")
+    for name in ("forms", "equals", "around", "otherwise", "constants", "shapes")
 )
-_BEHIND = {"equivalent": (_EQUALS, _AROUND, _CONSTANTS), "shaped": (_SHAPES,), "opened": (_SHAPES,)}
+_BEHIND = {
+    "equivalent": (_EQUALS, _AROUND),
+    "otherwise": (_EQUALS, _AROUND, _OTHERWISE),
+    "branched": (_EQUALS, _AROUND, _OTHERWISE),
+    "constants_made": (_EQUALS, _CONSTANTS),
+    "shaped": (_SHAPES,),
+    "opened": (_SHAPES,),
+}
 """Function -> the texts behind that of the forms that it needs."""
 
 OPSETS = (8, 10, 11, 12, 13, 14, 17, 18, 21, 23, 24, 26)
@@ -23,6 +30,9 @@ _CHANGES = {
     "onnx-explicit": "explicit(model)",
     "onnx-computed": "computed(model)",
     "onnx-equivalent": "equivalent(model)",
+    "onnx-otherwise": "otherwise(model)",
+    "onnx-branches": "branched(model)",
+    "onnx-constants": "constants_made(model)",
     "onnx-shapes": "shaped(model)",
     "onnx-open": "opened(model)",
     "onnx-open-shapes": "shaped(model)\n    opened(model)",

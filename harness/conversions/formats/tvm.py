@@ -78,6 +78,7 @@ _SAYS = (
     (r"(\w+): only support float32 and float16 for now", "no {} of other dtypes than float32 and float16"),
     (r"ValueError: unknown dtype `object`", "no tensors of text"),
     (r"Only constant (\w+) currently supported", "{} that are computed"),
+    (r"TopK sorted must be 1", "no TopK whose results are in any order"),
     (r"(\w+ \w+) must be a constant", "{} that is computed"),
     (r"Type <class 'tvm.ir.expr.Call'> for (\w+) is currently unsupported", "a {} that is computed"),
     (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),

@@ -1,10 +1,19 @@
 """Nodes that make the constants of an ONNX model. Read as text, behind onnx_equals.py."""
 
 
-def made_constants(around, nodes):
+def constants_made(model):
+    """The model with its small constants made by nodes."""
+    graph, nodes = model.graph, list(model.graph.node)
+    nodes = [*made_constants(graph, nodes), *nodes]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    onnx.checker.check_model(model, full_check=True)
+
+
+def made_constants(graph, nodes):
     """Nodes that make the small constants, and what they replace is no longer held: numbers by attributes of their own,
     equal ones by ConstantOfShape where no size depends on them, counts by Range."""
-    graph, made = around.graph, []
+    made = []
     asked = {one.name for one in (*graph.output, *graph.input)}
     takers = {}
     for node in nodes:
@@ -13,7 +22,7 @@ def made_constants(around, nodes):
     for tensor in [one for one in graph.initializer if one.name not in asked and 0 < np.prod(one.dims) <= 64]:
         if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type in PLAIN:
             array = numpy_helper.to_array(tensor)
-            made += making(around, tensor, array, takers.get(tensor.name, {""}) <= PLAIN_TAKERS)
+            made += making(tensor, array, takers.get(tensor.name, {""}) <= PLAIN_TAKERS)
             graph.initializer.remove(tensor)
     return made
 
@@ -22,7 +31,7 @@ PLAIN_TAKERS = {"Add", "Sub", "Mul", "Div", "Pow", "Where", "Max", "Min", "Less"
 OWN = {"float32": ("value_float", "value_floats"), "int64": ("value_int", "value_ints")}
 
 
-def making(around, tensor, array, free):
+def making(tensor, array, free):
     """Nodes that make one constant. free: no size depends on it."""
     name, kind = tensor.name, array.dtype.name
     bits = array.reshape(-1).view(f"u{array.itemsize}")

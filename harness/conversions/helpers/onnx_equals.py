@@ -43,15 +43,19 @@ class Around:
 
 def equivalent(model):
     """The model by other attributes, operands and operators."""
+    changed(model, RULES)
+
+
+def changed(model, rules):
+    """The model with each node as rules say."""
     around, nodes = Around(model), []
     for node in model.graph.node:
         around.before, around.behind = [], []
         if node.domain in ("", "ai.onnx"):
-            for kinds, since, rule in RULES:
+            for kinds, since, rule in rules:
                 if node.op_type in kinds and around.opset >= since:
                     rule(node, around)
         nodes += [*around.before, node, *around.behind]
-    nodes = [*made_constants(around, nodes), *nodes]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     onnx.checker.check_model(model, full_check=True)

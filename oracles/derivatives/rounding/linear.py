@@ -30,7 +30,8 @@ MOVING = frozenset(
     sorted_segment_min sorted_segment_sum space_to_batch space_to_depth split squeeze stack sub sub_scalar sum
     swapaxes take take_flat tensor_diag tensor_diag_part threshold thresholded_relu tile topk trace transpose
     tril triu unflatten unfold unsqueeze unstack upsample_nearest volume_patches weighted_bincount where
-    where_scalar write"""
+    where_scalar write take_from_end take_flat_from_end gather_from_end gather_nd_from_end scatter_from_end
+    scatter_nd_from_end pick take_crossed"""
     )
 )
 """Each slope is 1, -1 or 0: what reaches an element is a sum of adjoints."""
@@ -40,7 +41,8 @@ SCALED = frozenset(
         """adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d avg_pool1d avg_pool1d_ceil avg_pool1d_same
     avg_pool2d avg_pool2d_ceil avg_pool2d_divided avg_pool2d_same avg_pool3d avg_pool3d_ceil avg_pool3d_divided deg2rad
     div_scalar embedding_bag embedding_bag_offsets frexp_mantissa global_avg_pool hard_sigmoid hard_sigmoid_linear
-    leaky_relu mean mean_abs mean_n mul_scalar nanmean rad2deg resize_area sorted_segment_mean trapezoid"""
+    leaky_relu mean mean_abs mean_n mul_scalar nanmean rad2deg resize_area sorted_segment_mean trapezoid add_multiple
+    sub_multiple"""
     )
 )
 """Each slope is a constant: what is divided by a number, 2.5 ulp in OpenCL, or multiplied by one that is rounded. The

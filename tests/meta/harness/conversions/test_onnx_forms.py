@@ -18,14 +18,18 @@ from harness.conversions.route import planned
 from oracles.onnx.evaluate import evaluate
 
 FORMS = ModuleType("forms")  # the texts one behind the other, as the programs of edges have them
-for name in ("onnx_forms.py", "onnx_equals.py", "onnx_around.py", "onnx_constants.py", "onnx_shapes.py"):
-    text = Path(onnx_forms.__file__).with_name(name).read_text(encoding="utf-8")
+PARTS = ("forms", "equals", "around", "otherwise", "constants", "shapes")
+for name in PARTS:
+    text = Path(onnx_forms.__file__).with_name(f"onnx_{name}.py").read_text(encoding="utf-8")
     exec(compile(text, name, "exec"), FORMS.__dict__)
 CHANGES: dict[str, Callable[[onnx.ModelProto], None]] = {
     "terse": FORMS.terse,
     "explicit": FORMS.explicit,
     "computed": FORMS.computed,
     "equivalent": FORMS.equivalent,
+    "otherwise": FORMS.otherwise,
+    "branches": FORMS.branched,
+    "constants": FORMS.constants_made,
     "shapes": FORMS.shaped,
     "open": FORMS.opened,
     "open-shapes": lambda model: (FORMS.shaped(model), FORMS.opened(model))[0],
@@ -78,7 +82,7 @@ CASES = {
     "places": ([helper.make_node("GatherND", ["x", "a"], ["y"])], {"a": INTS([[1, 2], [0, 0], [1, 0]])}),
     "cast": ([helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.INT32)], {}),
     "shape": ([helper.make_node("Shape", ["x"], ["y"])], {}),
-    "same": ([helper.make_node("Identity", ["x"], ["y"])], {}),
+    "itself": ([helper.make_node("Identity", ["x"], ["y"])], {}),
     "units": (
         [helper.make_node("Unsqueeze", ["x", "a"], ["u"]), helper.make_node("Squeeze", ["u", "a"], ["y"])],
         {"a": INTS([2, 5])},
@@ -114,6 +118,28 @@ CASES = {
             "v": np.linspace(-1, 1, 16, dtype="f4").reshape(1, 8, 2),
         },
     ),
+    "same": (
+        [helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], strides=[1, 2], auto_pad="SAME_UPPER")],
+        {},
+    ),
+    "one-sided": (
+        [helper.make_node("Conv", ["x", "w"], ["y"], pads=[0, 1, 1, 2])],
+        {"w": np.arange(36, dtype="f4").reshape(1, 3, 3, 4)},
+    ),
+    "longer": (
+        [
+            helper.make_node(
+                "ConvTranspose", ["x", "w"], ["y"], strides=[2, 2], pads=[0, 1, 1, 1], output_padding=[0, 1]
+            )
+        ],
+        {"w": np.arange(54, dtype="f4").reshape(3, 2, 3, 3)},
+    ),
+    "joined": ([helper.make_node("Concat", ["x", "x", "z"], ["y"], axis=1)], {"z": np.ones((2, 1, 4, 4), "f4")}),
+    "three": ([helper.make_node("Split", ["x", "s"], ["y", "z", "w"], axis=2)], {"s": INTS([1, 2, 1])}),
+    "uneven": ([helper.make_node("Split", ["x", "s"], ["y", "z"], axis=2)], {"s": INTS([3, 1])}),
+    "trailing": ([helper.make_node("ReduceMean", ["x", "a"], ["y"], keepdims=0)], {"a": INTS([-1, 2])}),
+    "expanded": ([helper.make_node("Expand", ["x", "s"], ["y"])], {"s": INTS([2, 2, 3, 4, 4])}),
+    "square": ([helper.make_node("MatMul", ["x", "x"], ["y"])], {}),
     "pool": ([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], dilations=[1, 1])], {}),
 }
 
@@ -140,6 +166,43 @@ def test_a_form_returns_the_same(name: str, form: str) -> None:
     onnx.checker.check_model(model, full_check=True)
     for one, other in zip(expected, values(model), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("same", "Slice"),
+        ("one-sided", "Slice"),
+        ("longer", "Slice"),
+        ("joined", "ConcatFromSequence"),
+        ("three", "SequenceAt"),
+        ("uneven", "SplitToSequence"),
+        ("trailing", "LayerNormalization"),
+        ("square", "Einsum"),
+        ("zeros", "Sum"),
+    ],
+)
+def test_it_is_said_otherwise(name: str, made: str) -> None:
+    model = model_of(*CASES[name])
+    FORMS.otherwise(model)
+    assert made in {node.op_type for node in model.graph.node}
+
+
+@pytest.mark.parametrize("name", ["same", "one-sided", "longer"])
+def test_the_other_side_is_padded(name: str) -> None:
+    model = model_of(*CASES[name])
+    before = {key: value for key, value in FORMS.given(model.graph.node[0]).items() if "pad" in key}
+    FORMS.otherwise(model)
+    (window,) = [node for node in model.graph.node if node.op_type in ("MaxPool", "Conv", "ConvTranspose")]
+    assert {key: value for key, value in FORMS.given(window).items() if "pad" in key} != before
+
+
+def test_the_last_operator_stands_in_both_branches() -> None:
+    model = model_of(*CASES["square"])
+    FORMS.branched(model)
+    chosen = only(model, "If")
+    assert [FORMS.given(chosen)[name].node[0].op_type for name in ("then_branch", "else_branch")] == ["MatMul"] * 2
+    assert "MatMul" not in {node.op_type for node in model.graph.node}
 
 
 def only(model: onnx.ModelProto, kind: str) -> onnx.NodeProto:
@@ -198,11 +261,9 @@ SAME = {
     "one": ("TopK", "sorted", 0),
     "last": ("ArgMax", "select_last_index", 1),
     "places": ("GatherND", "batch_dims", 1),
-    "same": ("Dropout", "seed", 1),
+    "itself": ("Dropout", "seed", 1),
     "conv": ("Conv", "auto_pad", b"SAME_UPPER"),
     "spread": ("ConvTranspose", "output_shape", [7, 7]),
-    "counts": ("Range", "", None),
-    "zeros": ("ConstantOfShape", "", None),
     "cast": ("CastLike", "", None),
     "product": ("Gemm", "transA", 1),
     "resize": ("Resize", "axes", [2, 3]),
@@ -217,6 +278,13 @@ def test_what_means_the_same_is_said_in_another_way(name: str) -> None:
     model = model_of(*CASES[name])
     FORMS.equivalent(model)
     assert FORMS.given(only(model, kind)).get(attribute) == value
+
+
+@pytest.mark.parametrize(("name", "kind"), [("counts", "Range"), ("zeros", "ConstantOfShape"), ("sums", "Constant")])
+def test_constants_are_made(name: str, kind: str) -> None:
+    model = model_of(*CASES[name])
+    FORMS.constants_made(model)
+    assert kind in {node.op_type for node in model.graph.node}
     assert not [one for one in model.graph.initializer if np.prod(one.dims) <= 64]
 
 

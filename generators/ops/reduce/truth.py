@@ -1,0 +1,48 @@
+"""Are all numbers along axes other than 0, or any? PyTorch and JAX ask it of numbers, the others of booleans alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from generators.bounds.bounded import Bounded, exact
+from generators.bounds.extremes import flushable
+from generators.graph import TensorType
+from generators.ops.reduce.records import reduction_of
+from generators.ops.reduce.reductions import OPERATORS as REDUCTIONS
+from generators.ops.slots import numeric
+from generators.ops.spec import Attrs, Call, OpSpec, Spelling, Types, Unsupported
+
+
+def _truth(x: Bounded) -> Bounded:
+    """NaN is true; so is a subnormal number, if it is not read as zero."""
+    zero = (x.error > 0) & ~(np.abs(x.value) > x.error) if x.floating else False
+    return exact(x.value != 0, "bool", x.undetermined | zero | flushable(x))
+
+
+def _of_numbers(base: OpSpec) -> OpSpec:
+    def result(operands: Types, attrs: Attrs) -> TensorType:
+        return base.result((replace(operands[0], dtype="bool"), *operands[1:]), attrs)
+
+    def cast(dialect: str, text: str) -> Spelling:
+        spelling: Spelling = getattr(base, dialect)
+
+        def spell(call: Call) -> str | Unsupported:
+            plain = spelling(call) if callable(spelling) else spelling
+            return plain if isinstance(plain, Unsupported) else str(plain).replace("{0}", text)
+
+        return spell
+
+    def torch(call: Call) -> str:
+        """Of uint8 PyTorch documents to return uint8."""
+        return str(base.torch).replace("{0}", "{0} != 0" if call.operands[0].dtype == "uint8" else "{0}")
+
+    return replace(
+        base, name=f"{base.name}_of_numbers", base=base.name, operands=(numeric(nonempty=True),), result=result,
+        reference=reduction_of(base, _truth), torch=torch, tensorflow=cast("tensorflow", "tf.cast({0}, tf.bool)"),
+        onnx=cast("onnx", 'g.op("Cast", {0}, to=TensorProto.BOOL)'),
+    )  # fmt: skip
+
+
+OPERATORS: tuple[OpSpec, ...] = tuple(_of_numbers(spec) for spec in REDUCTIONS if spec.name in ("all", "any"))
