@@ -233,7 +233,7 @@ def judge_tensor(judgement: Judgement, got: Array, right: Real, told: str, place
     level = got.astype(np.float64)
     outside = (level < right.low) | (level > right.high)
     if outside.any():
-        at = tuple(int(i[0]) for i in np.nonzero(outside))
+        at = tuple(int(i) for i in np.unravel_index(np.flatnonzero(outside)[0], outside.shape))
         few = f"{right.low[at]:.0f}" + (f" or {right.high[at]:.0f}" if right.high[at] != right.low[at] else "")
         share = f"{int(outside.sum())} of {outside.size} levels wrong"
         most = float(np.abs(level - np.clip(level, right.low, right.high)).max())
