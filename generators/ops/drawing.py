@@ -139,6 +139,13 @@ ON_REQUEST = _names(
     mean_of_integers l2_norm_of_integers log_sum_of_integers logsumexp_of_integers max_pool2d_of_integers
     resize_nearest_of_integers deform_conv2d deform_conv2d_masked roi_align
     mean_variance_normalization short_time_fourier unique_inverse_of_floats
+    slice_otherwise split_otherwise concat_otherwise unstack_otherwise flip_otherwise roll_otherwise
+    transpose_otherwise unsqueeze_otherwise squeeze_otherwise reshape_otherwise broadcast_to_otherwise
+    pad_otherwise repeat_otherwise take_otherwise gather_otherwise index_add_otherwise segment_sum_otherwise
+    embedding_otherwise sort_otherwise where_otherwise sum_otherwise prod_otherwise max_otherwise min_otherwise
+    mean_otherwise variance_otherwise std_otherwise logsumexp_otherwise cumsum_otherwise cummax_otherwise
+    matmul_otherwise linear_otherwise outer_otherwise conv2d_otherwise max_pool2d_otherwise avg_pool2d_otherwise
+    floor_divide_otherwise remainder_otherwise clip_otherwise tanh_otherwise mul_otherwise
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -12,8 +12,9 @@ FLOORS = {
     "generators/sweep": "extents | __init__",
     "generators/ops": (
         "attributes spec slots composed drawing thresholds | elementwise | shape | linear | index | reduce | nn"
-        " | complex image | __init__"
+        " | complex image | otherwise | __init__"
     ),
+    "generators/ops/otherwise": "record | *",
     "generators/training/architectures": "images | dense inception mobile plain residual | named",
     "generators/training": "networks settings | blocks | architectures runs | d3",
     "oracles": (
