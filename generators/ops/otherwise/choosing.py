@@ -89,7 +89,7 @@ OPERATORS: tuple[OpSpec, ...] = (
              "jax.ops.segment_sum({0}[jnp.argsort({1})], jnp.sort({1}), {segments}, indices_are_sorted=True)"),
     ),
     otherwise(
-        SAID["embedding"], torch=("{0}[{1}]",),
+        SAID["embedding"], torch=(lambda call: "{0}[{1}]" if call.operands[1].rank else PLAIN,),
         tensorflow=("tf.gather({0}, {1})", "tf.gather_nd({0}, {1}[..., tf.newaxis])"),
         jax=('jnp.take({0}, {1}, axis=0, mode="clip")',),
     ),

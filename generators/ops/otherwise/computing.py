@@ -118,7 +118,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     otherwise(
         SAID["tanh"],
-        torch=(_rows("torch.vmap(torch.tanh)({0})"), "torch.cond({0}.sum() > 0, torch.tanh, tanh_of_same, ({0},))",
+        torch=(_rows("torch.vmap(torch.tanh)({0})"),
                "torch.utils.checkpoint.checkpoint(torch.tanh, {0}, use_reentrant=False)"),
         tensorflow=(_rows("tf.map_fn(tf.tanh, {0})"), _rows("tf.vectorized_map(tf.tanh, {0})"),
                     "either(tf.tanh, {0})", _rows("by_rows(tf.tanh, {0})"), "tf.recompute_grad(tf.tanh)({0})"),

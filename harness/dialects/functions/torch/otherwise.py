@@ -22,11 +22,6 @@ def scattered_rows(x, segments, count):
     return torch.zeros((count, *x.shape[1:]), dtype=x.dtype).scatter_add(0, rows, x)
 
 
-def tanh_of_same(x):
-    """The other branch of a condition, which computes the same."""
-    return torch.tanh(x)
-
-
 def repeated(x, times, axis):
     """Each element along the axis as often as it says."""
     return torch.repeat_interleave(x, torch.tensor(times, dtype=torch.int64), dim=axis, output_size=sum(times))
