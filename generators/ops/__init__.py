@@ -8,8 +8,8 @@ from generators.discovery import collected
 from generators.graph import Graph, GraphError
 from generators.ops.attributes import OTHERWISE, check_attributes
 from generators.ops.drawing import LISTED, OFTEN, ON_REQUEST, SELDOM, STEPPED
+from generators.ops.elementwise.thresholds import THRESHOLDS
 from generators.ops.spec import Call, OpSpec, TypeRuleError, Value
-from generators.ops.thresholds import THRESHOLDS
 
 _FOUND: dict[str, OpSpec] = collected(__name__, "OPERATORS")
 _UNLISTED = tuple(sorted(set(_FOUND) - set(LISTED)))

@@ -245,7 +245,8 @@ OPERATORS: tuple[OpSpec, ...] = (
     otherwise(
         SAID["repeat"],
         torch=(_repeats("repeated({0}, %s, {axis})"),),
-        tensorflow=(_repeats("tf.repeat({0}, %s, axis={axis})"),),
+        tensorflow=(_repeats("tf.repeat({0}, %s, axis={axis})"),
+                    "tf.experimental.numpy.repeat({0}, {repeats}, axis={axis})"),
         jax=(_repeats("jnp.repeat({0}, jnp.array(%s, jnp.int32), axis={axis}, total_repeat_length=%n)"),),
     ),
 )  # fmt: skip

@@ -11,7 +11,7 @@ FLOORS = {
     "generators/bounds": "bounded | *",
     "generators/sweep": "extents | __init__",
     "generators/ops": (
-        "attributes spec slots composed drawing thresholds | elementwise | shape | linear | index | reduce | nn"
+        "attributes spec slots composed drawing | elementwise | shape | linear | index | reduce | nn"
         " | complex image | otherwise | __init__"
     ),
     "generators/ops/otherwise": "record | *",
