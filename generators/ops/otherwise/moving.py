@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from generators.graph import COMMON
 from generators.ops.otherwise.record import PLAIN, SAID, otherwise
 from generators.ops.shape.pad_repeat import pairs
 from generators.ops.slots import axis_in, int_of, ints_of, normalized
@@ -162,6 +163,11 @@ def _padded(text: str, backwards: bool = False):
     return spell
 
 
+def _common(rule):
+    """Of usual dtypes alone: what is refused of others is measured of the whole operator."""
+    return lambda call: rule(call) if call.result.dtype in COMMON else PLAIN
+
+
 def _repeats(text: str):
     """%s: how often each element along the axis."""
 
@@ -245,7 +251,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     otherwise(
         SAID["repeat"],
         torch=(_repeats("repeated({0}, %s, {axis})"),),
-        tensorflow=(_repeats("tf.repeat({0}, %s, axis={axis})"),
+        tensorflow=(_common(_repeats("tf.repeat({0}, %s, axis={axis})")),
                     "tf.experimental.numpy.repeat({0}, {repeats}, axis={axis})"),
         jax=(_repeats("jnp.repeat({0}, jnp.array(%s, jnp.int32), axis={axis}, total_repeat_length=%n)"),),
     ),

@@ -13,6 +13,7 @@ from generators.graph import Graph
 from generators.graphs import Case
 from generators.inputs import Recipe, fill_all
 from generators.ops import OPS, SAID_OTHERWISE
+from generators.ops.slots import ints_of
 from generators.sweep import graphs
 from harness.backends import TARGETS, Target
 from harness.questions.derivatives.gradient import GRADIENT
@@ -71,6 +72,7 @@ def test_they_are_judged_and_differentiated_as_what_they_say() -> None:
     assert "std_otherwise" not in decompose(case).graph.operators
     expected, dtype = FORWARD.expect(case), case.graph.nodes[0].type.dtype
     (array,), attrs = case.arrays.values(), case.graph.nodes[0].attributes
-    right = np.std(array.astype(np.float64), axis=attrs["axes"], keepdims=attrs["keepdims"]).astype(dtype)
+    keep = bool(attrs["keepdims"])
+    right = np.std(array.astype(np.float64), axis=ints_of(attrs, "axes"), keepdims=keep).astype(dtype)
     for wrong, status in ((right, "agree"), (right * 1.5, "mismatch")):
         assert FORWARD.judge(TARGETS["torch-eager"], expected, Value((wrong.astype(dtype),))).status == status
