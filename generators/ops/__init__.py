@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from generators.discovery import collected
 from generators.graph import Graph, GraphError
-from generators.ops.attributes import check_attributes
+from generators.ops.attributes import OTHERWISE, check_attributes
 from generators.ops.drawing import LISTED, OFTEN, ON_REQUEST, SELDOM, STEPPED
+from generators.ops.elementwise.thresholds import THRESHOLDS
 from generators.ops.spec import Call, OpSpec, TypeRuleError, Value
-from generators.ops.thresholds import THRESHOLDS
 
 _FOUND: dict[str, OpSpec] = collected(__name__, "OPERATORS")
 _UNLISTED = tuple(sorted(set(_FOUND) - set(LISTED)))
@@ -17,7 +17,7 @@ _UNLISTED = tuple(sorted(set(_FOUND) - set(LISTED)))
 
 def _complete(spec: OpSpec) -> OpSpec:
     """The record with its own thresholds and those of the table."""
-    return replace(spec, thresholds=(*spec.thresholds, *THRESHOLDS.get(spec.name, ())))
+    return replace(spec, thresholds=(*spec.thresholds, *THRESHOLDS.get(spec.name.removesuffix(OTHERWISE), ())))
 
 
 OPS: dict[str, OpSpec] = {name: _complete(_FOUND[name]) for name in (*LISTED, *_UNLISTED)}
@@ -25,6 +25,8 @@ DRAWN: tuple[str, ...] = (*OFTEN, *SELDOM, *STEPPED, *_UNLISTED)
 """What is drawn unless operators are asked for; `ON_REQUEST` is not."""
 DRAWN_SELDOM: frozenset[str] = frozenset((*SELDOM, *STEPPED, *_UNLISTED))
 STEPPED_OPS: frozenset[str] = frozenset((*STEPPED, *ON_REQUEST, *_UNLISTED))
+SAID_OTHERWISE: frozenset[str] = frozenset(name for name in OPS if name.endswith(OTHERWISE))
+"""Operators that are others, said in other functions of a framework."""
 
 
 def check(graph: Graph) -> Graph:
@@ -68,4 +70,16 @@ def valid(graph: Graph) -> bool:
     return True
 
 
-__all__ = ["DRAWN", "DRAWN_SELDOM", "ON_REQUEST", "OPS", "STEPPED_OPS", "Call", "OpSpec", "call_of", "check", "valid"]
+__all__ = [
+    "DRAWN",
+    "DRAWN_SELDOM",
+    "ON_REQUEST",
+    "OPS",
+    "SAID_OTHERWISE",
+    "STEPPED_OPS",
+    "Call",
+    "OpSpec",
+    "call_of",
+    "check",
+    "valid",
+]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from generators.graph import Attr, GraphError, Node
 
+OTHERWISE = "_otherwise"
+"""How names end of operators that are said in other functions (`generators/ops/otherwise/`)."""
 LARGEST = 2**31
 """The greatest whole number of a list: sizes, steps and places, which numpy takes as C's own integers."""
 _BOOL, _INT, _FLOAT, _TEXT, _NONE = "true or false", "a whole number", "a number with a point", "a text", "nothing"
@@ -18,7 +20,7 @@ _TYPES: Mapping[str, str] = {
         " increasing interleaved inverse invert keepdims largest log_input lower narrow onesided periodic pivots"
         " beside reverse right scaled training transposed unit upper whole",
         _INT: "axis batch bins bits block columns correction decimals depth divisor exponent factor groups ignore index"
-        " k last mantissa n offset order pick place repeats samples segments shift size start step zero_point",
+        " k last mantissa n offset order pick place repeats samples segments shift size spelling start step zero_point",
         _FLOAT: "alpha atol beta bias delta dx eps epsilon gamma lambd margin max min nan neginf p posinf q rtol scale"
         " smoothing threshold value",
         _TEXT: "activation direction dtype equation form indexing kind method mode norm ord output reduction reset to",
@@ -93,7 +95,7 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 def types_of(operator: str, attribute: str) -> tuple[str, ...]:
     """What an attribute of an operator may be, in words. Raises LookupError for one that has no type here."""
-    return _OWN.get((operator, attribute)) or _SEVERAL.get(attribute) or (_TYPES[attribute],)
+    return _OWN.get((operator.removesuffix(OTHERWISE), attribute)) or _SEVERAL.get(attribute) or (_TYPES[attribute],)
 
 
 def kinds_of(value: Attr) -> tuple[str, ...]:

@@ -141,6 +141,13 @@ ON_REQUEST = _names(
     mean_variance_normalization short_time_fourier unique_inverse_of_floats
     take_from_end take_flat_from_end gather_from_end gather_nd_from_end scatter_from_end scatter_nd_from_end pick
     take_crossed add_multiple sub_multiple all_of_numbers any_of_numbers
+    slice_otherwise split_otherwise concat_otherwise unstack_otherwise flip_otherwise roll_otherwise
+    transpose_otherwise unsqueeze_otherwise squeeze_otherwise reshape_otherwise broadcast_to_otherwise
+    pad_otherwise repeat_otherwise take_otherwise gather_otherwise index_add_otherwise segment_sum_otherwise
+    embedding_otherwise sort_otherwise where_otherwise sum_otherwise prod_otherwise max_otherwise min_otherwise
+    mean_otherwise variance_otherwise std_otherwise logsumexp_otherwise cumsum_otherwise cummax_otherwise
+    matmul_otherwise linear_otherwise outer_otherwise conv2d_otherwise max_pool2d_otherwise avg_pool2d_otherwise
+    floor_divide_otherwise remainder_otherwise clip_otherwise tanh_otherwise mul_otherwise
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

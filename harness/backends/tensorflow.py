@@ -48,6 +48,7 @@ _NOT_IN_XLA = {
     "matrix_square_root": "MatrixSquareRoot",
     "max_pool_with_argmax": "MaxPoolWithArgmax",
     "nth_element": "NthElement",
+    "segment_sum_otherwise spelling=1": "SparseSegmentSum",
     "sorted_segment_max": "SegmentMax",
     "sorted_segment_mean": "SegmentMean",
     "sorted_segment_min": "SegmentMin",

@@ -15,7 +15,7 @@ import numpy as np
 from generators.bounds.bounded import PRECISION
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
-from generators.ops import OPS
+from generators.ops import OPS, SAID_OTHERWISE
 from generators.ops.shape.pad_repeat import pairs
 from oracles.judge.compare import Expected
 from oracles.questions import forward
@@ -277,7 +277,7 @@ def _wanted(node: Node, operands: list[TensorType], low: str) -> str | None:
     floating = [type_ for type_ in operands if type_.dtype in _CAST]
     several = len({type_.dtype for type_ in floating}) > 1
     wide = "float32" if several else None
-    if node.op in COMPOSED:
+    if node.op in COMPOSED or node.op in SAID_OTHERWISE:
         return "composed"
     if node.op in LOWER:
         return low

@@ -5,10 +5,11 @@ bounds of the values and adjoints in between. docs/gradients.md says why a corre
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from generators.graph import FLOATS, Node, TensorType
 from generators.graphs import Case
-from generators.ops import OPS
+from generators.ops import OPS, SAID_OTHERWISE
 from oracles.decompositions.composite import GraphBuilder, Rule, rewritten
 from oracles.decompositions.layers import LAYERS
 from oracles.decompositions.losses import LOSSES
@@ -35,15 +36,33 @@ def _promoted(s: GraphBuilder, node: Node) -> str | None:
     return s.add(base.name, *operands, **{key: value for key, value in node.attributes.items() if key in base.attrs})
 
 
-RULES: Mapping[str, Rule] = {
+def _said_otherwise(rules: Mapping[str, Rule]) -> dict[str, Rule]:
+    """Operators that are said in other functions are those that they say."""
+
+    def rule(s: GraphBuilder, node: Node) -> str | None:
+        base = OPS[node.op].base
+        attrs = {key: value for key, value in node.attributes.items() if key in OPS[base].attrs}
+        same = replace(node, op=base, attrs=tuple(attrs.items()))
+        steps = rules[base](s, same) if base in rules else None
+        return steps if steps is not None else s.add(base, *node.operands, **attrs)
+
+    return dict.fromkeys(SAID_OTHERWISE, rule)
+
+
+_PLAIN: Mapping[str, Rule] = {
     **LOSSES,
     **STATISTICS,
     **LAYERS,
     **dict.fromkeys(("maximum", "minimum", "fmax", "fmin"), _of_itself),
-    **dict.fromkeys((name for name, spec in OPS.items() if spec.promotes and spec.base), _promoted),
+    **dict.fromkeys(
+        (name for name, spec in OPS.items() if spec.promotes and spec.base and name not in SAID_OTHERWISE), _promoted
+    ),
 }
+_SECOND: Mapping[str, Rule] = {**_PLAIN, **SECOND}
 
-SECOND_ORDER_RULES: Mapping[str, Rule] = {**RULES, **SECOND}
+RULES: Mapping[str, Rule] = {**_PLAIN, **_said_otherwise(_PLAIN)}
+
+SECOND_ORDER_RULES: Mapping[str, Rule] = {**_SECOND, **_said_otherwise(_SECOND)}
 """Those of second derivatives, for which more operators are rewritten."""
 
 

@@ -70,7 +70,9 @@ moveaxis = layout(
 
 
 def _perm(d: Draw, operands: Types, attrs: Attrs) -> Shape:
+    """First that which turns all axes on by one: no axis stays, and the inverse is another one."""
     left = list(range(operands[0].rank))
+    left = left[-1:] + left[:-1]
     return tuple(left.pop(d.integer(0, len(left) - 1)) for _ in range(operands[0].rank))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from generators.graph import COMPONENT, Graph, TensorType
-from generators.ops import OPS
+from generators.ops import OPS, SAID_OTHERWISE
 from generators.ops.spec import Unsupported
 from harness.backends.target import refusals
 from harness.backends.target.passes import Switches
@@ -124,15 +124,17 @@ class Target:
             return reason
         for node in graph.nodes:
             dtypes = [node.type.dtype, *(graph.types[o].dtype for o in node.operands)]
-            forms = [node.op, *(f"{node.op} {key}={value}" for key, value in node.attrs), "*"]
+            names = [node.op, *([OPS[node.op].base] if node.op in SAID_OTHERWISE else [])]
+            forms = [*names, *(f"{name} {key}={value}" for name in names for key, value in node.attrs), "*"]
             for dtype in dtypes if OPS[node.op].promotes else dtypes[:2]:
                 why = next((self.refuses[form, dtype] for form in forms if (form, dtype) in self.refuses), None)
                 if why:
                     return f"{node.op}: {why}"
             for dtype in dtypes:
-                why = refusals.why(self.refusals_file, node.op, dtype)
-                if why:
-                    return f"{node.op} of {dtype}: {why}"
+                for name in names:
+                    why = refusals.why(self.refusals_file, name, dtype)
+                    if why:
+                        return f"{node.op} of {dtype}: {why}"
         return None
 
     def declined(self, outcome: Rejected) -> str | None:

@@ -70,7 +70,16 @@ _UNCOMPILABLE = ((r"(?s)only with compilable functions.*No registered '(\w+)' Op
 _PACKAGES = {"jax": "0.5", "tensorflow-cpu|tensorflow": "2.16"}
 
 EDGES = (
-    Edge("jax2tf", "stablehlo", "savedmodel", ("jax", "tensorflow"), _PACKAGES, _JAX2TF, refuses=OLDER),
+    Edge(
+        "jax2tf",
+        "stablehlo",
+        "savedmodel",
+        ("jax", "tensorflow"),
+        _PACKAGES,
+        _JAX2TF,
+        inherits=("tf-xla",),  # TensorFlow compiles by it what the file holds
+        refuses=OLDER,
+    ),
     Edge(
         "call-tf",
         "savedmodel",

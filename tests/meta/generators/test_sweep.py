@@ -9,7 +9,7 @@ from generators.graph import FLOATS, Leaf, TensorType
 from generators.graphs import seeded_case
 from generators.inputs import THRESHOLDS, Recipe, beside, fill
 from generators.ops import OPS, check
-from generators.ops.thresholds import THRESHOLDS as BY_OPERATOR
+from generators.ops.elementwise.thresholds import THRESHOLDS as BY_OPERATOR
 from generators.sweep import DTYPES, ScriptedDraw, places, sweep, swept
 from generators.sweep.extents import SHAPES, extents, of_extent
 from harness.search.dtype_support import dtypes_of

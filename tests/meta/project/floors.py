@@ -11,9 +11,10 @@ FLOORS = {
     "generators/bounds": "bounded | *",
     "generators/sweep": "extents | __init__",
     "generators/ops": (
-        "attributes spec slots composed drawing thresholds | elementwise | shape | linear | index | reduce | nn"
-        " | complex image | __init__"
+        "attributes spec slots composed drawing | elementwise | shape | linear | index | reduce | nn"
+        " | complex image | otherwise | __init__"
     ),
+    "generators/ops/otherwise": "record | *",
     "generators/training/architectures": "images | dense inception mobile plain residual | named",
     "generators/training": "networks settings | blocks | architectures runs | d3",
     "oracles": (

@@ -1,0 +1,109 @@
+"""Operators that read and write elements at places, sort and choose, said otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from generators.ops.otherwise.record import PLAIN, SAID, otherwise
+from generators.ops.slots import axis_in
+from generators.ops.spec import Call, OpSpec, Unsupported
+
+
+def _rows(text: str):
+    """The text, where whole rows are taken or written: along the first axis, by a list."""
+
+    def spell(call: Call) -> str | Unsupported:
+        first = axis_in(call.attrs, call.operands[0].rank) == 0 if "axis" in call.attrs else True
+        return text if first and call.operands[1].rank == 1 else PLAIN
+
+    return spell
+
+
+def _at(text: str):
+    """%s: colons before the axis."""
+    return lambda call: text.replace("%s", ":, " * axis_in(call.attrs, call.operands[0].rank))
+
+
+def _listed(rule: Callable[[Call], str]) -> Callable[[Call], str | Unsupported]:
+    """Of indices in a list: others PyTorch takes in no other way."""
+    return lambda call: rule(call) if call.operands[1].rank == 1 else PLAIN
+
+
+def _last_axis(call: Call) -> str | Unsupported:
+    """All axes before it are of the batch."""
+    x, places = call.operands
+    last = x.rank - 1
+    same = x.rank > 0 and x.shape[:last] == places.shape[:last]
+    return (
+        f"tf.gather({{0}}, {{1}}, axis={last}, batch_dims={last})"
+        if same and axis_in(call.attrs, x.rank) == last
+        else PLAIN
+    )
+
+
+def _ascending(text: str):
+    return lambda call: PLAIN if call.attrs["descending"] else text
+
+
+def _ascending_rows(call: Call) -> str | Unsupported:
+    down = call.attrs["descending"] or axis_in(call.attrs, call.result.rank)
+    return PLAIN if down else "torch.msort({0})"
+
+
+def _alike(text: str):
+    return lambda call: text if len({type_.shape for type_ in call.operands}) == 1 else PLAIN
+
+
+def _filled(text: str):
+    """The text, where there are elements."""
+    return lambda call: text if call.result.size else PLAIN
+
+
+OPERATORS: tuple[OpSpec, ...] = (
+    otherwise(
+        SAID["take"], torch=(_listed(_at("{0}[%s{1}]")),),
+        tensorflow=(_rows("tf.gather_nd({0}, {1}[:, tf.newaxis])"), _rows("tf.nn.embedding_lookup({0}, {1})"),
+                    "tf.experimental.numpy.take({0}, {1}, axis={axis})"),
+        jax=('jnp.take({0}, {1}, axis={axis}, mode="clip")', 'jnp.take({0}, {1}, axis={axis}, mode="wrap")',
+             _at('{0}.at[%s{1}].get(mode="promise_in_bounds")'), _at("{0}[%s{1}]")),
+    ),
+    otherwise(
+        SAID["gather"], torch=("torch.take_along_dim({0}, {1}.long(), dim={axis})",),
+        tensorflow=("tf.experimental.numpy.take_along_axis({0}, {1}, {axis})", _last_axis),
+        jax=('jnp.take_along_axis({0}, {1}, axis={axis}, mode="clip")',
+             'jnp.take_along_axis({0}, {1}, axis={axis}, mode="promise_in_bounds")'),
+    ),
+    otherwise(
+        SAID["index_add"], torch=(_rows("torch.index_put({0}, ({1},), {2}, accumulate=True)"),),
+        tensorflow=(_rows("tf.tensor_scatter_nd_add({0}, {1}[:, tf.newaxis], {2})"),),
+        jax=(_rows("jnp.add.at({0}, {1}, {2}, inplace=False)"), _at('{0}.at[%s{1}].add({2}, mode="drop")')),
+    ),
+    otherwise(
+        SAID["segment_sum"],
+        torch=("torch.index_put(torch.zeros({shape}, dtype={dtype}), ({1},), {0}, accumulate=True)",
+               "scattered_rows({0}, {1}, {segments})"),
+        tensorflow=(_filled("tf.scatter_nd({1}[:, tf.newaxis], {0}, tf.constant({shape}, {1}.dtype))"),
+                    "tf.sparse.segment_sum({0}, tf.argsort({1}), tf.sort({1}), num_segments={segments})"),
+        jax=('jnp.zeros({shape}, {dtype}).at[{1}].add({0}, mode="drop")',
+             "jax.ops.segment_sum({0}, {1}, num_segments={segments}, bucket_size=2)",
+             "jax.ops.segment_sum({0}[jnp.argsort({1})], jnp.sort({1}), {segments}, indices_are_sorted=True)"),
+    ),
+    otherwise(
+        SAID["embedding"], torch=(lambda call: "{0}[{1}]" if call.operands[1].rank else PLAIN,),
+        tensorflow=("tf.gather({0}, {1})", "tf.gather_nd({0}, {1}[..., tf.newaxis])"),
+        jax=('jnp.take({0}, {1}, axis=0, mode="clip")',),
+    ),
+    otherwise(
+        SAID["sort"],
+        torch=(_ascending_rows, "torch.sort({0}, dim={axis}, descending={descending}, stable=True).values"),
+        tensorflow=(_ascending("tf.experimental.numpy.sort({0}, axis={axis})"),),
+        jax=(_ascending("jax.lax.sort({0}, dimension={axis})"),
+             "jnp.sort({0}, axis={axis}, stable=False, descending={descending})"),
+    ),
+    otherwise(
+        SAID["where"], tensorflow=(_alike("tf.raw_ops.Select(condition={0}, x={1}, y={2})"),
+                                    "tf.experimental.numpy.where({0}, {1}, {2})"),
+        jax=(_alike("jax.lax.select({0}, {1}, {2})"), _alike("jnp.select([{0}], [{1}], {2})"),
+             _alike("jax.lax.select_n({0}, {2}, {1})")),
+    ),
+)  # fmt: skip

@@ -1,0 +1,96 @@
+"""Reductions and scans said otherwise: with another result beside, as ufuncs of numpy, as loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from generators.graph import FLOATS
+from generators.ops.otherwise.record import PLAIN, SAID, otherwise
+from generators.ops.slots import normalized
+from generators.ops.spec import Call, OpSpec, Unsupported
+
+_AXES = "axis={axes}, keepdims={keepdims}"
+_DIMS = "dim={axes}, keepdim={keepdims}"
+
+
+def _by_lax(name: str):
+    """The axes go; they come back by a reshape."""
+
+    def spell(call: Call) -> str | Unsupported:
+        axes = normalized(call.attrs["axes"], call.operands[0].rank)
+        return f"jnp.reshape(jax.lax.{name}({{0}}, {axes}), {{shape}})"
+
+    return spell
+
+
+def _one_axis(text: str):
+    """%s: the axis."""
+
+    def spell(call: Call) -> str | Unsupported:
+        axes = normalized(call.attrs["axes"], call.operands[0].rank)
+        return text.replace("%s", str(axes[0])) if len(axes) == 1 else PLAIN
+
+    return spell
+
+
+def _some(text: str):
+    """The text, where there is an axis: no axes mean all of them to some functions."""
+    return lambda call: text if call.attrs["axes"] else PLAIN
+
+
+def _of_floats(rule: Callable[[Call], str | Unsupported]) -> Callable[[Call], str | Unsupported]:
+    """numpy's functions sum narrow integers up in wide ones."""
+    return lambda call: rule(call) if call.operands[0].dtype in FLOATS else PLAIN
+
+
+def _filled(text: str):
+    """The text, where there are elements."""
+    return lambda call: text if call.result.size else PLAIN
+
+
+def _reduced(name: str, *, torch=(), tensorflow=(), jax=(), numpy: str, ufunc: str = "", lax: str = "") -> OpSpec:
+    of_numpy = _of_floats(_some(f"tf.experimental.numpy.{numpy}({{0}}, {_AXES})"))
+    further = (*((_some(f"jnp.{ufunc}.reduce({{0}}, {_AXES}{', dtype={dtype}' * (ufunc in ('add', 'multiply'))})"),)
+                 if ufunc else ()), *((_by_lax(lax),) if lax else ()))  # fmt: skip
+    return otherwise(SAID[name], torch=torch, tensorflow=(of_numpy, *tensorflow), jax=(*further, *jax))
+
+
+OPERATORS: tuple[OpSpec, ...] = (
+    _reduced("sum", numpy="sum", ufunc="add", lax="reduce_sum"),
+    _reduced("prod", numpy="prod", ufunc="multiply", lax="reduce_prod"),
+    _reduced(
+        "max", numpy="amax", ufunc="maximum", lax="reduce_max",
+        torch=(_one_axis("torch.aminmax({0}, dim=%s, keepdim={keepdims}).max"),),
+    ),
+    _reduced(
+        "min", numpy="amin", ufunc="minimum", lax="reduce_min",
+        torch=(_one_axis("torch.aminmax({0}, dim=%s, keepdim={keepdims}).min"),),
+    ),
+    _reduced(
+        "mean", numpy="mean", torch=(_some(f"torch.var_mean({{0}}, {_DIMS}, correction=0)[1]"),),
+        tensorflow=(_some("tf.nn.moments({0}, {axes}, keepdims={keepdims})[0]"),),
+        jax=(_some(f"jnp.average({{0}}, {_AXES})"),),
+    ),
+    _reduced("variance", numpy="var", torch=(_some(f"torch.var_mean({{0}}, {_DIMS}, correction=0)[0]"),)),
+    _reduced("std", numpy="std", torch=(_some(f"torch.std_mean({{0}}, {_DIMS}, correction=0)[0]"),)),
+    otherwise(
+        SAID["logsumexp"], torch=(_some("torch.special.logsumexp({0}, {axes}, {keepdims})"),),
+        jax=(_some(f"jax.nn.logsumexp({{0}}, {_AXES}, return_sign=True)[0]"),
+             _some(f"jax.nn.logsumexp({{0}}, {_AXES}, b=jnp.ones_like({{0}}))"),
+             _some(f"jax.nn.logsumexp({{0}}, {_AXES}, where=jnp.ones({{shape0}}, bool))")),
+    ),
+    otherwise(
+        SAID["cumsum"],
+        tensorflow=("tf.reverse(tf.cumsum(tf.reverse({0}, [{axis}]), axis={axis}, reverse=True), [{axis}])",
+                    _filled("scanned(tf.add, {0}, {axis})"),
+                    _of_floats(lambda call: "tf.experimental.numpy.cumsum({0}, axis={axis})")),
+        jax=("jnp.add.accumulate({0}, axis={axis}, dtype={dtype})",
+             "jax.lax.associative_scan(jnp.add, {0}, axis={axis})",
+             "scanned(jnp.add, {0}, {axis})"),
+    ),
+    otherwise(
+        SAID["cummax"], tensorflow=(_filled("scanned(tf.maximum, {0}, {axis})"),),
+        jax=("jax.lax.associative_scan(jnp.maximum, {0}, axis={axis})", "scanned(jnp.maximum, {0}, {axis})",
+             "jnp.maximum.accumulate({0}, axis={axis})"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,78 @@
+"""Operators said otherwise: each spelling is reached by the sweep and is another text than the operator's own, and what
+they compute is judged as the operator's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from generators.graph import Graph
+from generators.graphs import Case
+from generators.inputs import Recipe, fill_all
+from generators.ops import OPS, SAID_OTHERWISE
+from generators.ops.slots import ints_of
+from generators.sweep import graphs
+from harness.backends import TARGETS, Target
+from harness.questions.derivatives.gradient import GRADIENT
+from harness.questions.forward import FORWARD
+from oracles.decompositions.derivatives import decompose
+from oracles.judge.outcome import Value
+
+DIALECTS = ("torch-eager", "tf-eager", "jax-eager")
+
+
+def plainly(graph: Graph) -> Graph:
+    """The same by the operator itself."""
+    (node,) = graph.nodes
+    attrs = tuple((name, value) for name, value in node.attrs if name != "spelling")
+    return replace(graph, nodes=(replace(node, op=OPS[node.op].base, attrs=attrs),))
+
+
+def spelled(target: Target, graph: Graph) -> str:
+    return target.dialect.source(graph, "").split("def model")[-1].split("\n", 1)[1]
+
+
+def saying(graph: Graph, number: int) -> Graph:
+    """The same by the spelling of that number."""
+    (node,) = graph.nodes
+    return replace(graph, nodes=(replace(node, attrs=(("spelling", number), *node.attrs[1:])),))
+
+
+@pytest.mark.parametrize("operator", sorted(SAID_OTHERWISE))
+def test_every_spelling_holds_somewhere_and_says_something_else(operator: str) -> None:
+    met: dict[str, set[int]] = {name: set() for name in DIALECTS}
+    for graph in graphs(operator, 40):
+        for name, number in product(DIALECTS, range(6)):
+            one, dialect = saying(graph, number), TARGETS[name].dialect
+            if dialect.unsupported(one) is None and dialect.unsupported(plainly(graph)) is None:
+                met[name].add(number)
+                if graph.nodes[0].type.rank > 1:  # of scalars and single axes some come out alike
+                    assert spelled(TARGETS[name], one) != spelled(TARGETS[name], plainly(graph))
+    assert any(met.values())
+    for numbers in met.values():
+        assert numbers == set(range(len(numbers))), met
+
+
+def filled(graph: Graph) -> Case:
+    return Case(
+        graph, fill_all(graph, {leaf.name: Recipe("normal", number) for number, leaf in enumerate(graph.leaves)})
+    )
+
+
+def test_they_are_judged_and_differentiated_as_what_they_say() -> None:
+    case = filled(next(graph for graph in graphs("std_otherwise", 40) if graph.nodes[0].type.rank))
+    plain = Case(plainly(case.graph), case.arrays)
+    for question in (FORWARD, GRADIENT):
+        ours, theirs = question.expect(case).values[0], question.expect(plain).values[0]
+        assert np.array_equal(ours.value, theirs.value)
+        assert np.array_equal(ours.error, theirs.error)
+    assert "std_otherwise" not in decompose(case).graph.operators
+    expected, dtype = FORWARD.expect(case), case.graph.nodes[0].type.dtype
+    (array,), attrs = case.arrays.values(), case.graph.nodes[0].attributes
+    keep = bool(attrs["keepdims"])
+    right = np.std(array.astype(np.float64), axis=ints_of(attrs, "axes"), keepdims=keep).astype(dtype)
+    for wrong, status in ((right, "agree"), (right * 1.5, "mismatch")):
+        assert FORWARD.judge(TARGETS["torch-eager"], expected, Value((wrong.astype(dtype),))).status == status
