@@ -26,7 +26,7 @@ QUANTISERS = tuple(
         Level(f"litert-{name}", 0), sample_every=2, refusals_file="tensorflow",
         gradient=Unsupported("a quantised model"), judge=elsewhere.xnnpack, allows=_ALLOWS,
         declines={**tensorflow.DECLINES, **tensorflow.REFUSED_FILES}, further=True,
-        inherits=("litert-xnnpack", *tensorflow.inherited(name)),
+        inherits=("litert-xnnpack", *tensorflow.inherited(name, "litert-")),
     )
     for name in tensorflow.OPTIONS
 )  # fmt: skip

@@ -77,9 +77,12 @@ def written(options: str, show: str) -> str:
     return _LOAD.replace("%options", options).replace("%show", show)
 
 
-def inherited(name: str) -> tuple[str, ...]:
-    """The options whose known issues hold for files that these ones make: all of 8 bits are variants of tflite-int8."""
-    return tuple(dict.fromkeys((name, "tflite-int8"))) if "int8" in name else (name,)
+def inherited(name: str, beside: str = "") -> tuple[str, ...]:
+    """The ways of quantising whose known issues hold for files of these options: all of 8 bits are variants of
+    tflite-int8. beside: the prefix of another back end's ways, of which the same holds."""
+    alike = (name, "tflite-int8") if "int8" in name else (name,)
+    own = f"{beside}{name}"
+    return tuple(one for one in dict.fromkeys((*alike, *(f"{beside}{one}" for one in alike))) if one != own)
 
 
 QUANTISERS = tuple(
@@ -87,7 +90,7 @@ QUANTISERS = tuple(
         name, "tensorflow", ("tensorflow",), TENSORFLOW, written(options, _SHOW), PACKAGES, Level(name, 0),
         sample_every=2, refusals_file="tensorflow",
         gradient=Unsupported("a quantised model"), judge=tflite_quantiser.judge, declines=DECLINES, allows=_ALLOWS,
-        inherits=tuple(one for one in inherited(name) if one != name), further=True,
+        inherits=inherited(name), further=True,
     )
     for name, options in OPTIONS.items()
 )  # fmt: skip

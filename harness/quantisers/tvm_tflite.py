@@ -47,7 +47,7 @@ QUANTISERS = tuple(
         {"apache-tvm": "0.27", "tflite": "2.18", **tensorflow.PACKAGES}, Level(f"tvm-{name}", 0), sample_every=2,
         refusals_file="tensorflow", gradient=Unsupported("a quantised model"), judge=elsewhere.tvm,
         allows=_ALLOWS, declines=_DECLINES, further=True,
-        inherits=("tvm-O0", "tvm-O3", _ROUTE, *tensorflow.inherited(name)),
+        inherits=("tvm-O0", "tvm-O3", _ROUTE, *tensorflow.inherited(name, "tvm-")),
     )
     for name in _NAMES
 )  # fmt: skip

@@ -123,7 +123,9 @@ class Excuses:
         if predicate is None and not elements:
             return None
         if not elements:
-            known = _values(culprit.case, culprit.node, culprit.node.type.dtype)
+            values = expected.values
+            reference = values[0].value if len(values) == 1 and expected.types[0] == culprit.node.type else None
+            known = _values(culprit.case, culprit.node, culprit.node.type.dtype, reference)
             return None if predicate is None or predicate.holds(known, ()).any() else expected
         assert isinstance(culprit.outcome, Value)
         assert place is not None
