@@ -81,6 +81,7 @@ _SAYS = (
     (r"TopK sorted must be 1", "no TopK whose results are in any order"),
     (r"(\w+ \w+) must be a constant", "{} that is computed"),
     (r"Type <class 'tvm.ir.expr.Call'> for (\w+) is currently unsupported", "a {} that is computed"),
+    (r"relax\.nn\.(\w+)\".* must be float, but got T\.(bfloat16)", "no {} of {}"),
     (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),
 )
 _TYPES = (r"^KeyError: (\d+)\b", "no inputs of TFLite's type {}")
