@@ -141,7 +141,7 @@ ON_REQUEST = _names(
     mean_variance_normalization short_time_fourier unique_inverse_of_floats
     take_from_end take_flat_from_end gather_from_end gather_nd_from_end scatter_from_end scatter_nd_from_end pick
     take_crossed add_multiple sub_multiple all_of_numbers any_of_numbers clip_one_side
-    slice_update_front
+    slice_update_front group_norm_plain
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no
