@@ -4,13 +4,14 @@ written once for all dialects (`harness/dialects/functions/shared/basic.py`)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypedDict
+from dataclasses import replace
+from typing import Any, TypedDict
 
 import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.graph import Attr, TensorType
-from generators.ops.spec import Call, OpSpec, Spelling
+from generators.ops.spec import Attrs, Call, OpSpec, Spelling, TypeRuleError, Types, Unsupported
 
 Array = np.ndarray
 
@@ -97,3 +98,33 @@ def shared(function: str, *, operands: str = "{args}", **extra: Callable[[Call],
         return spell
 
     return Spellings(**{dialect: spelling(form) for dialect, form in _FORMS.items()})  # type: ignore[typeddict-item]
+
+
+def left_out(base: OpSpec, name: str, usual: Mapping[str, Callable[[Types], Attr]], **fields: Any) -> OpSpec:
+    """The operator with arguments that may be left out, and one that is: its attribute is None. usual: what each of
+    them stands for then, by the types of the operands; fields: its rule among `attrs`, and the texts of dialects in
+    which it can be left out; the others say what it stands for."""
+
+    def whole(operands: Types, attrs: Attrs) -> Attrs:
+        none = [key for key in usual if attrs[key] is None]
+        if not none:
+            raise TypeRuleError(f"{name} with all arguments is {base.name}")
+        return {**attrs, **{key: usual[key](operands) for key in none}}
+
+    def call_of(call: Call) -> Call:
+        return replace(call, attrs=whole(call.operands, call.attrs))
+
+    def said(spelling: Spelling) -> Spelling:
+        def spell(call: Call) -> str | Unsupported:
+            return spelling(call_of(call)) if callable(spelling) else spelling
+
+        return spell
+
+    dialects = ("torch", "tensorflow", "jax", "relax", "onnx")
+    texts = {dialect: said(getattr(base, dialect)) for dialect in dialects if dialect not in fields}
+    attrs = {**base.attrs, **fields.pop("attrs")}
+    return replace(
+        base, name=name, base=base.base or base.name, attrs=attrs,
+        result=lambda operands, attrs: base.result(operands, whole(operands, attrs)),
+        reference=lambda args, call: base.reference(args, call_of(call)), **texts, **fields,
+    )  # fmt: skip

@@ -43,6 +43,13 @@ def _instance_norm_plain(s: GraphBuilder, node: Node) -> str:
     return standardised(x, tuple(range(2, len(x.shape))), number(node, "epsilon")).name
 
 
+def _group_norm_plain(s: GraphBuilder, node: Node) -> str:
+    (x,), groups = terms(s, node), whole(node, "groups")
+    split = x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
+    axes = tuple(range(2, len(split.shape)))
+    return standardised(split, axes, number(node, "epsilon")).reshape(*x.shape).name
+
+
 def _mean_variance(s: GraphBuilder, node: Node) -> str:
     (x,) = terms(s, node)
     axes = normalized(node.attributes["axes"], len(x.shape))
@@ -158,6 +165,7 @@ LAYERS: dict[str, Rule] = {
     "fused_batch_norm": _fused_batch_norm,
     "layer_norm_plain": _layer_norm_plain,
     "instance_norm_plain": _instance_norm_plain,
+    "group_norm_plain": _group_norm_plain,
     "mean_variance_normalization": _mean_variance,
     "local_response_norm": _local_response_norm,
     **dict.fromkeys(("attention", "attention_masked", "attention_biased"), _attention),

@@ -44,6 +44,7 @@ FREE = {
     "scatter_nd_from_end": "which of several values an index gets is not said (tf.tensor_scatter_nd_update)",
     "index_put": "which of several values an index gets is not said (torch.Tensor.index_put_)",
     "slice_update": "a copy: nothing is computed",
+    "slice_update_front": "a copy: nothing is computed",
 }
 """Operators whose documentation leaves results open, with where it says so."""
 FAMILIES = {

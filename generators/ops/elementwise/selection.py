@@ -10,6 +10,7 @@ import numpy as np
 from generators.bounds.bounded import Bounded, ends, exact, holds_zero, settled, spread
 from generators.bounds.extremes import beside_zero, near_zero
 from generators.graph import DTYPES, EVERY, FLOATS, INTEGERS, Attr, TensorType
+from generators.ops.composed import left_out
 from generators.ops.elementwise.records import numpy_binary
 from generators.ops.elementwise.references import certainly_nan, spread_out, wrapping
 from generators.ops.slots import NUMBERS, boolean, broadcast, broadcastable, numeric, tensor, within
@@ -192,6 +193,41 @@ clip = OpSpec(
     onnx='g.op("Clip", {0}, g.const({min}, {name}), g.const({max}, {name}))',
 )  # fmt: skip
 
+
+def _open_low(d: Draw, operands: Types, attrs: Attrs) -> Attr:
+    return _clip_low(d, operands, attrs) if d.boolean() else None
+
+
+def _open_high(d: Draw, operands: Types, attrs: Attrs) -> Attr:
+    """None beside a lower limit."""
+    return _clip_low(d, operands, attrs) if attrs["min"] is None else None
+
+
+def _furthest(end: str) -> Callable[[Types], Attr]:
+    """The least or the greatest number of the operand's dtype."""
+
+    def limit(operands: Types) -> Attr:
+        dtype = operands[0].dtype
+        if dtype in INTEGERS:
+            return int(getattr(np.iinfo(dtype), end))
+        return -np.inf if end == "min" else np.inf
+
+    return limit
+
+
+def _one_side(lower: str, upper: str) -> Callable[[Call], str]:
+    return lambda call: upper if call.attrs["min"] is None else lower
+
+
+clip_one_side = left_out(
+    clip, "clip_one_side", {"min": _furthest("min"), "max": _furthest("max")},
+    attrs={"min": _open_low, "max": _open_high}, torch=clip.torch, jax=clip.jax,
+    tensorflow=_one_side("tf.maximum({0}, {min})", "tf.minimum({0}, {max})"),
+    relax=_one_side("relax.op.maximum({0}, relax.const({min}, {dtype}))",
+                    "relax.op.minimum({0}, relax.const({max}, {dtype}))"),
+    onnx=_one_side('g.op("Clip", {0}, g.const({min}, {name}))', 'g.op("Clip", {0}, "", g.const({max}, {name}))'),
+)  # fmt: skip
+
 OPERATORS: tuple[OpSpec, ...] = (
     where,
     numpy_binary(
@@ -203,6 +239,7 @@ OPERATORS: tuple[OpSpec, ...] = (
                            else 'g.op("Where", {1}, {filling}, {0})').replace("{filling}", "g.const({value}, {name})"),
     ),
     clip,
+    clip_one_side,
     _extreme("maximum", "Max"),
     _extreme("minimum", "Min"),
     _ignoring("maximum", "Max"),

@@ -366,7 +366,28 @@ instance_norm_plain = OpSpec(
     onnx=_instance_onnx,
 )  # fmt: skip
 
+
+def _group_norm_plain(args: Sequence[Bounded], call: Call) -> Bounded:
+    x, shape = args[0], args[0].value.shape
+    split = (shape[0], int_of(call.attrs, "groups"), -1) if x.value.size else (*shape[:1], 1, 0)
+    z = standardized(x.map(lambda a: a.reshape(split)), (2,), epsilon_of(call))
+    return _plain(z).map(lambda a: a.reshape(shape))
+
+
+def _group_plain_torch(call: Call) -> str | Unsupported:
+    text = _group_norm_torch(call)
+    return text.replace("{1}, {2}, {epsilon}", "eps={epsilon}") if isinstance(text, str) else text
+
+
+_GROUP = shared("group_norm_plain")
+
+group_norm_plain = OpSpec(
+    "group_norm_plain", "norm", (normalizable(2),), channels_type(2), _group_norm_plain,
+    attrs={"groups": _groups, "epsilon": EPSILON}, torch=_group_plain_torch,
+    tensorflow=_GROUP["tensorflow"], jax=_GROUP["jax"], relax=_GROUP["relax"], onnx=_GROUP["onnx"],
+)  # fmt: skip
+
 OPERATORS: tuple[OpSpec, ...] = (
     layer_norm, layer_norm_plain, rms_norm, batch_norm, batch_norm_training, instance_norm, instance_norm_plain,
-    group_norm,
+    group_norm, group_norm_plain,
 )  # fmt: skip

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
+from generators.ops.composed import left_out
 from generators.ops.shape.layout import ARRAY, Array, joinable, layout, moved
-from generators.ops.slots import axis_in, int_of, ints_of, tensor
+from generators.ops.slots import axis_in, int_of, ints_of, one_of, tensor
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, Spelling, TypeRuleError, Types
 
 # ---- updating a slice ---------------------------------------------------------------------------------
@@ -119,6 +121,17 @@ slice_update = OpSpec(
     onnx=_update_call("slice_update(g, {0}, {1}, {shape1}, {axis}, range(%s))"),
     signed_zero=True,
 )  # fmt: skip
+
+
+def _from_front(call: Call) -> str:
+    """Without the place where it begins."""
+    whole = replace(call, attrs={**call.attrs, "start": 0})
+    return f"torch.slice_scatter({{0}}, {{1}}, {{axis}}, None, {_stop(whole)}, {{step}})"
+
+
+slice_update_front = left_out(
+    slice_update, "slice_update_front", {"start": lambda operands: 0}, attrs={"start": one_of(None)}, torch=_from_front
+)
 
 # ---- backwards ----------------------------------------------------------------------------------------
 
@@ -232,4 +245,4 @@ slice_ = layout(
     torch=_python_slice, tensorflow=_python_slice, jax=_python_slice, relax=_relax_slice, onnx=_onnx_slice,
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (slice_, slice_backwards, slice_update)
+OPERATORS: tuple[OpSpec, ...] = (slice_, slice_backwards, slice_update, slice_update_front)

@@ -83,6 +83,7 @@ _SAYS = (
     (r"Type <class 'tvm.ir.expr.Call'> for (\w+) is currently unsupported", "a {} that is computed"),
     (r"The TFLite to Relax converter does not support ([\w ]+) operator yet", "no {}"),
     (r"OpNotImplemented: (\w+) subgraph (?:input|output) tensor metadata mismatch", "no {} whose part has open sizes"),
+    (r"relax\.nn\.(\w+)\".* must be float, but got T\.(bfloat16)", "no {} of {}"),
     (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),
 )
 _TYPES = (r"^KeyError: (\d+)\b", "no inputs of TFLite's type {}")

@@ -15,6 +15,7 @@ from planted.targets import planted
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, check
+from generators.ops.spec import TypeRuleError
 from generators.sweep import sweep
 from harness.execute.pool import Pool
 from harness.search.laboratory import Laboratory
@@ -83,6 +84,10 @@ RESULTS: list[tuple[str, list[np.ndarray], dict, Callable[[], Any]]] = [
     ("resize_area", [GRID], {"factor": 2}, lambda: GRID.reshape(1, 2, 3, 2, 3, 2).mean((3, 5))),
     ("to_complex", [X], {"to": "complex128"}, lambda: X.astype("complex128")),
     ("complex_cast", [X + 1j * X[::-1]], {"to": "float32"}, lambda: X),
+    ("clip_one_side", [X], {"min": None, "max": 0.5}, lambda: np.minimum(X, 0.5)),
+    ("clip_one_side", [PLACES], {"min": 1, "max": None}, lambda: np.maximum(PLACES, 1)),
+    ("slice_update_front", [X, X[:, :2]], {"axis": 1, "step": 2, "start": None},
+     lambda: np.concatenate([X[:, :2], X[:, 1:2], X[:, 3:]], 1)[:, [0, 2, 1, *range(3, X.shape[1])]]),
 ]  # fmt: skip
 
 
@@ -152,3 +157,9 @@ def test_fault_is_seen(fault: Fault, pool: Pool) -> None:
     outcomes = Laboratory(pool).outcomes([(target, case) for case in cases])
     found = [judge(forward.expect(case), outcome).discrepancy for case, outcome in zip(cases, outcomes, strict=True)]
     assert any(d and d.symptom in ("value", "special") for d in found)
+
+
+@pytest.mark.parametrize(("operator", "attrs"), [("clip_one_side", {"min": 0.0, "max": 1.0})])
+def test_what_may_be_left_out_is_left_out(operator: str, attrs: dict) -> None:
+    with pytest.raises(TypeRuleError, match="with all arguments is clip"):
+        OPS[operator].result((TensorType("float32", (2,)),), attrs)

@@ -246,6 +246,12 @@ def instance_norm_plain(F, x, epsilon):
     return normalized(F, x, list(range(2, len(x.shape))), epsilon)
 
 
+def group_norm_plain(F, x, groups, epsilon):
+    shape = list(x.shape)
+    split = F.reshape(x, [shape[0], groups, shape[1] // groups, *shape[2:]])
+    return F.reshape(normalized(F, split, list(range(2, len(shape) + 1)), epsilon), shape)
+
+
 def local_response_norm(F, x, size, alpha, beta, k):
     """Sums of squares of neighbouring channels, by way of places with a channel of zeros behind the others."""
     channels = x.shape[1]
