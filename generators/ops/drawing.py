@@ -141,7 +141,8 @@ ON_REQUEST = _names(
     mean_variance_normalization short_time_fourier unique_inverse_of_floats
     take_from_end take_flat_from_end gather_from_end gather_nd_from_end scatter_from_end scatter_nd_from_end pick
     take_crossed add_multiple sub_multiple all_of_numbers any_of_numbers clip_one_side
-    slice_update_front group_norm_plain slice_otherwise split_otherwise concat_otherwise unstack_otherwise flip_otherwise roll_otherwise
+    slice_update_front group_norm_plain slice_otherwise split_otherwise concat_otherwise unstack_otherwise
+    flip_otherwise roll_otherwise
     transpose_otherwise unsqueeze_otherwise squeeze_otherwise reshape_otherwise broadcast_to_otherwise
     pad_otherwise repeat_otherwise take_otherwise gather_otherwise index_add_otherwise segment_sum_otherwise
     embedding_otherwise sort_otherwise where_otherwise sum_otherwise prod_otherwise max_otherwise min_otherwise
