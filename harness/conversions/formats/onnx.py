@@ -117,6 +117,7 @@ RUNNERS = (
             refuses=(
                 (r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),
                 (r"No Op registered for (\S+)", "no {}"),
+                (r"(Opset \d+) is under development", "no models of {}, which is under development"),
                 (r"Fatal error: (\S+)\(-?\d+\) is not a registered function/op", "no {}"),
                 (r"Numpy_type 1[45] can't be converted to MLDataType", "no complex tensors"),
                 (r"Numpy_type 2\d\d can't be converted to MLDataType", "no arrays of what numpy does not know"),
