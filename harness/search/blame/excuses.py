@@ -203,6 +203,5 @@ def may_show(symptom: str, alone: str) -> bool:
 
 def _versions(target: Target) -> dict[str, str]:
     """The version of the target and of those whose known issues hold for it, too, by name."""
-    named = {**TARGETS, **QUANTISERS}
-    others = (named[name] if name in named else target_of(name) for name in target.inherits)
+    others = (TARGETS.get(name) or QUANTISERS.get(name) or target_of(name) for name in target.inherits)
     return {one.whole: probe.probe(one).version or "0" for one in (target, *others)}

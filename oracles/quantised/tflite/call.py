@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -72,9 +72,7 @@ class Call:
         return settled(position, np.asarray(slack + more), np.asarray(zero), dtype, away, self.limits())
 
 
-def padding_of(
-    call: Call, sizes: Sequence[int], kernel: Sequence[int], stride: list[int], rate: list[int]
-) -> list[int]:
+def _padding(call: Call, sizes: Sequence[int], kernel: Sequence[int], stride: list[int], rate: list[int]) -> list[int]:
     """In front and behind of SAME (0) or VALID padding."""
     front, behind = [], []
     for size, k, s, r in zip(sizes, kernel, stride, rate, strict=True):
@@ -82,3 +80,11 @@ def padding_of(
         front.append(total // 2)
         behind.append(total - total // 2)
     return [*front, *behind]
+
+
+def window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> dict[str, Any]:
+    """Attributes of a convolution or a pooling, in our words."""
+    attrs = call.node.attrs
+    stride = [attrs["strideH"], attrs["strideW"]]
+    rate = [attrs.get("dilationHFactor", 1), attrs.get("dilationWFactor", 1)]
+    return {"stride": stride, "dilation": rate, "padding": _padding(call, sizes, kernel, stride, rate)}

@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from oracles.quantised.integers import LIMITS, UNIT, Levels, away, dequantised, known, quantised, settled
+from oracles.quantised.integers import LIMITS, UNIT, Levels, Quantisation, away, dequantised, known, quantised, settled
 from oracles.quantised.model import NotRecomputed, Real
 from oracles.quantised.reference_operators import accumulated, applied, exactly, fixed, whole
-from oracles.quantised.tflite.call import TIE, Call, padding_of
-from oracles.quantised.tflite.moves import MOVES
+from oracles.quantised.tflite.call import TIE, Call, window
+from oracles.quantised.tflite.moves import MOVES, axes_of
 
 Array = np.ndarray
 
@@ -37,27 +37,20 @@ def _product(call: Call, total: Array, weight_scale: Array) -> Real:
     return _fixed_point(call, total, x_scale * weight_scale / scale)
 
 
-def _window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> dict:
-    attrs = call.node.attrs
-    stride = [attrs["strideH"], attrs["strideW"]]
-    rate = [attrs.get("dilationHFactor", 1), attrs.get("dilationWFactor", 1)]
-    return {"stride": stride, "dilation": rate, "padding": padding_of(call, sizes, kernel, stride, rate)}
-
-
 def _channels_first(array: Array) -> Array:
     return np.moveaxis(array, -1, 1)
 
 
 def _conv(call: Call) -> Real:
     x, w = _channels_first(call.levels(0)[0]), _channels_first(call.levels(1)[0])
-    attrs = {**_window(call, x.shape[2:], w.shape[2:]), "groups": x.shape[1] // w.shape[1]}
+    attrs = {**window(call, x.shape[2:], w.shape[2:]), "groups": x.shape[1] // w.shape[1]}
     total = np.moveaxis(accumulated("conv2d", x, w, attrs), 1, -1)
     return _product(call, total, np.reshape(call.levels(1)[1], -1))
 
 
 def _depthwise(call: Call) -> Real:
     x, w = _channels_first(call.levels(0)[0]), np.moveaxis(call.levels(1)[0], (3, 0), (0, 1))
-    attrs = {**_window(call, x.shape[2:], w.shape[2:]), "groups": x.shape[1]}
+    attrs = {**window(call, x.shape[2:], w.shape[2:]), "groups": x.shape[1]}
     total = np.moveaxis(accumulated("conv2d", x, w, attrs), 1, -1)
     return _product(call, total, np.reshape(call.levels(1)[1], -1))
 
@@ -129,7 +122,7 @@ def _pool(name: str) -> Callable[[Call], Real]:
     def compute(call: Call) -> Real:
         x, attrs = fixed(whole(call.operands[0])), call.node.attrs
         kernel = [attrs["filterHeight"], attrs["filterWidth"]]
-        how = {**_window(call, x.shape[1:3], kernel), "kernel": kernel}
+        how = {**window(call, x.shape[1:3], kernel), "kernel": kernel}
         n = len(kernel)
         front, behind = np.array(how["padding"][:n]), np.array(how["padding"][n:])
         if (front != behind).any():
@@ -147,7 +140,7 @@ def _pool(name: str) -> Callable[[Call], Real]:
 
 def _mean(call: Call) -> Real:
     (x, s, _), (scale, _, _) = call.levels(0), call.result()
-    axes = tuple(int(a) % x.ndim for a in np.reshape(fixed(call.operands[1]), -1))
+    axes = axes_of(call, x.ndim)
     factor = s / scale
     position = x.mean(axes).reshape(call.seen.shape) * factor
     return call.settle(position, 2.0**-14 * np.abs(position) + 0.5)
@@ -185,6 +178,12 @@ def _same_levels(call: Call, place: int = 0) -> Real:
     if a and b and not a.alike(b):
         raise NotRecomputed(f"{call.node.op} between two scales")
     return x
+
+
+def _one_scale(call: Call, given: Sequence[Quantisation | None]) -> None:
+    """Raises NotRecomputed where levels of these operands do not mean the same in the result."""
+    if call.made is None or any(how is None or not how.alike(call.made) for how in given):
+        raise NotRecomputed(f"{call.node.op} between two scales")
 
 
 def _moved(place: int, layout: Callable[[Call, Array], Array]) -> Callable[[Call], Real]:
@@ -246,9 +245,7 @@ def _chosen(which: str) -> Callable[[Call], Real]:
     """The greater or the lesser of levels that mean the same."""
 
     def compute(call: Call) -> Real:
-        for how in call.given:
-            if how is None or call.made is None or not how.alike(call.made):
-                raise NotRecomputed(f"{call.node.op} between two scales")
+        _one_scale(call, call.given)
         a, b = (fixed(whole(o)) for o in call.operands)
         return known(getattr(np, which)(a, b).astype(call.seen.dtype))
 
@@ -258,7 +255,7 @@ def _chosen(which: str) -> Callable[[Call], Real]:
 def _extreme(which: str) -> Callable[[Call], Real]:
     def compute(call: Call) -> Real:
         x = fixed(whole(_same_levels(call)))
-        axes = tuple(int(a) % x.ndim for a in np.reshape(fixed(call.operands[1]), -1))
+        axes = axes_of(call, x.ndim)
         return known(getattr(x, which)(axes).reshape(call.seen.shape).astype(call.seen.dtype))
 
     return compute
@@ -266,7 +263,7 @@ def _extreme(which: str) -> Callable[[Call], Real]:
 
 def _summed(call: Call) -> Real:
     (x, s, _), (scale, _, _) = call.levels(0), call.result()
-    axes = tuple(int(a) % x.ndim for a in np.reshape(fixed(call.operands[1]), -1))
+    axes = axes_of(call, x.ndim)
     total = x.sum(axes).reshape(call.seen.shape)
     return call.settle(total * s / scale, 2.0**-14 * np.abs(total * s / scale) + 0.5)
 
@@ -294,9 +291,7 @@ def _compared(which: str) -> Callable[[Call], Bounded]:
 def _selected(call: Call) -> Real:
     """Levels that mean the same, of one operand or the other."""
     condition, *parts = call.operands
-    for how in call.given[1:]:
-        if how is None or call.made is None or not how.alike(call.made):
-            raise NotRecomputed(f"{call.node.op} between two scales")
+    _one_scale(call, call.given[1:])
     a, b = (fixed(whole(part)) for part in parts)
     return known(np.where(fixed(condition).astype(bool), a, b).astype(call.seen.dtype))
 

@@ -18,6 +18,11 @@ def ints(call: Call, place: int) -> Array:
     return fixed(call.operands[place]).astype(int)
 
 
+def axes_of(call: Call, rank: int) -> tuple[int, ...]:
+    """The axes that the second operand names, counted from the front."""
+    return tuple(int(axis) % rank for axis in ints(call, 1).reshape(-1))
+
+
 def _reshaped(call: Call, v: Array) -> Array:
     return v.reshape(call.seen.shape)
 

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from generators.bounds.bounded import Bounded
+from generators.ops.composed import chosen, joined
 from oracles.quantised.integers import Levels, Quantisation, dequantised, quantised
 from oracles.quantised.model import NotRecomputed, Operation, Real, Values
 from oracles.quantised.reference_operators import applied, fixed, number
-from oracles.quantised.tflite.call import FUSED, TIE, Call, padding_of
-from oracles.quantised.tflite.moves import MOVES, ints
+from oracles.quantised.tflite.call import FUSED, TIE, Call, window
+from oracles.quantised.tflite.moves import MOVES, axes_of, ints
 
 Array = np.ndarray
 
@@ -64,13 +65,6 @@ def _channels_last(x: Bounded) -> Bounded:
     return x.map(lambda v: np.moveaxis(v, 1, -1))
 
 
-def _window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> dict[str, Any]:
-    attrs = call.node.attrs
-    stride = [attrs["strideH"], attrs["strideW"]]
-    rate = [attrs.get("dilationHFactor", 1), attrs.get("dilationWFactor", 1)]
-    return {"stride": stride, "dilation": rate, "padding": padding_of(call, sizes, kernel, stride, rate)}
-
-
 def _biased(call: Call, total: Bounded) -> Bounded:
     bias = call.operands[2] if len(call.operands) > 2 else None
     return total if bias is None else applied("add", (total, number(bias)))
@@ -81,7 +75,7 @@ def _conv(depthwise: bool) -> Callable[[Call], Bounded]:
         x, w = _channels_first(number(call.operands[0])), number(call.operands[1])
         w = w.map(lambda v: np.moveaxis(v, (3, 0), (0, 1))) if depthwise else _channels_first(w)
         groups = x.value.shape[1] if depthwise else x.value.shape[1] // w.value.shape[1]
-        attrs = {**_window(call, x.value.shape[2:], w.value.shape[2:]), "groups": groups}
+        attrs = {**window(call, x.value.shape[2:], w.value.shape[2:]), "groups": groups}
         return _biased(call, _channels_last(applied("conv2d", (x, w), attrs)))
 
     return compute
@@ -105,7 +99,7 @@ def _pool(name: str) -> Callable[[Call], Bounded]:
     def compute(call: Call) -> Bounded:
         x, attrs = _channels_first(number(call.operands[0])), call.node.attrs
         kernel = [attrs["filterHeight"], attrs["filterWidth"]]
-        how = {**_window(call, x.value.shape[2:], kernel), "kernel": kernel}
+        how = {**window(call, x.value.shape[2:], kernel), "kernel": kernel}
         pads = how["padding"]
         if pads[:2] != pads[2:]:
             raise NotRecomputed(f"{call.node.op} with padding that differs")
@@ -130,14 +124,13 @@ def _prelu(call: Call) -> Bounded:
     """The slope broadcasts over all but the first axis."""
     x, slope = number(call.operands[0]), number(call.operands[1])
     product = applied("mul", (x, slope))
-    negative = x.value < 0
-    return Bounded(np.where(negative, product.value, x.value), np.where(negative, product.error, x.error), x.dtype)
+    return chosen(x.value < 0, product, x)
 
 
 def _reduced(name: str) -> Callable[[Call], Bounded]:
     def compute(call: Call) -> Bounded:
         x = number(call.operands[0])
-        axes = tuple(sorted({int(a) % x.value.ndim for a in np.reshape(fixed(call.operands[1]), -1)}))
+        axes = tuple(sorted(set(axes_of(call, x.value.ndim))))
         return applied(name, (x,), {"axes": axes, "keepdims": bool(call.node.attrs.get("keepDims"))})
 
     return compute
@@ -162,9 +155,7 @@ def _padded(call: Call) -> Bounded:
 
 
 def _joined(call: Call) -> Bounded:
-    parts, axis = [number(o) for o in call.operands], call.node.attrs["axis"]
-    value, error = (np.concatenate([getattr(p, what) for p in parts], axis) for what in ("value", "error"))
-    return Bounded(value, error, parts[0].dtype)
+    return joined(*(number(o) for o in call.operands), axis=call.node.attrs["axis"])
 
 
 def _gelu(call: Call) -> Bounded:
@@ -175,8 +166,7 @@ def _gelu(call: Call) -> Bounded:
 def _chosen(call: Call) -> Bounded:
     condition, *parts = call.operands
     a, b = (number(part) for part in parts)
-    which = fixed(condition).astype(bool)
-    return Bounded(np.where(which, a.value, b.value), np.where(which, a.error, b.error), a.dtype)
+    return chosen(fixed(condition).astype(bool), a, b)
 
 
 OPERATORS: dict[str, Callable[[Call], Bounded]] = {
