@@ -153,12 +153,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _left_out(items: Iterable[pytest.Item], share: str) -> Iterator[pytest.Item]:
     """What a profile does without: items of slow tests, but for a sample of those that are not skipped. share: the
-    mark's argument that says one in how many; of a test without it the quick profile runs nothing, `ci` all."""
+    mark's argument that says one in how many; of a test without it the quick profile runs nothing, `ci` all. A test
+    with a snapshot stays: one that nobody looks at is a failure."""
     default = 0 if share == "one_in" else 1
     numbers: Counter[str] = Counter()
     for item in items:
         slow = item.get_closest_marker("slow")
-        if slow and not item.get_closest_marker("skip"):
+        if slow and not item.get_closest_marker("skip") and "snapshot" not in getattr(item, "fixturenames", ()):
             test = item.nodeid.partition("[")[0]
             one_in = slow.kwargs.get(share, default)
             if not one_in or numbers[test] % one_in:

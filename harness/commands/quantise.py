@@ -37,7 +37,7 @@ from harness.findings.known.entry import FOLDER, KnownFileError
 from harness.findings.known.issues import load
 from harness.findings.store import Store
 from harness.quantisers import QUANTISERS, Quantiser
-from harness.search.quantisation import Options, Tally, share, total
+from harness.search.quantisation import Options, Tally, do_share, total
 
 
 def quantise(
@@ -87,7 +87,7 @@ def quantise(
             tally = total(latest)
             live.update(table_of(tally))
 
-        code, failure = shared_out(partial(share, options), jobs, cluster, show, findings)
+        code, failure = shared_out(partial(do_share, options), jobs, cluster, show, findings)
     record.known(tally.excused)
     record.timings(tally.seconds)
     report(tally, time.monotonic() - started)

@@ -138,7 +138,7 @@ class Options:
     record: Recorder
 
 
-def examine_all(options: Options, tasks: Sequence[Task], keep: Callable[[Sequence[ConversionResult]], None]) -> None:
+def examine_all(options: Options, tasks: Iterable[Task], keep: Callable[[Sequence[ConversionResult]], None]) -> None:
     """Cases by routes, one after the other, until it is too late. keep: is told what came of each at once. Raises
     HarnessError and OSError."""
     with Pool(Limits(seconds=options.timeout), until=options.until) as pool:

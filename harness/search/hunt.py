@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from generators.baits.cases import with_bait
 from generators.graphs import Case, Style, seeded_case
 from harness.backends import Target, probe
 from harness.execute.isolation.cluster import Cluster, jobs
-from harness.execute.isolation.jobs import JobError
+from harness.execute.isolation.jobs import JobError, Share
 from harness.execute.pool import Limits, OutOfTime, Pool, Unavailable
 from harness.findings.database.recorder import Recorder
 from harness.findings.known.issues import KnownIssue
@@ -27,7 +26,7 @@ from harness.search.campaign import Campaign, operators_for
 from harness.search.hunting.carry_out import NOTHING, Carrier
 from harness.search.hunting.cut import runnable
 from harness.search.hunting.later import Later, Waiting
-from harness.search.hunting.plan import Done, Plan, Step
+from harness.search.hunting.plan import Done, Plan, Step, picked
 from harness.search.hunting.tally import Tally, total
 from harness.search.hunting.turns import left_out, turn_of
 from harness.search.laboratory import Laboratory
@@ -84,7 +83,7 @@ def run(options: Options, progress: Progress) -> Tally:
     KeyboardInterrupt ends all jobs, with nothing lost but the cases under way, and is raised again; a job that dies is
     told of, and the others go on. Raises JobError where one meets a fault of ours."""
     if options.jobs == 1 and not options.cluster:
-        return _job(options, 0, progress)
+        return _job(options, Share(0, progress))
     together = jobs(partial(_job, options), options.jobs, options.cluster)
     together.run(lambda latest: progress(total(latest)))
     if len(together.failures) == options.jobs:
@@ -92,22 +91,22 @@ def run(options: Options, progress: Progress) -> Tally:
     return replace(total(together.latest), died=tuple(together.failures), repeated=tuple(together.repeated))
 
 
-def _job(options: Options, number: int, progress: Progress, before: Tally | None = None) -> Tally:
-    """Cases number, number + jobs, …, and so of the plan's steps, until the budget is spent. before: what a job of this
-    number that was lost had done, which is gone on with."""
+def _job(options: Options, share: Share[Tally]) -> Tally:
+    """The cases and steps of the plan that it is given, until the budget is spent. What a job of this number that was
+    lost had done is gone on with."""
     tally = Tally(statuses={label: Counter() for label in options.labels})
-    earlier, started = before or Tally(), time.monotonic()
+    earlier, started = share.before or Tally(), time.monotonic()
     deadline = started + options.budget - earlier.elapsed
 
     def done() -> Tally:
         tally.elapsed = time.monotonic() - started
-        return earlier.merged(tally) if before else tally
+        return earlier.merged(tally) if share.before else tally
 
     with Pool(options.limits, tolerant=True, until=deadline) as pool:
-        hunter = _Hunter(options, number, pool, tally, deadline, earlier)
+        hunter = _Hunter(options, share, pool, tally, deadline)
         try:
             while hunter.go_on():
-                progress(done())
+                share.tell(done())
         finally:
             hunter.save()
     return done()
@@ -117,9 +116,7 @@ class _Hunter:
     """One job. Its time is divided between the plan and drawn cases; findings get a share of their own, and what is
     more waits until the end."""
 
-    def __init__(
-        self, options: Options, number: int, pool: Pool, tally: Tally, deadline: float, earlier: Tally
-    ) -> None:
+    def __init__(self, options: Options, share: Share[Tally], pool: Pool, tally: Tally, deadline: float) -> None:
         self.options, self.pool, self.tally, self.deadline = options, pool, tally, deadline
         self.later = Later(time.monotonic(), deadline)
         self.campaigns: dict[str, Campaign] = {}
@@ -134,10 +131,11 @@ class _Hunter:
             for name in options.operators
             if self.question.concerns(name) and any(operators_for(target, (name,)) for target in options.targets)
         ]
-        self.index = number + earlier.cases * options.jobs
-        self.quota = None if options.cases is None else len(range(self.index, options.cases, options.jobs))
-        steps = options.plan.steps() if options.plan else iter(())
-        self.steps = islice(steps, number + earlier.steps * options.jobs, options.steps, options.jobs)
+        earlier = share.before or Tally()
+        self.cases = share.numbers("case", options.cases, earlier.cases)
+        self.drawing = bool(self.operators)
+        numbers = share.numbers("step", options.steps, earlier.steps)
+        self.steps = picked(options.plan.steps(), numbers) if options.plan else iter(())
         self.planning = options.plan is not None
         self.carrier = Carrier(self.pursue)
         self.done, self.saved = Done(), time.monotonic()
@@ -177,23 +175,25 @@ class _Hunter:
         """The next step or case; then findings that wait. False where all is done, or the time is over."""
         asked = self.campaign(self.question)
         over = time.monotonic() >= self.deadline - self.later.reserve
-        drawing = bool(self.operators) and (self.quota is None or self.tally.cases < self.quota)
         share, total = self.options.share, sum(self.spent.values())
-        step = None
-        if not over and self.planning and (not drawing or self.spent["plan"] <= share * total):
+        step = index = None
+        if not over and self.planning and (not self.drawing or self.spent["plan"] <= share * total):
             step = next(self.steps, None)
             self.planning = step is not None
+        if not over and step is None and self.drawing:
+            index = next(self.cases, None)
+            self.drawing = index is not None
         started, spent = time.monotonic(), self.later.spent
         what = "plan" if step else "drawn"
         try:
-            if step or (drawing and not over):
+            if step or index is not None:
                 self._end_voters()
             if step:
                 self._carry_out(step)
-            elif over or not (drawing or self.planning):
+            elif index is not None:
+                self._draw(asked, index)
+            elif over or not self.planning:
                 return self._see_to_one()
-            elif drawing:
-                self._draw(asked)
         except OutOfTime:  # what is under way is not counted, but for what it has found already
             return False
         finally:
@@ -210,21 +210,20 @@ class _Hunter:
         tally.restarts, tally.unconfirmed = self.pool.restarts, self.pool.unconfirmed + campaign.unconfirmed
         tally.off, tally.waiting = tuple(self.pool.off.values()), len(self.later.waiting)
 
-    def _draw(self, campaign: Campaign) -> None:
-        options, index = self.options, self.index
+    def _draw(self, campaign: Campaign, index: int) -> None:
+        options = self.options
         chosen = turn_of(options.targets, index)
         if options.passes:
             chosen += [left_out(options.seed, index, target) for target in chosen if target.switches]
         try:
             drawn = seeded_case(options.seed, index, options.max_nodes, self.operators, self.style)
             drawn = with_bait(options.seed, index, drawn, self.operators, self.style.favoured)
-            self._examine(campaign, self.question.prepare(drawn), chosen)
+            self._examine(campaign, index, self.question.prepare(drawn), chosen)
         except OutOfTime:
             raise
         except Exception as error:  # a bug of ours: it has to be found again
             error.add_note(f"case {index} of seed {options.seed}")
             raise
-        self.index += options.jobs
 
     def _carry_out(self, step: Step) -> None:
         question, started = QUESTIONS[step.lane.question], time.monotonic()
@@ -263,8 +262,8 @@ class _Hunter:
             self.done = Done()
         self.saved = time.monotonic()
 
-    def _examine(self, campaign: Campaign, case: Case, targets: Sequence[Target]) -> None:
-        """One drawn case, without what each target refuses of it: count what came of it, and see to every
+    def _examine(self, campaign: Campaign, index: int, case: Case, targets: Sequence[Target]) -> None:
+        """One drawn case and its number, without what each target refuses: count what came of it, and see to every
         discrepancy."""
         question, tally, started = campaign.lab.question, self.tally, time.monotonic()
         verdicts: dict[str, tuple[Case, Verdict]] = {}
@@ -285,7 +284,7 @@ class _Hunter:
             verdicts |= {name: (rest, verdict) for name, verdict in examined.verdicts.items()}
         tally.cases += 1
         counts = Counter(verdict.status for _, verdict in verdicts.values())
-        self.record.case(question.name, counts, time.monotonic() - started, number=self.index)
+        self.record.case(question.name, counts, time.monotonic() - started, number=index)
         for target in targets:
             rest, verdict = verdicts[target.name]
             tally.statuses[target.label][verdict.status] += 1

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from statistics import median
 
 from generators.graphs import Case, seeded_case
+from harness.execute.isolation.jobs import Share
 from harness.execute.pool import Limits, OutOfTime, Pool
 from harness.findings.database.recorder import Recorder
 from harness.findings.known.issues import KnownIssue
@@ -129,15 +130,12 @@ class Options:
     record: Recorder = field(default_factory=Recorder)
 
 
-def share(
-    options: Options, count: int, number: int, report: Callable[[Tally], None], before: Tally | None = None
-) -> Tally:
-    """Cases number, number + count, …, until the budget is spent. before: what a job of this number that was lost had
-    done, which is gone on with. What is reported is all so far. Raises HarnessError and OSError."""
-    started, earlier = time.monotonic(), before or Tally()
+def do_share(options: Options, share: Share[Tally]) -> Tally:
+    """The cases that this job is given, until the budget is spent. What a job of this number that was lost had done is
+    gone on with; what is told is all so far. Raises HarnessError and OSError."""
+    started, earlier = time.monotonic(), share.before or Tally()
     deadline = started + options.budget - earlier.elapsed
-    first = number + earlier.cases * count
-    numbers = itertools.count(first, count) if options.cases is None else range(first, options.cases, count)
+    numbers = share.numbers("case", options.cases, earlier.cases)
     whole = earlier
     with Pool(Limits(seconds=options.timeout), until=deadline) as pool:
         campaign = Campaign(
@@ -151,7 +149,7 @@ def share(
             tally.excused, tally.unconfirmed = campaign.excused, pool.unconfirmed + campaign.unconfirmed
             tally.seconds, tally.elapsed = Counter(campaign.lab.seconds), time.monotonic() - started
             whole = earlier.merged(tally)
-            report(whole)
+            share.tell(whole)
             if time.monotonic() >= deadline:
                 break
     return whole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -12,7 +12,7 @@ from harness.commands.shared.engine import cluster_of
 from harness.commands.shared.record import Record, RecordError, lines_of
 from harness.commands.shared.terminal import console, fail, unwritten
 from harness.execute.isolation.cluster import Cluster, jobs
-from harness.execute.isolation.jobs import JobError, Jobs
+from harness.execute.isolation.jobs import JobError, Jobs, Share
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError
 
@@ -22,10 +22,9 @@ Line = TypeVar("Line")
 Told = TypeVar("Told")
 Keep = Callable[[Sequence[Line]], None]
 """Told of the lines that belong together: they are written at once, or not at all."""
-Work = Callable[[Sequence[Task], Keep[Line]], None]
-"""Does tasks one after another. It has to be pickled: a function of a module, or a partial one."""
-Share = Callable[[int, int, Callable[[Told], None], Told | None], Told]
-"""Of so many jobs, what the one of this number does, as `Work` of jobs; a function of a module, or a partial one."""
+Work = Callable[[Iterable[Task], Keep[Line]], None]
+"""Does tasks one after another; none is given out before it is asked for. It has to be pickled: a function of a
+module, or a partial one."""
 Left = Callable[[Task, Sequence[Line]], Task | None]
 """What of a task is not in these lines yet; None: nothing."""
 
@@ -73,14 +72,14 @@ def together(
     left: Left[Task, Line],
     cluster: Cluster | None = None,
 ) -> tuple[Record[Line], int, str]:
-    """The record with what these tasks add, dealt out in turn to so many processes at most, or tasks of Ray; the exit
+    """The record with what these tasks add, handed to so many processes at most, or tasks of Ray; the exit
     status of an interruption, or 0; and why not all was done, where one failed. total: of lines that are kept at once,
     for the bar; left: what one that is begun again has to do of a task. Raises OSError and RecordError."""
     assert kept.path
     count = max(1, min(most, len(tasks)))
     if not tasks:
         return kept, 0, ""
-    share = partial(_share, kept.path, kept.head, kind, tuple(tasks), count, work, left)
+    share = partial(_share, kept.path, kept.head, kind, tuple(tasks), work, left)
     code, failure = carried_out(jobs(share, count, cluster), "done", total, lambda latest: sum(latest.values()))
     kept.close()
     whole = Record.opened(kept.path, kept.head, kind)
@@ -117,14 +116,15 @@ def run_jobs(shared: Jobs[Told], show: Callable[[Mapping[int, Told]], None]) -> 
 
 
 def shared_out(
-    share: Share[Told], most: int, cluster: Cluster | None, show: Callable[[Mapping[int, Told]], None], folder: Path
-) -> tuple[int, str]:
-    """Run the shares of so many jobs, or by this process where there is one. folder: that they write to. Returns as
-    `carried_out`."""
+    work: Callable[[Share[Told]], Told], most: int, cluster: Cluster | None,
+    show: Callable[[Mapping[int, Told]], None], folder: Path,
+) -> tuple[int, str]:  # fmt: skip
+    """Share work out to so many jobs, or have this process do it where there is one. folder: that they write to.
+    Returns as `carried_out`."""
     if most > 1 or cluster:
-        return run_jobs(jobs(partial(share, most), most, cluster), show)
+        return run_jobs(jobs(work, most, cluster), show)
     try:
-        show({0: share(1, 0, lambda told: show({0: told}), None)})
+        show({0: work(Share(0, lambda told: show({0: told})))})
     except (KeyboardInterrupt, HarnessError, OSError) as error:
         return _ended(error, folder)
     return 0, ""
@@ -140,20 +140,24 @@ def _ended(error: BaseException, where: Path | None) -> tuple[int, str]:
 
 
 def _share(
-    path: Path, head: dict[str, int], kind: type[Line], tasks: Sequence[Task], count: int, work: Work[Task, Line],
-    left: Left[Task, Line], number: int, report: Callable[[int], None], before: int | None,
+    path: Path, head: dict[str, int], kind: type[Line], tasks: Sequence[Task], work: Work[Task, Line],
+    left: Left[Task, Line], share: Share[int],
 ) -> int:  # fmt: skip
-    """Every `count`-th task, without what one that was lost has kept: how many times lines were kept."""
-    record, done, mine = Record[Line](path, head), before or 0, tasks[number::count]
-    if before is not None:
-        there = lines_of(path, kind)
-        mine = [rest for task in mine if (rest := left(task, there)) is not None]
+    """The tasks that this job is given, without what one that was lost has kept: how many times lines were kept."""
+    record, done = Record[Line](path, head), share.before or 0
+    there = [] if share.before is None else lines_of(path, kind)
+
+    def mine() -> Iterator[Task]:
+        for number in share.numbers("task", len(tasks)):
+            rest = left(tasks[number], there) if there else tasks[number]
+            if rest is not None:
+                yield rest
 
     def keep(lines: Sequence[Line]) -> None:
         nonlocal done
         record.add(*lines)
         done += 1
-        report(done)
+        share.tell(done)
 
-    work(mine, keep)
+    work(mine(), keep)
     return done

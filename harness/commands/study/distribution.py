@@ -41,7 +41,7 @@ from harness.findings.store import Store as Findings
 from harness.studies.distribution.protocol import Study, StudyCase
 from harness.studies.distribution.report import STATES, csv_of, lines, page, state_of
 from harness.studies.distribution.settings import PRESETS, versions_beside
-from harness.studies.distribution.share import Done, Way, run_cases, share, together
+from harness.studies.distribution.share import Done, Way, do_share, run_cases, together
 from harness.studies.distribution.store import Result, Store, StoreError
 
 PACKAGES = {"tensorflow": ["tensorflow-cpu", "tensorflow", "keras"], "torch": ["torch"]}
@@ -163,7 +163,7 @@ def _shared(
     count = max(1, min(most, len(todo)))
     if not todo:
         return Done(), "", 0
-    shares = jobs_of(partial(share, way, store.about, tuple(todo), count), count, cluster)
+    shares = jobs_of(partial(do_share, way, store.about, tuple(todo)), count, cluster)
     code, failure = carried_out(shares, way.plan.preset, len(todo), lambda latest: together(latest).cases)
     return together(shares.latest), failure, code
 

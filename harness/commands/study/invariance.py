@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -144,7 +144,7 @@ def left(task: Task, cells: Sequence[Cell]) -> Task | None:
     return replace(task, operators=operators, styles=styles) if operators or styles else None
 
 
-def work(tasks: Sequence[Task], keep: Keep[Cell], *, seed: int, timeout: float, until: float) -> None:
+def work(tasks: Iterable[Task], keep: Keep[Cell], *, seed: int, timeout: float, until: float) -> None:
     """One after another, until the time is over: an operator's cells, or a network's, are kept together."""
     with (
         contextlib.suppress(OutOfTime),

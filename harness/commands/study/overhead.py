@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -98,7 +98,7 @@ def left(task: tuple[str, str, Network], timed: Sequence[Timed]) -> tuple[str, s
 
 
 def work(
-    tasks: Sequence[tuple[str, str, Network]], keep: Keep[Timed], *, steps: int, rounds: int, batch: int,
+    tasks: Iterable[tuple[str, str, Network]], keep: Keep[Timed], *, steps: int, rounds: int, batch: int,
     timeout: float, device: str,
 ) -> None:  # fmt: skip
     """Networks one after another."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.execute.isolation import folders, keeper
-from harness.execute.isolation.jobs import LEAVE, OFTEN, JobError, Jobs, Work, told_of
+from harness.execute.isolation.jobs import LEAVE, OFTEN, JobError, Jobs, Numbers, Share, Work, told_of
 
 T = TypeVar("T")
 RETRIES = 3
@@ -72,15 +72,20 @@ def capacity(cluster: Cluster) -> int:
 
 
 class _Board:
-    """What tasks have told last, by number: an actor."""
+    """What tasks have told last, by number, and what each has been given to do: an actor."""
 
     def __init__(self) -> None:
         self.told: dict[int, Any] = {}
+        self.numbers = Numbers()
 
     def tell(self, number: int, told: Any) -> None:
         self.told[number] = told
 
-    def take(self) -> dict[int, Any]:
+    def take(self, number: int, kind: str, had: int) -> int:
+        """As `Numbers.take`."""
+        return self.numbers.take(number, kind, had)
+
+    def news(self) -> dict[int, Any]:
         """What is new since this was asked last."""
         new, self.told = self.told, {}
         return new
@@ -112,7 +117,7 @@ class _Tasks(Jobs[T]):
                 running[task.remote(self._work, number, self.latest.get(number), board, token)] = number
 
             def take() -> None:
-                new = ray.get(board.take.remote())
+                new = ray.get(board.news.remote())
                 if new:
                     self.latest = dict(sorted({**self.latest, **new}.items()))
                     progress(self.latest)
@@ -178,11 +183,14 @@ def _task(work: Work[T], number: int, before: T | None, board: Any, token: Path)
         latest = told
         ray.get(board.tell.remote(number, told))
 
+    def take(kind: str, had: int) -> int:
+        return ray.get(board.take.remote(number, kind, had))
+
     if not token.exists():
         return f"{os.uname().nodename} does not see {token.parent}: it has to be on a file system that all nodes share"
     try:
         with _woken():
-            report(work(number, report, before))
+            report(work(Share(number, report, before, take)))
     except KeyboardInterrupt:  # it is told to end
         if latest is not None:
             report(latest)

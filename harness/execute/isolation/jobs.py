@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import multiprocessing
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
@@ -15,13 +19,55 @@ from typing import Any, Generic, TypeVar
 from harness.execute.isolation import signals
 
 T = TypeVar("T")
-Work = Callable[[int, Callable[[T], None], T | None], T]
-"""What one process does: given its number, who is told how far it is, and what an earlier one with this number told
-last, which was lost (None: it is the first), it returns its result."""
+
+
+def _all(_: str, had: int) -> int:
+    """What one that is alone takes."""
+    return had
+
+
+@dataclass(frozen=True)
+class Share(Generic[T]):
+    """What one job is given. number: its own, from 0; tell: who is told how far it is; before: what an earlier one with
+    this number told last, which was lost (None: it is the first); take: as `Numbers.take`, for this job."""
+
+    number: int
+    tell: Callable[[T], None]
+    before: T | None = None
+    take: Callable[[str, int], int] = _all
+
+    def numbers(self, kind: str, below: int | None = None, had: int = 0) -> Iterator[int]:
+        """Numbers of a kind of work, ascending, each of which no other job is given: 0, 1, 2, … where there is none.
+        Each is asked for when it is needed, so that a slow job has fewer. below: where they end (None: they do not);
+        had: so many an earlier job with this number that was lost has done; what it had not done is given again."""
+        taken = map(partial(self.take, kind), itertools.count(had))
+        return taken if below is None else itertools.takewhile(lambda number: number < below, taken)
+
+
+class Numbers:
+    """Hands 0, 1, 2, … of each kind out, and remembers who has which."""
+
+    def __init__(self) -> None:
+        self._next: Counter[str] = Counter()
+        self._given: dict[tuple[int, str], list[int]] = {}
+
+    def take(self, job: int, kind: str, had: int) -> int:
+        """The number behind the first `had` that were given to this job: a new one, or one that it was given before."""
+        mine = self._given.setdefault((job, kind), [])
+        if had == len(mine):
+            mine.append(self._next[kind])
+            self._next[kind] += 1
+        return mine[had]
+
+
+Work = Callable[[Share[T]], T]
+"""What one process does: it returns its result."""
 OFTEN = 0.5
 """Seconds between two messages of a process."""
 LEAVE = 20.0
 """Seconds that processes have to end when they are told to."""
+_TOLD, _FAULT, _TAKE = "told", "fault", "take"
+"""What a message of a process is: how far it is, why all has to end, or which number it asks for."""
 
 
 class JobError(RuntimeError):
@@ -35,6 +81,7 @@ class Jobs(Generic[T]):
         self._work = work
         self._count = count
         self._running: dict[Connection, tuple[int, BaseProcess]] = {}
+        self._numbers = Numbers()
         self.latest: dict[int, T] = {}
         """What each has told last, by its number."""
         self.failures: list[str] = []
@@ -69,8 +116,10 @@ class Jobs(Generic[T]):
                 assert isinstance(reader, Connection)
                 number, job = self._running[reader]
                 try:
-                    told, fault = reader.recv()
-                except (EOFError, ConnectionResetError):
+                    what, told = reader.recv()
+                    if what == _TAKE:
+                        reader.send(self._numbers.take(number, *told))
+                except (EOFError, BrokenPipeError, ConnectionResetError):
                     del self._running[reader]
                     reader.close()
                     job.join()
@@ -78,9 +127,9 @@ class Jobs(Generic[T]):
                         how = signal.Signals(-job.exitcode).name if job.exitcode < 0 else f"status {job.exitcode}"
                         self.failures.append(f"job {number} of {self._count} ended with {how}")
                     continue
-                if fault:
-                    yield fault
-                else:
+                if what == _FAULT:
+                    yield told
+                elif what == _TOLD:
                     self.latest[number] = told
                     progress(self.latest)
 
@@ -106,28 +155,32 @@ def _job(number: int, pipe: Connection, parent: int) -> None:
         latest = told
         if time.monotonic() - sent > OFTEN:
             sent = time.monotonic()
-            tell((told, None))
+            tell(_TOLD, told)
 
-    def tell(message: tuple[Any, str | None]) -> None:
-        """A message, whole: SIGTERM waits for its end."""
+    def tell(what: str, told: Any) -> Any:
+        """A message, whole, and the answer where one is waited for: SIGTERM waits for its end."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
-            pipe.send(message)
+            pipe.send((what, told))
+            return pipe.recv() if what == _TAKE else None
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def take(kind: str, had: int) -> int:
+        return tell(_TAKE, (kind, had))
 
     # nobody reads or writes there any more: what matters is in files; or all has been told
     with contextlib.suppress(BrokenPipeError, ConnectionResetError, EOFError, signals.Terminated):
         try:
             signals.end_with(parent)
             work: Work[Any] = pipe.recv()
-            latest = work(number, report, None)
-            tell((latest, None))
+            latest = work(Share(number, report, None, take))
+            tell(_TOLD, latest)
         except signals.Terminated:
             if latest is not None:
-                tell((latest, None))
+                tell(_TOLD, latest)
         except Exception as error:  # told to the parent, which ends all with it
-            tell((None, told_of(error)))
+            tell(_FAULT, told_of(error))
         finally:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is told: Python's own end is not interrupted
 

@@ -9,6 +9,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -171,6 +172,17 @@ class Plan:
             if takes:
                 yield Step(turns.lane, takes)
                 heapq.heappush(queue, (tested + len(takes) / turns.lane.weight, tie, number, turns))
+
+
+def picked(steps: Iterator[Step], numbers: Iterator[int]) -> Iterator[Step]:
+    """Those of the steps that have these ascending numbers, as far as there are any."""
+    behind = 0
+    for number in numbers:
+        step = next(islice(steps, number - behind, None), None)
+        if step is None:
+            return
+        yield step
+        behind = number + 1
 
 
 class _Turns:

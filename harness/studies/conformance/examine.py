@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -46,18 +46,16 @@ class Judged:
 
 def examine(
     pool: Pool,
-    tests: Sequence[Test],
+    tests: Iterable[Test],
     chosen: Sequence[Tried],
     folder: Path,
     done: Callable[[str, str, str], bool] = lambda test, runner, version: False,
 ) -> Iterator[list[Judged]]:
     """What came of each batch. done: is it known already what came of a test (its name) by a runner of a version?"""
     reference = targets()[REFERENCE]
-    for start in range(0, len(tests), BATCH):
-        left = [
-            (test, [one for one in chosen if not done(test.name, one.name, one.version)])
-            for test in tests[start : start + BATCH]
-        ]
+    rest = iter(tests)
+    while batch := list(islice(rest, BATCH)):
+        left = [(test, [one for one in chosen if not done(test.name, one.name, one.version)]) for test in batch]
         plan = [
             (test, one, number)
             for test, some in left
@@ -83,15 +81,20 @@ Task = tuple[Test, tuple[str, ...]]
 
 
 def each_test(
-    tasks: Sequence[Task], keep: Callable[[Sequence[Judged]], None], *, folder: Path, until: float, timeout: float
+    tasks: Iterable[Task], keep: Callable[[Sequence[Judged]], None], *, folder: Path, until: float, timeout: float
 ) -> None:
     """These tests, whose files lie in this folder; what came of one is kept at once, until it is too late (by
     `time.monotonic`)."""
-    left = {test.name: runners for test, runners in tasks}
-    chosen = [targets()[name] for name in dict.fromkeys(name for runners in left.values() for name in runners)]
-    tests = [test for test, _ in tasks]
+    left: dict[str, tuple[str, ...]] = {}
+
+    def tests() -> Iterator[Test]:
+        for test, runners in tasks:
+            left[test.name] = runners
+            yield test
+
+    every = tuple(targets().values())
     with Pool(Limits(seconds=timeout), until=until, tolerant=True) as pool, suppress(OutOfTime):
-        for batch in examine(pool, tests, chosen, folder, lambda test, runner, version: runner not in left[test]):
+        for batch in examine(pool, tests(), every, folder, lambda test, runner, version: runner not in left[test]):
             for _, lines in groupby(batch, key=lambda one: one.test):
                 keep(list(lines))
 

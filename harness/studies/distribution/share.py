@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from generators.training.d3 import study_arrays
 from generators.training.runs import Training
+from harness.execute.isolation.jobs import Share
 from harness.execute.pool import OutOfTime
 from harness.execute.ranks import RankLimits, RankPools
 from harness.findings.database.recorder import NOTHING, Recorder
@@ -51,7 +52,7 @@ class Done:
 
 
 def run_cases(
-    way: Way, cases: Sequence[StudyCase], keep: Callable[[Result], None], done: Done, log: Recorder = NOTHING
+    way: Way, cases: Iterable[StudyCase], keep: Callable[[Result], None], done: Done, log: Recorder = NOTHING
 ) -> None:
     """Run them until it is too late. keep: is given each result at once; done: what is done is added to it; log: keeps
     findings, too. Raises HarnessError, KnownFileError, OSError and StoreError."""
@@ -80,21 +81,20 @@ def run_cases(
             done.unconfirmed.update(judge.unconfirmed)
 
 
-def share(
-    way: Way, about: Mapping[str, str], cases: Sequence[StudyCase], count: int, number: int,
-    report: Callable[[Done], None], before: Done | None,
-) -> Done:  # fmt: skip
-    """Every `count`-th case, without those that one that was lost has kept in the study's file; what it has told is
-    gone on from. about: of `Store`."""
-    store, done = Store(way.folder / "study.sqlite", about, alone=False), before or Done()
-    there = {(one.model, one.input, one.setting) for one in store.results()} if before else set()
-    mine = [case for case in cases[number::count] if (case[0], case[1], case[2].name) not in there]
+def do_share(way: Way, about: Mapping[str, str], cases: Sequence[StudyCase], share: Share[Done]) -> Done:
+    """The cases that this job is given, without those that one that was lost has kept in the study's file; what it has
+    told is gone on from. about: of `Store`."""
+    store, done = Store(way.folder / "study.sqlite", about, alone=False), share.before or Done()
+    there = {(one.model, one.input, one.setting) for one in store.results()} if share.before else set()
+
+    mine = (cases[number] for number in share.numbers("case", len(cases)))
+    left = (case for case in mine if (case[0], case[1], case[2].name) not in there)
 
     def keep(result: Result) -> None:
         store.add(result)
-        report(done)
+        share.tell(done)
 
-    run_cases(way, mine, keep, done)
+    run_cases(way, left, keep, done)
     store.close()
     return done
 

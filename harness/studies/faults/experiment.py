@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -127,7 +127,7 @@ def _experiment(
 
 
 def each(
-    tasks: Sequence[Task], keep: Callable[[Sequence[Experiment]], None], *, plan: Plan, data: Path | None, out: Path,
+    tasks: Iterable[Task], keep: Callable[[Sequence[Experiment]], None], *, plan: Plan, data: Path | None, out: Path,
     until: float,
 ) -> None:  # fmt: skip
     """Do these one after another, until the time (`time.monotonic`) is over, each with its file in the folder of the

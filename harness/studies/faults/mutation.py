@@ -6,7 +6,7 @@ is apart from the others' then, or all ranks' (reduction), which agree on it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -121,7 +121,7 @@ def mutants(oracle: str, seed: int, number: int, pool: Pool, pools: RankPools) -
     )
 
 
-def each_case(tasks: Sequence[Task], keep: Callable[[Sequence[Mutant]], None], *, seed: int) -> None:
+def each_case(tasks: Iterable[Task], keep: Callable[[Sequence[Mutant]], None], *, seed: int) -> None:
     """These cases, one after the other; what a case gives is kept at once."""
     with Pool() as pool, RankPools() as pools:
         for oracle, number in tasks:

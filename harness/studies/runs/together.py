@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.execute.isolation.cluster import Cluster, jobs
-from harness.execute.isolation.jobs import JobError
+from harness.execute.isolation.jobs import JobError, Share
 from harness.studies.runs.history import History, read
 from harness.studies.runs.perform import perform
 from harness.studies.runs.plan import Plan, Run
@@ -31,23 +31,22 @@ def do(
         progress(sum(latest.values()))
 
     count = max(1, min(most, len(runs)))
-    together = jobs(partial(_share, plan, tuple(runs), folder.absolute(), count), count, cluster)
+    together = jobs(partial(_share, plan, tuple(runs), folder.absolute()), count, cluster)
     together.run(tell)
     if together.failures:
         raise JobError(together.failures[0])
     return tuple(together.repeated)
 
 
-def _share(
-    plan: Plan, runs: tuple[Run, ...], folder: Path, count: int, number: int, report: Callable[[int], None],
-    before: int | None,
-) -> int:  # fmt: skip
-    """Every `count`-th run, gone on with where its file stands, whoever wrote that: the epochs that are done."""
+def _share(plan: Plan, runs: tuple[Run, ...], folder: Path, share: Share[int]) -> int:
+    """The runs that this job is given, gone on with where the file of each stands, whoever wrote that: the epochs that
+    are done."""
     data, done = plan.data(), 0
-    for run in runs[number::count]:
-        perform(plan, run, data, path_of(folder, run), lambda epochs, before=done: report(before + epochs))
+    for number in share.numbers("run", len(runs)):
+        run = runs[number]
+        perform(plan, run, data, path_of(folder, run), lambda epochs, before=done: share.tell(before + epochs))
         done += plan.epochs
-        report(done)
+        share.tell(done)
     return done
 
 

@@ -3,7 +3,7 @@ the oracle of ranks finds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,7 +98,7 @@ def rank_faults(
 
 
 def each_run(
-    numbers: Sequence[int], keep: Callable[[Sequence[RankFault]], None], *, strategy: str, world: int,
+    numbers: Iterable[int], keep: Callable[[Sequence[RankFault]], None], *, strategy: str, world: int,
     stages: Sequence[str], models: Sequence[str], seed: int, turns: int,
 ) -> None:  # fmt: skip
     """The training runs with these numbers, one after another; what a run gives is kept at once. Raises HarnessError

@@ -245,12 +245,13 @@ def test_a_store_of_one_machine_is_told_from_one_of_many() -> None:
 
 
 def test_processes_are_the_engine_without_a_cluster() -> None:
-    assert type(cluster.jobs(lambda number, report, before: number, 2, None)) is Jobs
+    assert type(cluster.jobs(lambda share: share.number, 2, None)) is Jobs
 
 
 def test_the_board_tells_what_is_new() -> None:
     board = cluster._Board()
     board.tell(1, "a")
     board.tell(1, "b")
-    assert board.take() == {1: "b"}
-    assert board.take() == {}
+    assert board.news() == {1: "b"}
+    assert board.news() == {}
+    assert [board.take(0, "case", 0), board.take(1, "case", 0), board.take(1, "case", 0)] == [0, 1, 1]

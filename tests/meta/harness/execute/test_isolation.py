@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from harness.execute.isolation import folders, keeper, signals
-from harness.execute.isolation.jobs import JobError, Jobs
+from harness.execute.isolation.jobs import JobError, Jobs, Numbers, Share
 
 ROOT = Path(__file__).parents[4]
 SLEEP = "import time; time.sleep(600)"
@@ -164,26 +164,39 @@ def test_the_status_says_which_signal_it_was(number: int, status: int) -> None:
     assert signals.status_of(KeyboardInterrupt()) == 130
 
 
-def count(kills: int, number: int, report: Callable[[int], None], _: int | None) -> int:
+def count(kills: int, share: Share[int]) -> int:
     """Counts to three; the process of one number is killed on its way."""
     for done in range(3):
-        report(done)
-        if number == kills:
+        share.tell(done)
+        if share.number == kills:
             os.kill(os.getpid(), signal.SIGKILL)
-    return 10 + number
+    return 10 + share.number
 
 
-def fails(ready: Path, number: int, report: Callable[[int], None], _: int | None) -> int:
+def fails(ready: Path, share: Share[int]) -> int:
     """A fault of its own, in the first process, once the second is at work, which would be so for ever."""
-    report(number)
-    if not number and soon(ready.exists, 60):
+    share.tell(share.number)
+    if not share.number and soon(ready.exists, 60):
         raise OSError("the disk is full")
     ready.touch()
     time.sleep(600)
-    return number
+    return share.number
 
 
-def ignore(_: Mapping[int, int]) -> None:
+def collect(folder: Path, share: Share[list[int]]) -> list[int]:
+    """All numbers that it is given below 20, and its own of another kind. The first process waits with the first of
+    them until the second has had all the others."""
+    mine = []
+    for number in share.numbers("case", 20):
+        mine.append(number)
+        if share.number:
+            (folder / str(number)).touch()
+        else:
+            assert soon(lambda: len(list(folder.iterdir())) == 19, 60)
+    return mine
+
+
+def ignore(_: Mapping[int, object]) -> None:
     """Progress that nobody follows."""
 
 
@@ -199,6 +212,28 @@ def test_a_job_that_is_killed_is_told_and_takes_no_other_with_it() -> None:
     jobs.run(ignore)
     assert jobs.latest == {0: 10, 1: 0, 2: 12}
     assert jobs.failures == ["job 1 of 3 ended with SIGKILL"]
+
+
+def test_a_number_is_given_to_one_job_alone_and_a_slow_one_has_fewer(tmp_path: Path) -> None:
+    jobs: Jobs[list[int]] = Jobs(partial(collect, tmp_path), 2)
+    jobs.run(ignore)
+    assert [len(jobs.latest[number]) for number in range(2)] == [1, 19]
+    assert sorted(jobs.latest[0] + jobs.latest[1]) == list(range(20))
+    assert jobs.latest[1] == sorted(jobs.latest[1])
+
+
+def test_a_job_that_is_begun_again_is_given_what_the_lost_one_had_not_done() -> None:
+    numbers = Numbers()
+    shares = [Share[int](number, lambda told: None, take=partial(numbers.take, number)) for number in range(2)]
+    assert [next(shares[0].numbers("case")), next(shares[1].numbers("case"))] == [0, 1]
+    first = shares[0].numbers("case", had=1)
+    assert [next(first), next(first)] == [2, 3]
+    assert next(shares[1].numbers("step")) == 0  # each kind by itself
+    again = shares[0].numbers("case", below=6, had=2)  # 0 and 2 are done
+    assert next(again) == 3
+    assert next(shares[1].numbers("case", had=1)) == 4
+    assert list(again) == [5]
+    assert list(Share[int](0, lambda told: None).numbers("case", 3)) == [0, 1, 2]
 
 
 def test_a_fault_of_one_job_ends_all_each_with_what_it_has(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

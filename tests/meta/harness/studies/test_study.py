@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from generators.training.d3 import QUARTERS, RATE, Protocol, quarter_of, study_a
 from generators.training.networks import columns_of
 from generators.training.runs import Training, valid
 from harness.commands import app
+from harness.execute.isolation.jobs import Numbers, Share
 from harness.execute.ranks import RankPools
 from harness.search.hypothesis_profiles import nightly
 from harness.search.reduce import Budget
@@ -242,16 +244,25 @@ def test_an_interruption_keeps_all_and_the_same_command_goes_on(tmp_path: Path, 
 
 
 def test_shares_do_all_together_and_one_that_was_lost_is_gone_on_with(tmp_path: Path, monkeypatch) -> None:
-    cases, told = list(STUDY.cases()), []
+    cases, told, numbers = list(STUDY.cases()), [], Numbers()
     Store(tmp_path / "study.sqlite", ABOUT).close()
     way = study_share.Way(STUDY, tmp_path, False, 60.0, float("inf"))
     monkeypatch.setattr(study_share, "run_case", Counted(3, OSError("killed")))
     with pytest.raises(OSError, match="killed"):
-        study_share.share(way, ABOUT, cases, 2, 1, lambda done: told.append(replace(done)), None)
+        study_share.do_share(
+            way, ABOUT, cases, Share(1, lambda done: told.append(replace(done)), take=partial(numbers.take, 1))
+        )
+    monkeypatch.setattr(study_share, "run_case", Counted(2, OSError("killed")))
+    first: list[study_share.Done] = []
+    with pytest.raises(OSError, match="killed"):
+        study_share.do_share(
+            way, ABOUT, cases, Share(0, lambda done: first.append(replace(done)), take=partial(numbers.take, 0))
+        )
     monkeypatch.setattr(study_share, "run_case", Counted())
-    second = study_share.share(way, ABOUT, cases, 2, 1, told.append, told[-1])
-    first = study_share.share(way, ABOUT, cases, 2, 0, told.append, None)
-    assert study_share.together({0: first, 1: second}).cases == len(cases)
+    second = study_share.do_share(way, ABOUT, cases, Share(1, told.append, told[-1], partial(numbers.take, 1)))
+    assert (first[-1].cases, second.cases) == (2, len(cases) - 3)  # the one that the first was killed at is left to it
+    third = study_share.do_share(way, ABOUT, cases, Share(0, told.append, first[-1], partial(numbers.take, 0)))
+    assert study_share.together({0: third, 1: second}).cases == len(cases)
     assert not STUDY.missing(Store(tmp_path / "study.sqlite", ABOUT))
 
 

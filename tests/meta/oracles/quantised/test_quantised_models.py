@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import check
 from harness.backends import TARGETS
+from harness.execute.isolation.jobs import Numbers, Share
 from harness.execute.pool import Pool
 from harness.findings.known import issues as known_issues
 from harness.findings.store import Store
@@ -25,7 +27,7 @@ from harness.questions.quantisers import QUANTISATION
 from harness.questions.question import reproduction_of
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
-from harness.search.quantisation import Options, Tally, schedule, share, total
+from harness.search.quantisation import Options, Tally, do_share, schedule, total
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Rejected, Value
 from oracles.quantised import model as quantised_model
@@ -240,17 +242,21 @@ def test_slow_paths_take_fewer_turns() -> None:
 def test_shares_of_jobs_make_the_whole_and_a_lost_one_is_gone_on_with(tmp_path: Path) -> None:
     paths = (QUANTISERS["ort-dynamic-u8"], QUANTISERS["ort-dynamic-s8"], QUANTISERS["ort-qdq-s16s8"])
     options = Options(paths, 3, 4, tmp_path, cases=9)
-    whole = share(options, 1, 0, lambda tally: None)
-    parts = {number: share(options, 2, number, lambda tally: None) for number in range(2)}
-    told: list[Tally] = []
-    share(replace(options, cases=5), 2, 0, told.append)  # cases 0, 2 and 4, of which two were told
-    lost = next(copy for copy in told if copy.cases == 2)
-    gone_on = share(options, 2, 0, lambda tally: None, lost)
-    assert whole.cases == 9
-    for found in (total(parts), total({0: gone_on, 1: parts[1]})):
-        assert {name: row.to_json() for name, row in found.rows.items()} == {
-            name: row.to_json() for name, row in whole.rows.items()
-        }
+    whole = do_share(options, Share(0, lambda tally: None))
+    numbers, told = Numbers(), list[Tally]()
+    do_share(replace(options, cases=3), Share(0, told.append, take=partial(numbers.take, 0)))
+    lost = next(copy for copy in told if copy.cases == 2)  # it has not told what came of case 2
+
+    def two_cases(kind: str, had: int) -> int:
+        return numbers.take(1, kind, had) if had < 2 else options.cases or 0
+
+    other = do_share(options, Share(1, lambda tally: None, take=two_cases))
+    gone_on = do_share(options, Share(0, lambda tally: None, lost, partial(numbers.take, 0)))
+    assert (whole.cases, other.cases, gone_on.cases) == (9, 2, 7)
+    together = total({0: gone_on, 1: other})
+    assert {name: row.to_json() for name, row in together.rows.items()} == {
+        name: row.to_json() for name, row in whole.rows.items()
+    }
 
 
 def test_only_quantisers_are_asked() -> None:
