@@ -11,7 +11,7 @@ from generators.graph import EVERY
 from harness.backends import TARGETS, probe
 from harness.execute.pool import Job, Pool
 from oracles.judge.outcome import Value
-from oracles.questions.promotion import CASES, REFUSED, RULES, judge, operands
+from oracles.questions.dtypes.promotion import CASES, REFUSED, RULES, judge, operands
 
 _PROGRAM = """
 import numpy as np

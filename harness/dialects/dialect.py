@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from generators.graph import Graph, Node
 from generators.ops import OPS
 from generators.ops.spec import Call, Spelling, Unsupported
+
+NOTHING: Mapping[Any, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,11 @@ class Dialect:
             return getattr(OPS[operator], self.name)
         return self.spellings.get(operator, Unsupported(f"no spelling in the dialect {self.name}"))
 
-    def expression(self, operator: str, names: tuple[str, ...], call: Call) -> str | Unsupported:
-        """The source text of one application to values known by `names`."""
+    def expression(
+        self, operator: str, names: tuple[str, ...], call: Call, numbers: Mapping[str, str] = NOTHING
+    ) -> str | Unsupported:
+        """The source text of one application to values known by `names`. numbers: attributes that are known by a name,
+        too, and not written down."""
         if any(type_.dtype not in self.dtypes for type_ in (*call.operands, call.result)):
             return Unsupported(self.absent)
         spelling = self.spelling(operator, call)
@@ -69,7 +75,7 @@ class Dialect:
             fields[f"shape{i}"], fields[f"rank{i}"] = type_.shape, type_.rank
             fields[f"dtype{i}"], fields[f"name{i}"] = self.dtypes[type_.dtype], repr(type_.dtype)
         # an attribute may be called like a field (`shape` of reshape), and then it is meant
-        return spelling.format(*names, **{**fields, **{k: _Source(v) for k, v in call.attrs.items()}})
+        return spelling.format(*names, **{**fields, **{k: _Source(v) for k, v in call.attrs.items()}, **numbers})
 
     def unsupported(self, graph: Graph) -> str | None:
         """Why this dialect cannot express the graph (the first reason), or None."""
@@ -79,14 +85,15 @@ class Dialect:
                 return f"{node.op}: {text.why}"
         return None
 
-    def source(self, graph: Graph, load: str) -> str:
-        """Helper functions, `def model(…)` and the text of `load`. Raises ValueError where `unsupported` gives
-        a reason."""
+    def source(self, graph: Graph, load: str, numbers: Mapping[tuple[int, str], str] = NOTHING) -> str:
+        """Helper functions, `def model(…)` and the text of `load`. numbers: names of attributes, by the place of their
+        node, that the model takes as arguments, behind its leaves. Raises ValueError where `unsupported` gives a
+        reason."""
         graph = self._renamed(graph)
-        arguments = [*self.context, *(leaf.name for leaf in (*graph.inputs, *graph.parameters))]
-        lines = [f"def model({', '.join(arguments)}):"]
-        for node in graph.nodes:
-            text = self.node(graph, node)
+        leaves = [leaf.name for leaf in (*graph.inputs, *graph.parameters)]
+        lines = [f"def model({', '.join([*self.context, *leaves, *dict.fromkeys(numbers.values())])}):"]
+        for place, node in enumerate(graph.nodes):
+            text = self.node(graph, node, {key: name for (at, key), name in numbers.items() if at == place})
             if isinstance(text, Unsupported):
                 raise ValueError(f"{self.name} cannot express {node}: {text.why}")
             lines.append("    " + self.line.format(name=node.name, expression=text))
@@ -110,10 +117,10 @@ class Dialect:
             clear[name] = new
         return renamed(graph, clear)
 
-    def node(self, graph: Graph, node: Node) -> str | Unsupported:
-        """The source text of a node of the graph."""
+    def node(self, graph: Graph, node: Node, numbers: Mapping[str, str] = NOTHING) -> str | Unsupported:
+        """The source text of a node of the graph. numbers: as of `expression`."""
         call = Call(tuple(graph.types[o] for o in node.operands), node.attributes, node.type)
-        return self.expression(node.op, node.operands, call)
+        return self.expression(node.op, node.operands, call, numbers)
 
     def _used_helpers(self, body: str) -> list[str]:
         """Sources of the helper functions that the text calls, directly or not, in file order."""

@@ -110,7 +110,7 @@ in_top_k = OpSpec(
           lambda e: (0, e[0].shape[1] - 1))),
     _best_type, _best, attrs={"k": one_of(1, 2, 3, 40)},
     torch="torch.sum({0} > torch.gather({0}, 1, {1}[:, None].long()), 1) < {k}",
-    tensorflow=lambda call: "tf.raw_ops.InTopK(predictions={0}, targets={1}, k={k})" if int_of(call.attrs, "k") % 2
+    tensorflow=lambda call: "tf.raw_ops.InTopK(predictions={0}, targets={1}, k={k})" if int_of(call.attrs, "k") == 3
     else "tf.math.in_top_k({1}, {0}, tf.constant({k}, {1}.dtype))",
     jax="jnp.sum({0} > jnp.take_along_axis({0}, {1}[:, None], 1), 1) < {k}",
     relax=unsupported("it has no such operator"), onnx=unsupported("it has no such operator"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from generators.graph import Graph, Node
 from generators.ops.spec import Unsupported
 from harness.backends.target.target import Target
 from harness.dialects import TORCH
-from harness.dialects.dialect import Dialect, extended
+from harness.dialects.dialect import NOTHING, Dialect, extended
 from oracles.questions import cells
 
 _ARITHMETIC = (
@@ -104,7 +105,7 @@ class InPlace(Dialect):
     plain: Dialect = TORCH
     views: bool = True
 
-    def node(self, graph: Graph, node: Node) -> str | Unsupported:
+    def node(self, graph: Graph, node: Node, numbers: Mapping[str, str] = NOTHING) -> str | Unsupported:
         """The source text of a node: a view, a write, or what makes memory of its own."""
         found, index = cells.layout(graph), graph.nodes.index(node)
         if node.op == cells.WRITE:
@@ -112,7 +113,7 @@ class InPlace(Dialect):
             if index and _fused(self.plain, graph, index - 1, found):
                 return what
             return f"assigned({to}, {what})" if index % 3 == 2 else f"{to}.copy_({what})"
-        text = self.plain.node(graph, node)
+        text = self.plain.node(graph, node, numbers)
         if isinstance(text, Unsupported) or (self.views and node.name in found.views):
             return text
         fused = _fused(self.plain, graph, index, found)

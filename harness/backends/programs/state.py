@@ -5,6 +5,7 @@ becomes, where the program returns that."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from generators.graph import Graph, Node
@@ -12,7 +13,7 @@ from generators.ops import call_of
 from generators.ops.spec import Unsupported
 from harness.backends.target.target import Target
 from harness.dialects import TENSORFLOW
-from harness.dialects.dialect import Dialect, extended
+from harness.dialects.dialect import NOTHING, Dialect, extended
 from oracles.questions import cells, state
 
 _TORCH = """
@@ -138,7 +139,7 @@ class Variables(Dialect):
 
     plain: Dialect = TENSORFLOW
 
-    def node(self, graph: Graph, node: Node) -> str | Unsupported:
+    def node(self, graph: Graph, node: Node, numbers: Mapping[str, str] = NOTHING) -> str | Unsupported:
         """The source text of a node; variables are read where they are used."""
         written, index = state.written(graph), graph.nodes.index(node)
         if node.op == cells.WRITE:
@@ -152,11 +153,11 @@ class Variables(Dialect):
             axis, start, step = (int(str(node.attributes[key])) for key in ("axis", "start", "step"))
             stop = start + (graph.types[what].shape[axis] - 1) * step + 1
             return f"{to}[{':, ' * axis}{start}:{stop}:{step}].assign({reads.get(what, what)})"
-        text = self.plain.node(graph, node)
+        text = self.plain.node(graph, node, numbers)
         if isinstance(text, Unsupported) or not set(node.operands) & set(written):
             return text
         return self.plain.expression(
-            node.op, tuple(reads.get(name, name) for name in node.operands), call_of(graph, index)
+            node.op, tuple(reads.get(name, name) for name in node.operands), call_of(graph, index), numbers
         )
 
 

@@ -11,7 +11,7 @@ from generators.ops import OPS, SAID_OTHERWISE
 from generators.ops.spec import Unsupported
 from harness.backends.target import refusals
 from harness.backends.target.passes import Switches
-from harness.dialects.dialect import Dialect
+from harness.dialects.dialect import NOTHING, Dialect
 from oracles.arithmetic.fast_math import Arithmetic
 from oracles.judge.outcome import Rejected
 
@@ -153,9 +153,11 @@ class Target:
         further: Mapping[str, TensorType],
         outputs: Sequence[TensorType],
         given: Graph | None = None,
+        numbers: Mapping[tuple[int, str], str] = NOTHING,
     ) -> str:
         """A program with this `load`, which returns outputs of these types and takes further inputs after the
-        graph's own. given: the graph whose leaves have the types that the program gets, if the model's are others."""
+        graph's own. given: the graph whose leaves have the types that the program gets, if the model's are others;
+        numbers: as of `Dialect.source`."""
         leaves = given or graph
         inputs = {**{leaf.name: leaf.type for leaf in leaves.inputs}, **further}
         imports, load = self.imports_and_load(graph, load, [*outputs, *(leaf.type for leaf in leaves.leaves)])
@@ -168,7 +170,7 @@ class Target:
             f"PARAMETERS = {types_text((leaf.name, leaf.type) for leaf in leaves.parameters)}",
             f"OUTPUTS = {types_listed(outputs)}",
         ]
-        return self.with_switches("\n".join(header) + "\n\n\n" + self.dialect.source(graph, load))
+        return self.with_switches("\n".join(header) + "\n\n\n" + self.dialect.source(graph, load, numbers))
 
     def with_switches(self, text: str) -> str:
         """The text of a program, without the passes that this target leaves out."""

@@ -8,7 +8,8 @@ from harness.backends import Target
 from harness.backends.target.documented_refusals import Patterns, refusal_of
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
-from oracles.questions import forward, mixed
+from oracles.questions import forward
+from oracles.questions.dtypes import mixed
 
 _REFUSALS: Patterns = (
     ("torch", "Subtraction, the `-` operator, with a bool tensor", "there is no difference with a truth value"),

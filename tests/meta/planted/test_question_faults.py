@@ -14,6 +14,7 @@ from harness.execute.pool import Pool
 
 SOON = {"dynamic": "relu matmul neg tanh exp", "hessian": "sigmoid mul", "jvp": "tanh mul exp matmul"}
 SOON |= dict.fromkeys(("layouts", "repeat", "metamorphic"), SOON["dynamic"])
+SOON["scalars"] = "tril roll elu clip"
 SOON["mixed"] = "div atan2 squared_difference greater"
 SOON["memory"] = "slice transpose unstack diagonal"
 SOON |= dict.fromkeys(("vmap", "autocast", "dynamic_gradient"), SOON["jvp"])

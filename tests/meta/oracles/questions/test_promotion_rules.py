@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from generators.graph import EVERY
-from oracles.questions.promotion import CASES, JAX_LATTICE, REFUSED, RULES, SCALARS, PromotionCase, judge, least
+from oracles.questions.dtypes.promotion import CASES, JAX_LATTICE, REFUSED, RULES, SCALARS, PromotionCase, judge, least
 
 
 @pytest.mark.parametrize(

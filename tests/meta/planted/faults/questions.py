@@ -14,6 +14,7 @@ from harness.questions.memory.repeat import REPEAT
 from harness.questions.memory.writes import MEMORY
 from harness.questions.metamorphic import METAMORPHIC
 from harness.questions.question import Question
+from harness.questions.scalars import SCALARS
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,14 @@ _UNEQUAL = (
     Fault("dtype of the second operand", "where", "({right}).to({2}.dtype)"),
 )
 
+_NUMBERS = (
+    Fault("number of the first call", "leaky_relu", "torch.nn.functional.leaky_relu({0}, known_number({alpha}))"),
+    Fault("number of the first call", "elu", "torch.nn.functional.elu({0}, alpha=known_number({alpha}))"),
+    Fault("number of the first call", "clip", "torch.clamp({0}, {min}, known_number({max}))"),
+    Fault("number of the first call", "tril", "torch.tril({0}, known_number({k}))"),
+    Fault("number of the first call", "roll", "torch.roll({0}, known_number({shift}), {axis})"),
+)
+
 _REPEATED = (
     Fault("rounded by chance", "exp", "jitter({right})"),
     Fault("rounded by chance", "sqrt", "jitter({right})"),
@@ -109,6 +118,7 @@ QUESTION_FAULTS = tuple(
         (DYNAMIC_GRADIENT, _ADJOINTS),
         (LAYOUTS, _VIEWS),
         (MIXED, _UNEQUAL),
+        (SCALARS, _NUMBERS),
         (REPEAT, _REPEATED),
         (METAMORPHIC, _EDITED),
         (MEMORY, _FORGOTTEN),

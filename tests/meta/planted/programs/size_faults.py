@@ -1,5 +1,5 @@
-"""Wrong implementations that remember the size of their first call, as compiled code may. Read as text; a program
-carries the source of those that it uses."""
+"""Wrong implementations that remember the size or the number of their first call, as compiled code may. Read as text; a
+program carries the source of those that it uses."""
 
 import torch
 
@@ -24,6 +24,11 @@ def known_part(x):
     """Elements beyond the first size are never read."""
     first = First.shape(x)
     return x[tuple(slice(0, s) if n > s > 0 else slice(None) for s, n in zip(first, x.shape))]
+
+
+def known_number(number):
+    """The number that was given first."""
+    return First.value(number)
 
 
 def known_grid(y):

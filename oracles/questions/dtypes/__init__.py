@@ -1,0 +1,1 @@
+"""What is expected of programs in which dtypes meet."""
