@@ -149,10 +149,14 @@ def versions_of(packages: list[str]) -> dict[str, str]:
 
 
 def _after_program() -> None:
-    """Forget compiled code of the last program where the framework keeps it for ever, and nothing needs it again."""
+    """Forget compiled code of the last program where the framework keeps it for ever, and nothing needs it again; close
+    the level of forward mode that PyTorch leaves open where it compiles one and its backend raises."""
     dynamo = sys.modules.get("torch._dynamo")
     if dynamo is not None and "opened_models" not in sys.modules:
         dynamo.reset()
+    if "torch" in sys.modules:
+        with contextlib.suppress(RuntimeError):  # none is open
+            sys.modules["torch"]._C._exit_dual_level(level=0)
 
 
 def main() -> None:

@@ -18,6 +18,11 @@ _REFUSALS: Patterns = (
     ("torch", "Batching rule not implemented for", "no batching rule"),
     ("torch", "vmap: .*(data-dependent|dynamic shape|is not possible)", "what it says that vmap cannot do"),
     ("tensorflow", "No pfor vectorization defined|No converter defined for", "no converter (RegisterPFor)"),
+    (
+        "tensorflow",
+        r"(?s)Detected unsupported operations.*No registered 'TensorListReserve' OpKernel for XLA",
+        "XLA has no lists of lists, which a loop over tensors becomes when it is mapped",
+    ),
     ("jax", "Batching rule for .* not implemented", "no batching rule"),
 )
 """What a framework says that it cannot map."""

@@ -219,7 +219,7 @@ def _one_side(lower: str, upper: str) -> Callable[[Call], str]:
     return lambda call: upper if call.attrs["min"] is None else lower
 
 
-clip_one_side = left_out(
+_one_sided = left_out(
     clip, "clip_one_side", {"min": _furthest("min"), "max": _furthest("max")},
     attrs={"min": _open_low, "max": _open_high}, torch=clip.torch, jax=clip.jax,
     tensorflow=_one_side("tf.maximum({0}, {min})", "tf.minimum({0}, {max})"),
@@ -227,6 +227,16 @@ clip_one_side = left_out(
                     "relax.op.minimum({0}, relax.const({max}, {dtype}))"),
     onnx=_one_side('g.op("Clip", {0}, g.const({min}, {name}))', 'g.op("Clip", {0}, "", g.const({max}, {name}))'),
 )  # fmt: skip
+
+
+def _open_at_infinity(args: Sequence[Bounded], call: Call) -> Bounded:
+    """An infinity on the open side is undetermined: by ONNX the greatest finite number is the limit, by others none."""
+    found = _one_sided.reference(args, call)
+    beyond = args[0].value == (-np.inf if call.attrs["min"] is None else np.inf)
+    return replace(found, error=np.where(beyond, np.inf, found.error))
+
+
+clip_one_side = replace(_one_sided, reference=_open_at_infinity)
 
 OPERATORS: tuple[OpSpec, ...] = (
     where,

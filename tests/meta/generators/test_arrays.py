@@ -12,10 +12,11 @@ import pytest
 from planted.faults.forward import Fault, with_operand
 from planted.targets import planted
 
+from generators.bounds.bounded import leaf
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, check
-from generators.ops.spec import TypeRuleError
+from generators.ops.spec import Call, TypeRuleError
 from generators.sweep import sweep
 from harness.execute.pool import Pool
 from harness.search.laboratory import Laboratory
@@ -157,6 +158,14 @@ def test_fault_is_seen(fault: Fault, pool: Pool) -> None:
     outcomes = Laboratory(pool).outcomes([(target, case) for case in cases])
     found = [judge(forward.expect(case), outcome).discrepancy for case, outcome in zip(cases, outcomes, strict=True)]
     assert any(d and d.symptom in ("value", "special") for d in found)
+
+
+@pytest.mark.parametrize(("attrs", "free"), [({"min": None, "max": 1.0}, 0), ({"min": 1.0, "max": None}, 2)])
+def test_an_infinity_on_the_side_without_a_limit_is_undetermined(attrs: dict, free: int) -> None:
+    """By ONNX the greatest finite number is the limit there; what has a limit is determined."""
+    x = TensorType("float32", (3,))
+    found = OPS["clip_one_side"].reference([leaf(np.array([-np.inf, 3, np.inf], "float32"))], Call((x,), attrs, x))
+    assert np.flatnonzero(found.undetermined).tolist() == [free]
 
 
 @pytest.mark.parametrize(("operator", "attrs"), [("clip_one_side", {"min": 0.0, "max": 1.0})])

@@ -141,6 +141,17 @@ def test_crash_by_an_earlier_program_is_not_blamed_on_the_next(pool: Pool) -> No
     assert dict(pool.unconfirmed) == {"a crash, and a fresh worker did not repeat it": 1}
 
 
+def test_a_level_of_forward_mode_that_is_left_open_is_closed_behind_a_program() -> None:
+    """PyTorch refuses a second one, so that each later program would be refused."""
+    left = "import torch\ntorch._C._enter_dual_level()\nraise RuntimeError"
+    pushed = "import torch\nx = torch.ones(1)\nreturn lambda: [torch.func.jvp(torch.neg, (x,), (x,))[1].numpy()]"
+    with Pool(Limits()) as pool:
+        bad, good = pool.run([job(left), job(pushed)])
+    assert isinstance(bad, Rejected)
+    assert isinstance(good, Value)
+    assert good.outputs[0].tolist() == [-1.0]
+
+
 def test_frameworks_run_side_by_side(pool: Pool) -> None:
     started = time.monotonic()
     pool.run([job("time.sleep(1.5)\nreturn lambda: [np.ones(1)]", name) for name in ("one", "two")])
