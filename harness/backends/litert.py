@@ -39,6 +39,7 @@ _DECLINES = {
     "op is neither a custom op nor a flex op": "the converter has no builtin operator for it",
     "Unsupported TensorFlow type": "the converter takes no inputs of this dtype",
     "Didn't find op for builtin opcode": "this set of kernels has none for it",
+    r"IsPowerOfTwo\(fft_length_data": "its Fourier transform is of lengths that are powers of two",
 }
 
 TARGETS = tuple(

@@ -174,7 +174,7 @@ def target_of(name: str) -> Target:
         },
         environment=next((edge.environment for edge in route.edges if edge.environment), ""),
         opt_in=True,
-        inherits=(writer.inherits, *compiled, *route.runner.inherits, *_like(writer, (*edges, runner))),
+        inherits=(*writer.inherits, *compiled, *route.runner.inherits, *_like(writer, (*edges, runner))),
     )
 
 

@@ -22,6 +22,8 @@ _KEEP_NAN = frozenset(["unary", "comparison", "layout", "indexing", "sorting"])
 notwithstanding."""
 _EXPONENTIALS = frozenset(["sigmoid", "silu", "log_sigmoid", "softplus", "mish"])
 """Elementwise operators that are composed of the exponential of their operand or of its negative."""
+_DIVIDING = frozenset(["div", "reciprocal", "sinc"])
+"""Operators that divide by their last operand, or by pi times it."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Arithmetic:
     nans, infinities, signed_zeros: is IEEE 754 kept with them? What holds one that is not is undetermined
     reassociates:  sums and products may be computed by any formula that is equal for real numbers (`chains`)
     reciprocals:   x / y may be computed as x * (1 / y)
+    estimates:     the quotient q by an estimate of 1 / y may be corrected by the rest, x - y q, which may underflow
     operand_unit:  unit roundoff of the format that float32 operands of `products` are rounded to (0: they are not)
     products:      the operators that this concerns
     accumulators:  how many times the unit roundoff of float32 one addition of them may lose
@@ -54,6 +57,7 @@ class Arithmetic:
     signed_zeros: bool = True
     reassociates: bool = False
     reciprocals: bool = False
+    estimates: bool = False
     operand_unit: float = 0.0
     products: frozenset[str] = frozenset()
     accumulators: float = 1.0
@@ -114,8 +118,11 @@ def apply(graph: Graph, index: int, values: Mapping[str, Bounded], rules: Arithm
         result = replace(result, error=np.where(np.isnan(result.value), np.inf, result.error))
     if not rules.infinities and node.op in _EXPONENTIALS:
         result = _overflown(result, first)
-    if rules.reciprocals and node.op in ("div", "reciprocal"):
-        result = _inverted(result, values[node.operands[-1]])
+    divisor = values[node.operands[-1]] if node.op in _DIVIDING else None
+    if rules.reciprocals and divisor:
+        result = _inverted(result, divisor)
+    if rules.estimates:
+        result = _uncorrected(result, divisor)
     return kept(result, rules)
 
 
@@ -200,3 +207,15 @@ def _inverted(x: Bounded, divisor: Bounded) -> Bounded:
         least, most = np.abs(divisor.value) - divisor.error, np.abs(divisor.value) + divisor.error
         loose = (least < 1 / p.largest) | (most > 0.5 / p.tiny)
     return replace(x, error=np.where(np.broadcast_to(loose, x.value.shape), np.inf, x.error))
+
+
+def _uncorrected(x: Bounded, divisor: Bounded | None) -> Bounded:
+    """A rest below the least normal number may be lost: its quotient by the divisor. Composed operators divide by ones
+    of ordinary size, or scale the quotient back by what they divided by (hypot): as by 1. What is exact has no rest.
+    Estimates are of float32 alone, in which narrower dtypes are computed; float16 is far from its least numbers."""
+    if x.dtype not in ("float32", "bfloat16"):
+        return x
+    size = np.ones(()) if divisor is None else np.abs(divisor.value) - divisor.error
+    with np.errstate(all="ignore"):
+        rest = np.where(size > 0, PRECISION[x.dtype].tiny / np.abs(size), np.inf)
+    return _added(x, np.where(x.error > 0, rest, 0.0))

@@ -52,9 +52,11 @@ XLA_FASTEST = Arithmetic(
     signed_zeros=False,
     reassociates=True,
     reciprocals=True,
+    estimates=True,
 )
 """The same and nnan, ninf (a result that is or comes from a NaN or an infinity is a poison value), arcp and afn: for
-functions no other accuracy is documented than the ordinary one, which is asked."""
+functions no other accuracy is documented than the ordinary one, which is asked. With both LLVM divides float32 by an
+estimate and one step of Newton's (BuildDivEstimate of DAGCombiner.cpp)."""
 
 INDUCTOR_FAST = Arithmetic("-funsafe-math-optimizations", signed_zeros=False, reassociates=True, reciprocals=True)
 """cpp.enable_unsafe_math_opt_flag of inductor: the C++ compiler's -funsafe-math-optimizations, which is

@@ -88,6 +88,6 @@ EDGES = (
         _PACKAGES,
         _CALL_TF,
         inherits=("tf-xla",),
-        refuses=_UNCOMPILABLE,
+        refuses=(*OLDER, *_UNCOMPILABLE),
     ),
 )

@@ -15,7 +15,7 @@ class Writer:
     write:      source of `def write(parameters, path)`, which may use what that dialect's programs have, `model`,
                 INPUTS, PARAMETERS and OUTPUTS
     modules, packages: what it imports, and PyPI distributions with the least version that this was written for
-    inherits:   name of the target that does to a graph what writing it as a file does: its known issues hold here
+    inherits:   names of targets that do to a graph what writing it as a file does: their known issues hold here
     name:       that routes begin with (empty: the dialect's)
     like:       how a route begins by which the same file comes, written otherwise (tensorflow, jax/jax2tf): the known
                 issues of its further way hold here
@@ -26,7 +26,7 @@ class Writer:
     write: str
     modules: tuple[str, ...]
     packages: Mapping[str, str]
-    inherits: str
+    inherits: tuple[str, ...]
     name: str = ""
     like: str = ""
     refuses: tuple[tuple[str, str], ...] = ()

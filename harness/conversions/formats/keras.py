@@ -55,7 +55,7 @@ FORMATS = (
         ".keras",
         (".keras",),
         check,
-        writers=(Writer(KERAS, WRITE, ("tensorflow", "keras"), _TENSORFLOW, "tf-graph"),),
+        writers=(Writer(KERAS, WRITE, ("tensorflow", "keras"), _TENSORFLOW, ("tf-graph", "keras-tensorflow")),),
         refuses=(("ValueError: a functional model", "an input is a scalar, or an output depends on no input"),),
     ),
 )

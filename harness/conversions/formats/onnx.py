@@ -93,7 +93,7 @@ FORMATS = (
         ".onnx",
         (".onnx",),
         not_empty,
-        writers=(Writer(ONNX, WRITE, ("onnx",), {"onnx": "1.17"}, "ort-disable"),),
+        writers=(Writer(ONNX, WRITE, ("onnx",), {"onnx": "1.17"}, ("ort-disable",)),),
         refuses=(
             (r"InferenceError: .*\(op_type:(\w+)\): .* has unsupported type: (\w+\(\w+\))", "ONNX has no {} of {}"),
         ),

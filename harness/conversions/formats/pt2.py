@@ -86,7 +86,7 @@ def check(path: Path) -> str | None:
 
 _PACKAGES = {"torch": "2.9"}
 FORMATS = (
-    Format("pt2", ".pt2", (".pt2",), check, writers=(Writer(TORCH, WRITE, ("torch",), _PACKAGES, "torch-export"),)),
+    Format("pt2", ".pt2", (".pt2",), check, writers=(Writer(TORCH, WRITE, ("torch",), _PACKAGES, ("torch-export",)),)),
 )
 
 RUNNERS = (

@@ -56,7 +56,7 @@ FORMATS = (
         ".stablehlo",
         (".stablehlo",),
         not_empty,
-        writers=(Writer(JAX, WRITE, ("jax", "jax.numpy"), {"jax": "0.5"}, "jax-jit"),),
+        writers=(Writer(JAX, WRITE, ("jax", "jax.numpy"), {"jax": "0.5"}, ("jax-jit",)),),
     ),
 )
 

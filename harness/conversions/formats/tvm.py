@@ -77,6 +77,7 @@ _SAYS = (
     (r"operators are not supported for frontend ONNX: (\w+)", "no {}"),
     (r"(\w+): only support float32 and float16 for now", "no {} of other dtypes than float32 and float16"),
     (r"ValueError: unknown dtype `object`", "no tensors of text"),
+    (r"ValueError: unknown dtype `(complex\d+)`", "no tensors of {}"),
     (r"Only constant (\w+) currently supported", "{} that are computed"),
     (r"TopK sorted must be 1", "no TopK whose results are in any order"),
     (r"(\w+ \w+) must be a constant", "{} that is computed"),

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from examples.small_graphs import chain_case
 from planted.targets import planted
 
+from generators.graph import Graph, Leaf, Node, TensorType
+from generators.graphs import Case
+from generators.ops import check
 from harness.backends import TARGETS, probe, select
 from harness.execute.pool import Pool
 from harness.search.laboratory import Laboratory
@@ -51,11 +55,24 @@ def test_only_globs_that_name_them_choose_them() -> None:
     assert "openvino" in {target.name for target in select("*,openvino")}
 
 
+def test_an_input_that_nothing_reads_is_left_out(lab: Laboratory) -> None:
+    """OpenVINO's importer drops it: all of x0 is overwritten."""
+    status = probe.probe(TARGETS["openvino"])
+    if not status.available:
+        pytest.skip(f"openvino: {status.reason}")
+    types = TensorType("float32", (2,))
+    nodes = (Node("v0", "write", ("x0", "x1"), (), types),)
+    graph = check(Graph((Leaf("x0", types), Leaf("x1", types)), nodes, ("v0",)))
+    case = Case(graph, {"x0": np.zeros(2, np.float32), "x1": np.ones(2, np.float32)})
+    assert lab.judge(case, [TARGETS["openvino"]]).verdicts["openvino"].status == "agree"
+
+
 @pytest.mark.parametrize(
     ("name", "message", "refused"),
     [
         ("litert-xnnpack", "<unknown>:0: error: 'tf.Cosh' op is neither a custom op nor a flex op", True),
         ("litert-reference", "Didn't find op for builtin opcode 'ROUND' version '1'.", True),
+        ("litert-xnnpack", "tflite/kernels/rfft2d.cc:121 IsPowerOfTwo(fft_length_data[1]) was not true.", True),
         ("litert-xnnpack", "Invalid tensor size.", False),
         ("torch-eager", "'tf.Cosh' op is neither a custom op nor a flex op", False),
     ],

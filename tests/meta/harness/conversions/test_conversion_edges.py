@@ -27,11 +27,12 @@ from harness.execute.pool import Pool
 from harness.findings.store import Store
 from harness.models.convert import convert_all
 from harness.models.variants import ModelFile
-from harness.questions.conversion import CONVERSION
+from harness.questions.conversion import CONVERSION, refusal
 from harness.search import conversions
 from harness.search.campaign import Campaign
 from harness.search.conversions import OUTCOMES, ConversionResult, csv_of, examine, rows_of
 from harness.search.laboratory import Laboratory
+from oracles.judge.outcome import Rejected
 
 ONNX = {"onnx": "1.17"}
 
@@ -182,8 +183,26 @@ def test_what_is_written_with_variables_has_the_known_issues_of_what_is_not() ->
         assert name in {route.name for route in planned()}
 
 
+def test_files_of_keras_have_the_known_issues_of_keras_on_tensorflow() -> None:
+    assert {"tf-graph", "keras-tensorflow"} <= {*target_of("keras/tflite-keras/litert").inherits}
+
+
 def test_what_xla_compiles_into_a_file_has_its_known_issues() -> None:
     assert "tf-xla" in target_of("tensorflow-variables/call-tf/jax-exported").inherits
+
+
+@pytest.mark.parametrize(
+    ("route", "step"),
+    [
+        ("jax/jax2tf/tf-savedmodel", "run"),
+        ("jax-variables/tf-savedmodel", "run"),
+        ("jax-variables/call-tf/jax-exported", "call-tf"),
+    ],
+)
+def test_what_jax_writes_for_a_newer_tensorflow_is_refused(route: str, step: str) -> None:
+    for version, why in (("StableHLO_v1.13.7", f"{step}: TensorFlow reads StableHLO_v1.13.7 only"), ("nothing", None)):
+        said = f"unregistered operation\nerror: failed to deserialize portable artifact using {version}\nin step {step}"
+        assert refusal(target_of(route), Rejected("ValueError", said)) == why
 
 
 def test_a_wrong_conversion_is_reduced_and_reproduced(campaign: Campaign) -> None:

@@ -235,6 +235,15 @@ def test_a_reciprocal_may_overflow_where_the_quotient_does_not() -> None:
     assert fast_math.expect(case, XLA_FASTEST).values[0].undetermined.tolist() == [True, False]
 
 
+def test_the_rest_of_an_estimated_quotient_may_underflow() -> None:
+    """Numbers below 2^-102 lose up to the estimate's error, greater ones nothing."""
+    x = np.array([2.0**-120, 2.0**-115, 2.0**-60])
+    lost = [np.array([1 + 3e-4, 1 + 1e-4, 1.0]), np.array([1.0, 1.0, 1 + 3e-5])]
+    for case in (applied(("div", ("x", "x")), x=x), applied(("sinc", ("x",)), x=x)):
+        assert [under(XLA_FASTEST, case, output).status for output in lost] == ["agree", "mismatch"]
+        assert [under(XLA_FAST, case, output).status for output in lost] == ["mismatch", "mismatch"]
+
+
 def test_other_questions_are_not_asked() -> None:
     graph = chain_case().graph
     for name in ("tvm-fast", "xla-fast", "torch-cuda-tf32"):

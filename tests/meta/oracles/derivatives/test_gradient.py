@@ -207,6 +207,15 @@ def test_a_short_step_that_is_lost_in_great_numbers_tells_nothing(op: str) -> No
     assert expected(one(op, np.array([1e20, -3e22], np.float32))).undetermined.all()
 
 
+def test_a_short_step_that_is_lost_in_great_numbers_that_cancel_tells_nothing() -> None:
+    x, y = (np.array([2.0**53 + by, 8.0, -0.5], np.float32) for by in (-(2.0**29), 2.0**30))
+    case = one("sub", x, y)
+    for number, sign in ((0, 1), (1, -1)):
+        found = expected(case, number)
+        assert found.undetermined.tolist() == [True, False, False]
+        assert found.value[1:].tolist() == (sign * weight(case)[1:]).tolist()
+
+
 def test_a_slope_of_what_is_not_finite_is_undetermined_whatever_branch_it_comes_from() -> None:
     """The slope of the first channel is multiplied by -inf, that of the second by numbers."""
     x = np.array([[[-np.inf, 1.0], [-2.0, 3.0]]], np.float32)
