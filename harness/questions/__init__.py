@@ -8,7 +8,7 @@ from harness.questions.question import Question
 _FIRST = (
     *("forward", "dynamic", "metamorphic", "memory.layouts", "memory.repeat"),
     *("derivatives.gradient", "derivatives.jvp", "derivatives.hessian", "vmap", "dtypes.autocast"),
-    *("dtypes.policy", "quantized", "conversion", "quantisers"),
+    *("dtypes.policy", "quantized", "conversion", "quantisers", "scalars"),
 )
 QUESTIONS: dict[str, Question] = collected(__name__, "QUESTIONS", _FIRST)
 """By the name that findings and known issues carry, and that `--question` takes. What is not named in _FIRST comes
