@@ -184,15 +184,16 @@ def fails(ready: Path, share: Share[int]) -> int:
 
 
 def collect(folder: Path, share: Share[list[int]]) -> list[int]:
-    """All numbers that it is given below 20, and its own of another kind. The first process waits with the first of
-    them until the second has had all the others."""
-    mine = []
+    """All numbers below 20 that it is given. The first process waits with its first one until the second, which waits
+    for that, has had all the others."""
+    mine, slow = [], folder / "slow"
+    if share.number:
+        assert soon(slow.exists, 60)
     for number in share.numbers("case", 20):
         mine.append(number)
-        if share.number:
-            (folder / str(number)).touch()
-        else:
-            assert soon(lambda: len(list(folder.iterdir())) == 19, 60)
+        (folder / str(number) if share.number else slow).touch()
+        if not share.number:
+            assert soon(lambda: len(list(folder.iterdir())) == 20, 60)
     return mine
 
 
