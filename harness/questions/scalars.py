@@ -74,14 +74,16 @@ def accepts(graph: Graph) -> bool:
 
 
 def prepare(case: Case) -> Case:
-    """What of a drawn case can be asked: the first outputs with which the graph is accepted."""
+    """What of a drawn case can be asked, with numbers that nodes share: the first outputs with which the graph is
+    accepted."""
+    whole = scalars.shared(case.graph)
     kept: tuple[str, ...] = ()
-    for name in case.graph.outputs:
-        if accepts(case.graph.pruned((*kept, name))):
+    for name in whole.outputs:
+        if accepts(whole.pruned((*kept, name))):
             kept = (*kept, name)
     if not kept:
         return case
-    graph = case.graph.pruned(kept)
+    graph = whole.pruned(kept)
     return Case(graph, {leaf.name: case.arrays[leaf.name] for leaf in graph.leaves})
 
 

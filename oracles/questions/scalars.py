@@ -3,7 +3,7 @@ arguments of the model, which change from call to call; each call against the fl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite
@@ -67,7 +67,8 @@ def plan(graph: Graph) -> Plan | None:
 def _varied(graphs: tuple[Graph, ...], places: Places) -> tuple[Graph, ...] | None:
     """The graphs with values of their own for a number, the first with the one that it has; None where there are too
     few."""
-    result, others = [graphs[0]], _others(graphs[0], *places[0])
+    lists = [_candidates(graphs[0], *place) for place in places]
+    result, others = [graphs[0]], iter([value for value in lists[0][1:] if all(value in one for one in lists)])
     for graph in graphs[1:]:
         changed = (with_number(graph, places, value) for value in others)
         found = next((one for one in changed if one), None)
@@ -77,19 +78,44 @@ def _varied(graphs: tuple[Graph, ...], places: Places) -> tuple[Graph, ...] | No
     return tuple(result)
 
 
-def _others(graph: Graph, index: int, key: str) -> Iterator[float]:
-    """Values that the operator's record draws for an attribute beside the one that it has, none twice."""
+def _candidates(graph: Graph, index: int, key: str) -> list[float]:
+    """The value of an attribute, and others that the operator's record draws for it, none twice."""
     node = graph.nodes[index]
     rule, own = OPS[node.op].attrs.get(key), node.attributes[key]
-    if rule is None:
-        return
-    types = tuple(graph.types[operand] for operand in node.operands)
+    assert isinstance(own, int | float)
+    found: list[float] = [own]
     met = {repr(own)}
-    for number in range(_DRAWN):
-        value = rule(SeededDraw(f"{node.op}/{key}/{number}"), types, node.attributes)
+    types = tuple(graph.types[operand] for operand in node.operands)
+    for number in range(_DRAWN if rule else 0):
+        value = rule(SeededDraw(f"{node.op}/{key}/{number}"), types, node.attributes) if rule else None
         if type(value) is type(own) and isinstance(value, int | float) and isfinite(value) and repr(value) not in met:
             met.add(repr(value))
-            yield value
+            found.append(value)
+    return found
+
+
+def shared(graph: Graph) -> Graph:
+    """The graph with one number in place of those of several nodes, where the records of all of them draw it and two
+    others: what is used in several places is where compilers go wrong."""
+    for kind in (float, int):
+        places = [
+            (index, key)
+            for index, node in enumerate(graph.nodes)
+            for key in [key for key, value in node.attributes.items() if type(value) is kind][:1]
+        ]
+        common: list[float] = []
+        group: list[Place] = []
+        for place in places:
+            drawn = _candidates(graph, *place)
+            both = [value for value in common if value in drawn] if group else drawn
+            if len(both) >= len(set(ORDER)):
+                common, group = both, [*group, place]
+        for value in common if len(group) > 1 else ():
+            changed = with_number(graph, tuple(group), value)
+            if changed:
+                graph = changed
+                break
+    return graph
 
 
 def with_number(graph: Graph, places: Places, value: float) -> Graph | None:

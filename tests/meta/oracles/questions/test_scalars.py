@@ -61,6 +61,15 @@ def test_equal_numbers_that_cannot_change_together_change_alone() -> None:
     assert len({one.nodes[0].type.shape for one in found.graphs}) > 1  # of other results
 
 
+def test_nodes_share_a_number_that_their_records_draw() -> None:
+    chain = graph(("elu", ("x",), {"alpha": 0.5}), ("relu", ("v0",), {}), ("elu", ("v1",), {"alpha": 1.0}))
+    found = plan_of(scalars.shared(chain))
+    assert list(found.values) == [((0, "alpha"), (2, "alpha"))]
+    assert len(set(found.values[(0, "alpha"), (2, "alpha")])) == 3
+    alone = graph(("elu", ("x",), {"alpha": 0.5}), ("layer_norm_plain", ("v0",), {"last": 1, "epsilon": 1e-5}))
+    assert scalars.shared(alone) == alone  # no epsilon is a slope
+
+
 def test_a_graph_without_numbers_cannot_be_asked() -> None:
     plain = graph(("relu", ("x",), {}))
     assert scalars.plan(plain) is None
