@@ -214,6 +214,7 @@ def deviations(pool: Pool, framework: str) -> list[str]:
     return [line for line in found if line]
 
 
+@pytest.mark.slow(one_in=5)
 @pytest.mark.parametrize("framework", PROGRAMS)
 def test_results_are_as_documented(framework: str, pool: Pool) -> None:
     availability = probe.probe(TARGETS[PROGRAMS[framework][0]])

@@ -71,6 +71,7 @@ def test_a_job_may_have_less_time_than_its_pool() -> None:
     assert isinstance(second, Value)
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_stopped_does_not_hang(tmp_path: Path) -> None:
     """The first run writes its number down, and is stopped; the second one ends."""
     mark = tmp_path / "number"

@@ -28,6 +28,7 @@ def hunted(folder: Path, names: tuple[str, ...]) -> hunt.Tally:
     return hunt.run(options, lambda tally: None)
 
 
+@pytest.mark.slow
 def test_a_wrong_rewrite_is_found_by_baits_alone(tmp_path: Path) -> None:
     swept = hunted(tmp_path / "swept", ("mul",))
     tally = hunted(tmp_path / "baited", ("mul-constant",))

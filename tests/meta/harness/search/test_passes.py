@@ -121,6 +121,7 @@ SWITCHED = tuple(
 )
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize("name", SWITCHED)
 def test_right_without_any_pass(name: str, lab: Laboratory) -> None:
     target = TARGETS[name]

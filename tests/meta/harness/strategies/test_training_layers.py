@@ -96,6 +96,7 @@ def test_frameworks_agree_on_every_layer(training: Training, pools: RankPools) -
                 np.testing.assert_allclose(formula[name], module[name], 1e-11, 1e-13, err_msg=f"{framework}: {name}")
 
 
+@pytest.mark.slow(one_in=3)
 @pytest.mark.parametrize("framework", ["torch", "tensorflow", "jax"])
 def test_what_rounds_within_is_the_same_function(framework: str, pools: RankPools) -> None:
     """Normalisation, with its running statistics, and cross entropy."""

@@ -144,6 +144,7 @@ def test_networks_are_the_same_in_all_frameworks(pool: Pool, name: str) -> None:
     check_same(found, 1e-6, tuple(f"buffer.{n}" for n in Loop("torch", network).statistics if n.endswith("variance")))
 
 
+@pytest.mark.slow(one_in=3)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_run_goes_on_bit_for_bit(pool: Pool, framework: str) -> None:
     """From its state after the first step, in the same process and in another one."""

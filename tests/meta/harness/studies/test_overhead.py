@@ -37,6 +37,7 @@ def test_kernels_beside_each_other() -> None:
     assert found == (("slow", 0, 90), ("fast", 30, 0), ("relu", 5, 6))
 
 
+@pytest.mark.slow(one_in=2)
 @pytest.mark.parametrize(("framework", "kernel"), [("tensorflow", "Conv2D"), ("jax", "convolution")])
 def test_profilers(framework: str, kernel: str) -> None:
     """A step has the convolution, and training is the same under the profiler, bit for bit (torch: in the study)."""
@@ -52,6 +53,7 @@ def test_profilers(framework: str, kernel: str) -> None:
         np.testing.assert_array_equal(shown.state[name], value, name)
 
 
+@pytest.mark.slow
 def test_a_study(tmp_path: Path) -> None:
     """Figures, and nothing done twice."""
     arguments = ["study", "overhead", "--frameworks", "torch", "--networks", "smallcnn", "--no-kernels"]

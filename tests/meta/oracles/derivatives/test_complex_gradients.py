@@ -102,6 +102,7 @@ def along(case: Case, step: float) -> float:
     return sum(float(np.sum(parts_of(values[name].value) * parts_of(w))) for name, w in weights.items())
 
 
+@pytest.mark.slow
 def test_graphs_of_real_and_complex_leaves_agree_with_their_differences() -> None:
     """Gradients and tangents against central differences of whole graphs along one direction, in double precision."""
     kinds: set[frozenset[str]] = set()

@@ -58,6 +58,7 @@ def test_the_plain_program_has_as_many_nodes_of_the_greatest_size() -> None:
     assert {node.type for node in made.nodes} == {TensorType("float32", (2, 3))}
 
 
+@pytest.mark.slow(one_in=5)
 @pytest.mark.parametrize("name", ["torch-eager", "tf-graph", "jax-jit", "ort-all", "tvm-O2"])
 def test_what_is_compiled_at_once_is_right(name: str, lab: Laboratory) -> None:
     assert lab.judge(case("sqrt", "exp"), [TARGETS[name]]).verdicts[name].status == "agree"

@@ -53,6 +53,7 @@ SITES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_one_replica_is_struck() -> None:
     """Bit for bit the same where the fault does nothing."""
     with RankPools() as pools:

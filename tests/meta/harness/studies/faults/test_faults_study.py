@@ -97,6 +97,7 @@ def test_another_plan_is_refused_a_folder(folder: Path) -> None:
     assert "experiments.jsonl is of" in other.output
 
 
+@pytest.mark.slow
 def test_a_fault_is_done_again_bit_for_bit(folder: Path, tmp_path: Path) -> None:
     path = folder / "faults" / "sgd-1.json"
     found = run("faults", "replay", str(path))
