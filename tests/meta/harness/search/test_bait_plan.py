@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import pytest
 from planted.targets import planted
 
 from generators.baits import BAITS
