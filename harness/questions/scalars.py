@@ -14,7 +14,7 @@ from harness.dialects import DIALECTS
 from harness.dialects.dialect import Dialect
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
-from oracles.questions import scalars
+from oracles.questions import dynamic, scalars
 
 _REFUSALS: Patterns = (
     (
@@ -76,15 +76,7 @@ def accepts(graph: Graph) -> bool:
 def prepare(case: Case) -> Case:
     """What of a drawn case can be asked, with numbers that nodes share: the first outputs with which the graph is
     accepted."""
-    whole = scalars.shared(case.graph)
-    kept: tuple[str, ...] = ()
-    for name in whole.outputs:
-        if accepts(whole.pruned((*kept, name))):
-            kept = (*kept, name)
-    if not kept:
-        return case
-    graph = whole.pruned(kept)
-    return Case(graph, {leaf.name: case.arrays[leaf.name] for leaf in graph.leaves})
+    return dynamic.changing(Case(scalars.shared(case.graph), case.arrays), accepts)
 
 
 SCALARS = Question(
