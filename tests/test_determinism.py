@@ -79,6 +79,7 @@ def test_random_operators(framework: str, bench: Bench) -> None:
     assert alike == []
 
 
+@pytest.mark.slow
 def test_jit_draws_what_eager_jax_draws(bench: Bench) -> None:
     """Random bits do not depend on compilation (JAX' design of random numbers); what is computed from them may round
     otherwise, by a few ulps."""

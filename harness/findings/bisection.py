@@ -85,8 +85,9 @@ class Bisection:
 
 def bisect(package: str, here: Version, known: Sequence[Version], ask: Ask, every: bool = False) -> Bisection:
     """Ask the releases that it takes to say since when and until when, one change in each direction being assumed, or
-    all of them, and then the changes next to `here`. here: the version that is installed, which has to be wrong; known:
-    releases in order. Raises ValueError where the version that is here is right, or cannot say."""
+    all of them, and then the changes next to `here`. The oldest is asked first, since most faults are as old as that.
+    here: the version that is installed, which has to be wrong; known: releases in order. Raises ValueError where the
+    version that is here is right, or cannot say."""
     found = Bisection(package, here)
 
     def state(version: Version) -> str:
@@ -105,7 +106,7 @@ def bisect(package: str, here: Version, known: Sequence[Version], ask: Ask, ever
             _, found.until = _between(here, answering, newer, state)
         elif every:
             _, found.until = _first(here, newer, state)
-    right = _first(here, older, state)[1] if every else _gallop(here, older, state)
+    right = _first(here, older, state)[1] if every else _right(here, older, state)
     if right:
         found.since, found.before = _between(here, right, older, state)
     return found
@@ -118,6 +119,15 @@ def _first(wrong: Version, versions: Sequence[Version], state: Callable[[Version
             return wrong, version
         wrong = version if state(version) == WRONG else wrong
     return wrong, None
+
+
+def _right(wrong: Version, versions: Sequence[Version], state: Callable[[Version], str]) -> Version | None:
+    """One that is right, if the oldest is not wrong."""
+    oldest = versions[-1] if versions else wrong
+    found = state(oldest)
+    if found == UNKNOWN:
+        return _gallop(wrong, versions, state)
+    return oldest if found == RIGHT else None
 
 
 def _gallop(wrong: Version, versions: Sequence[Version], state: Callable[[Version], str]) -> Version | None:

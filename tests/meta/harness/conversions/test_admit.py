@@ -163,6 +163,7 @@ def test_weights_that_name_other_files_are_refused(tmp_path: Path) -> None:
         admit_weights(tmp_path / "absent.h5")
 
 
+@pytest.mark.slow
 def test_a_check_that_fails_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes too long, needs too much, or has a fault itself: nothing of that lets a file in."""
     path = tmp_path / "model.onnx"

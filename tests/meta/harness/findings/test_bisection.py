@@ -56,6 +56,8 @@ def test_few_are_asked() -> None:
     assert (str(found.before), str(found.since), str(found.until)) == ("1.6", "1.7", "1.27")
     assert len(found.answers) <= 14
     assert len(asked(history(7, 27, set()), every=True).answers) == len(RELEASES)
+    old = asked(history(0, 31, set()))
+    assert [str(version) for version in old.answers] == ["1.20", "1.30", "1.0"]
 
 
 def test_releases_that_lack_what_the_program_uses() -> None:

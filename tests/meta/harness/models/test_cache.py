@@ -110,6 +110,7 @@ def test_what_makes_it_another_program(pool: CachingPool, tmp_path: Path, monkey
     assert counted(pool, job(tmp_path))
 
 
+@pytest.mark.slow
 def test_other_outcomes_are_kept_and_a_deadline_as_long_as_it_is_no_longer(pool: CachingPool, tmp_path: Path) -> None:
     refused = replace(job(tmp_path), program="INPUTS, PARAMETERS = [], []\nimport json\n" + REFUSES)
     assert pool.run([refused]) == pool.run([refused])

@@ -67,6 +67,7 @@ def dense(path: Path) -> Path:
     return save(path, [helper.make_node("MatMul", ["x", "w"], ["y"], name="dense")], [x], [y], [weights])
 
 
+@pytest.mark.slow
 def test_whatever_a_runner_returns_is_a_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:

@@ -112,6 +112,7 @@ def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess
     return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=300, env=environment, cwd=cwd)
 
 
+@pytest.mark.slow
 def test_hunt_reports_in_json(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     done = run(
@@ -230,6 +231,7 @@ def test_a_full_disk_is_one_clear_line_and_keeps_what_was_found(tmp_path: Path) 
     assert "dissent: cannot write /dev/full: No space left on device" in done.stderr
 
 
+@pytest.mark.slow
 def test_lists_as_json(tmp_path: Path) -> None:
     assert run("targets", "--json", str(tmp_path / "t.json")).returncode == 0
     assert run("ops", "--json", str(tmp_path / "o.json")).returncode == 0

@@ -106,6 +106,7 @@ def test_a_sweep_of_another_length_begins_anew(tmp_path: Path) -> None:
     assert load(tmp_path).count == 0
 
 
+@pytest.mark.slow
 def test_a_hunt_carries_out_the_plan_with_any_number_of_jobs(tmp_path: Path) -> None:
     plan = Plan(LANES[:1], NAMES, 5)
     tallies = []
@@ -127,6 +128,7 @@ def test_a_hunt_carries_out_the_plan_with_any_number_of_jobs(tmp_path: Path) -> 
     assert outcomes[0] == outcomes[1] == tallies[0].planned["forward"]
 
 
+@pytest.mark.slow
 def test_a_planted_fault_is_found_by_the_plan_once(tmp_path: Path) -> None:
     target = replace(planted("tanh", "torch.tanh({0}) * 1.001"), framework="planted")
     plan = Plan((Lane("forward", target),), NAMES, 5)

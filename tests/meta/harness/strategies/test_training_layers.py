@@ -107,6 +107,7 @@ def test_what_rounds_within_is_the_same_function(framework: str, pools: RankPool
         np.testing.assert_allclose(formula[name], module[name], 1e-11, 1e-13, err_msg=name)
 
 
+@pytest.mark.slow
 def test_what_rounding_leaves_of_gradients_within_normalisation_is_allowed(pools: RankPools) -> None:
     """A column that is masked but for one sample is normalised to the same, whatever that one is: its gradient is what
     terms that cancel leave, and Adamax makes steps of it. Was off by 2.2 of what noise outside of the layer allows."""

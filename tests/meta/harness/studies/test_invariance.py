@@ -160,6 +160,7 @@ def test_packs() -> None:
     assert [len(pack) for pack in packed([1] * 30, lambda n: n)] == [12, 12, 6]
 
 
+@pytest.mark.slow
 def test_a_study_by_two_processes(tmp_path: Path) -> None:
     """Every operator once; done again nothing is added."""
     arguments = ["study", "invariance", "--targets", "torch-eager", "--operators", "gelu,linear,so*", "--jobs", "2"]

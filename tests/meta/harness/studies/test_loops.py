@@ -172,6 +172,7 @@ PROBES = {
 }
 
 
+@pytest.mark.slow(one_in=9)
 @pytest.mark.parametrize("place", ["input", "weight", "result"])
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_probe_changes_one_value_at_one_step(pool: Pool, framework: str, place: str) -> None:

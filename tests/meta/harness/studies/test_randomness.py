@@ -100,6 +100,7 @@ def test_control_that_is_not_zero_is_named(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped after an epoch, the next process does the rest, and nothing differs from a run that was not stopped."""
     one, data = Run("torch", "control", 0, 3, 4), PLAN.data()

@@ -165,7 +165,7 @@ ONCE_ALARMING = (
 )
 
 
-@pytest.mark.slow(one_in=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("question", [GRADIENT, JVP], ids=lambda question: question.name)
 def test_correct_derivatives_are_accepted(question, pool: Pool) -> None:
     lab, target, agreed = Laboratory(pool, question), TARGETS["torch-eager"], 0

@@ -305,6 +305,7 @@ def test_whole_graphs_agree_with_their_differences() -> None:
     assert compared > 50
 
 
+@pytest.mark.slow
 def test_correct_gradients_are_accepted_well_inside_the_tolerance(pool: Pool) -> None:
     """float32 gradients of PyTorch: most of them within a tenth of what is allowed, and that is a few ulps."""
     lab, target = Laboratory(pool, GRADIENT), TARGETS["torch-eager"]
