@@ -10,10 +10,10 @@ from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
 from harness.questions.dtypes.autocast import AUTOCAST
 from harness.questions.dtypes.policy import POLICY
+from harness.questions.lanes.vmap import VMAP
 from harness.questions.memory.state import STATE
 from harness.questions.memory.writes import MEMORY
 from harness.questions.question import Question
-from harness.questions.vmap import VMAP
 from harness.search.trial import Trial
 
 

@@ -3,7 +3,7 @@ CUDA."""
 
 from __future__ import annotations
 
-from harness.backends.programs import dynamic_gradient, hessian, jvp, scalars, state, vmap
+from harness.backends.programs import control_flow, dynamic_gradient, hessian, jvp, scalars, state, vmap
 from harness.backends.programs.gradient import JAX_EAGER, JAX_JIT
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import XLA_FAST, XLA_FASTEST
@@ -98,6 +98,7 @@ TARGETS = (
             "vmap": vmap.JAX_EAGER,
             "hessian": hessian.JAX_EAGER,
             "scalars": scalars.JAX_EAGER,
+            **control_flow.jax("whole"),
         },
     ),
     Target(
@@ -121,6 +122,7 @@ TARGETS = (
             "hessian": hessian.JAX_JIT,
             "state": state.JAX_DONATED,
             "scalars": scalars.JAX_JIT,
+            **control_flow.jax("jax.jit(whole)"),
         },
     ),
     *(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generators.graph import DTYPES
-from harness.backends.programs import dynamic_gradient, hessian, jvp, state, vmap
+from harness.backends.programs import control_flow, dynamic_gradient, hessian, jvp, state, vmap
 from harness.backends.programs.gradient import TENSORFLOW_EAGER, tensorflow_function
 from harness.backends.target import passes
 from harness.backends.target.target import Level, Target
@@ -135,6 +135,7 @@ def _question_loads(options: str) -> dict[str, str]:
         "vmap": vmap.tensorflow_function(options),
         "hessian": hessian.tensorflow_function(options),
         "state": state.tensorflow_function(options),
+        **control_flow.tensorflow(options),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from generators.graph import FLOATS
 from generators.ops.spec import Unsupported
-from harness.backends.programs import dynamic_gradient, hessian, jvp, memory, scalars, state, vmap
+from harness.backends.programs import control_flow, dynamic_gradient, hessian, jvp, memory, scalars, state, vmap
 from harness.backends.programs.gradient import TORCH_EAGER, torch_compiled
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import INDUCTOR_FAST, TF32_REFUSES, TORCH_TF32
@@ -198,6 +198,7 @@ def _question_loads(backend: str) -> dict[str, str]:
         "memory": memory.torch(_torch_compile(backend)),
         "state": state.torch(_torch_compile(backend)),
         "scalars": scalars.torch_compiled(backend),
+        **control_flow.torch(f'torch.compile(chosen, backend="{backend}", fullgraph=True, dynamic=False)'),
     }
 
 

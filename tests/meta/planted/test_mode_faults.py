@@ -19,7 +19,7 @@ from harness.questions import QUESTIONS
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
 from harness.questions.dtypes.autocast import AUTOCAST
-from harness.questions.vmap import VMAP
+from harness.questions.lanes.vmap import VMAP
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
 from oracles.arithmetic import autocast

@@ -9,7 +9,7 @@ from planted.faults.questions import QuestionFault
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
 from harness.questions.dtypes.autocast import AUTOCAST
-from harness.questions.vmap import VMAP
+from harness.questions.lanes.vmap import VMAP
 
 
 def _pushed(how: str, *operands: int) -> str:
