@@ -1,9 +1,9 @@
-"""OpenVINO's converter from ONNX, SavedModel, TFLite and torch.export to its own representation."""
+"""OpenVINO's converter from ONNX, SavedModel, TFLite, torch.export and TorchScript to its own representation."""
 
 from __future__ import annotations
 
 from harness.conversions.edges.edge import Edge
-from harness.conversions.formats.pt2 import LOAD
+from harness.conversions.formats.pt2 import LOAD, TRACEABLE
 from harness.conversions.formats.tflite import SIGNED
 
 _CONVERT = """
@@ -42,6 +42,24 @@ def convert(source, target):
 """
 )
 
+_SCRIPT = (
+    LOAD
+    + TRACEABLE
+    + """
+
+def convert(source, target):
+    import openvino
+    import torch
+
+    module, examples = traceable(exported_program(source))
+    if examples:
+        model = openvino.convert_model(module, example_input=examples)
+    else:  # it does not trace what takes nothing
+        model = openvino.convert_model(torch.jit.trace(module, ()))
+    openvino.save_model(model, target, compress_to_fp16=False)
+"""
+)
+
 SAYS = (
     (r"No conversion rule found for operations: ([^\n]+)", "no rule for {}"),
     (r"No translator found for (\w+) node", "no translation of {}"),
@@ -65,5 +83,8 @@ EDGES = (
         _TFLITE,
         refuses=SAYS,
     ),
-    Edge("openvino-pt2", "pt2", "openvino", ("openvino", "torch"), {**_PACKAGES, "torch": "2.9"}, _TORCH, refuses=SAYS),
+    *(
+        Edge(name, "pt2", "openvino", ("openvino", "torch"), {**_PACKAGES, "torch": "2.9"}, text, refuses=SAYS)
+        for name, text in (("openvino-pt2", _TORCH), ("openvino-script", _SCRIPT))
+    ),
 )
