@@ -9,7 +9,7 @@ FLOORS = {
     "generators/baits": "bait | patterns moved behind | __init__ | cases",
     "generators/baits/patterns": "arithmetic | products | *",
     "generators/bounds": "bounded | *",
-    "generators/sweep": "extents | __init__",
+    "generators/sweep": "extents neighbours | __init__",
     "generators/ops": (
         "attributes spec slots composed drawing | elementwise | shape | linear | index | reduce | nn"
         " | complex image | otherwise | __init__"
