@@ -97,7 +97,8 @@ def bisect(package: str, here: Version, known: Sequence[Version], ask: Ask, ever
 
     if state(here) != WRONG:
         raise ValueError(f"{package} {here}, which is installed, does not show it: {found.answers[here].told}")
-    older, newer = [v for v in reversed(known) if v < here], [v for v in known if v > here]
+    others = [v for v in known if v.public != here.public]  # not another build of the same release
+    older, newer = [v for v in reversed(others) if v < here], [v for v in others if v > here]
     for version in (*older, *newer) if every else ():
         state(version)
     if newer:

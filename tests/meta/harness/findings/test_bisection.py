@@ -60,6 +60,12 @@ def test_few_are_asked() -> None:
     assert [str(version) for version in old.answers] == ["1.20", "1.30", "1.0"]
 
 
+def test_another_build_of_the_release_is_not_asked() -> None:
+    states = {Version("1.0"): RIGHT, Version("1.1"): RIGHT, Version("1.1+cpu"): WRONG}
+    found = bisect("package", Version("1.1+cpu"), [Version("1.0"), Version("1.1")], lambda v: Answer(states[v]))
+    assert (found.since, found.before) == (Version("1.1+cpu"), Version("1.0"))
+
+
 def test_releases_that_lack_what_the_program_uses() -> None:
     """Those before 1.9 cannot say: the oldest that is wrong is found, and no change is claimed."""
     found = asked(history(0, 31, set(range(9))))
