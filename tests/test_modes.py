@@ -8,21 +8,22 @@ import pytest
 from harness.backends import Target
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
+from harness.questions.derivatives.tangent_gradient import TANGENT_GRADIENT
 from harness.questions.dtypes.autocast import AUTOCAST
 from harness.questions.dtypes.policy import POLICY
+from harness.questions.lanes.vmap import VMAP
 from harness.questions.memory.state import STATE
 from harness.questions.memory.writes import MEMORY
 from harness.questions.question import Question
-from harness.questions.vmap import VMAP
 from harness.search.trial import Trial
 
 
-@pytest.mark.parametrize("question", [JVP, HESSIAN, VMAP, MEMORY], ids=lambda question: question.name)
+@pytest.mark.parametrize("question", [JVP, HESSIAN, TANGENT_GRADIENT, VMAP, MEMORY], ids=lambda question: question.name)
 def test_modes(fast_target: Target, question: Question, trial: Trial) -> None:
     """Each drawn case, its tangents, the change of its gradients along them, all its lanes, or what it writes."""
     if question.name not in fast_target.question_loads:
         pytest.skip(f"{fast_target.name}: no program of {question.name} is written")
-    trial = trial.with_question(question, share=6 if question is HESSIAN else 3)
+    trial = trial.with_question(question, share=6 if question in (HESSIAN, TANGENT_GRADIENT) else 3)
     trial.run([fast_target], trial.examine_on(fast_target))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from generators.baits import BAITS
 from generators.baits.bait import Drawn, chosen_at_random, drawn, filled, places_of
+from generators.baits.behind import behind
 from generators.baits.moved import moved
 from generators.graph import COMPLEX, FLOATS, Graph, Leaf, Node, TensorType
 from generators.graphs import Case
@@ -26,7 +27,8 @@ SHARE = 1 / 8
 ATTEMPTS = 16
 """Baits that are drawn before a case is left without one, since its operators or dtypes leave it none."""
 MOVED = "moved"
-"""Among the choices of a place: the number of a graph of which an attribute is moved; all else is as usual."""
+"""Among the choices of a place: the number of a graph of which an attribute or a shape is moved, or a value stands
+behind an operator that does nothing; all else is as usual."""
 OFTEN_MOVED = 0.25
 """Share of the baits in drawn graphs of which it is."""
 PREFIX = "b"
@@ -49,7 +51,8 @@ def places(name: str) -> tuple[Mapping[str, object], ...]:
 
 @cache
 def _moved(name: str) -> list[Drawn]:
-    return moved(drawn(BAITS[name], {}))
+    usual = drawn(BAITS[name], {})
+    return [*moved(usual), *behind(usual)]
 
 
 def _drawn(name: str, choices: Mapping[str, object]) -> Drawn:

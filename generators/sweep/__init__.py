@@ -20,6 +20,7 @@ from generators.inputs import INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
 from generators.ops import OPS
 from generators.ops.slots import DIMS, SMALL
 from generators.sweep.extents import ALL, extents, of_extent
+from generators.sweep.neighbours import COUNT, near
 from generators.union import Filled
 
 T = TypeVar("T")
@@ -157,11 +158,13 @@ def places(operator: str) -> np.ndarray:
             for turn, script in enumerate(rng.sample(range(count), count))
         ]
     last = max(keys)[0] if keys else 1.0
-    for kind in extents(operator):
+    unusual = extents(operator)
+    beside = range(_unusual(operator), _unusual(operator) + COUNT)
+    for kind in (*unusual, beside):
         for number, dtype in enumerate(DTYPES):
             turn = number % len(kind)
             for k in kind if dtype in ALL else kind[turn : turn + 1]:
-                if of_extent(operator, dtype, k):
+                if (kind is not beside or number in taken) and _numbered(operator, dtype, k):
                     keys.append((rng.random() ** 2 * last, number, -1 - k))
     order = [key[1:] for key in sorted(keys)]
     head, simplest = order[:first], [(number, 0) for number in taken[1:]]
@@ -176,7 +179,7 @@ def swept(operator: str, turn: int, fills: int, enlarge: bool = False) -> Filled
     cases wanted? They have two sets of arrays at most; in their place comes the dtype's simplest case."""
     number, script = map(int, places(operator)[turn])
     if script < 0:
-        graph = of_extent(operator, DTYPES[number], -1 - script, enlarge)
+        graph = _numbered(operator, DTYPES[number], -1 - script, enlarge)
         if graph:
             ordinary = 0 if DTYPES[number] in FLOATS else 1  # normal, or all of an integer's numbers
             sets = (_refilled(graph, ordinary).arrays, _refilled(graph, turn, beside=True).arrays)
@@ -193,6 +196,17 @@ def swept(operator: str, turn: int, fills: int, enlarge: bool = False) -> Filled
         {**_refilled(case.graph, turn * (fills - 1) + k - 1, beside=k == 1).arrays, **constant} for k in range(1, fills)
     ]
     return Filled(case.graph, (case.arrays, *others))
+
+
+def _unusual(operator: str) -> int:
+    """How many large and deep cases an operator has of a dtype."""
+    return sum(map(len, extents(operator)))
+
+
+def _numbered(operator: str, dtype: str, number: int, enlarge: bool = True) -> Graph | None:
+    """A case that is not of choices: large or deep ones, then those beside neighbours."""
+    first = _unusual(operator)
+    return of_extent(operator, dtype, number, enlarge) if number < first else near(operator, dtype, number - first)
 
 
 def successors(first: str, operators: Sequence[str], seed: int = 0, style: Style = PLAIN) -> Iterator[tuple[str, Case]]:

@@ -3,7 +3,16 @@ CUDA."""
 
 from __future__ import annotations
 
-from harness.backends.programs import dynamic_gradient, hessian, jvp, scalars, state, vmap
+from harness.backends.programs import (
+    control_flow,
+    dynamic_gradient,
+    hessian,
+    jvp,
+    scalars,
+    state,
+    tangent_gradient,
+    vmap,
+)
 from harness.backends.programs.gradient import JAX_EAGER, JAX_JIT
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import XLA_FAST, XLA_FASTEST
@@ -97,7 +106,9 @@ TARGETS = (
             "jvp": jvp.JAX_EAGER,
             "vmap": vmap.JAX_EAGER,
             "hessian": hessian.JAX_EAGER,
+            "tangent_gradient": tangent_gradient.JAX_EAGER,
             "scalars": scalars.JAX_EAGER,
+            **control_flow.jax("whole"),
         },
     ),
     Target(
@@ -119,8 +130,10 @@ TARGETS = (
             "jvp": jvp.JAX_JIT,
             "vmap": vmap.JAX_JIT,
             "hessian": hessian.JAX_JIT,
+            "tangent_gradient": tangent_gradient.JAX_JIT,
             "state": state.JAX_DONATED,
             "scalars": scalars.JAX_JIT,
+            **control_flow.jax("jax.jit(whole)"),
         },
     ),
     *(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from generators.ops.spec import Unsupported
+from harness.backends.programs import control_flow
 from harness.backends.programs.onnx_model import PROTO
 from harness.backends.target import passes
 from harness.backends.target.target import Level, Target
@@ -11,11 +12,11 @@ from harness.dialects import ONNX
 _MODULES = ("onnx", "onnxruntime")
 _PACKAGES = {"onnxruntime|onnxruntime-gpu": "1.20", "onnx": "1.17"}
 
-_BUILD = f"""
+_BUILD = """
     import onnxruntime
-{PROTO}\
+{proto}\
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.{{level}}
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.{level}
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(
@@ -31,6 +32,16 @@ def load(parameters):{build}
     return run
 """
 
+_CHOSEN = """
+def load(parameters):{build}
+    def run(*inputs):
+        given = dict(zip(INPUTS, inputs))
+        each = [session.run(None, {{**given, "number": np.array(number)}}) for number in range(len(inputs[0]))]
+        return [np.stack(outputs) for outputs in zip(*each)]
+
+    return run
+"""
+
 _SYMBOLIC = """
 def compile_once(parameters):{build}
     def run(size, *arrays):
@@ -40,11 +51,17 @@ def compile_once(parameters):{build}
 """
 
 
-def _loads(level: str) -> tuple[str, str]:
-    """The texts of load and compile_once at a level."""
-    static = _BUILD.format(level=level, inputs="INPUTS", outputs="OUTPUTS")
-    symbolic = _BUILD.format(level=level, inputs="ARGUMENTS", outputs="RESULTS")
-    return _LOAD.format(build=static), _SYMBOLIC.format(build=symbolic)
+def _loads(level: str) -> tuple[str, str, dict[str, str]]:
+    """The texts of load and compile_once at a level, and what other questions run."""
+
+    def build(proto: str) -> str:
+        return _BUILD.format(level=level, proto=proto)
+
+    static = build(PROTO.format(inputs="INPUTS", outputs="OUTPUTS"))
+    symbolic = build(PROTO.format(inputs="ARGUMENTS", outputs="RESULTS"))
+    loop, branch = build(control_flow.ONNX_LOOP), build(control_flow.ONNX_BRANCH)
+    others = {"loop": _LOAD.format(build=loop), "branch": _CHOSEN.format(build=branch)}
+    return _LOAD.format(build=static), _SYMBOLIC.format(build=symbolic), others
 
 
 LEVELS = {
@@ -87,9 +104,10 @@ TARGETS = tuple(
         refusals_file="onnxruntime",
         declines={r"Opset \d+ is under development": "it says that this opset is under development"},
         symbolic=symbolic,
+        question_loads=others,
         switches=passes.onnxruntime(i) if i else None,
         gradient=Unsupported("this package of ONNX Runtime does inference only"),
     )
     for i, (name, level) in enumerate(LEVELS.items())
-    for load, symbolic in (_loads(level),)
+    for load, symbolic, others in (_loads(level),)
 )

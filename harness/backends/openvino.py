@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from generators.ops.spec import Unsupported
+from harness.backends.programs import control_flow
 from harness.backends.programs.onnx_model import PROTO
 from harness.backends.target.target import Level, Target
 from harness.dialects import ONNX
 
-_LOAD = f"""
+_BUILD = """
 def load(parameters):
     import openvino
-{PROTO.format(inputs="INPUTS", outputs="OUTPUTS")}
+{proto}
     core = openvino.Core()
     options = {{"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}}
     compiled = core.compile_model(core.read_model(proto.SerializeToString()), "CPU", options)
     taken = {{name for port in compiled.inputs for name in port.names}}  # what no node reads it leaves out
 
-    def run(*inputs):
+    def outputs_of(inputs):
         request = compiled.create_infer_request()
-        given = {{name: array for name, array in zip(INPUTS, inputs) if name in taken}}
-        request.infer(given, share_inputs=False)
+        request.infer({{name: array for name, array in inputs.items() if name in taken}}, share_inputs=False)
         return [np.array(request.get_output_tensor(i).data) for i in range(len(OUTPUTS))]
+
+    def run(*inputs):
+        {run}
 
     return run
 """
+_ONCE = "return outputs_of(dict(zip(INPUTS, inputs)))"
+_CHOSEN = """given = dict(zip(INPUTS, inputs))
+        each = [outputs_of({**given, "number": np.array(number)}) for number in range(len(inputs[0]))]
+        return [np.stack(outputs) for outputs in zip(*each)]"""
 
 _NARROW = "the CPU plugin computes in f32 and i32"
 REFUSES = {
@@ -44,12 +51,16 @@ TARGETS = (
         "openvino",
         ("onnx", "openvino"),
         ONNX,
-        _LOAD,
+        _BUILD.format(proto=PROTO.format(inputs="INPUTS", outputs="OUTPUTS"), run=_ONCE),
         {"openvino": "2026.4", "onnx": "1.17"},
         Level("openvino", 0),
         refuses=REFUSES,
         declines=_DECLINES,
         gradient=Unsupported("OpenVINO does inference only"),
         opt_in=True,
+        question_loads={
+            "loop": _BUILD.format(proto=control_flow.ONNX_LOOP, run=_ONCE),
+            "branch": _BUILD.format(proto=control_flow.ONNX_BRANCH, run=_CHOSEN),
+        },
     ),
 )

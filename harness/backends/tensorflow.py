@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generators.graph import DTYPES
-from harness.backends.programs import dynamic_gradient, hessian, jvp, state, vmap
+from harness.backends.programs import control_flow, dynamic_gradient, hessian, jvp, state, tangent_gradient, vmap
 from harness.backends.programs.gradient import TENSORFLOW_EAGER, tensorflow_function
 from harness.backends.target import passes
 from harness.backends.target.target import Level, Target
@@ -134,7 +134,9 @@ def _question_loads(options: str) -> dict[str, str]:
         "jvp": jvp.tensorflow_function(options),
         "vmap": vmap.tensorflow_function(options),
         "hessian": hessian.tensorflow_function(options),
+        "tangent_gradient": tangent_gradient.tensorflow_function(options),
         "state": state.tensorflow_function(options),
+        **control_flow.tensorflow(options),
     }
 
 
@@ -157,6 +159,7 @@ TARGETS = (
             "jvp": jvp.TENSORFLOW_EAGER,
             "vmap": vmap.TENSORFLOW_EAGER,
             "hessian": hessian.TENSORFLOW_EAGER,
+            "tangent_gradient": tangent_gradient.TENSORFLOW_EAGER,
             "state": state.TENSORFLOW_EAGER,
         },
     ),

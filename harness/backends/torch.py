@@ -5,7 +5,17 @@ from __future__ import annotations
 
 from generators.graph import FLOATS
 from generators.ops.spec import Unsupported
-from harness.backends.programs import dynamic_gradient, hessian, jvp, memory, scalars, state, vmap
+from harness.backends.programs import (
+    control_flow,
+    dynamic_gradient,
+    hessian,
+    jvp,
+    memory,
+    scalars,
+    state,
+    tangent_gradient,
+    vmap,
+)
 from harness.backends.programs.gradient import TORCH_EAGER, torch_compiled
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import INDUCTOR_FAST, TF32_REFUSES, TORCH_TF32
@@ -195,9 +205,11 @@ def _question_loads(backend: str) -> dict[str, str]:
         "jvp": jvp.torch_compiled(backend),
         "vmap": vmap.torch_compiled(backend),
         "hessian": hessian.torch_compiled(backend),
+        "tangent_gradient": tangent_gradient.torch_compiled(backend),
         "memory": memory.torch(_torch_compile(backend)),
         "state": state.torch(_torch_compile(backend)),
         "scalars": scalars.torch_compiled(backend),
+        **control_flow.torch(f'torch.compile(chosen, backend="{backend}", fullgraph=True, dynamic=False)'),
     }
 
 
@@ -218,6 +230,7 @@ TARGETS = (
             "jvp": jvp.TORCH_EAGER,
             "vmap": vmap.TORCH_EAGER,
             "hessian": hessian.TORCH_EAGER,
+            "tangent_gradient": tangent_gradient.TORCH_EAGER,
             "memory": memory.torch("model"),
             "state": state.torch("model"),
             "scalars": scalars.TORCH_EAGER,

@@ -7,7 +7,7 @@ from harness.questions.question import Question
 
 _FIRST = (
     *("forward", "dynamic", "metamorphic", "memory.layouts", "memory.repeat"),
-    *("derivatives.gradient", "derivatives.jvp", "derivatives.hessian", "vmap", "dtypes.autocast"),
+    *("derivatives.gradient", "derivatives.jvp", "derivatives.hessian", "lanes.vmap", "dtypes.autocast"),
     *("dtypes.policy", "quantized", "conversion", "quantisers", "scalars"),
 )
 QUESTIONS: dict[str, Question] = collected(__name__, "QUESTIONS", _FIRST)

@@ -15,6 +15,7 @@ from oracles.decompositions.layers import LAYERS
 from oracles.decompositions.losses import LOSSES
 from oracles.decompositions.second_derivatives import SECOND
 from oracles.decompositions.statistics import STATISTICS
+from oracles.decompositions.systems import SYSTEMS
 
 
 def _of_itself(s: GraphBuilder, node: Node) -> str | None:
@@ -53,6 +54,7 @@ _PLAIN: Mapping[str, Rule] = {
     **LOSSES,
     **STATISTICS,
     **LAYERS,
+    **SYSTEMS,
     **dict.fromkeys(("maximum", "minimum", "fmax", "fmin"), _of_itself),
     **dict.fromkeys(
         (name for name, spec in OPS.items() if spec.promotes and spec.base and name not in SAID_OTHERWISE), _promoted

@@ -10,6 +10,9 @@ from oracles.decompositions.expressions import Term, number, terms, whole
 from oracles.decompositions.layers import standardised
 from oracles.decompositions.losses import reduced, right_class
 
+LONGEST = 64
+"""Of products one after the other: so many factors."""
+
 
 def _square(x: Term, node: Node) -> Term:
     d = x - x.op("mean", axes=node.attributes["axes"], keepdims=True)
@@ -87,7 +90,20 @@ def _cross_entropy(s: GraphBuilder, node: Node) -> str:
     return reduced(-right_class(classes, x.shape[1]).where(x.op("log_softmax", axis=1), 0.0).sum(1), node)
 
 
+def _cumprod(s: GraphBuilder, node: Node) -> str | None:
+    """One factor after the other: rules that divide by a factor have the same terms, each with a few ulps more."""
+    (x,), axis = terms(s, node), whole(node, "axis")
+    axis %= len(x.shape)
+    if not 0 < x.shape[axis] <= LONGEST:
+        return None
+    found = [x.part(axis, 0, 1)]
+    for place in range(1, x.shape[axis]):
+        found.append(found[-1] * x.part(axis, place, place + 1))
+    return found[0].op("concat", *found[1:], axis=axis).name
+
+
 SECOND: dict[str, Rule] = {
+    "cumprod": _cumprod,
     "variance": _variance,
     "std": _std,
     "l2_norm": _l2_norm,

@@ -173,7 +173,8 @@ def _through_jacobian_derivative(
             return Estimate(np.zeros(x.value.size), lost)
     own_error = first_derivatives.own_error(op, operands, call)
     further, reach = shift(op, operands, call), LONGER if op in MATRICES else (1.0,)
-    local = jacobian_derivative(f, operands, position, result, along, loose, own_error, further, reach)
+    cap = 1.0 if op in second_derivatives.PERIODIC else np.inf
+    local = jacobian_derivative(f, operands, position, result, along, loose, own_error, further, reach, cap)
     if local is None:
         return Estimate(np.zeros(x.value.size), lost)
     unit = max(p.unit, PRECISION[x.dtype].unit) + U64
@@ -208,14 +209,16 @@ def jacobian_derivative(
     own: Array,
     further: Array | float = 0.0,
     reach: Sequence[float] = (1.0,),
+    cap: float = np.inf,
 ) -> JacobianDerivative | None:
     """Differences, along the tangents, of slopes that are differences themselves; both steps are halved together, so
     that what is left is even in them and is extrapolated. None where it cannot be told what depends on what.
 
     along: tangents, shaped like the operands; loose: what these may be off by; own: the bound of the operator alone;
-    further: how far operand 0 is moved beside what it is off by; reach: of the steps, times the usual one"""
+    further: how far operand 0 is moved beside what it is off by; reach: of the steps, times the usual one; cap: what
+    greater elements count as, for the steps"""
     values, count = [o.value for o in operands], operands[position].value.size
-    steps = [step for times in reach for step in _steps(operands, position, along, times)]
+    steps = [step for times in reach for step in _steps(operands, position, along, times, cap)]
     if not steps and any(np.any(off) for off in loose):  # tangents that are zero, but for their roundings
         return None
     if not steps:
@@ -311,9 +314,9 @@ class _Step:
     along: float
 
 
-def _steps(operands: Sequence[Bounded], position: int, along: Sequence[Array], times: float) -> list[_Step]:
+def _steps(operands: Sequence[Bounded], position: int, along: Sequence[Array], times: float, cap: float) -> list[_Step]:
     """How far to go: no element further than so many STEP, if it is not greater than 1, then than that of its own
-    size."""
+    size, or of `cap`."""
     x = operands[position].value
     found = []
     for least in (1.0, 0.0):
@@ -321,12 +324,12 @@ def _steps(operands: Sequence[Bounded], position: int, along: Sequence[Array], t
         for operand, t in zip(operands, along, strict=True):
             size, tangent = np.abs(operand.value.astype(np.float64)), np.abs(t)
             chosen = (tangent > 0) & np.isfinite(size) & (np.maximum(size, least) > 0)
-            lengths.append(np.maximum(size, least)[chosen] / tangent[chosen])
+            lengths.append(np.minimum(np.maximum(size, least), cap)[chosen] / tangent[chosen])
         length = float(np.min(np.concatenate(lengths), initial=np.inf))
         if not 0 < length < np.inf:
             continue
         size = np.where(np.isfinite(x), np.abs(x), 0.0)
-        size = np.maximum(size, least)
+        size = np.minimum(np.maximum(size, least), cap)
         own = times * STEP * np.where(size > 0, size, min(float(np.max(size, initial=0.0)), 1.0) or 1.0)
         own = np.maximum(np.exp2(np.ceil(np.log2(own))), SHORTEST)
         step = _Step(own, float(np.exp2(np.floor(np.log2(times * STEP * length)))))

@@ -165,6 +165,13 @@ def _never_negative(p: Pattern, of: str, asked: str) -> str:
     return p.apply(asked, made) if asked in ("abs", "sign", "neg") else p.apply(asked, made, p.constant(0))
 
 
+def _widened(p: Pattern, of: str, then: str, shape: tuple[int, ...]) -> str:
+    """Whole numbers of few bits, and a wider type afterwards, which shows whether what lies between wrapped."""
+    x = p.input(*shape)
+    made = p.apply(of, x) if of in ("abs", "neg", "square") else p.apply(of, x, x)
+    return p.cast(p.neg(made) if then == "neg" else made, to="int64")
+
+
 _POSITIVE = Guard((4, 2, 8, 1), (3, 7, 32, 40))
 BAITS = (
     _neutral("add", (0, -0.0), (1, NEAR - 1, "tiny", "max"), _NOOP),
@@ -290,6 +297,17 @@ BAITS = (
         ("grappler/HoistCWiseUnaryChains",),
         _hoisted,
         {"operator": Guard(("exp", "tanh"), ("sqrt",)), "shared": Guard(("same",), ("different",))},
+    ),
+    Bait(
+        "wider-later",
+        (_XLA, "torch-inductor/pointless_convert"),
+        _widened,
+        {
+            "of": Guard(("abs", "neg", "add", "mul", "square"), ("sub", "maximum")),
+            "then": Guard(("neg",), ("nothing",)),
+            "shape": Guard(((), (5,)), ((2, 37),)),
+        },
+        Guard(("uint8", "int8", "int16"), ("uint16", "int32", "uint32")),
     ),
     Bait(
         "never-negative",

@@ -175,9 +175,10 @@ def _space_to_depth(p: Pattern, order: tuple[int, ...], step: int) -> str:
     return p.concat(*parts, axis=1)
 
 
-def _stacked(p: Pattern, axis: int, order: tuple[int, ...]) -> str:
-    x = p.input(3, 4)
-    return p.stack(*[p.unstack(x, axis=0, pick=pick) for pick in order], axis=axis)
+def _stacked(p: Pattern, join: str, axis: int, order: tuple[int, ...]) -> str:
+    """Joined again as they were cut, or along another axis: TensorFlow Lite's converter makes a reshape of both."""
+    x = p.input(3, 4, 2)
+    return p.apply(join, *[p.unstack(x, axis=0, pick=pick) for pick in order], axis=axis)
 
 
 def _expanded(p: Pattern, shape: tuple[int, ...], into: tuple[int, ...]) -> str:
@@ -280,8 +281,10 @@ BAITS = (
     Bait("slices-to-depth", ("onnxruntime/SliceConcatToSpaceToDepthFusion",), _space_to_depth,
          {"order": Guard(((0, 1, 2, 3),), ((0, 2, 1, 3), (3, 1, 2, 0), (0, 1, 2))), "step": Guard((2,), (4,))},
          _FLOATS),
-    Bait("stack-of-unstack", (_INDUCTOR + "merge_unbind_stack", "grappler/RemoveStackSliceSameAxis"), _stacked,
-         {"axis": Guard((0,), (1, -1)), "order": Guard(((0, 1, 2),), ((2, 1, 0), (0, 1), (1, 1)))}, NUMBERS),
+    Bait("stack-of-unstack",
+         (_INDUCTOR + "merge_unbind_stack", "grappler/RemoveStackSliceSameAxis", "tflite/unpack-concat"), _stacked,
+         {"join": Guard(("stack", "concat")), "axis": Guard((0,), (1, -1)),
+          "order": Guard(((0, 1, 2),), ((2, 1, 0), (0, 1), (1, 1)))}, NUMBERS),
     Bait("expanded-operand", ("onnxruntime/ExpandElimination", _XLA, "grappler/constant_folding"), _expanded,
          {"shape": Guard(((1, 3), (3,)), ((1, 1), (2, 1))), "into": Guard(((2, 3),), ((4, 2, 3),))}, NUMBERS),
     Bait("reduce-of-reduce", (_XLA, "xla/reduce-decomposer", "xla/tree_reduction_rewriter"), _reduced_twice,

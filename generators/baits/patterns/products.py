@@ -9,6 +9,7 @@ from generators.ops.elementwise.scalars import NEAR
 
 _FLOATS = Guard(("float32",), ("float64", "float16"))
 _ORT, _GRAPPLER, _XLA, _TVM, _INDUCTOR = "onnxruntime/", "grappler/", "xla/", "tvm/", "torch-inductor/"
+_TFLITE = "tflite/"
 RANKS = Guard(((4, 3),), ((2, 4, 3), (1, 3), (0, 3)))
 """Of what is multiplied by a matrix of shape (3, 5)."""
 BIASES = Guard(((5,),), ((1, 5), (), (1,), (4, 5), (4, 1), (1, 1, 5)))
@@ -114,10 +115,18 @@ def _parallel_same(p: Pattern, kind: str) -> tuple[str, ...]:
     return p.matmul(x, w), p.matmul(x, other)
 
 
-def _chained(p: Pattern, shapes: tuple[tuple[int, int], ...], order: str) -> str:
+def _chained(p: Pattern, shapes: tuple[tuple[int, int], ...], batch: tuple[int, ...], order: str) -> str:
     """(A B) C or A (B C)."""
-    a, b, c = p.input(*shapes[0]), p.weight(*shapes[1]), p.weight(*shapes[2])
+    a, b, c = p.input(*batch, *shapes[0]), p.weight(*shapes[1]), p.weight(*shapes[2])
     return p.matmul(p.matmul(a, b), c) if order == "left" else p.matmul(a, p.matmul(b, c))
+
+
+def _grown(p: Pattern, operator: str, x: tuple[int, ...], bias: str) -> str:
+    """(x + b) W, which is x W + b W where the sum is no larger than x."""
+    left = p.apply(operator, p.input(*x), p.weight(3))
+    left = p.reshape(left, shape=(1, 3)) if len(x) < 2 else left
+    product = p.matmul(left, p.weight(3, 5))
+    return p.add(product, p.weight(5)) if bias == "vector" else product
 
 
 def _of_sum(p: Pattern, shape: tuple[int, ...], role: str) -> str:
@@ -236,10 +245,14 @@ BAITS = (
           "activation": Guard(("", "relu"), ("tanh",)), "x": Guard(((4, 3), (2, 4, 3)), ((0, 3),))}, _FLOATS),
     Bait("parallel-matmuls-shared", (_TVM + "CombineParallelMatmul", _XLA + "dot-merger"), _parallel_same,
          {"kind": Guard(("same",), ("batched", "one"))}, _FLOATS),
-    Bait("matmul-chain", (_TVM + "AdjustMatmulOrder", _XLA + "algsimp"), _chained,
+    Bait("matmul-chain", (_TVM + "AdjustMatmulOrder", _XLA + "algsimp", _TFLITE + "FuseMulAndFullyConnected"), _chained,
          {"shapes": Guard((((2, 9), (9, 3), (3, 4)), ((9, 2), (2, 9), (9, 2))),
-                          (((3, 3), (3, 3), (3, 3)), ((1, 5), (5, 1), (1, 5)), ((4, 0), (0, 3), (3, 2)))),
-          "order": Guard(("left", "right"))}, _FLOATS),
+                          (((3, 3), (3, 3), (3, 3)), ((1, 5), (5, 1), (1, 5)), ((4, 0), (0, 3), (3, 2)),
+                           ((4, 1), (1, 2), (2, 4)))),
+          "batch": Guard(((), (4,)), ((2, 3),)), "order": Guard(("left", "right"))}, _FLOATS),
+    Bait("matmul-of-grown", (_TFLITE + "FuseAddAndFullyConnected", _TFLITE + "FuseMulAndFullyConnected"), _grown,
+         {"x": Guard(((4, 3), (2, 4, 3)), ((4, 1), (3,), (1,), ())), "operator": Guard(("add", "mul"), ("sub",)),
+          "bias": Guard(("vector",), ("none",))}, _FLOATS),
     Bait("matmul-of-sum", (_TVM + "ExpandMatmulOfSum", _XLA + "algsimp"), _of_sum,
          {"shape": Guard(((3, 5),), ((5,), (1, 5), (3, 1), (2, 3, 5))), "role": Guard(("weight",), ("input",))},
          _FLOATS),

@@ -37,7 +37,7 @@ def _size(d: Draw, operands: Types, attrs: Attrs) -> Shape:
     room = MAX_ELEMENTS // (shape[0] * shape[1])
     sizes = []
     for dim in shape[2:]:
-        sizes.append(min(d.choice((2 * dim, dim, dim // 2, dim + 1, 1, 3, 7)) or 1, max(1, room)))
+        sizes.append(min(d.choice((2 * dim, dim, dim // 2, dim + 1, 3, 7, 1)) or 1, max(1, room)))
         room //= sizes[-1]
     return tuple(sizes)
 

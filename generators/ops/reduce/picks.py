@@ -84,6 +84,21 @@ def _whole(name: str, record: OpSpec) -> OpSpec:
     )  # fmt: skip
 
 
+def _whole_place(name: str, kind: str) -> OpSpec:
+    """The place of the greatest or least of all elements, in the order of the axes, however they are stored."""
+
+    def rule(operands: Types, attrs: Attrs) -> TensorType:
+        return replace(_whole_type(operands, attrs), dtype="int64")
+
+    return OpSpec(
+        f"{name}_whole", "reduction", (tensor(NUMBERS, nonempty=True),), rule,
+        lambda args, call: compute(_ARGUMENT[name], _flat(args[0]), axis=0, keepdims=False),
+        torch=f"torch.{name}({{0}})", tensorflow=f"{name}(tf.reshape({{0}}, [-1]), 0, False)",
+        jax=f"jnp.{name}({{0}})", relax=f"relax.op.{name}({{0}})",
+        onnx=f'g.op("{kind}", g.op("Reshape", {{0}}, g.const([-1], "int64")), axis=0, keepdims=0)',
+    )  # fmt: skip
+
+
 _ARGUMENT = {record.name: record for record in REDUCTIONS if record.name in ("argmax", "argmin")}
 
 # ---- medians ------------------------------------------------------------------------------------------
@@ -195,6 +210,8 @@ OPERATORS: tuple[OpSpec, ...] = (
     _along("min", min_, _ARGUMENT["argmin"]),
     _whole("max", max_),
     _whole("min", min_),
+    _whole_place("argmax", "ArgMax"),
+    _whole_place("argmin", "ArgMin"),
     median_along,
     median_whole,
     nanmedian_whole,

@@ -4,6 +4,8 @@ the derivatives of the gradients by LEAVES."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from generators.graph import COMPONENT, Graph
 from harness.backends.programs import gradient
 from harness.backends.programs.jvp import NONE_AT_ALL, UNKNOWN
@@ -167,22 +169,32 @@ refusal = refusal_of(_REFUSALS)
 """The documented reason why a framework refused."""
 
 
-def unsupported(target: Target, graph: Graph) -> str | None:
-    """Why this target cannot be asked for second derivatives of the graph, or None: first ones are differentiated."""
-    if "hessian" not in target.question_loads:
-        return "no program of second derivatives is written"
-    if any(type_.dtype in COMPONENT for type_ in graph.types.values()):
-        return "second derivatives by way of complex numbers are not judged"
-    return gradient.unsupported(target, graph)
+def unsupported_by(name: str) -> Callable[[Target, Graph], str | None]:
+    """Why a target cannot be asked for second derivatives of a graph by its programs of that name, or None: first ones
+    are differentiated."""
+
+    def unsupported(target: Target, graph: Graph) -> str | None:
+        if name not in target.question_loads:
+            return "no program of second derivatives is written"
+        if any(type_.dtype in COMPONENT for type_ in graph.types.values()):
+            return "second derivatives by way of complex numbers are not judged"
+        return gradient.unsupported(target, graph)
+
+    return unsupported
 
 
-def program(target: Target, graph: Graph) -> str:
-    """The standalone program of the second derivatives."""
-    outputs = list(graph.outputs)
-    seeds = {outputs.index(name): weight_name(name) for name in weights(graph)}
-    leaves = {name: tangent_name(name) for name in tangents(graph)}
-    further = {tangent_name(name): graph.types[name] for name in leaves}
-    further |= {weight_name(name): graph.types[name] for name in weights(graph)}
-    head = f"LEAVES = {leaves!r}  # leaf -> its tangent\nWEIGHTS = {seeds!r}  # number of an output -> its weights\n"
-    results = [leaf.type for leaf in differentiable_leaves(graph)]
-    return target.text(graph, head + "\n" + target.question_loads["hessian"], further, results)
+def program_by(name: str) -> Callable[[Target, Graph], str]:
+    """The standalone program of the second derivatives, by a target's programs of that name."""
+
+    def program(target: Target, graph: Graph) -> str:
+        outputs = list(graph.outputs)
+        seeds = {outputs.index(name): weight_name(name) for name in weights(graph)}
+        leaves = {name: tangent_name(name) for name in tangents(graph)}
+        further = {tangent_name(name): graph.types[name] for name in leaves}
+        further |= {weight_name(name): graph.types[name] for name in weights(graph)}
+        head = f"LEAVES = {leaves!r}  # leaf -> its tangent\n"
+        head += f"WEIGHTS = {seeds!r}  # number of an output -> its weights\n"
+        results = [leaf.type for leaf in differentiable_leaves(graph)]
+        return target.text(graph, head + "\n" + target.question_loads[name], further, results)
+
+    return program

@@ -1,9 +1,9 @@
-"""OpenVINO's converter from ONNX, SavedModel, TFLite and torch.export to its own representation."""
+"""OpenVINO's converter from ONNX, SavedModel, TFLite, torch.export and TorchScript to its own representation."""
 
 from __future__ import annotations
 
 from harness.conversions.edges.edge import Edge
-from harness.conversions.formats.pt2 import LOAD
+from harness.conversions.formats.pt2 import LOAD, TRACEABLE
 from harness.conversions.formats.tflite import SIGNED
 
 _CONVERT = """
@@ -42,13 +42,41 @@ def convert(source, target):
 """
 )
 
+_SCRIPT = (
+    LOAD
+    + TRACEABLE
+    + """
+
+def convert(source, target):
+    import openvino
+    import torch
+
+    module, examples = traceable(exported_program(source))
+    if examples:
+        model = openvino.convert_model(module, example_input=examples)
+    else:  # it does not trace what takes nothing
+        model = openvino.convert_model(torch.jit.trace(module, ()))
+    openvino.save_model(model, target, compress_to_fp16=False)
+"""
+)
+
 SAYS = (
     (r"No conversion rule found for operations: ([^\n]+)", "no rule for {}"),
     (r"No translator found for (\w+) node", "no translation of {}"),
     (r"Unsupported padding mode: \[(\w+)\]", "no padding by {}"),
-    (r"does not support ([^\n]{1,120})", "it does not support {}"),
+    (r"do(?:es)? not support ([^\n]{1,120})", "it does not support {}"),
     (r"Unsupported operation of type: (\w+)(?:.*\n){1,9}Not Implemented:", "no kernel for {}"),
 )
+_TRACED = (
+    *SAYS,
+    (r"_Type\.Complex object", "no complex inputs"),
+    (r"Conversion is failed for: ComplexTypeMark", "no complex results"),
+    (r"w_hh_pshape\[1\]\.is_static", "no lstm of weights whose sizes are known at run time only"),
+    (r"\"(\w+)\" not implemented for '(\w+)'", "it runs the model once, and PyTorch has no {} of {}"),
+    (r"MKL FFT doesn't support tensors of type: (\w+)", "it runs the model once, and PyTorch has no FFT of {}"),
+    (r"Expected both inputs to be Half, Float or Double tensors but got (\w+)", "PyTorch has no complex numbers of {}"),
+)
+"""What is traced runs once, in PyTorch, and has sizes that are known at run time only."""
 _PACKAGES = {"openvino": "2025.0"}
 
 EDGES = (
@@ -65,5 +93,8 @@ EDGES = (
         _TFLITE,
         refuses=SAYS,
     ),
-    Edge("openvino-pt2", "pt2", "openvino", ("openvino", "torch"), {**_PACKAGES, "torch": "2.9"}, _TORCH, refuses=SAYS),
+    *(
+        Edge(name, "pt2", "openvino", ("openvino", "torch"), {**_PACKAGES, "torch": "2.9"}, text, refuses=says)
+        for name, text, says in (("openvino-pt2", _TORCH, SAYS), ("openvino-script", _SCRIPT, _TRACED))
+    ),
 )

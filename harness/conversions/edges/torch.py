@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edges.edge import Edge
-from harness.conversions.formats.pt2 import LOAD
+from harness.conversions.formats.pt2 import LOAD, TRACEABLE
 
 _ONNX = (
     LOAD
@@ -24,29 +24,14 @@ def convert(source, target):
 
 _SCRIPT = (
     LOAD
+    + TRACEABLE
     + """
 
 def convert(source, target):
     import torch
 
-    program = exported_program(source)
-    sizes = {node.name: getattr(node.meta.get("val"), "shape", ()) for node in program.graph.nodes}
-    if any(not isinstance(size, int) for name in program.graph_signature.user_inputs for size in sizes.get(name, ())):
-        raise NotImplementedError("it traces a model with fixed sizes, and those of this one vary")
-    module = program.module().requires_grad_(False)  # a weight that has a gradient is no constant
-
-    class Traced(torch.nn.Module):  # not a submodule: what torch.export returns refuses the mode that is set for all
-        def forward(self, *inputs):
-            return module(*inputs)
-
-    examples = program.example_inputs[0]  # it runs the model on these: what divides by one of them takes no zeros
-    try:
-        Traced()(*examples)
-    except RuntimeError as error:
-        if "ZeroDivisionError" not in str(error):
-            raise
-        examples = tuple(map(torch.ones_like, examples))
-    torch.onnx.export(Traced(), examples, target, dynamo=False, opset_version=18)
+    module, examples = traceable(exported_program(source))
+    torch.onnx.export(module, examples, target, dynamo=False, opset_version=18)
 """
 )
 

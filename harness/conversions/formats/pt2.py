@@ -41,6 +41,30 @@ def exported_program(path):
 """
 """Whatever opens such a file opens it by this."""
 
+TRACEABLE = """
+def traceable(program):
+    import torch
+
+    sizes = {node.name: getattr(node.meta.get("val"), "shape", ()) for node in program.graph.nodes}
+    if any(not isinstance(size, int) for name in program.graph_signature.user_inputs for size in sizes.get(name, ())):
+        raise NotImplementedError("it traces a model with fixed sizes, and those of this one vary")
+    module = program.module().requires_grad_(False)  # a weight that has a gradient is no constant
+
+    class Traced(torch.nn.Module):  # not a submodule: what torch.export returns refuses the mode that is set for all
+        def forward(self, *inputs):
+            return module(*inputs)
+
+    examples = program.example_inputs[0]  # it runs the model on these: what divides by one of them takes no zeros
+    try:
+        Traced()(*examples)
+    except RuntimeError as error:
+        if "ZeroDivisionError" not in str(error):
+            raise
+        examples = tuple(map(torch.ones_like, examples))
+    return Traced(), examples
+"""
+"""What is traced by TorchScript, and on which inputs."""
+
 _OPEN = (
     LOAD
     + """

@@ -20,8 +20,8 @@ def concerns(operator: str) -> bool:
 HESSIAN = Question(
     hessian.NAME,
     hessian.expect,
-    program=hessian_programs.program,
-    unsupported=hessian_programs.unsupported,
+    program=hessian_programs.program_by(hessian.NAME),
+    unsupported=hessian_programs.unsupported_by(hessian.NAME),
     arrays=hessian.program_inputs,
     prepare=hessian.prepare,
     refusal=hessian_programs.refusal,

@@ -30,8 +30,8 @@ _UNDERIVED = """
     bessel_j bessel_y bessel_i modified_bessel_i bessel_k spherical_bessel_j0 airy_ai igamma igammac betainc
     polygamma zeta mvlgamma ndtr log_ndtr ndtri erfcx dawsn expint fresnel spence chebyshev
     orthogonal_polynomial reduce_precision pow_scalar scalar_pow floor_divide_scalar zeta_scalar scalar_zeta
-    chebyshev_scalar orthogonal_polynomial_scalar round_decimals float_power angle rint cholesky_inverse
-    cholesky_solve condition_number eigh_product householder_product ldl_solve least_squares lu_product lu_solve
+    chebyshev_scalar orthogonal_polynomial_scalar round_decimals float_power angle rint
+    condition_number eigh_product householder_product ldl_solve least_squares lu_product lu_solve
     lu_unpacked_product matrix_exp ormqr_product qr_product svd_product rgb_to_hsv hsv_to_rgb adjust_saturation
     cumsum_to cumprod_to
 """

@@ -38,6 +38,8 @@ FACTORS = dict.fromkeys(
 """Products: linear in each of two operands, so that the slope by one is that at the tangent of the other. Further ones
 are added."""
 ELEMENTWISE = frozenset((*_ONE, *_GATED, *_DIVIDING, *_FUNCTIONS)) - {"prod", "huber_loss", "smooth_l1_loss"}
+PERIODIC = words("cos sin sinc tan")
+"""Functions of angles: steps of whole periods show nothing, or anything."""
 LINEAR = words(
     """abs adaptive_avg_pool2d adaptive_max_pool2d add affine_grid avg_pool1d avg_pool2d avg_pool3d block_diag
     broadcast_to cast channel_shuffle clip concat cummax cummin cumsum cumulative_sum deg2rad depth_to_space

@@ -9,8 +9,10 @@ import pytest
 
 from generators.baits import BAITS
 from generators.baits.bait import Bait, Guard, Pattern, chosen_at_random, drawn, places_of
+from generators.baits.behind import behind
 from generators.baits.cases import baited, operators_of, places, with_bait
 from generators.baits.moved import moved
+from generators.graph import Leaf
 from generators.graphs import FAVOURED, Case, seeded_case
 from generators.ops import DRAWN, OPS, check
 from oracles.questions import forward
@@ -22,7 +24,8 @@ def test_each_place_types_and_some_evaluate(name: str) -> None:
     assert bait.rewrites
     assert all("/" in rewrite for rewrite in bait.rewrites)
     assert name not in OPS
-    assert len(found) == len(places_of(bait)) + len(moved(drawn(bait, {})))
+    usual = drawn(bait, {})
+    assert len(found) == len(places_of(bait)) + len(moved(usual)) + len(behind(usual))
     assert len(places_of(bait)) >= 5
     for turn in (0, len(found) // 2, len(found) - 1):
         one = baited(name, turn, 2)
@@ -44,6 +47,22 @@ def test_attributes_move_one_at_a_time_and_the_rest_follows() -> None:
         assert check(graph).nodes[-1].op == usual.nodes[-1].op
         changed = [a.op for a, b in zip(graph.nodes, usual.nodes, strict=True) if a.attributes != b.attributes]
         assert len(changed) <= 1
+
+
+def test_what_does_nothing_stands_behind_inputs_and_values() -> None:
+    one = drawn(BAITS["reciprocal-times"], {})
+    found = [str(other.graph) for other in behind(one)]
+    assert len(found) == len(set(found)) >= 9
+    for operator in ("identity", "cast", "transpose", "reshape", "broadcast_to", "slice"):
+        assert any(text.count(f" = {operator}(") == len(one.graph.inputs) for text in found), operator
+    assert any("(v0, " in text or "(v0)" in text for text in found)  # behind a value on the way
+    for other in behind(one):
+        (expected,), (usual,) = (forward.expect(Case(g, _ones(g.leaves))).values for g in (other.graph, one.graph))
+        np.testing.assert_array_equal(expected.value, usual.value)
+
+
+def _ones(leaves: tuple[Leaf, ...]) -> dict[str, np.ndarray]:
+    return {leaf.name: np.full(leaf.type.shape, 3, leaf.type.dtype) for leaf in leaves}
 
 
 def test_constants_are_what_the_guard_says() -> None:

@@ -18,8 +18,9 @@ from harness.execute.pool import Pool
 from harness.questions import QUESTIONS
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
+from harness.questions.derivatives.tangent_gradient import TANGENT_GRADIENT
 from harness.questions.dtypes.autocast import AUTOCAST
-from harness.questions.vmap import VMAP
+from harness.questions.lanes.vmap import VMAP
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
 from oracles.arithmetic import autocast
@@ -30,7 +31,7 @@ from oracles.judge import reference
 from oracles.judge.outcome import Rejected
 from oracles.questions import forward, vmap
 
-NAMES = ("jvp", "hessian", "vmap", "autocast")
+NAMES = ("jvp", "hessian", "tangent_gradient", "vmap", "autocast")
 F = "float32"
 
 
@@ -54,7 +55,7 @@ def test_correct_programs_are_accepted(name: str, campaign: Campaign) -> None:
     """What is known of PyTorch apart."""
     questioned, target = campaign.with_question(QUESTIONS[name]), TARGETS["torch-eager"]
     verdicts = []
-    for case in (drawn(name, index) for index in range(6 if name in ("jvp", "hessian") else 24)):
+    for case in (drawn(name, index) for index in range(24 if name in ("vmap", "autocast") else 6)):
         verdict = questioned.lab.examine(case, [target]).verdicts[target.name]
         assert verdict.discrepancy is None or questioned.unexplained(target, case, verdict.discrepancy) is None
         verdicts.append(verdict)
@@ -71,7 +72,7 @@ def test_correct_second_derivatives_are_accepted(name: str, campaign: Campaign) 
         assert discrepancy is None or questioned.unexplained(target, case, discrepancy) is None
 
 
-@pytest.mark.parametrize("question", [JVP, HESSIAN, VMAP], ids=lambda question: question.name)
+@pytest.mark.parametrize("question", [JVP, HESSIAN, TANGENT_GRADIENT, VMAP], ids=lambda question: question.name)
 def test_a_chain_is_right_on_every_framework(question, pool: Pool) -> None:
     names = ("torch-eager", "torch-aot-eager", "tf-eager", "jax-jit")
     lab = Laboratory(pool, question)
@@ -199,6 +200,14 @@ def test_second_derivatives_are_differences_of_gradients() -> None:
             assert np.all(np.abs(bound.value.ravel() - right) <= 1e-6 * (1 + np.max(np.abs(right), initial=0.0)))
             compared += 1
     assert compared > 6
+
+
+def test_steps_of_great_angles_are_no_whole_periods() -> None:
+    case = one("cos", np.array([1647100.0], F))
+    found, weight = hessian.expect(case).values[0], gradient.weights(case.graph)["v0"]
+    right = -np.cos(1647100.0) * weight * jvp.tangents(case.graph)["x0"]
+    assert np.abs(found.value - right) <= 1e-3 * found.error
+    assert not found.undetermined.any()
 
 
 def test_a_jump_of_the_slope_leaves_the_second_derivative_open() -> None:

@@ -6,10 +6,10 @@ where no circle comes of it. `*` stands for all that is not named; a folder with
 FLOORS = {
     ".": "generators | oracles | harness | conftest tests",
     "generators": "discovery schema | graph | bounds inputs | ops | graphs | retype union | baits | *",
-    "generators/baits": "bait | patterns moved | __init__ | cases",
+    "generators/baits": "bait | patterns moved behind | __init__ | cases",
     "generators/baits/patterns": "arithmetic | products | *",
     "generators/bounds": "bounded | *",
-    "generators/sweep": "extents | __init__",
+    "generators/sweep": "extents neighbours | __init__",
     "generators/ops": (
         "attributes spec slots composed drawing | elementwise | shape | linear | index | reduce | nn"
         " | complex image | otherwise | __init__"

@@ -16,9 +16,9 @@ from generators.graph import COMPLEX, Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, SeededDraw, build_case, seeded_case
 from generators.ops import ON_REQUEST, OPS, check
 from harness.backends import TARGETS
-from harness.backends.programs import hessian
 from harness.execute.pool import Pool
 from harness.questions.derivatives.gradient import GRADIENT
+from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
 from harness.search.laboratory import Laboratory
 from oracles.derivatives import gradient, jvp
@@ -181,7 +181,7 @@ def test_a_part_that_is_not_finite_leaves_its_number_open() -> None:
 
 def test_second_derivatives_are_not_asked_for() -> None:
     graph = applied("complex_exp", Z).graph
-    assert "complex" in (hessian.unsupported(TARGETS["torch-eager"], graph) or "")
+    assert "complex" in (HESSIAN.unsupported(TARGETS["torch-eager"], graph) or "")
 
 
 # ---- frameworks ---------------------------------------------------------------------------------------

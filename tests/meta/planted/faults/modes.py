@@ -1,5 +1,5 @@
-"""Faults of forward mode, second derivatives, vectorised maps and autocast, each planted in torch-eager. Plain results
-are right."""
+"""Faults of forward mode, second derivatives by both orders, vectorised maps and autocast, each planted in
+torch-eager. Plain results are right."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from planted.faults.questions import QuestionFault
 
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
+from harness.questions.derivatives.tangent_gradient import TANGENT_GRADIENT
 from harness.questions.dtypes.autocast import AUTOCAST
-from harness.questions.vmap import VMAP
+from harness.questions.lanes.vmap import VMAP
 
 
 def _pushed(how: str, *operands: int) -> str:
@@ -69,6 +70,20 @@ _SECOND = (
     Fault("last element lost", "logsumexp", twice("bend(lambda r, *rest: last_lost(r))", 0)),
 )  # fmt: skip
 
+
+def held(*operands: int) -> str:
+    """The correct spelling with the right tangent, which is a constant to what differentiates it by the operands."""
+    return _pushed("lambda r, t, *x: r", *operands)
+
+
+_HELD = tuple(
+    Fault("operands held in the rule", operator, held(*operands))
+    for operator, operands in (
+        *((name, (0,)) for name in ("tanh", "sigmoid", "exp", "sin", "square", "log", "softmax", "logsumexp")),
+        *(("mul", (0, 1)), ("div", (0, 1)), ("matmul", (0, 1)), ("layer_norm", (0, 1, 2))),
+    )
+)
+
 _MAPS = (
     Fault("one lane for all", "neg", "lanes({right}, lambda y: y[:1].expand_as(y))"),
     Fault("lanes in reverse", "exp", "lanes({right}, lambda y: y.flip(0))"),
@@ -100,6 +115,12 @@ _CASTS = (
 
 MODE_FAULTS = tuple(
     QuestionFault(question, fault)
-    for question, faults in ((JVP, _TANGENTS), (HESSIAN, _SECOND), (VMAP, _MAPS), (AUTOCAST, _CASTS))
+    for question, faults in (
+        (JVP, _TANGENTS),
+        (HESSIAN, _SECOND),
+        (TANGENT_GRADIENT, _HELD),
+        (VMAP, _MAPS),
+        (AUTOCAST, _CASTS),
+    )
     for fault in faults
 )

@@ -1,0 +1,93 @@
+"""Ordinary cases with an operand that compilers have rewrites and loops of their own for: one that is stored in another
+order of its axes, so that memory is walked through otherwise than places are, one that is computed, which is fused with
+what takes it, or computed anew for a gradient, and stacks of rows or columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from generators.graph import Graph, Leaf, Node, TensorType
+from generators.graphs import SeededDraw, Style, build_graph
+from generators.ops import OPS
+from generators.ops.spec import Shape, TypeRuleError
+
+WAYS = ("stored", "computed", "stored and computed", "thin")
+"""What an operand is."""
+ORDERS = ("reversed", "swapped", "channels last")
+"""Of the axes in memory; each with a case of its own. Of stacks they say which axis has one place: the last but one,
+the last or the first."""
+THIN = (-2, -1, 0)
+COUNT = len(WAYS) * len(ORDERS)
+ATTEMPTS = 40
+"""Draws before there is said to be no such operand."""
+FUNCTIONS = ("sin", "neg", "logical_not")
+"""An operand is computed by the first of these that takes its dtype: one that is computed anew to other bits first."""
+
+
+@cache
+def near(operator: str, dtype: str, number: int) -> Graph | None:
+    """Case `number` of them, of a dtype. None where the operator does not take the dtype, or no such operand."""
+    way, order = WAYS[number % len(WAYS)], ORDERS[number // len(WAYS)]
+    least = 1 if way == "computed" else 3 if order == "channels last" else 2
+    for attempt in range(ATTEMPTS):
+        drawn = SeededDraw(f"near/{operator}/{dtype}/{number}/{attempt}")
+        graph = build_graph(drawn, 1, (operator,), style=Style((dtype,), apart=True))
+        if [node.op for node in graph.nodes] != [operator] or all(t.dtype != dtype for t in graph.types.values()):
+            continue
+        if way == "thin":
+            if any(_thin(leaf.type.shape, THIN[ORDERS.index(order)]) for leaf in graph.leaves) and _stacks(graph):
+                return graph
+            continue
+        fit = [leaf for leaf in graph.leaves if not leaf.domain and sum(n > 1 for n in leaf.type.shape) >= least]
+        if fit:
+            leaf = fit[attempt % len(fit)]
+            stored = graph if way == "computed" else _stored(graph, leaf, order)
+            return stored if way == "stored" else _computed(stored, leaf)
+    return None
+
+
+def _thin(shape: Shape, axis: int) -> bool:
+    """One place along that axis, several along all others."""
+    return len(shape) > 2 and shape[axis] == 1 and sum(n > 1 for n in shape) == len(shape) - 1
+
+
+def _stacks(graph: Graph) -> bool:
+    """Are operands of two dimensions or more stacks?"""
+    return all(leaf.type.rank != 2 for leaf in graph.leaves)
+
+
+def _stored(graph: Graph, leaf: Leaf, order: str) -> Graph:
+    """The leaf is a transposition of what is given."""
+    axes = list(range(leaf.type.rank))
+    if order == "reversed":
+        axes.reverse()
+    elif order == "swapped" or leaf.type.rank < 3:
+        axes[-2:] = axes[:-3:-1]
+    else:
+        axes.append(axes.pop(1))
+    given = replace(leaf, type=TensorType(leaf.type.dtype, tuple(leaf.type.shape[axis] for axis in axes)))
+    perm = tuple(int(place) for place in np.argsort(axes))
+    turn = Node("u0", "transpose", (leaf.name,), (("perm", perm),), leaf.type)
+    return _behind(replace(graph, leaves=tuple(given if one is leaf else one for one in graph.leaves)), turn, leaf.name)
+
+
+def _computed(graph: Graph, leaf: Leaf) -> Graph | None:
+    """What the operator takes in place of the leaf, or of its transposition, is a function of it."""
+    name = graph.nodes[0].name if len(graph.nodes) > 1 else leaf.name
+    for operator in FUNCTIONS:
+        try:
+            if OPS[operator].slot(0).accepts(leaf.type, ()) and OPS[operator].result((leaf.type,), {}) == leaf.type:
+                return _behind(graph, Node("u1", operator, (name,), (), leaf.type), name)
+        except TypeRuleError:
+            continue
+    return None
+
+
+def _behind(graph: Graph, node: Node, name: str) -> Graph:
+    """That node takes the place of a value for the last one."""
+    last = graph.nodes[-1]
+    operands = tuple(node.name if operand == name else operand for operand in last.operands)
+    return Graph(graph.leaves, (*graph.nodes[:-1], node, replace(last, operands=operands)), graph.outputs)

@@ -1,0 +1,1 @@
+"""Several sets of inputs in one run: each is a lane."""

@@ -1,0 +1,140 @@
+"""tflite-add-distributed: ValueMismatch of litert-reference
+
+ran with python 3.11.7, numpy 2.4.6, ai-edge-litert 2.3.0, tensorflow-cpu 2.21.0
+exit status: 1 reproduced, 0 not reproduced, 77 not available here
+"""
+
+import importlib.util
+import sys
+
+for module in ['tensorflow', 'ai_edge_litert', 'ai_edge_litert.interpreter']:
+    if importlib.util.find_spec(module) is None:
+        print(f"not available: {module}")
+        sys.exit(77)
+
+# ---- the program that ran ----
+
+import numpy as np
+import tensorflow as tf
+
+TARGET = 'litert-reference'
+# name: (dtype, shape), in the order that the model takes them
+INPUTS = {'x0': ('float32', (4, 3))}
+PARAMETERS = {'w1': ('float32', ()), 'w2': ('float32', (3, 5))}
+OUTPUTS = [('float32', (4, 5))]
+
+
+def model(x0, w1, w2):
+    v0 = tf.add(x0, w1)
+    v1 = tf.matmul(v0, w2)
+    return (v1,)
+
+
+def load(parameters):
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    bound = [tf.constant(parameters[name]) for name in PARAMETERS]
+    signature = [tf.TensorSpec(shape, dtype, f"input{i}") for i, (dtype, shape) in enumerate(INPUTS.values())]
+    concrete = tf.function(lambda *x: model(*x, *bound), signature, autograph=False).get_concrete_function()
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete])  # by a SavedModel costs ten times as much
+    converter.canonicalizing_inf_as_min_max_float = False  # else infinities are replaced on purpose
+    content = converter.convert()
+    kernels = OpResolverType.BUILTIN_REF
+    interpreter = Interpreter(model_content=content, experimental_op_resolver_type=kernels, num_threads=1)
+    interpreter.allocate_tensors()
+
+    def run(*inputs):
+        for detail, array in zip(interpreter.get_input_details(), inputs):
+            interpreter.set_tensor(detail["index"], array)
+        interpreter.invoke()
+        return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+
+    return run
+
+
+# ---- its inputs, and what a correct evaluation returns: value, and how far from it (inf: anything) ----
+
+from pathlib import Path
+
+from numpy import array, inf, nan
+
+SYMPTOM = 'value'  # ValueMismatch
+SECONDS = 120.0
+ZERO_SIGNS = False  # are the signs of zeros compared?
+ARRAYS = {
+    'x0': array([[-1000.0, -999.9375, -999.875], [-999.8125, -999.75, -999.6875], [-999.625, -999.5625, -999.5], [-999.4375, -999.375, -999.3125]], dtype='float32'),
+    'w1': array(1000.0, dtype='float32'),
+    'w2': array([[0.18905338644981384, -0.5227484703063965, -0.41306355595588684, -2.44146728515625, 1.7997074127197266], [1.1441658735275269, -0.32542282342910767, 0.7738065719604492, 0.28121066093444824, -0.5538228154182434], [0.9775674343109131, -0.310556560754776, -0.32882389426231384, -0.7921467423439026, 0.45495808124542236]], dtype='float32'),
+}
+EXPECTED = [
+    array([[0.19370629638433456, -0.05915849655866623, 0.007259923964738846, -0.08144267648458481, 0.022255834192037582], [0.6269788015633821, -0.27641996927559376, 0.013244759291410446, -0.6350183077156544, 0.34116383641958237], [1.0602513067424297, -0.4936814419925213, 0.019229594618082047, -1.188593938946724, 0.6600718386471272], [1.4935238119214773, -0.7109429147094488, 0.025214429944753647, -1.7421695701777935, 0.9789798408746719]], dtype='float64'),
+]
+ALLOWED = [
+    array([[4.618318624815554e-08, 1.4104486615700449e-08, 2.133033507750857e-08, 2.779818177445752e-08, 2.1811413431463193e-08], [1.4948341539087292e-07, 6.590366530179856e-08, 8.908714715726964e-08, 1.8492311096382502e-07, 1.4736064158871925e-07], [2.527836445335903e-07, 1.1770284398789669e-07, 1.5684395923703072e-07, 3.4204804015319253e-07, 2.729098697459753e-07], [3.5608387367630765e-07, 1.6950202267399476e-07, 2.2460077131679176e-07, 4.9917296934256e-07, 3.984590979032312e-07]], dtype='float64'),
+]
+
+
+def wrong(output, expected, allowed, dtype, shape):
+    """What is wrong with one output, or None."""
+    if str(output.dtype) != dtype or output.shape != tuple(shape):
+        return f"{output.dtype}{output.shape} instead of {dtype}{tuple(shape)}"
+    if not shape and output.ndim == 0:
+        output, expected, allowed = output.reshape(1), expected.reshape(1), allowed.reshape(1)
+    if "complex" in dtype:  # the parts side by side: NaN and infinities in place, then the modulus of the difference
+        got, bad, distance = output, np.zeros(output.shape, bool), np.zeros(output.shape)
+        for a, b in ((output.real, expected.real), (output.imag, expected.imag)):
+            bad |= (np.isnan(a) != np.isnan(b)) | ((np.isinf(a) | np.isinf(b)) & ~np.isnan(b) & (a != b))
+            with np.errstate(all="ignore"):
+                distance = np.hypot(distance, np.where(np.isfinite(a) & np.isfinite(b), a.astype("float64") - b, 0.0))
+            if ZERO_SIGNS:
+                bad |= (a == 0) & (b == 0) & (allowed == 0) & (np.signbit(a) != np.signbit(b))
+        bad = ~np.isinf(allowed) & (bad | (distance > allowed))
+    elif "float" in dtype:
+        got = output.astype("float64")
+        with np.errstate(all="ignore"):
+            same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+            near = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) <= allowed)
+        bad = ~np.isinf(allowed) & ~same & ~near
+        if ZERO_SIGNS:
+            bad |= (allowed == 0) & (got == 0) & (expected == 0) & (np.signbit(got) != np.signbit(expected))
+    else:
+        got, bad = output, ~np.isinf(allowed) & (output != expected)
+    if not bad.any():
+        return None
+    at = tuple(int(i[0]) for i in np.nonzero(bad))
+    detail = f"expected {expected[at]}, got {got[at]}, allowed {allowed[at]:.3g}"
+    return f"{bad.sum()} of {bad.size} wrong, at {at}: {detail}"
+
+
+def main():
+    if SYMPTOM in ("crash", "timeout") and "--child" not in sys.argv:
+        import subprocess
+
+        try:
+            code = subprocess.run([sys.executable, __file__, "--child"], timeout=SECONDS).returncode
+        except subprocess.TimeoutExpired:
+            print("reproduced: no result within", SECONDS, "s")
+            return 1
+        print("the process ended with status", code)
+        return 0 if code == 0 else 77 if code == 77 else 1
+    try:
+        outputs = load({n: ARRAYS[n] for n in PARAMETERS})(*[ARRAYS[n] for n in INPUTS])
+    except Exception as error:
+        # another failure than the one looked for says nothing about it: like a framework that is not there
+        why = (str(error).splitlines() or [""])[0]
+        print(f"{'reproduced' if SYMPTOM == 'rejected' else 'not available'}: {type(error).__name__}: {why}")
+        return 1 if SYMPTOM == "rejected" else 77
+    if len(outputs) != len(OUTPUTS):
+        print(f"reproduced: {len(outputs)} outputs instead of {len(OUTPUTS)}")
+        return 1
+    failed = 0
+    for i, (dtype, shape) in enumerate(OUTPUTS):
+        problem = wrong(np.asarray(outputs[i]), EXPECTED[i], ALLOWED[i], dtype, shape)
+        print(f"output {i}: {problem or 'correct'}")
+        failed |= problem is not None
+    print("reproduced" if failed else "not reproduced")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
