@@ -89,6 +89,7 @@ _INFOS = """
         ]
 
     g = Builder()
+    given = {name: (element(dtype), shape) for name, (dtype, shape) in INPUTS.items()}
 """
 
 ONNX_LOOP = f"""{_INFOS}\
@@ -97,12 +98,7 @@ ONNX_LOOP = f"""{_INFOS}\
     body = helper.make_graph(g.nodes, "body", of_lane(lane, INPUTS.values()), of_lane(made, OUTPUTS))
     results = [f"y{{i}}" for i in range(len(OUTPUTS))]
     g.nodes = [helper.make_node("Scan", [*INPUTS], results, body=body, num_scan_inputs=len(INPUTS))]
-    proto = g.model(
-        {{name: (element(dtype), shape) for name, (dtype, shape) in INPUTS.items()}},
-        parameters,
-        [(element(dtype), shape) for dtype, shape in OUTPUTS],
-        results,
-    )
+    proto = g.model(given, parameters, [(element(dtype), shape) for dtype, shape in OUTPUTS], results)
 """
 """Binds `proto`, as `onnx_model.PROTO`: a Scan over the lanes."""
 
@@ -125,7 +121,6 @@ ONNX_BRANCH = f"""{_INFOS}\
 
     whole = chosen(0)
     g.nodes = [*g.nodes[: len(asked)], *whole.node]
-    given = {{name: (element(dtype), shape) for name, (dtype, shape) in INPUTS.items()}}
     proto = g.model(
         {{**given, "number": (element("int64"), ())}},
         parameters,

@@ -14,7 +14,7 @@ from harness.backends.target.target import Target
 from oracles.derivatives.gradient import differentiable_leaves, weight_name, weights
 from oracles.derivatives.jvp import tangent_name, tangents
 
-_VALUES = "[values[name] for name in [*INPUTS, *PARAMETERS] if name not in {*WEIGHTS.values(), *LEAVES.values()}]"
+VALUES = "[values[name] for name in [*INPUTS, *PARAMETERS] if name not in {*WEIGHTS.values(), *LEAVES.values()}]"
 
 _TORCH_TWICE = """
 def load(parameters):
@@ -126,22 +126,22 @@ def load(parameters):
     return run
 """
 
-TORCH_EAGER = _TORCH_TWICE.format(values=_VALUES)
-TENSORFLOW_EAGER = _TENSORFLOW.format(values=_VALUES, decorator="")
-JAX_EAGER = _JAX.format(values=_VALUES, compiled="bent")
-JAX_JIT = _JAX.format(values=_VALUES, compiled="jax.jit(bent)")
+TORCH_EAGER = _TORCH_TWICE.format(values=VALUES)
+TENSORFLOW_EAGER = _TENSORFLOW.format(values=VALUES, decorator="")
+JAX_EAGER = _JAX.format(values=VALUES, compiled="bent")
+JAX_JIT = _JAX.format(values=VALUES, compiled="jax.jit(bent)")
 
 
 def torch_compiled(backend: str) -> str:
     """The whole computation, compiled: forwards over backwards, since compiled backward passes are not differentiated
     (torch.compile with aot_autograd does not currently support double backward)."""
     compiled = f'torch.compile(bent, backend="{backend}", fullgraph=True, dynamic=False)'
-    return _TORCH_COMPILED.format(values=_VALUES, compiled=compiled)
+    return _TORCH_COMPILED.format(values=VALUES, compiled=compiled)
 
 
 def tensorflow_function(options: str) -> str:
     """The whole computation as one tf.function."""
-    return _TENSORFLOW.format(values=_VALUES, decorator=f"    @tf.function{options}\n")
+    return _TENSORFLOW.format(values=VALUES, decorator=f"    @tf.function{options}\n")
 
 
 _REFUSALS: Patterns = (

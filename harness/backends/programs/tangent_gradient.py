@@ -3,7 +3,7 @@ the leaves. Each `load(parameters)` returns what those of `hessian` do, since it
 
 from __future__ import annotations
 
-_VALUES = "[values[name] for name in [*INPUTS, *PARAMETERS] if name not in {*WEIGHTS.values(), *LEAVES.values()}]"
+from harness.backends.programs.hessian import VALUES
 
 _TORCH = """
 def load(parameters):
@@ -83,18 +83,18 @@ def load(parameters):
     return run
 """
 
-TORCH_EAGER = _TORCH.format(values=_VALUES, compiled="bent")
-TENSORFLOW_EAGER = _TENSORFLOW.format(values=_VALUES, decorator="")
-JAX_EAGER = _JAX.format(values=_VALUES, compiled="bent")
-JAX_JIT = _JAX.format(values=_VALUES, compiled="jax.jit(bent)")
+TORCH_EAGER = _TORCH.format(values=VALUES, compiled="bent")
+TENSORFLOW_EAGER = _TENSORFLOW.format(values=VALUES, decorator="")
+JAX_EAGER = _JAX.format(values=VALUES, compiled="bent")
+JAX_JIT = _JAX.format(values=VALUES, compiled="jax.jit(bent)")
 
 
 def torch_compiled(backend: str) -> str:
     """The whole computation, compiled."""
     compiled = f'torch.compile(bent, backend="{backend}", fullgraph=True, dynamic=False)'
-    return _TORCH.format(values=_VALUES, compiled=compiled)
+    return _TORCH.format(values=VALUES, compiled=compiled)
 
 
 def tensorflow_function(options: str) -> str:
     """The whole computation as one tf.function."""
-    return _TENSORFLOW.format(values=_VALUES, decorator=f"    @tf.function{options}\n")
+    return _TENSORFLOW.format(values=VALUES, decorator=f"    @tf.function{options}\n")

@@ -3,12 +3,10 @@ The programs stand in `harness/backends/programs/control_flow.py`."""
 
 from __future__ import annotations
 
-from generators.graph import Graph
-from harness.backends import Target
+from dataclasses import replace
+
 from harness.backends.target.documented_refusals import Patterns, refusal_of
-from harness.questions.forward import FORWARD
-from harness.questions.question import Question
-from oracles.questions import vmap
+from harness.questions.lanes.vmap import VMAP, program_by, unsupported_by
 
 _REFUSALS: Patterns = (
     (
@@ -20,34 +18,19 @@ _REFUSALS: Patterns = (
 """What a framework documents that it cannot do within."""
 
 
-def _question(name: str, what: str, inherits: tuple[str, ...]) -> Question:
-    """what: that a target may lack."""
-
-    def program(target: Target, graph: Graph) -> str:
-        inputs = {leaf.name: vmap.laned(leaf.type) for leaf in graph.inputs}
-        return target.text(graph, target.question_loads[name], inputs, vmap.outputs(graph))
-
-    def unsupported(target: Target, graph: Graph) -> str | None:
-        if name not in target.question_loads:
-            return f"this target has no {what}"
-        if not graph.inputs:
-            return "no input that has lanes"
-        return target.unsupported(graph)
-
-    return Question(
-        name,
-        vmap.expect,
-        program,
-        unsupported,
-        vmap.arrays,
-        prepare=vmap.prepare,
-        refusal=refusal_of(_REFUSALS),
-        inherits=inherits,
-        parts=lambda case, place: vmap.lanes(case),
-    )
-
-
-LOOP = _question("loop", "loop over tensors", (FORWARD.name,))
-BRANCH = _question("branch", "conditional on tensors", (FORWARD.name, LOOP.name))
+LOOP = replace(
+    VMAP,
+    name="loop",
+    program=program_by("loop"),
+    unsupported=unsupported_by("loop", "loop over tensors"),
+    refusal=refusal_of(_REFUSALS),
+)
+BRANCH = replace(
+    LOOP,
+    name="branch",
+    program=program_by("branch"),
+    unsupported=unsupported_by("branch", "conditional on tensors"),
+    inherits=LOOP.oracles,
+)
 
 QUESTIONS = (LOOP, BRANCH)

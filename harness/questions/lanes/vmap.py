@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from generators.graph import Graph
 from harness.backends import Target
 from harness.backends.target.documented_refusals import Patterns, refusal_of
@@ -28,19 +30,27 @@ _REFUSALS: Patterns = (
 """What a framework says that it cannot map."""
 
 
-def program(target: Target, graph: Graph) -> str:
-    """The target's program of the mapped model."""
-    inputs = {leaf.name: vmap.laned(leaf.type) for leaf in graph.inputs}
-    return target.text(graph, target.question_loads["vmap"], inputs, vmap.outputs(graph))
+def program_by(name: str) -> Callable[[Target, Graph], str]:
+    """The program of all lanes, by a target's programs of that name."""
+
+    def program(target: Target, graph: Graph) -> str:
+        inputs = {leaf.name: vmap.laned(leaf.type) for leaf in graph.inputs}
+        return target.text(graph, target.question_loads[name], inputs, vmap.outputs(graph))
+
+    return program
 
 
-def unsupported(target: Target, graph: Graph) -> str | None:
-    """Why a target cannot be asked."""
-    if "vmap" not in target.question_loads:
-        return "this target has no vectorised map"
-    if not graph.inputs:
-        return "no input to map over"
-    return target.unsupported(graph)
+def unsupported_by(name: str, what: str) -> Callable[[Target, Graph], str | None]:
+    """Why a target cannot be asked by its programs of that name. what: that it lacks where it has none."""
+
+    def unsupported(target: Target, graph: Graph) -> str | None:
+        if name not in target.question_loads:
+            return f"this target has no {what}"
+        if not graph.inputs:
+            return "no input to map over"
+        return target.unsupported(graph)
+
+    return unsupported
 
 
 refusal = refusal_of(_REFUSALS)
@@ -50,8 +60,8 @@ refusal = refusal_of(_REFUSALS)
 VMAP = Question(
     vmap.NAME,
     vmap.expect,
-    program,
-    unsupported,
+    program_by(vmap.NAME),
+    unsupported_by(vmap.NAME, "vectorised map"),
     vmap.arrays,
     prepare=vmap.prepare,
     refusal=refusal,

@@ -87,17 +87,13 @@ def load(parameters):
         ]
 
     g = Builder()
+    given = {name: (element(dtype), shape) for name, (dtype, shape) in INPUTS.items()}
     lane = [f"{name}_lane" for name in INPUTS]
     made = [g.op("Identity", y) for y in model(g, *lane, *PARAMETERS)]
     body = helper.make_graph(g.nodes, "body", of_lane(lane, INPUTS.values()), of_lane(made, OUTPUTS))
     results = [f"y{i}" for i in range(len(OUTPUTS))]
     g.nodes = [helper.make_node("Scan", [*INPUTS], results, body=body, num_scan_inputs=len(INPUTS))]
-    proto = g.model(
-        {name: (element(dtype), shape) for name, (dtype, shape) in INPUTS.items()},
-        parameters,
-        [(element(dtype), shape) for dtype, shape in OUTPUTS],
-        results,
-    )
+    proto = g.model(given, parameters, [(element(dtype), shape) for dtype, shape in OUTPUTS], results)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1

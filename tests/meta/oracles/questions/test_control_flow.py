@@ -72,5 +72,5 @@ def test_what_cannot_be_asked_says_why() -> None:
     loop = QUESTIONS["loop"]
     assert loop.why_not(TARGETS["torch-inductor"], CASE.graph) == "this target has no loop over tensors"
     bare = replace(CASE.graph, leaves=(Leaf("x", TYPE, "parameter"), CASE.graph.leaves[1]))
-    assert loop.why_not(TARGETS["jax-jit"], bare) == "no input that has lanes"
+    assert loop.why_not(TARGETS["jax-jit"], bare) == "no input to map over"
     assert loop.why_not(TARGETS["jax-jit"], loop.prepare(Case(bare, CASE.arrays)).graph) is None
