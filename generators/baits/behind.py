@@ -14,6 +14,7 @@ from generators.ops import OPS, TypeRuleError, check
 
 _NOTHING: Mapping[str, Callable[[TensorType], Mapping[str, Attr]]] = {
     "identity": lambda type_: {},
+    "dropout_off": lambda type_: {"rate": 0.5},
     "cast": lambda type_: {"to": type_.dtype},
     "transpose": lambda type_: {"perm": tuple(range(type_.rank))},
     "reshape": lambda type_: {"shape": type_.shape},

@@ -29,6 +29,21 @@ def _std(s: GraphBuilder, node: Node) -> str | None:
     return _square(x, node).sqrt().name if node.attributes["axes"] else None
 
 
+def _variance_corrected(s: GraphBuilder, node: Node) -> str:
+    (x,) = terms(s, node)
+    return _sample_variance(x, node).name
+
+
+def _std_corrected(s: GraphBuilder, node: Node) -> str:
+    (x,) = terms(s, node)
+    return _sample_variance(x, node).sqrt().name
+
+
+def _sample_variance(x: Term, node: Node) -> Term:
+    n = prod(x.shape) // prod(node.type.shape)
+    return _square(x, node) * (n / (n - whole(node, "correction")))
+
+
 def _l2_norm(s: GraphBuilder, node: Node) -> str:
     (x,) = terms(s, node)
     return (x * x).op("sum", axes=node.attributes["axes"], keepdims=node.attributes["keepdims"]).sqrt().name
@@ -106,6 +121,8 @@ SECOND: dict[str, Rule] = {
     "cumprod": _cumprod,
     "variance": _variance,
     "std": _std,
+    "variance_corrected": _variance_corrected,
+    "std_corrected": _std_corrected,
     "l2_norm": _l2_norm,
     "batch_norm": _batch_norm,
     "instance_norm": _instance_norm,

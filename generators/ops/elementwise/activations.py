@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, add, ends, monotone, multiply, rounded, spread
+from generators.bounds.bounded import PRECISION, U64, Bounded, add, divide, ends, monotone, multiply, rounded, spread
 from generators.graph import TensorType
 from generators.ops.elementwise.records import activation, by_dtype
 from generators.ops.elementwise.references import constant, exactly, loose
@@ -33,6 +33,20 @@ def softplus(x: Bounded) -> Bounded:
     """log(1 + exp(x)) (the definition in ONNX): exp 3 ulp, which is 6 u sigmoid(x) <= 6 u softplus(x), log 3
     ulp, and an absolute u where rounding 1 + exp(x) loses the tail. max(x, 0) + log1p(exp(-|x|)) needs less."""
     return loose(monotone(lambda v: np.logaddexp(0, v), x, 6), 1, np.isfinite(x.value))
+
+
+def _softplus_scaled(args: Sequence[Bounded], call: Call) -> Bounded:
+    """softplus(beta x) / beta, and x where beta x is beyond the threshold, as PyTorch defines it; either of both where
+    rounding decides. beta is a power of two."""
+    x, beta, limit = args[0], exactly(call.number("beta"), args[0]), call.number("threshold")
+    scaled = multiply(x, beta)
+    smooth = divide(softplus(scaled), beta)
+    with np.errstate(all="ignore"):
+        beyond = scaled.value > limit
+        either = np.any([(end > limit) != beyond for end in ends(scaled)], axis=0)
+        value, error = (np.where(beyond, getattr(x, name), getattr(smooth, name)) for name in ("value", "error"))
+        error = np.where(either, np.abs(x.value - smooth.value) + x.error + smooth.error, error)
+    return Bounded(value, np.where(x.undetermined | np.isnan(error), np.inf, error), x.dtype)
 
 
 def log_sigmoid(x: Bounded) -> Bounded:
@@ -213,6 +227,12 @@ OPERATORS: tuple[OpSpec, ...] = (
                "relax.op.nn.gelu_tanh({0})", 'g.op("Gelu", {0}, approximate="tanh")'),
     activation("softplus", _of_operand(softplus), "softplus({0}, threshold=40)", "tf.math.softplus({0})",
                "jax.nn.softplus({0})", _RELAX_SOFTPLUS, by_dtype('g.op("Softplus", {0})', float64=_ONNX_SOFTPLUS)),
+    activation("softplus_scaled", _softplus_scaled, "softplus({0}, {beta}, {threshold})",
+               "tf.where({0} * {beta} > {threshold}, {0}, tf.math.softplus({0} * {beta}) / {beta})",
+               "jnp.where({0} * {beta} > {threshold}, {0}, jax.nn.softplus({0} * {beta}) / {beta})",
+               "relax.op.nn.softplus({0}, beta={beta}, threshold={threshold})",
+               "softplus_scaled(g, {0}, {beta}, {threshold}, {name})",
+               attrs={"beta": one_of(2.0, 0.5, 1.0, 4.0), "threshold": one_of(20.0, 1.0, 40.0, 0.0)}),
     activation("softsign", _softsign, "softsign({0})", "tf.nn.softsign({0})", "jax.nn.soft_sign({0})",
                f"relax.op.divide({{0}}, relax.op.add({_RELAX_ONE}, relax.op.abs({{0}})))",
                by_dtype('g.op("Softsign", {0})',

@@ -27,11 +27,13 @@ def _typed(operands: Types, attrs: Attrs) -> TensorType:
     return result
 
 
-def _multiple(name: str, sign: int, symbol: str, relax: str, onnx: str) -> OpSpec:
-    """The product is rounded, or it is not, as in fused multiply-add; so is the sum."""
+def _multiple(name: str, sign: int, symbol: str, relax: str, onnx: str, turned: bool = False) -> OpSpec:
+    """The product is rounded, or it is not, as in fused multiply-add; so is the sum. turned: it is the first operand
+    that is multiplied, and taken from the second."""
+    x, y = ("{1}", "{0}") if turned else ("{0}", "{1}")
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
-        x, y = args
+        x, y = reversed(args) if turned else args
         factor = number(call.attrs["scalar"], y)
         if x.floating:
             return add(x, multiply(y, factor), sign)
@@ -40,14 +42,15 @@ def _multiple(name: str, sign: int, symbol: str, relax: str, onnx: str) -> OpSpe
     return OpSpec(
         f"{name}_multiple", "binary", NUMERIC_PAIR, _typed, reference, attrs={"scalar": _factor},
         torch=f"torch.{name}({{0}}, {{1}}, alpha={{scalar}})",
-        tensorflow=f"{{0}} {symbol} tf.constant({{scalar}}, {{dtype}}) * {{1}}",
-        jax=f"{{0}} {symbol} {{scalar}} * {{1}}",
-        relax=f"relax.op.{relax}({{0}}, relax.op.multiply({{1}}, relax.const({{scalar}}, {{dtype}})))",
-        onnx=f'g.op("{onnx}", {{0}}, g.op("Mul", {{1}}, g.const({{scalar}}, {{name}})))',
+        tensorflow=f"{x} {symbol} tf.constant({{scalar}}, {{dtype}}) * {y}",
+        jax=f"{x} {symbol} {{scalar}} * {y}",
+        relax=f"relax.op.{relax}({x}, relax.op.multiply({y}, relax.const({{scalar}}, {{dtype}})))",
+        onnx=f'g.op("{onnx}", {x}, g.op("Mul", {y}, g.const({{scalar}}, {{name}})))',
     )  # fmt: skip
 
 
 OPERATORS: tuple[OpSpec, ...] = (
     _multiple("add", 1, "+", "add", "Add"),
     _multiple("sub", -1, "-", "subtract", "Sub"),
+    _multiple("rsub", -1, "-", "subtract", "Sub", turned=True),
 )

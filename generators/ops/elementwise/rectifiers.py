@@ -232,7 +232,7 @@ def _prelu(args: Sequence[Bounded], call: Call) -> Bounded:
 def _tf_elu(call: Call) -> str:
     if call.attrs["alpha"] == 1.0:
         return "tf.nn.elu({0})"
-    return "tf.where({0} > 0, {0}, {alpha} * tf.math.expm1({0}))"
+    return "tf.where({0} > 0, {0}, {alpha} * tf.math.expm1(tf.minimum({0}, 0)))"
 
 
 def _column(text: str, double: str | None = None) -> Spelling:
@@ -262,13 +262,6 @@ def _prelu_type(operands: Types, attrs: Attrs) -> TensorType:
         raise TypeRuleError(f"{slope} is no slope for the channels of {x}")
     return x
 
-
-_RELAX_ONE = "relax.const(1, {dtype})"
-
-_RELAX_ELU = (
-    "relax.op.where(relax.op.greater({0}, relax.const(0, {dtype})), {0}, relax.op.multiply("
-    f"relax.const({{alpha}}, {{dtype}}), relax.op.subtract(relax.op.exp({{0}}), {_RELAX_ONE})))"
-)
 
 _SELU_SCALE = 1.0507009873554805
 _SELU_ALPHA = 1.6732632423543772
@@ -305,7 +298,8 @@ OPERATORS: tuple[OpSpec, ...] = (
                _column(f'g.op("PRelu", {{0}}, {_ONNX_COLUMN})',
                        f'leaky(g, {{0}}, g.op("Mul", {{0}}, {_ONNX_COLUMN}), {{name}})'),
                operands=(floating(min_rank=2), _one_or_per_channel()), result=_prelu_type),
-    activation("elu", _elu, "elu({0}, alpha={alpha})", _tf_elu, "jax.nn.elu({0}, alpha={alpha})", _RELAX_ELU,
+    activation("elu", _elu, "elu({0}, alpha={alpha})", _tf_elu, "jax.nn.elu({0}, alpha={alpha})",
+               "elu({0}, {alpha}, {dtype})",
                by_dtype('g.op("Elu", {0}, alpha={alpha})', float64=_ONNX_ELU), {"alpha": one_of(1.0, 0.5, 2.0, 0.1)}),
     _piecewise(
         "celu", _celu, {"alpha": one_of(1.0, 0.5, 2.0, 4.0)}, "torch.nn.functional.celu({0}, alpha={alpha})",

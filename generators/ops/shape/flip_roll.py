@@ -82,9 +82,14 @@ roll_axes = layout(
 
 
 def _flip_type(operands: Types, attrs: Attrs) -> TensorType:
-    if not normalized(ints_of(attrs, "axes"), operands[0].rank):
-        raise TypeRuleError("no axes to flip")
+    normalized(ints_of(attrs, "axes"), operands[0].rank)
     return operands[0]
+
+
+def _flipped(d: Draw, operands: Types, attrs: Attrs) -> Shape:
+    """Seldom none of them."""
+    axes = ints_of({"axes": axes_of(0)(d, operands, attrs)}, "axes")
+    return () if d.integer(0, 15) == 15 else axes
 
 
 def _roll_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -110,12 +115,12 @@ def _reversed(call: Call) -> str:
     axes = ints_of(call.attrs, "axes")
     if len(axes) > 1 and min(axes) >= 0:
         return f"tf.raw_ops.Reverse(tensor={{0}}, dims={[axis in axes for axis in range(call.result.rank)]})"
-    return "tf.reverse({0}, {axes})"
+    return "tf.reverse({0}, {axes})" if axes else "tf.reverse({0}, tf.constant([], tf.int32))"
 
 
 flip = layout(
     "flip", ARRAY, _flip_type, moved(lambda x, call: np.flip(x, ints_of(call.attrs, "axes"))),
-    attrs={"axes": axes_of(0)},
+    attrs={"axes": _flipped},
     torch="torch.flip({0}, {axes})", tensorflow=_reversed, jax="jnp.flip({0}, axis={axes})",
     relax="flip({0}, {axes})", onnx="flip(g, {0}, {axes})",
 )  # fmt: skip

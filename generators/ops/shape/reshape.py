@@ -17,13 +17,15 @@ from generators.ops.slots import (
     draw_dim,
     draw_dtype,
     draw_shape,
+    floating,
     int_of,
     ints_of,
     normalized,
+    one_of,
     same_as,
     tensor,
 )
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRuleError, Types, Unsupported
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRuleError, Types, Unsupported, unsupported
 
 # ---- shapes -------------------------------------------------------------------------------------------
 
@@ -138,6 +140,13 @@ identity = layout(
     relax="{0}", onnx='g.op("Identity", {0})',
 )  # fmt: skip
 
+dropout_off = layout(
+    "dropout_off", floating(), same_as(0), moved(lambda x, call: x), attrs={"rate": one_of(0.5, 0.0, 0.25)},
+    torch="torch.nn.functional.dropout({0}, {rate}, training=False)", tensorflow="tf.nn.dropout({0}, 0.0)",
+    jax=unsupported("JAX has no dropout"), relax="relax.op.nn.dropout({0}, rate={rate})[0]",
+    onnx='g.op("Dropout", {0}, g.const({rate}, "float32"), g.const(False, "bool"))',
+)  # fmt: skip
+
 reshape = layout(
     "reshape", ANY, _reshape_type, moved(lambda x, call: x.reshape(call.result.shape)),
     attrs={"shape": _new_shape},
@@ -212,4 +221,14 @@ unflatten = layout(
     onnx='g.op("Reshape", {0}, g.const({shape}, "int64"), allowzero=1)',
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (identity, reshape, flatten, flatten_2d, unflatten, squeeze, unsqueeze, broadcast_to)
+OPERATORS: tuple[OpSpec, ...] = (
+    identity,
+    dropout_off,
+    reshape,
+    flatten,
+    flatten_2d,
+    unflatten,
+    squeeze,
+    unsqueeze,
+    broadcast_to,
+)

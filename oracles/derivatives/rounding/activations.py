@@ -22,6 +22,16 @@ def _softplus(x: Sequence[Number], y: Number, _: int, call: Call) -> Sequence[Nu
     return grown / (grown + 1.0), 1.0 / ((-x[0]).f("exp") + 1.0), (x[0] - y).f("exp"), x[0].f("sigmoid")
 
 
+def _softplus_scaled(x: Sequence[Number], y: Number, _: int, call: Call) -> Sequence[Number]:
+    """1 beyond the threshold; its factors by beta are exact."""
+    limit = call.number("threshold")
+    v = x[0] * call.number("beta")
+    beyond, flat = v.value.value > limit, exactly(np.ones(v.value.value.shape), x[0].value.dtype)
+    grown = v.at_most(limit).f("exp")
+    ways = (grown / (grown + 1.0), 1.0 / ((-v).f("exp") + 1.0), (v - v.f("softplus")).f("exp"), v.f("sigmoid"))
+    return [chosen(beyond, flat, way) for way in ways]
+
+
 def _log_sigmoid(x: Sequence[Number], y: Number, _: int, call: Call) -> Sequence[Number]:
     shrunk = (-abs(x[0])).f("exp")
     part = shrunk / (1.0 + shrunk)
@@ -111,6 +121,7 @@ _ALPHA, _SCALE = 1.6732632423543772, 1.0507009873554805
 ACTIVATIONS: dict[str, Formula] = {
     "log_sigmoid": _log_sigmoid,
     "softplus": _softplus,
+    "softplus_scaled": _softplus_scaled,
     "softsign": _softsign,
     "silu": _silu,
     "gelu": _gelu,

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from generators.ops.reduce.records import axes_in
+from generators.ops.reduce.records import axes_in, count
 from generators.ops.slots import normalized
 from generators.ops.spec import Call
 from oracles.derivatives.rounding.elementwise import sigmoid_slope
@@ -87,6 +87,21 @@ def _squares(x: Number, call: Call, g: Number, apart: bool = False) -> Ways:
 def _variance(x: Sequence[Number], y: Number, position: int, call: Call) -> Adjoint:
     kept = _kept(call)
     return lambda g: _squares(x[0], call, kept(g), apart=True)
+
+
+def _variance_corrected(x: Sequence[Number], y: Number, position: int, call: Call) -> Adjoint:
+    kept, scale = _kept(call), _correction(call)
+    return lambda g: _squares(x[0], call, kept(g) * scale, apart=True)
+
+
+def _std_corrected(x: Sequence[Number], y: Number, position: int, call: Call) -> Adjoint:
+    kept, scale = _kept(call), _correction(call)
+    return lambda g: _squares(x[0], call, ((kept(g) / kept(y)) * 0.5) * scale)
+
+
+def _correction(call: Call) -> float:
+    """n / (n - correction), rounded once; a quotient by n - correction loses less."""
+    return count(call) / (count(call) - call.number("correction"))
 
 
 def _std(x: Sequence[Number], y: Number, position: int, call: Call) -> Adjoint:
@@ -226,6 +241,8 @@ ADJOINTS: dict[str, Callable[[Sequence[Number], Number, int, Call], Adjoint | No
     "euclidean_norm": _l2_norm,
     "variance": _variance,
     "std": _std,
+    "variance_corrected": _variance_corrected,
+    "std_corrected": _std_corrected,
     "mse_loss": _loss(_mse),
     "l1_loss": _loss(_l1),
     "huber_loss": _loss(_quadratic_near_zero("delta", True)),

@@ -73,6 +73,10 @@ def at_a_break(op: str, x: Bounded, call: Call) -> Array:
     for name in _BREAKS.get(op, ()):
         if call.attrs.get(name) is not None:
             found |= np.abs(x.value.ravel()) == abs(call.number(name))
+    if op == "bce_pos_weight":  # |x| and max(-x, 0), whose kinks cancel for those who halve both
+        found |= x.value.ravel() == 0
+    if op == "softplus_scaled":
+        found |= x.value.ravel() * call.number("beta") == call.number("threshold")
     if op == "frac":  # integers, among them all numbers so large that no step in float64 shows a slope
         found |= x.value.ravel() == np.rint(x.value.ravel())
     return found
@@ -83,7 +87,7 @@ def singular(op: str, operands: Sequence[Bounded], position: int, result: Bounde
     the deviation of one element, y x^(y - 1) at 0^0, x / y at 0 log 0, and x^y log x of a negative base, which is 0
     times NaN where the exponent is so large that differences meet even numbers only."""
     zero = np.zeros(result.value.shape, bool)
-    if op == "std":
+    if op in ("std", "std_corrected"):
         zero = result.value == 0
     elif op == "pow":
         base, exponent = (operand.value for operand in operands)

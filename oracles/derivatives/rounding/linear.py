@@ -17,7 +17,7 @@ MOVING = frozenset(
     clip_tensors concat copysign copysign_scalar cummax cummin cumsum cumulative_sum depth_to_space diag_embed
     diagonal diagonal_scatter diff dilation2d dynamic_stitch dynamic_update_slice einsum_single embedding
     embedding_padded flatten flatten_2d flip fmax fmin fold frac gather gather_nd global_max_pool hardshrink
-    hardtanh heaviside identity image_patches index_add index_fill index_put kth_value l1_norm linf_norm
+    hardtanh heaviside identity dropout_off image_patches index_add index_fill index_put kth_value l1_norm linf_norm
     masked_fill masked_scatter matrix_diag matrix_diag_part matrix_set_diag max max_along max_pool1d
     max_pool1d_ceil max_pool1d_same max_pool2d max_pool2d_ceil max_pool2d_same max_pool3d max_pool3d_ceil
     max_pool_with_argmax max_unpool1d max_unpool2d max_unpool3d max_whole maximum median_along median_whole
@@ -43,7 +43,7 @@ SCALED = frozenset(
     avg_pool2d avg_pool2d_ceil avg_pool2d_divided avg_pool2d_same avg_pool3d avg_pool3d_ceil avg_pool3d_divided deg2rad
     div_scalar embedding_bag embedding_bag_offsets frexp_mantissa global_avg_pool hard_sigmoid hard_sigmoid_linear
     leaky_relu mean mean_abs mean_n mul_scalar nanmean rad2deg resize_area sorted_segment_mean trapezoid add_multiple
-    sub_multiple"""
+    sub_multiple rsub_multiple"""
     )
 )
 """Each slope is a constant: what is divided by a number, 2.5 ulp in OpenCL, or multiplied by one that is rounded. The

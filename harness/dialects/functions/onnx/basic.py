@@ -137,6 +137,14 @@ def log_one_plus_exp(g, x, dtype):
     return g.op("Add", g.op("Max", x, g.const(0, dtype)), g.op("Log", rest))
 
 
+def softplus_scaled(g, x, beta, threshold, dtype):
+    """softplus(beta x) / beta up to the threshold of beta x, beyond it x."""
+    scaled = g.op("Mul", x, g.const(beta, dtype))
+    soft = log_one_plus_exp(g, scaled, dtype) if dtype == "float64" else g.op("Softplus", scaled)
+    beyond = g.op("Greater", scaled, g.const(threshold, dtype))
+    return g.op("Where", beyond, x, g.op("Div", soft, g.const(beta, dtype)))
+
+
 def unsigned_shift(g, x, places, dtype, direction):
     """BitShift of the bits of signed integers: casts between integers of one width keep them."""
     if dtype.startswith("uint"):

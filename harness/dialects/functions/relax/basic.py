@@ -259,11 +259,13 @@ def window(bb, x, places, parts, angle, span, dtype):
     return relax.op.multiply(x, total)
 
 
-def scaled_elu(x, alpha, gamma, dtype):
-    """gamma x above zero, gamma alpha (exp(x) - 1) under it, where alone the exponential is taken."""
+def elu(x, alpha, dtype):
+    """x above zero, alpha (exp(x) - 1) under it, where alone the exponential is taken."""
     zero = relax.const(0, dtype)
     above = relax.op.greater(x, zero)
     low = relax.op.subtract(relax.op.exp(relax.op.where(above, zero, x)), relax.const(1, dtype))
-    return relax.op.multiply(
-        relax.const(gamma, dtype), relax.op.where(above, x, relax.op.multiply(relax.const(alpha, dtype), low))
-    )
+    return relax.op.where(above, x, relax.op.multiply(relax.const(alpha, dtype), low))
+
+
+def scaled_elu(x, alpha, gamma, dtype):
+    return relax.op.multiply(relax.const(gamma, dtype), elu(x, alpha, dtype))
