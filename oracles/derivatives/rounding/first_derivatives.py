@@ -73,8 +73,6 @@ def at_a_break(op: str, x: Bounded, call: Call) -> Array:
     for name in _BREAKS.get(op, ()):
         if call.attrs.get(name) is not None:
             found |= np.abs(x.value.ravel()) == abs(call.number(name))
-    if op == "bce_pos_weight":  # |x| and max(-x, 0), whose kinks cancel for those who halve both
-        found |= x.value.ravel() == 0
     if op == "softplus_scaled":
         found |= x.value.ravel() * call.number("beta") == call.number("threshold")
     if op == "frac":  # integers, among them all numbers so large that no step in float64 shows a slope
