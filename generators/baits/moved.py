@@ -1,7 +1,8 @@
-"""Baits of which one attribute or one shape is another. A matcher that leaves something out of what it compares
-rewrites these, too, and wrongly: inductor did so with the axis of a softmax and the order of a transposition
-(https://github.com/pytorch/pytorch/issues/196468, 195320), ONNX Runtime with means that drop their axis, and scales
-that have more elements than what they scale (https://github.com/microsoft/onnxruntime/issues/30513, 31980)."""
+"""Baits of which one attribute, one shape or the order of two operands is another. A matcher that leaves something out
+of what it compares rewrites these, too, and wrongly: inductor did so with the axis of a softmax and the order of a
+transposition (https://github.com/pytorch/pytorch/issues/196468, 195320), ONNX Runtime with means that drop their axis,
+scales that have more elements than what they scale, and a scale that stands first, where it took the scaled for the
+scale (https://github.com/microsoft/onnxruntime/issues/30513, 31980, 31147)."""
 
 from __future__ import annotations
 
@@ -15,6 +16,10 @@ from generators.ops import OPS, check
 from generators.retype import retyped_graph
 
 Shape = tuple[int, ...]
+SYMMETRIC = frozenset(
+    ("add", "mul", "maximum", "minimum", "logical_and", "logical_or", "logical_xor", "equal", "not_equal")
+)
+"""Operators whose two operands may change places: matchers have to look for a pattern on both sides."""
 EQUAL = 4
 """The size of all dimensions but those of one, where a pattern's own sizes let few attributes be others."""
 ATTEMPTS, MOST = 8, 3
@@ -35,12 +40,13 @@ _CHANGES: tuple[Callable[[Shape], Shape], ...] = (
 
 def moved(one: Drawn) -> list[Drawn]:
     """The pattern, and the same of equal sizes, each with one attribute of one node as a drawn graph may have it; and
-    the pattern with other shapes of one leaf, or of all that have most dimensions; wherever the whole still types."""
+    the pattern with other shapes of one leaf, or of all that have most dimensions; and with the operands of one node,
+    and of all, that have no order, in the other one; wherever the whole still types."""
     found: dict[str, Drawn] = {}
     for base in (one, _of_equal_sizes(one)):
         if base:
             found |= {str(graph): replace(base, graph=graph) for graph in _attributes(base.graph)}
-    found |= {str(graph): replace(one, graph=graph) for graph in _shapes(one)}
+    found |= {str(graph): replace(one, graph=graph) for graph in (*_shapes(one), *_turned(one.graph))}
     return [other for text, other in found.items() if text != str(one.graph)]
 
 
@@ -62,6 +68,16 @@ def _with_shapes(graph: Graph, chosen: Collection[int], change: Callable[[Shape]
         for i, leaf in enumerate(graph.leaves)
     ]
     return _fitting(replace(graph, leaves=tuple(leaves)))
+
+
+def _turned(graph: Graph) -> Iterator[Graph]:
+    """With the operands of one node, then of all nodes, turned round where they have no order."""
+    free = [i for i, node in enumerate(graph.nodes) if node.op in SYMMETRIC and len(set(node.operands)) == 2]
+    for chosen in (*((i,) for i in free), free):
+        nodes = [
+            replace(node, operands=node.operands[::-1]) if i in chosen else node for i, node in enumerate(graph.nodes)
+        ]
+        yield check(replace(graph, nodes=tuple(nodes)))
 
 
 def _attributes(graph: Graph) -> Iterator[Graph]:

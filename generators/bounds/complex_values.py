@@ -1,8 +1,9 @@
 """Complex values with bounds on the modulus of their error.
 
 A correct evaluation works on the parts, in their precision, with or without fused multiply-add. It may compute products
-and quotients in the plain way, so that nothing is said where the square of a modulus leaves the range of the dtype, nor
-where a part is infinite or NaN: annex G of C11 leaves products and quotients of those open, and frameworks differ."""
+and quotients in the plain way, so that nothing is said of them where the square of a modulus leaves the range of the
+dtype, nor where a part is infinite or NaN: annex G of C11 leaves products and quotients of those open, and frameworks
+differ. A modulus is that of hypot, so that logarithms, roots and signs are those of all normal numbers."""
 
 from __future__ import annotations
 
@@ -109,8 +110,8 @@ def logarithm(x: Bounded) -> Bounded:
         value = np.log(x.value)
         modulus, reals, angles = LOGARITHM
         own = modulus + reals * np.abs(np.real(value)) + angles * np.abs(np.imag(value))
-        error = -np.log1p(-x.error / np.abs(x.value)) + (p.unit + U64) * own
-        return rounded(value, error, x.dtype, 1.0, outside(x) | crosses_cut(x))
+        error = -np.log1p(-flushed(x) / np.abs(x.value)) + (p.unit + U64) * own
+        return rounded(value, error, x.dtype, 1.0, beyond(x) | crosses_cut(x))
 
 
 def root(x: Bounded) -> Bounded:
@@ -118,8 +119,8 @@ def root(x: Bounded) -> Bounded:
     with np.errstate(all="ignore"):
         value = np.sqrt(x.value)
         zero = (x.value == 0) & (x.error == 0)
-        error = np.where(zero, 0.0, np.abs(value) * x.error / np.abs(x.value))
-        return rounded(value, error, x.dtype, ROOT, ~zero & (outside(x) | crosses_cut(x)))
+        error = np.where(zero, 0.0, np.abs(value) * (flushed(x) / np.abs(x.value)))
+        return rounded(value, error, x.dtype, ROOT, ~zero & (beyond(x) | crosses_cut(x)))
 
 
 def crosses_cut(x: Bounded) -> Array:
@@ -178,8 +179,15 @@ def _blurred(x: Bounded) -> Array:
     return ~np.isfinite(x.value) & (x.error > 0)
 
 
-def outside(x: Bounded) -> Array:
-    """Where the square of the modulus may leave the range of the dtype, or the number may be 0."""
+def flushed(x: Bounded) -> Array:
+    """How far a number may be off with subnormal parts read as zero: those that are neither are exact."""
+    tiny = PRECISION[x.dtype].tiny
+    parts = np.real(x.value), np.imag(x.value)
+    lost = [np.where((part != 0) & (np.abs(part) < 4 * tiny), tiny, 0.0) for part in parts]
+    return x.error + np.hypot(*lost)
+
+
+def beyond(x: Bounded) -> Array:
+    """Where a modulus, or a sum of it and a part, may leave the range of normal numbers, or be NaN."""
     p = PRECISION[x.dtype]
-    least = np.abs(x.value) - x.error
-    return ~(least**2 >= p.tiny / p.unit**2) | ~(reach(x) ** 2 <= p.largest / 4)
+    return ~(np.abs(x.value) - x.error >= 8 * p.tiny) | ~(reach(x) <= p.largest / 4)

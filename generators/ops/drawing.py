@@ -139,6 +139,7 @@ ON_REQUEST = _names(
     mean_of_integers l2_norm_of_integers log_sum_of_integers logsumexp_of_integers max_pool2d_of_integers
     resize_nearest_of_integers deform_conv2d deform_conv2d_masked roi_align
     mean_variance_normalization short_time_fourier unique_inverse_of_floats
+    complex_sin complex_cos complex_tan complex_sinh complex_cosh complex_tanh complex_rsqrt complex_pow
     take_from_end take_flat_from_end gather_from_end gather_nd_from_end scatter_from_end scatter_nd_from_end pick
     take_crossed add_multiple sub_multiple all_of_numbers any_of_numbers clip_one_side
     slice_update_front group_norm_plain slice_otherwise split_otherwise concat_otherwise unstack_otherwise

@@ -35,9 +35,7 @@ ELEMENTWISE = ("unary", "activation", "binary", "comparison", "special", "numera
 FREE = {
     "cast": "what a cast to integers makes of NaN and of what is too large is undefined (C17 6.3.1.4; torch.Tensor.to)",
     "argsort": "the order of equal keys is not kept unless a stable sort is asked for (torch.argsort)",
-    "topk": "which of equal elements are taken is not said (torch.topk)",
     "topk_indices": "which of equal elements are taken is not said (torch.topk)",
-    "kth_value": "which of equal elements is taken is not said (torch.kthvalue)",
     "scatter": "which of several values an index gets is not said (torch.Tensor.scatter_, tf.tensor_scatter_nd_update)",
     "scatter_from_end": "which of several values an index gets is not said (tf.tensor_scatter_nd_update)",
     "scatter_nd": "which of several values an index gets is not said (tf.tensor_scatter_nd_update, ONNX ScatterND)",
@@ -55,6 +53,8 @@ FAMILIES = {
     "quantization": "ties of rounding are not said",
 }
 """The same of whole families."""
+UNSORTED = ("searchsorted",)
+"""The first operand has to be sorted along its last axis: where it is not, nothing is said (numpy.searchsorted)."""
 NARROW = ("float16", "bfloat16")
 """Compilers may keep these in float32 on the way (`emulate_precision_casts` of torch.compile is off by default, XLA's
 `xla_allow_excess_precision` on; ONNX Runtime takes casts out): levels may differ by an overflow."""
@@ -143,6 +143,8 @@ def _open(case: Case, node: Node, check: str) -> bool:
     if not concerns(node.op):
         return True
     arrays = [case.arrays[name] for name in node.operands]
+    if node.op in UNSORTED and not (arrays[0][..., 1:] >= arrays[0][..., :-1]).all():
+        return True
     if check == "level" and any(str(array.dtype) in NARROW for array in arrays):
         return True
     return any(_subnormal(array) for array in arrays)  # which may be flushed, in vectors and not elsewhere

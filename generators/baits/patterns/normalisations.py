@@ -19,9 +19,13 @@ def _layer_norm(
     affine: str,
     axes: tuple[int, ...],
     cast: str,
+    shape: tuple[int, ...],
+    order: str,
 ) -> str:
-    """(x - mean) / sqrt(mean((x - mean)^2) + e) g + b, in the ways in which exporters write it."""
-    x = p.input(2, 3, 8)
+    """(x - mean) / sqrt(mean((x - mean)^2) + e) g + b, in the ways in which exporters write it: of an image, of one row
+    (where all has as many dimensions), and of rows of one element, which scale and bias make longer."""
+    x = p.input(*shape)
+    axes = axes if max(axes) < len(shape) else (-1,)
     x = p.cast(x, to="float64") if cast == "around" else x
     kind = "float64" if cast == "around" else p.dtype
     mean = p.mean(x, axes=axes, keepdims=True)
@@ -42,8 +46,11 @@ def _layer_norm(
     result = p.cast(result, to=p.dtype) if cast == "around" else result
     if affine == "none":
         return result
-    shape = {"row": (8,), "full": (3, 8), "scalar": (1,)}[affine]
-    return p.add(p.mul(result, p.weight(*shape)), p.weight(*shape))
+    sizes = {"row": (8,), "full": (3, 8), "scalar": (1,)}[affine]
+    scale, bias = p.weight(*sizes), p.weight(*sizes)
+    if order == "first":
+        return p.add(bias, p.mul(scale, result))
+    return p.add(p.mul(result, scale), bias)
 
 
 def _rms_norm(p: Pattern, exponent: float, epsilon: float, form: str, scale: str, axes: tuple[int, ...]) -> str:
@@ -143,7 +150,8 @@ BAITS = (
          {"square": Guard(("power", "two differences", "product"), ("square", "variance")),
           "exponent": Guard((2.0,), (2.0 * NEAR, 3.0)), "epsilon": EPSILONS,
           "divided": Guard(("divided",), ("times",)), "affine": Guard(("row",), ("none", "full", "scalar")),
-          "axes": Guard(((-1,), (2,)), ((1, 2), (1,))), "cast": Guard(("none",), ("around",))}, _FLOATS),
+          "axes": Guard(((-1,), (2,)), ((1, 2), (1,))), "cast": Guard(("none",), ("around",)),
+          "shape": Guard(((2, 3, 8),), ((2, 3, 1), (8,))), "order": Guard(("last", "first"))}, _FLOATS),
     Bait("rms-norm-by-parts", (_ORT + "SimplifiedLayerNormFusion",), _rms_norm,
          {"exponent": Guard((2.0,), (2.0 * NEAR, 3.0)), "epsilon": EPSILONS,
           "form": Guard(("divided", "scale first", "reciprocal"), ("product", "rsqrt")),

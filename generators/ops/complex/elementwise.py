@@ -117,7 +117,7 @@ _FROM_AND_TO = (
 # ---- numbers to numbers -------------------------------------------------------------------------------
 
 
-def _unary(name: str, f: Callable[[Bounded], Bounded], torch: str, tensorflow: str, jax: str, signed: bool = False):
+def unary(name: str, f: Callable[[Bounded], Bounded], torch: str, tensorflow: str, jax: str, signed: bool = False):
     return spelled(name, (NUMBER,), same_as(0), lambda args, call: f(args[0]), f"torch.{torch}({{0}})",
                    f"tf.math.{tensorflow}({{0}})", f"jnp.{jax}({{0}})", signed_zero=signed)  # fmt: skip
 
@@ -134,36 +134,36 @@ def _sign(x: Bounded) -> Bounded:
         size = np.abs(x.value)
         zero = (size == 0) & (x.error == 0)
         value = np.where(zero, 0.0, x.value / np.where(zero, 1.0, size))
-        error = np.where(zero, 0.0, 2 * x.error / size)
-        loose = ~zero & complex_values.outside(x)
+        error = np.where(zero, 0.0, 2 * complex_values.flushed(x) / size)
+        loose = ~zero & complex_values.beyond(x)
         return complex_values.rounded(np.where(loose, 0.0, value), error, x.dtype, 8 + complex_values.QUOTIENT, loose)
 
 
 _UNARY = (
-    _unary("conj", lambda x: Bounded(np.conj(x.value), x.error, x.dtype), "conj", "conj", "conj", signed=True),
-    _unary("complex_neg", lambda x: Bounded(-x.value, x.error, x.dtype), "neg", "negative", "negative", signed=True),
-    _unary(
+    unary("conj", lambda x: Bounded(np.conj(x.value), x.error, x.dtype), "conj", "conj", "conj", signed=True),
+    unary("complex_neg", lambda x: Bounded(-x.value, x.error, x.dtype), "neg", "negative", "negative", signed=True),
+    unary(
         "complex_square", lambda x: complex_values.multiply(x, x, complex_values.SQUARE), "square", "square", "square"
     ),
-    _unary("complex_reciprocal", _reciprocal, "reciprocal", "reciprocal", "reciprocal"),
-    _unary("complex_exp", complex_values.exponential, "exp", "exp", "exp"),
-    _unary("complex_log", complex_values.logarithm, "log", "log", "log"),
-    _unary("complex_sqrt", complex_values.root, "sqrt", "sqrt", "sqrt"),
-    _unary("complex_sign", _sign, "sgn", "sign", "sign"),
+    unary("complex_reciprocal", _reciprocal, "reciprocal", "reciprocal", "reciprocal"),
+    unary("complex_exp", complex_values.exponential, "exp", "exp", "exp"),
+    unary("complex_log", complex_values.logarithm, "log", "log", "log"),
+    unary("complex_sqrt", complex_values.root, "sqrt", "sqrt", "sqrt"),
+    unary("complex_sign", _sign, "sgn", "sign", "sign"),
 )
 
 
-def _binary(name: str, f: Callable[[Bounded, Bounded], Bounded], torch: str, tensorflow: str, jax: str) -> OpSpec:
+def binary(name: str, f: Callable[[Bounded, Bounded], Bounded], torch: str, tensorflow: str, jax: str) -> OpSpec:
     return spelled(name, (NUMBER, broadcastable(0)), broadcast(), lambda args, call: f(args[0], args[1]),
                    f"torch.{torch}({{0}}, {{1}})", f"tf.math.{tensorflow}({{0}}, {{1}})",
                    f"jnp.{jax}({{0}}, {{1}})")  # fmt: skip
 
 
 _BINARY = (
-    _binary("complex_add", complex_values.add, "add", "add", "add"),
-    _binary("complex_sub", lambda x, y: complex_values.add(x, y, -1.0), "sub", "subtract", "subtract"),
-    _binary("complex_mul", complex_values.multiply, "mul", "multiply", "multiply"),
-    _binary("complex_div", complex_values.divide, "div", "divide", "divide"),
+    binary("complex_add", complex_values.add, "add", "add", "add"),
+    binary("complex_sub", lambda x, y: complex_values.add(x, y, -1.0), "sub", "subtract", "subtract"),
+    binary("complex_mul", complex_values.multiply, "mul", "multiply", "multiply"),
+    binary("complex_div", complex_values.divide, "div", "divide", "divide"),
 )
 
 

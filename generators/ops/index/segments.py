@@ -1,8 +1,6 @@
 """Rows that belong together, reduced: by segments that follow each other, whose sizes are known, or by numbers of
 segments in any order. A segment of no rows is zero, or the product of nothing; where numbers say which rows, the lowest
-or the greatest number of the dtype in place of a maximum or minimum of nothing.
-
-Kernels compare from the lowest number on: of NaN, and of infinities in a maximum or minimum, nothing is said."""
+or the greatest number of the dtype in place of a maximum or minimum of nothing."""
 
 from __future__ import annotations
 
@@ -44,18 +42,24 @@ def _product(data: Bounded, places: Array, call: Call) -> Bounded:
 
 
 def _extreme(name: str, data: Bounded, places: Array, call: Call) -> Bounded:
+    """Of NaN it is NaN, and of infinities one of them, though kernels start from the lowest number."""
     if data.floating:
-        edge = PRECISION[data.dtype].largest
-        start = _constant(-edge if name == "max" else edge, call, data)
+        first, edge = (
+            (-np.inf, -PRECISION[data.dtype].largest) if name == "max" else (np.inf, PRECISION[data.dtype].largest)
+        )
     else:
         info = np.iinfo(data.dtype)
-        start = _constant(int(info.min if name == "max" else info.max), call, data)
-    best = extremes(np.maximum if name == "max" else np.minimum, start, data, (places,))
-    if not data.floating:
-        return best
-    wild = np.zeros(call.result.shape, bool)
-    np.logical_or.at(wild, places, ~np.isfinite(data.value))  # type: ignore[arg-type]
-    return Bounded(np.where(wild, 0.0, best.value), np.where(wild, np.inf, best.error), best.dtype)
+        first = edge = int(info.min if name == "max" else info.max)
+    best = extremes(np.maximum if name == "max" else np.minimum, _constant(first, call, data), data, (places,))
+    return _of_nothing(best, edge, places)
+
+
+def _of_nothing(found: Bounded, value: float, places: Array) -> Bounded:
+    """`value` for certain where no row goes."""
+    none = np.bincount(places, minlength=len(found.value)) == 0
+    none = none.reshape(-1, *[1] * (found.value.ndim - 1))
+    result = np.where(none, value, found.value).astype(found.value.dtype)
+    return Bounded(result, np.where(none, 0.0, found.error), found.dtype)
 
 
 def reduced(name: str, data: Bounded, places: Array, call: Call) -> Bounded:
@@ -116,12 +120,7 @@ def _sorted(name: str) -> OpSpec:
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
         places = np.asarray(_ids(call))
         found = reduced(name, args[0], places, call)
-        if name in ("max", "min"):  # of nothing: zero
-            none = np.bincount(places, minlength=call.result.shape[0]) == 0
-            none = none.reshape(-1, *[1] * (found.value.ndim - 1))
-            value = np.where(none, 0, found.value).astype(found.value.dtype)
-            return Bounded(value, np.where(none, 0.0, found.error), found.dtype)
-        return found
+        return _of_nothing(found, 0, places) if name in ("max", "min") else found
 
     why = unsupported("it has no such operator")
     return OpSpec(

@@ -34,6 +34,7 @@ _UNDERIVED = """
     condition_number eigh_product householder_product ldl_solve least_squares lu_product lu_solve
     lu_unpacked_product matrix_exp ormqr_product qr_product svd_product rgb_to_hsv hsv_to_rgb adjust_saturation
     cumsum_to cumprod_to
+    complex_sin complex_cos complex_tan complex_sinh complex_cosh complex_tanh complex_rsqrt complex_pow
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose

@@ -132,3 +132,12 @@ def test_a_bait_has_allowed_operators_and_dtypes_only() -> None:
         assert set(found.graph.operators) <= set(allowed)
     assert chosen_at_random(BAITS["shift-back"], random.Random(0), ("float32",)) is None
     assert operators_of("shift-back") == {"left_shift", "right_shift"}
+
+
+def test_operands_without_an_order_change_places() -> None:
+    one = drawn(BAITS["layer-norm-by-parts"], {})
+    scaled = next(node for node in one.graph.nodes if node.op == "mul")
+    turned = [node.operands for other in moved(one) for node in other.graph.nodes if node.name == scaled.name]
+    assert scaled.operands[::-1] in turned
+    quotients = {node.operands for other in moved(one) for node in other.graph.nodes if node.op == "div"}
+    assert quotients == {node.operands for node in one.graph.nodes if node.op == "div"}

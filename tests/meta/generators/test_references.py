@@ -134,3 +134,16 @@ def test_bilinear_forms_beside_an_infinity_are_open_where_the_order_decides() ->
     assert np.isinf(found.error).all()
     plain = _of("bilinear_form", x, -np.ones((1, 1)), weight, np.zeros(1))
     assert abs(plain.value - 1.0) <= plain.error <= 1e-12
+
+
+@pytest.mark.parametrize(("name", "sign"), [("max", 1.0), ("min", -1.0)])
+def test_extremes_of_segments_are_those_of_all_numbers(name: str, sign: float) -> None:
+    """NaN wherever it stands, infinity of infinities only; of nothing the number that kernels start from."""
+    data = sign * np.array([np.nan, 1, 1, np.nan, -inf, -inf, -inf, 2], np.float32)
+    places = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    lowest = -sign * float(np.finfo(np.float32).max)
+    found = _of(f"segment_{name}", data, places, segments=5)
+    assert not found.error.any()
+    np.testing.assert_array_equal(found.value, [np.nan, np.nan, -sign * inf, sign * 2, lowest])
+    ordered = _of(f"sorted_segment_{name}", data, sizes=(2, 2, 2, 0, 2))
+    np.testing.assert_array_equal(ordered.value, [np.nan, np.nan, -sign * inf, 0, sign * 2])

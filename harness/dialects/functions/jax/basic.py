@@ -190,8 +190,9 @@ def segment_extreme(f, x, places, segments, greatest):
     """The lowest or greatest number of the dtype where JAX has an infinity, of no rows."""
     info = jnp.finfo(x.dtype) if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype)
     nothing = jnp.asarray(info.min if greatest else info.max, x.dtype)
-    y = f(x, places, num_segments=segments)
-    return jnp.maximum(y, nothing) if greatest else jnp.minimum(y, nothing)
+    rows = jax.ops.segment_sum(jnp.ones(places.shape, jnp.int32), places, num_segments=segments)
+    rows = rows.reshape((segments,) + (1,) * (x.ndim - 1))
+    return jnp.where(rows > 0, f(x, places, num_segments=segments), nothing)
 
 
 def reverse_sequence(x, lengths, axis, batch):

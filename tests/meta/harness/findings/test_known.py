@@ -176,7 +176,7 @@ ort-quantise-gemm-bias-matrix ort-qoperator-u8s8-channels v3 rejected alone ort-
 ort-reduce-composed-negative-axis-of-empty ort-disable v0 type alone ort-reduce-negative-axis-of-empty
 tf-argmax-nan tf-graph v0 value alone tf-argmax-nan
 tf-gelu-gradient-constants tf-eager v0 value alone tf-gelu-constants
-tf-graph-argmax-of-sign tf-graph v8 value together tf-graph-argmax-of-sign
+tf-graph-argmax-of-sign tf-graph v6 value together tf-graph-argmax-of-sign
 tf-log1p tf-graph v7 value alone tf-log1p
 tf-max-pool-nan tf-graph v0 special alone tf-max-pool-nan
 tf-max-pool3d-nan tf-graph v0 special alone tf-max-pool3d-nan

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from examples.one_node import applied
 
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
@@ -110,6 +111,13 @@ def test_documented_freedom_is_none() -> None:
     assert not lanes.undetermined.any()
     assert set(consistency.FREE) | set(consistency.FAMILIES)
     assert all(consistency.FREE.values())
+
+
+def test_only_sorted_numbers_are_searched_and_the_greatest_are_asked_for() -> None:
+    key, nan = np.array([np.nan], np.float32), np.array([1, np.nan, 3], np.float32)
+    for numbers, worth in ((np.array([1, 2, 3], np.float32), True), (nan, False), (nan[::-1].copy(), False)):
+        assert consistency.worth(applied("searchsorted", numbers, key, right=True)) == worth
+    assert consistency.worth(applied("topk", nan, axis=0, k=1, largest=True))
 
 
 def test_several_cases_in_one_program(lab: Laboratory) -> None:
