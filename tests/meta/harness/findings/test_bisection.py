@@ -150,10 +150,11 @@ def test_environments_of_a_release() -> None:
     assert one.folder.parent == environments.home() / "releases"
     (first, *_) = releases.environments_of("numpy", Version("2.0.0"), {})  # in that one version only
     assert [package for package in first.packages if package.startswith("numpy")] == ["numpy==2.0.0"]
-    pinned, free, _ = releases.environments_of(
+    pinned, unpinned, free, _ = releases.environments_of(
         "torchrec", Version("1.7.0"), {"torch": "2.13.0"}, {"torchrec": "1.8.0", "fbgemm-gpu-cpu": "1.8.0"}
     )
     assert pinned.no_deps == free.no_deps == ("fbgemm-gpu-cpu==1.7.0", "torchrec==1.7.0")
+    assert {"numpy", "torch==2.13.0"} <= set(unpinned.packages)
     assert "torch==2.13.0" in pinned.packages
     assert "torch" in free.packages
 
