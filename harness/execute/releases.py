@@ -69,8 +69,8 @@ def environments_of(
 ) -> Iterator[Environment]:
     """Environments of a release to be tried in this order, none of them built yet, and all of packages that need no
     compiler: with what else is needed in the versions that are here, with a numpy that the release takes, with all in
-    those that it takes, and with the last numpy that older binaries can load. beside: names and versions of what else is
-    needed; bare: of what is installed without what it asks for, always in these versions. The package may be among
+    those that it takes, and with the last numpy that older binaries can load. beside: names and versions of what else
+    is needed; bare: of what is installed without what it asks for, always in these versions. The package may be among
     either."""
     moved = {package, *TOGETHER.get(package, ())}
     alone = {name: have for name, have in (bare or {}).items() if name not in moved}
