@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from rich.table import Table
 
 from harness.commands.findings import gather
@@ -52,6 +53,7 @@ TRUST = "Take it that the installed release shows it, as the tests say of known 
 def bisect(
     findings: Annotated[list[str], typer.Argument(help="Folders of findings, or ids of known entries (globs).")],
     package: Annotated[str, typer.Option(help="Whose releases are asked, else the framework's.")] = "",
+    among: Annotated[str, typer.Option("--releases", help="Only those within these bounds, as in >=2.5,<3.")] = "",
     every: Annotated[bool, typer.Option("--all", help="Ask all releases, and not only as many as it takes.")] = False,
     write: Annotated[bool, typer.Option("--write", help="Write since and until into known entries.")] = False,
     drop: Annotated[bool, typer.Option("--drop", help=DROP)] = False,
@@ -66,6 +68,7 @@ def bisect(
     rows: dict[str, object] = {}
     failed = code = 0
     try:
+        bounds = _bounds(among)
         chosen = {one.id: one for one in _chosen(findings, known_issues)}
         kept = Answers(answers.file())
         searches: list[Search] = []
@@ -73,7 +76,8 @@ def bisect(
         for one in chosen.values():
             try:
                 program = _program(one, package, kept, timeout, trust)
-                going = search(program.package, program.here, released(program.package), every)
+                asked = list(bounds.filter(released(program.package), prereleases=True))
+                going = search(program.package, program.here, asked, every)
                 searches.append(Search(one.id, program, going))
             except FileError as error:
                 failed += _refused(one.id, error, len(chosen) == 1)
@@ -100,6 +104,14 @@ def bisect(
     write_json(json_file, rows)
     if code:
         raise typer.Exit(code)
+
+
+def _bounds(text: str) -> SpecifierSet:
+    """Raises FileError."""
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise FileError(f"--releases: {error}") from error
 
 
 def _refused(name: str, error: ValueError, alone: bool) -> int:

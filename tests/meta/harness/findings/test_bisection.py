@@ -181,6 +181,7 @@ def test_what_is_kept(tmp_path: Path) -> None:
     ("arguments", "expected"),
     [
         (["no-such-entry"], "no-such-entry: neither the id of a known entry nor the folder of a finding"),
+        (["ort-max-pool-lowest", "--releases", "2.5.1"], "--releases: Invalid specifier: '2.5.1'"),
         (["ort-max-pool-lowest", "--package", "jax"], "its reproducer does not need jax, but"),
     ],
 )

@@ -256,13 +256,13 @@ def test_the_command_writes_each_as_it_ends(
     monkeypatch.setattr(command, "_program", lambda one, *_: two[one.id])
     monkeypatch.setattr(command.releases, "released", lambda _: RELEASES)
     monkeypatch.setattr(command.answers, "file", lambda: tmp_path / answers.NAME)
-    work: Callable[[], None] = lambda: command.bisect(["a", "b"], write=True, drop=True)  # noqa: E731
+    work: Callable[[], None] = lambda: command.bisect(["a", "b"], write=True, drop=True, among=">=1.2")  # noqa: E731
     if stopped:
         with pytest.raises(command.typer.Exit):
             work()
     else:
         work()
-    assert 'since = "<=1.0"' in (tmp_path / "a" / "issue.toml").read_text()
+    assert 'since = "<=1.2"' in (tmp_path / "a" / "issue.toml").read_text()
     assert ("since" in (tmp_path / "b" / "issue.toml").read_text()) != stopped
     told = capsys.readouterr().out
     assert ("1 bisected; the same command goes on" if stopped else "2 of 2 bisected; 0 could not be") in told
