@@ -176,7 +176,7 @@ class Program:
     def _said(self, version: Version) -> Answer:
         said = Answer(UNKNOWN, "no environment", lasting=False)
         for asked in self._places(version):
-            if not asked.stamp.exists():
+            if asked not in _failures and not asked.stamp.exists():
                 self.tell(f"environment for {' '.join((*asked.packages, *asked.no_deps))}")
             why = _failure(asked)
             if why:
