@@ -47,7 +47,7 @@ PACKAGES = {
 that needs both is about the first. Side by side, the one that the program says it ran with before the other."""
 STYLES = {WRONG: "red", RIGHT: "green"}
 DROP = "Remove the environment of a release again, if this command built it, as soon as no program waits for it."
-TRUST = "Take it that the installed release shows it, as the tests say of known entries; run it only to compare words."
+TRUST = "Take it that the installed release shows it, as the tests say of entries; run it only to compare words."
 
 
 def bisect(
@@ -146,7 +146,7 @@ def _program(one: Instance, package: str, kept: Answers, seconds: float, trust: 
     if name not in needs.all:
         raise FileError(f"{one.id}: its reproducer does not need {name}, but {needed}")
     words = "rejected" in one.symptoms
-    return Program(path, name, needs, seconds, one.threads, kept, trust, words, _tell)
+    return Program(path, name, needs, seconds, one.threads, kept, trust and one.here, words, _tell)
 
 
 def package_of(framework: str, needs: Needs) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from packaging.version import Version
@@ -20,6 +21,7 @@ from harness.findings.bisection.answers import Answers
 from harness.findings.bisection.programs import PLAIN, Needs, Program, needs_of
 from harness.findings.bisection.search import RIGHT, UNKNOWN, WRONG, Answer, Bisection, bisect, search
 from harness.findings.bisection.together import Search, together
+from harness.findings.triage.instance import Instance
 
 HERE = Version("1.8")
 RELEASES = [Version(f"1.{minor}") for minor in range(10)]
@@ -219,6 +221,15 @@ def test_trust_that_no_release_bears_out(state: str, tmp_path: Path, monkeypatch
     assert "ran here" in states
     shown = "numpy: no release shows it, nor does that which is here: no such processor"
     assert str(found) == shown if state == UNKNOWN else isinstance(found, Bisection)
+
+
+def test_what_another_processor_shows_is_not_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    one = SimpleNamespace(id="a", framework="jax", folder=tmp_path, symptoms=("value",), threads=1, here=False)
+    (tmp_path / "reproducer.py").write_text("import jax\n")
+    kept = Answers(tmp_path / "answers.jsonl")
+    assert not command._program(cast(Instance, one), "", kept, 1.0, trust=True).trusted
+    one.here = True
+    assert command._program(cast(Instance, one), "", kept, 1.0, trust=True).trusted
 
 
 def test_whose_releases(tmp_path: Path) -> None:
