@@ -111,9 +111,11 @@ def alike(answer: Answer, first: Answer) -> Answer:
 
 
 def _kind(told: str) -> str:
-    """What is wrong, without places and numbers; signals are all alike."""
+    """What is wrong, without places and numbers; signals are all alike, those that end a framework's own tools among
+    them."""
     if told.startswith("the process ended"):
         return "signal" if "-" in told else told
+    told = re.sub(r"\b(code|status):? -\d+", "signal", told)
     named = re.sub(r"'[^']*'|\"[^\"]*\"|\d[\w.]*", " ", told)
     return " ".join(re.findall(r"\w+", named))
 

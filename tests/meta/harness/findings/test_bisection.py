@@ -111,6 +111,9 @@ def test_another_failure_says_nothing() -> None:
     rejected = Answer(WRONG, "reproduced: RuntimeError: dim 3 of 'x' is wrong")
     assert alike(Answer(WRONG, "reproduced: RuntimeError: dim 4 of 'y' is wrong"), rejected).state == WRONG
     assert alike(Answer(WRONG, "reproduced: AttributeError: no attribute 'f'"), rejected).state == UNKNOWN
+    tool = Answer(WRONG, "reproduced: RuntimeError: Error code: -11")
+    assert alike(Answer(WRONG, "reproduced: RuntimeError: Error code: -6"), tool).state == WRONG
+    assert alike(Answer(WRONG, "reproduced: RuntimeError: Error code: 1"), tool).state == UNKNOWN
     died = Answer(WRONG, "the process ended with status -11")
     assert alike(Answer(WRONG, "the process ended with status -6"), died).state == WRONG
     assert alike(Answer(WRONG, "the process ended with status 1"), died).state == UNKNOWN
