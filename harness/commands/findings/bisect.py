@@ -44,7 +44,8 @@ PACKAGES = {
     "xla": "jax tensorflow-cpu",
 }
 """By the framework of a finding: whose releases are asked. What stands on another package comes before it: a program
-that needs both is about the first. Side by side, the one that the program says it ran with before the other."""
+that needs both is about the first. Side by side, the one whose version an entry names, else the one that the program says it ran
+with before the other."""
 STYLES = {WRONG: "red", RIGHT: "green"}
 DROP = "Remove the environment of a release again, if this command built it, as soon as no program waits for it."
 TRUST = "Take it that the installed release shows it, as the tests say of entries; run it only to compare words."
@@ -140,7 +141,7 @@ def _program(one: Instance, package: str, kept: Answers, seconds: float, trust: 
     if not path.is_file():
         raise FileError(f"{one.folder} has no reproducer")
     needs = needs_of(path)
-    name, needed = package or package_of(one.framework, needs), ", ".join(needs.all) or "nothing"
+    name, needed = package or package_of(one.framework, needs, one.versions), ", ".join(needs.all) or "nothing"
     if not name:
         raise FileError(f"{one.id}: whose releases? (--package; its reproducer needs {needed})")
     if name not in needs.all:
@@ -149,12 +150,13 @@ def _program(one: Instance, package: str, kept: Answers, seconds: float, trust: 
     return Program(path, name, needs, seconds, one.threads, kept, trust and one.here, words, _tell)
 
 
-def package_of(framework: str, needs: Needs) -> str:
-    """Whose releases are asked (`PACKAGES`); empty where the program needs none of them."""
+def package_of(framework: str, needs: Needs, versions: str = "") -> str:
+    """Whose releases are asked (`PACKAGES`); empty where the program needs none of them. versions: of an entry."""
+    named = [name for name, version in needs.all.items() if versions.endswith(f"={version}")]
     for side_by_side in PACKAGES.get(framework, "").split("|"):
         names = [name for name in side_by_side.split() if name in needs.all]
         if names:
-            return min(names, key=[*needs.named, *names].index)
+            return min(names, key=[*named, *needs.named, *names].index)
     return ""
 
 

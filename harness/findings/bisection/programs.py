@@ -116,7 +116,7 @@ def _kind(told: str) -> str:
     if told.startswith("the process ended"):
         return "signal" if "-" in told else told
     told = re.sub(r"\b(code|status):? -\d+", "signal", told)
-    named = re.sub(r"'[^']*'|\"[^\"]*\"|\d[\w.]*", " ", told)
+    named = re.sub(r"'[^']*'|\"[^\"]*\"|(/[\w.+-]+){2,}|\d[\w.]*", " ", told)
     return " ".join(re.findall(r"\w+", named))
 
 

@@ -111,6 +111,9 @@ def test_another_failure_says_nothing() -> None:
     rejected = Answer(WRONG, "reproduced: RuntimeError: dim 3 of 'x' is wrong")
     assert alike(Answer(WRONG, "reproduced: RuntimeError: dim 4 of 'y' is wrong"), rejected).state == WRONG
     assert alike(Answer(WRONG, "reproduced: AttributeError: no attribute 'f'"), rejected).state == UNKNOWN
+    place = "reproduced: RuntimeError: {}/site-packages/a.py:3:1: bad"
+    one, other = (Answer(WRONG, place.format(folder)) for folder in ("/home/some/lib", "/opt/other-1.0/lib64"))
+    assert alike(one, other).state == WRONG
     tool = Answer(WRONG, "reproduced: RuntimeError: Error code: -11")
     assert alike(Answer(WRONG, "reproduced: RuntimeError: Error code: -6"), tool).state == WRONG
     assert alike(Answer(WRONG, "reproduced: RuntimeError: Error code: 1"), tool).state == UNKNOWN

@@ -224,7 +224,9 @@ def test_trust_that_no_release_bears_out(state: str, tmp_path: Path, monkeypatch
 
 
 def test_what_another_processor_shows_is_not_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    one = SimpleNamespace(id="a", framework="jax", folder=tmp_path, symptoms=("value",), threads=1, here=False)
+    one = SimpleNamespace(
+        id="a", framework="jax", folder=tmp_path, symptoms=("value",), threads=1, here=False, versions=""
+    )
     (tmp_path / "reproducer.py").write_text("import jax\n")
     kept = Answers(tmp_path / "answers.jsonl")
     assert not command._program(cast(Instance, one), "", kept, 1.0, trust=True).trusted
@@ -245,7 +247,9 @@ def test_whose_releases(tmp_path: Path) -> None:
     assert needs_of(path).named == ("numpy", "jax")
     both = {"tensorflow-cpu": "2.21.0", "ai-edge-litert": "2.3.0"}
     for first, second in (("tensorflow-cpu", "ai-edge-litert"), ("ai-edge-litert", "tensorflow-cpu")):
-        assert command.package_of("litert", Needs("", both, {}, ("numpy", first, second))) == first
+        needs = Needs("", both, {}, ("numpy", first, second))
+        assert command.package_of("litert", needs) == first
+        assert command.package_of("litert", needs, f"<={both[second]}") == second
     assert command.package_of("litert", Needs("", both, {})) == "ai-edge-litert"
     assert command.package_of("litert", Needs("", {**both, "litert-torch": "0.10.0"}, {})) == "litert-torch"
     assert command.package_of("torch", Needs("", {"numpy": "2.4.6"}, {})) == ""
