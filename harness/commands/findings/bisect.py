@@ -44,8 +44,8 @@ PACKAGES = {
     "xla": "jax tensorflow-cpu",
 }
 """By the framework of a finding: whose releases are asked. What stands on another package comes before it: a program
-that needs both is about the first. Side by side, the one whose version an entry names, else the one that the program says it ran
-with before the other."""
+that needs both is about the first. Side by side, the one whose version an entry names, else the one that the program
+says it ran with before the other."""
 STYLES = {WRONG: "red", RIGHT: "green"}
 DROP = "Remove the environment of a release again, if this command built it, as soon as no program waits for it."
 TRUST = "Take it that the installed release shows it, as the tests say of entries; run it only to compare words."
