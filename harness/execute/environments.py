@@ -234,6 +234,14 @@ def build(environment: Environment) -> Environment:
     return environment
 
 
+def remove(environment: Environment) -> None:
+    """What `build` has made. Raises OSError."""
+    with locked(environment.folder.parent / f".{environment.name}.lock"):
+        environment.stamp.unlink(missing_ok=True)  # first: what is half removed is not used
+        shutil.rmtree(environment.folder, ignore_errors=True)
+        (environment.folder.parent / f"{environment.name}.log").unlink(missing_ok=True)
+
+
 def _base(environment: Environment) -> str:
     """The interpreter that an environment is made with: one that answers."""
     asked = environment.python

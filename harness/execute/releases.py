@@ -15,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 from harness.execute import environments
 from harness.execute.environments import NEEDED, Environment, EnvironmentsError
 
-TOGETHER = {"jax": ("jaxlib",)}
+TOGETHER = {"iree-base-compiler": ("iree-base-runtime",), "jax": ("jaxlib",), "torchrec": ("fbgemm-gpu-cpu",)}
 """Packages that are released with another one, under its versions."""
 
 
@@ -64,20 +64,34 @@ def distributions(modules: Iterable[str]) -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in sorted(names)}
 
 
-def environments_of(package: str, version: Version, beside: Mapping[str, str]) -> Iterator[Environment]:
+def environments_of(
+    package: str, version: Version, beside: Mapping[str, str], bare: Mapping[str, str] | None = None
+) -> Iterator[Environment]:
     """Environments of a release to be tried in this order, none of them built yet, and all of packages that need no
-    compiler: with what else is needed in the versions that are here, with those that the release takes, and with the
-    last numpy that older binaries can load. beside: names and versions of what else is needed."""
+    compiler: with what else is needed in the versions that are here, with a numpy that the release takes, with all in
+    those that it takes, and with the last numpy that older binaries can load. beside: names and versions of what else
+    is needed; bare: of what is installed without what it asks for, always in these versions. The package may be among
+    either."""
     moved = {package, *TOGETHER.get(package, ())}
+    alone = {name: have for name, have in (bare or {}).items() if name not in moved}
     others = {name: have for name, have in beside.items() if name not in moved}
     others |= {name: importlib.metadata.version(name) for name in NEEDED if name not in {*others, *moved}}
-    release = [f"{name}=={version}" for name in sorted(moved)]
+    pins = {name: f"{name}=={version}" for name in sorted(moved)}
+    no_deps = sorted([pins.pop(name) for name in sorted(moved & set(bare or {}))] + _pinned(alone))
+    release = list(pins.values())
     free = [*release, *sorted(others)]
-    for packages in (
-        [*release, *(f"{name}=={have}" for name, have in sorted(others.items()))],
+    tried = (
+        [*release, *_pinned(others)],
+        [*release, *sorted(name if name in NEEDED else f"{name}=={have}" for name, have in others.items())],
         free,
         ["numpy<2" if name == "numpy" else name for name in free],
-    ):
-        digest = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:8]
+    )
+    for packages in dict.fromkeys(map(tuple, tried)):
+        digest = hashlib.sha256(" ".join((*packages, *no_deps)).encode()).hexdigest()[:8]
         name = f"{canonicalize_name(package)}-{version}-{digest}"
-        yield Environment(name, tuple(packages), (), "", environments.home() / "releases" / name, compiles=False)
+        folder = environments.home() / "releases" / name
+        yield Environment(name, packages, tuple(no_deps), "", folder, compiles=False)
+
+
+def _pinned(versions: Mapping[str, str]) -> list[str]:
+    return [f"{name}=={have}" for name, have in sorted(versions.items())]

@@ -59,6 +59,12 @@ class Written:
         match = re.search(r"^ran with (.+)$", self.head, re.MULTILINE)
         return match[1] if match else ""
 
+    @property
+    def environment(self) -> str:
+        """The name of the environment of its own in which it ran, empty where it was the one that Dissent runs in."""
+        match = re.search(r"\(environment ([\w.-]+)\)$", self.versions)
+        return match[1] if match else ""
+
 
 def read(folder: Path) -> Written | None:
     """The reproducer of an entry or a finding, where it has one. Raises FileError."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from rich.table import Table
 
 from harness.commands.findings import gather
@@ -16,67 +18,109 @@ from harness.execute import releases
 from harness.execute.files import replace_text
 from harness.execute.isolation.signals import status_of
 from harness.execute.reading import FileError
-from harness.findings import bisection
-from harness.findings.bisection import RIGHT, WRONG, Bisection
+from harness.findings.bisection import answers
+from harness.findings.bisection.answers import Answers
+from harness.findings.bisection.programs import Needs, Program, needs_of
+from harness.findings.bisection.search import FILE, RIGHT, WRONG, Bisection, search
+from harness.findings.bisection.together import Search, together
 from harness.findings.known.entry import FOLDER, note
 from harness.findings.triage.instance import Instance
-from harness.findings.written import FILE
+from harness.findings.written import FILE as PROGRAM
 
 PACKAGES = {
-    "jax": ("jax",),
-    "keras": ("keras",),
-    "litert": ("ai-edge-litert", "tensorflow-cpu"),
-    "onednn": ("torch", "tensorflow-cpu"),
-    "onnx": ("onnx",),
-    "onnxruntime": ("onnxruntime",),
-    "openvino": ("openvino",),
-    "tensorflow": ("tensorflow-cpu",),
-    "torch": ("torch",),
-    "tvm": ("apache-tvm",),
-    "xla": ("jax", "tensorflow-cpu"),
+    "executorch": "executorch",
+    "iree": "iree-base-compiler",
+    "jax": "jax",
+    "keras": "keras",
+    "litert": "litert-torch | ai-edge-litert tensorflow-cpu",
+    "ncnn": "ncnn",
+    "onednn": "torch tensorflow-cpu",
+    "onnx": "onnx2tf onnx2torch tf2onnx | onnx",
+    "onnxruntime": "onnxruntime",
+    "openvino": "openvino",
+    "tensorflow": "tensorflow-model-optimization | tensorflow-cpu",
+    "torch": "torchao torchrec | torch",
+    "tvm": "apache-tvm",
+    "xla": "jax tensorflow-cpu",
 }
-"""By the framework of a finding: whose releases are asked, the first of them that its reproducer needs."""
+"""By the framework of a finding: whose releases are asked. What stands on another package comes before it: a program
+that needs both is about the first. Side by side, the one whose version an entry names, else the one that the program
+says it ran with before the other."""
 STYLES = {WRONG: "red", RIGHT: "green"}
+DROP = "Remove the environment of a release again, if this command built it, as soon as no program waits for it."
+TRUST = "Take it that the installed release shows it, as the tests say of entries; run it only to compare words."
 
 
 def bisect(
     findings: Annotated[list[str], typer.Argument(help="Folders of findings, or ids of known entries (globs).")],
     package: Annotated[str, typer.Option(help="Whose releases are asked, else the framework's.")] = "",
+    among: Annotated[str, typer.Option("--releases", help="Only those within these bounds, as in >=2.5,<3.")] = "",
     every: Annotated[bool, typer.Option("--all", help="Ask all releases, and not only as many as it takes.")] = False,
     write: Annotated[bool, typer.Option("--write", help="Write since and until into known entries.")] = False,
+    drop: Annotated[bool, typer.Option("--drop", help=DROP)] = False,
+    trust: Annotated[bool, typer.Option("--trust-installed", help=TRUST)] = False,
     known_issues: Known = FOLDER,
     timeout: Annotated[float, typer.Option(min=1, callback=finite, help="Seconds that a program may take.")] = 300.0,
     json_file: Json = None,
 ) -> None:
     """Run a reproducer with released versions of its framework: the first that is wrong, and the first that is right
-    again. Environments are made on demand, side by side, in .environments/releases; they need a package index."""
-    try:
-        chosen = _chosen(findings, known_issues)
-    except FileError as error:
-        raise fail(str(error)) from error
+    again. Environments are made on demand, side by side, in .environments/releases; they need a package index. Of many,
+    the release that most wait for is asked next. What a release answered is kept there: the same command goes on."""
     rows: dict[str, object] = {}
     failed = code = 0
     try:
-        for one in chosen:
+        bounds = _bounds(among)
+        chosen = {one.id: one for one in _chosen(findings, known_issues)}
+        kept = Answers(answers.file())
+        searches: list[Search] = []
+        released = cache(releases.released)
+        for one in chosen.values():
             try:
-                found = _bisected(one, package, every, timeout)
-                if len(chosen) == 1:
-                    _show(found)
-                console.print(f"{one.id}: {found.line}", markup=False, highlight=False, soft_wrap=True)
-                rows[one.id] = found.to_json()
-                _keep(one, found, write)
-            except (FileError, ValueError) as error:
-                if len(chosen) == 1:
-                    raise fail(str(error)) from error
-                failed += 1
-                console.print(f"{one.id}: {error}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+                program = _program(one, package, kept, timeout, trust)
+                asked = list(bounds.filter(released(program.package), prereleases=True))
+                going = search(program.package, program.here, asked, every)
+                searches.append(Search(one.id, program, going))
+            except FileError as error:
+                failed += _refused(one.id, error, len(chosen) == 1)
+        for ended, found in together(searches, drop, _tell if len(chosen) > 1 else lambda line: None):
+            if isinstance(found, ValueError):
+                failed += _refused(ended.name, found, len(chosen) == 1)
+                continue
+            if len(chosen) == 1:
+                _show(found)
+            console.print(f"{ended.name}: {found.line}", markup=False, highlight=False, soft_wrap=True)
+            rows[ended.name] = found.to_json()
+            _keep(chosen[ended.name], found, write)
+        if len(chosen) > 1:
+            console.print(
+                f"{len(rows)} of {len(chosen)} bisected; {failed} could not be, as said above", highlight=False
+            )
+    except FileError as error:
+        raise fail(str(error)) from error
+    except OSError as error:
+        raise fail(unwritten(error, answers.file())) from error
     except KeyboardInterrupt as stop:
         code = status_of(stop)
+        console.print(f"{len(rows)} bisected; the same command goes on", style="yellow", highlight=False)
     write_json(json_file, rows)
-    if len(chosen) > 1:
-        console.print(f"{len(rows)} of {len(chosen)} bisected; {failed} could not be, as said above", highlight=False)
     if code:
         raise typer.Exit(code)
+
+
+def _bounds(text: str) -> SpecifierSet:
+    """Raises FileError."""
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise FileError(f"--releases: {error}") from error
+
+
+def _refused(name: str, error: ValueError, alone: bool) -> int:
+    """Say why one cannot be bisected; a command about it alone ends."""
+    if alone:
+        raise fail(str(error)) from error
+    console.print(f"{name}: {error}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    return 1
 
 
 def _chosen(names: list[str], known: Path) -> list[Instance]:
@@ -91,20 +135,29 @@ def _chosen(names: list[str], known: Path) -> list[Instance]:
     return list(found.values())
 
 
-def _bisected(one: Instance, package: str, every: bool, seconds: float) -> Bisection:
-    """Raises FileError, and ValueError where it does not show itself here."""
-    path = one.folder / FILE
+def _program(one: Instance, package: str, kept: Answers, seconds: float, trust: bool) -> Program:
+    """What is asked of one. Raises FileError."""
+    path = one.folder / PROGRAM
     if not path.is_file():
         raise FileError(f"{one.folder} has no reproducer")
-    needed = releases.distributions(bisection.modules_of(path))
-    name = package or next((name for name in PACKAGES.get(one.framework, ()) if name in needed), "")
+    needs = needs_of(path)
+    name, needed = package or package_of(one.framework, needs, one.versions), ", ".join(needs.all) or "nothing"
     if not name:
-        raise FileError(f"{one.id}: whose releases? (--package; its reproducer needs {', '.join(needed) or 'nothing'})")
-    if name not in needed:
-        raise FileError(f"{one.id}: its reproducer does not need {name}, but {', '.join(needed)}")
-    here = releases.installed(name)
-    ask = bisection.asking(path, name, here, needed, seconds, one.threads, _tell)
-    return bisection.bisect(name, here, releases.released(name), ask, every)
+        raise FileError(f"{one.id}: whose releases? (--package; its reproducer needs {needed})")
+    if name not in needs.all:
+        raise FileError(f"{one.id}: its reproducer does not need {name}, but {needed}")
+    words = "rejected" in one.symptoms
+    return Program(path, name, needs, seconds, one.threads, kept, trust and one.here, words, _tell)
+
+
+def package_of(framework: str, needs: Needs, versions: str = "") -> str:
+    """Whose releases are asked (`PACKAGES`); empty where the program needs none of them. versions: of an entry."""
+    named = [name for name, version in needs.all.items() if versions.endswith(f"={version}")]
+    for side_by_side in PACKAGES.get(framework, "").split("|"):
+        names = [name for name in side_by_side.split() if name in needs.all]
+        if names:
+            return min(names, key=[*named, *needs.named, *names].index)
+    return ""
 
 
 def _tell(line: str) -> None:
@@ -125,7 +178,7 @@ def _keep(one: Instance, found: Bisection, write: bool) -> None:
     told = found.to_json()
     try:
         if one.kind == "finding":
-            replace_text(one.folder / bisection.FILE, json.dumps(told, indent=1) + "\n")
+            replace_text(one.folder / FILE, json.dumps(told, indent=1) + "\n")
         elif write:
             note(one.folder, {key: told[key] for key in ("since", "until", "newest")})
     except OSError as error:

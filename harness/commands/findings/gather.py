@@ -12,7 +12,7 @@ from harness.backends import TARGETS
 from harness.conversions.formats import RUNNERS
 from harness.execute.reading import read_by, read_json
 from harness.execute.worker import versions_of
-from harness.findings import bisection
+from harness.findings.bisection import search
 from harness.findings.deviation import Deviation
 from harness.findings.known import deviations, issues, programs
 from harness.findings.store import Finding
@@ -78,7 +78,7 @@ def of_folder(folder: Path) -> Instance:
     target = question.targets.get(finding.target) if question else None
     framework = target.framework if target else finding.target.split("-")[0]
     case = read_by(folder / "graph.json", caseio.loads)
-    return instance.of_finding(finding, framework, folder, case, bisection.of(folder))
+    return instance.of_finding(finding, framework, folder, case, search.of(folder))
 
 
 def names_of(one: Instance) -> list[str]:

@@ -20,7 +20,8 @@ from harness.execute import environments
 from harness.execute.environments import EnvironmentsError, interpreter
 from harness.execute.isolation.signals import ends_with_parent
 from harness.execute.reading import read_json
-from harness.findings import bisection, newest
+from harness.findings import newest
+from harness.findings.bisection import programs, search
 from harness.findings.database import opened
 from harness.findings.database.nights import Difference, difference
 from harness.findings.database.recorder import Recorder
@@ -31,7 +32,7 @@ from harness.search.hunting.touched import SourceError, diff_of, touched
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file to which a step of a workflow adds Markdown."""
-AGAIN = {bisection.WRONG: "shows", bisection.RIGHT: "fixed", bisection.UNKNOWN: "not told"}
+AGAIN = {search.WRONG: "shows", search.RIGHT: "fixed", search.UNKNOWN: "not told"}
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def again(findings: Path, record: Recorder, timeout: float) -> Iterator[tuple[st
     for path in sorted(findings.glob(f"[!.]*/{FILE}")):
         one = read_json(path.with_name("finding.json"), dict[str, Any])
         started = time.monotonic()
-        state = AGAIN[bisection.run(path, sys.executable, timeout).state]
+        state = AGAIN[programs.run(path, sys.executable, timeout).state]
         record.case("reproducer", {state: 1}, time.monotonic() - started, subject=one["fingerprint"])
         if state != "not told":
             record.finding(one["fingerprint"], [one.get("target") or one["strategy"]], one["symptom"], state=state)

@@ -41,6 +41,7 @@ class Instance:
     case:       the smallest that shows it, where that is a graph with arrays
     bisection:  which releases are wrong, for people ("": not asked)
     threads:    that it needs
+    here:       could this processor show it?
     seen:       when it was first found, in UTC ("": the store does not say)"""
 
     id: str
@@ -66,6 +67,7 @@ class Instance:
     case: Case | None = None
     bisection: str = ""
     threads: int = 1
+    here: bool = True
     seen: str = ""
 
     @property
@@ -108,7 +110,7 @@ def of_issue(issue: KnownIssue, case: Case) -> Instance:
         reason=" ".join(issue.reason.split()), question=issue.oracle, operators=issue.operators, dtypes=issue.dtypes,
         message=issue.message, where=where, conditions=tuple(conditions), versions=issue.versions,
         fixed=version is not None and not issue.applies_to(version), upstream=link(issue.upstream),
-        empty=bool(issue.empty), case=case, bisection=issue.bisection, threads=issue.threads,
+        empty=bool(issue.empty), case=case, bisection=issue.bisection, threads=issue.threads, here=issue.here,
     )  # fmt: skip
 
 

@@ -54,6 +54,7 @@ FLOORS = {
     "harness/strategies": "strategy mixed_precision | * | __init__",
     "harness/questions": "question | * | __init__",
     "harness/findings": "deviation reproducer written database | known store | bisection triage | site upstream",
+    "harness/findings/bisection": "search | answers | programs together",
     "harness/findings/database": "migrations tables | opened | recorder | nights | *",
     "harness/findings/triage": "instance severity | reach words | causes",
     "harness/findings/site": "heat highlight hunted past values | pages | sarif summary",

@@ -15,8 +15,9 @@ from packaging.version import Version
 
 from harness.execute import environments, releases
 from harness.execute.reading import FileError
-from harness.findings import bisection
-from harness.findings.bisection import RIGHT, UNKNOWN, WRONG, Answer, Bisection, alike, bisect
+from harness.findings.bisection import programs, search
+from harness.findings.bisection.programs import alike
+from harness.findings.bisection.search import RIGHT, UNKNOWN, WRONG, Answer, Bisection, bisect
 from harness.findings.known.entry import note, told
 
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, where another test has imported it
@@ -97,19 +98,25 @@ def test_what_does_not_show_here_is_an_error() -> None:
         ("print('not available: onnx'); sys.exit(77)", Answer(UNKNOWN, "not available: onnx")),
         ("import nothing_of_this_name", Answer(UNKNOWN, "ModuleNotFoundError: No module named 'nothing_of_this_name'")),
         ("sys.exit(3)", Answer(UNKNOWN, "exit status 3")),
-        ("import time; time.sleep(60)", Answer(UNKNOWN, "nothing within 2 s")),
+        ("import time; time.sleep(60)", Answer(UNKNOWN, "nothing within 2 s", lasting=False)),
     ],
 )
 def test_what_a_program_says(body: str, expected: Answer, tmp_path: Path) -> None:
     path = tmp_path / "reproducer.py"
     path.write_text(f"import sys\n{body}\n")
-    assert bisection.run(path, sys.executable, 2 if "sleep" in body else 60) == expected
+    assert programs.run(path, sys.executable, 2 if "sleep" in body else 60) == expected
 
 
 def test_another_failure_says_nothing() -> None:
     rejected = Answer(WRONG, "reproduced: RuntimeError: dim 3 of 'x' is wrong")
     assert alike(Answer(WRONG, "reproduced: RuntimeError: dim 4 of 'y' is wrong"), rejected).state == WRONG
     assert alike(Answer(WRONG, "reproduced: AttributeError: no attribute 'f'"), rejected).state == UNKNOWN
+    place = "reproduced: RuntimeError: {}/site-packages/a.py:3:1: bad"
+    one, other = (Answer(WRONG, place.format(folder)) for folder in ("/home/some/lib", "/opt/other-1.0/lib64"))
+    assert alike(one, other).state == WRONG
+    tool = Answer(WRONG, "reproduced: RuntimeError: Error code: -11")
+    assert alike(Answer(WRONG, "reproduced: RuntimeError: Error code: -6"), tool).state == WRONG
+    assert alike(Answer(WRONG, "reproduced: RuntimeError: Error code: 1"), tool).state == UNKNOWN
     died = Answer(WRONG, "the process ended with status -11")
     assert alike(Answer(WRONG, "the process ended with status -6"), died).state == WRONG
     assert alike(Answer(WRONG, "the process ended with status 1"), died).state == UNKNOWN
@@ -132,11 +139,11 @@ def test_what_a_reproducer_needs(tmp_path: Path) -> None:
     path.write_text(
         "for module in ['onnxruntime']:\n    pass\nimport sys\nfrom numpy import array\nimport jax.numpy as jnp\n"
     )
-    assert bisection.modules_of(path) == {"onnxruntime", "numpy", "jax", "sys"}
-    assert list(releases.distributions(bisection.modules_of(path))) == ["jax", "numpy", "onnxruntime"]
+    assert programs.modules_of(path) == {"onnxruntime", "numpy", "jax", "sys"}
+    assert list(releases.distributions(programs.modules_of(path))) == ["jax", "numpy", "onnxruntime"]
     path.write_text("import (")
     with pytest.raises(FileError, match=r"reproducer\.py"):
-        bisection.modules_of(path)
+        programs.modules_of(path)
 
 
 def test_environments_of_a_release() -> None:
@@ -149,6 +156,13 @@ def test_environments_of_a_release() -> None:
     assert one.folder.parent == environments.home() / "releases"
     (first, *_) = releases.environments_of("numpy", Version("2.0.0"), {})  # in that one version only
     assert [package for package in first.packages if package.startswith("numpy")] == ["numpy==2.0.0"]
+    pinned, unpinned, free, _ = releases.environments_of(
+        "torchrec", Version("1.7.0"), {"torch": "2.13.0"}, {"torchrec": "1.8.0", "fbgemm-gpu-cpu": "1.8.0"}
+    )
+    assert pinned.no_deps == free.no_deps == ("fbgemm-gpu-cpu==1.7.0", "torchrec==1.7.0")
+    assert {"numpy", "torch==2.13.0"} <= set(unpinned.packages)
+    assert "torch==2.13.0" in pinned.packages
+    assert "torch" in free.packages
 
 
 def test_what_is_kept(tmp_path: Path) -> None:
@@ -160,19 +174,20 @@ def test_what_is_kept(tmp_path: Path) -> None:
     assert told("1.2", "", "1.4") == "wrong from 1.2, up to 1.4"
     assert told("<=1.2", "1.5", "1.6") == "wrong from 1.2 or before, right again from 1.5"
     assert told("", "", "") == ""
-    assert bisection.of(tmp_path) == ""
+    assert search.of(tmp_path) == ""
     found = asked(history(7, 27, set()))
-    (tmp_path / bisection.FILE).write_text(json.dumps(found.to_json()))
-    assert bisection.of(tmp_path) == "package: wrong from 1.7, right again from 1.27"
-    (tmp_path / bisection.FILE).write_text("{}")
+    (tmp_path / search.FILE).write_text(json.dumps(found.to_json()))
+    assert search.of(tmp_path) == "package: wrong from 1.7, right again from 1.27"
+    (tmp_path / search.FILE).write_text("{}")
     with pytest.raises(FileError):
-        bisection.of(tmp_path)
+        search.of(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (["no-such-entry"], "no-such-entry: neither the id of a known entry nor the folder of a finding"),
+        (["ort-max-pool-lowest", "--releases", "2.5.1"], "--releases: Invalid specifier: '2.5.1'"),
         (["ort-max-pool-lowest", "--package", "jax"], "its reproducer does not need jax, but"),
     ],
 )

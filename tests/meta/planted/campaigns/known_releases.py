@@ -11,7 +11,9 @@ from pathlib import Path
 from packaging.version import Version
 
 from harness.execute import releases
-from harness.findings.bisection import asking, bisect
+from harness.findings.bisection.answers import Answers
+from harness.findings.bisection.programs import Needs, Program
+from harness.findings.bisection.search import bisect
 
 CHANGES = (
     ("1.24.0", "the alias int is gone", "not hasattr(np, 'int')"),
@@ -54,14 +56,14 @@ sys.exit(bool(shown))
 
 def main() -> None:
     """A line a change: what the notes say, what bisection finds, how many releases it asked."""
-    here, known = releases.installed("numpy"), releases.released("numpy")
-    beside = releases.distributions(["ml_dtypes"])
+    known = releases.released("numpy")
+    needs = Needs("", releases.distributions(["ml_dtypes", "numpy"]), {})
     with tempfile.TemporaryDirectory() as folder:
         for number, (release, text, expression) in enumerate(CHANGES):
             path, started = Path(folder) / f"{number}.py", time.monotonic()
             path.write_text(PROGRAM.format(expression=expression), encoding="utf-8")
-            ask = asking(path, "numpy", here, beside, 60.0, 1, lambda line: None)
-            found = bisect("numpy", here, known, ask)
+            program = Program(path, "numpy", needs, 60.0, 1, Answers(Path(folder) / "answers.jsonl"))
+            found = bisect("numpy", program.here, known, program.ask)
             same = "found" if found.since == Version(release) else "OTHERWISE"
             seconds = time.monotonic() - started
             print(f"{same}: {text}: {release}; {found.line}; {len(found.answers)} asked, {seconds:.0f} s", flush=True)
