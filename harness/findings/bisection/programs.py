@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -86,10 +88,7 @@ def run(path: Path, python: str, seconds: float, threads: int = 1) -> Answer:
         variables = pool.environment(Path(folder), threads)
         variables["PATH"] = f"{Path(python).parent}:{variables['PATH']}"  # commands that come with packages
         try:
-            done = subprocess.run(
-                [python, str(path)], capture_output=True, text=True, timeout=seconds, cwd=folder, check=False,
-                env=variables, errors="replace", preexec_fn=ends_with_parent(signal.SIGKILL),
-            )  # fmt: skip
+            done = _ended([python, str(path)], Path(folder), variables, seconds)
         except subprocess.TimeoutExpired:
             return Answer(UNKNOWN, f"nothing within {seconds:g} s", lasting=False)
     lines = [line for line in done.stdout.splitlines() if line.strip()]
@@ -100,6 +99,23 @@ def run(path: Path, python: str, seconds: float, threads: int = 1) -> Answer:
         return Answer(WRONG, told[-1])
     last = (lines if done.returncode == 77 else done.stderr.strip().splitlines()) or [""]
     return Answer(UNKNOWN, last[-1].strip() or f"exit status {done.returncode}")
+
+
+def _ended(
+    command: list[str], folder: Path, variables: Mapping[str, str], seconds: float
+) -> subprocess.CompletedProcess[str]:
+    """What a program said. Whatever it started ends with it: compilers that are commands outlive who called them.
+    Raises TimeoutExpired."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=variables,
+        errors="replace", start_new_session=True, preexec_fn=ends_with_parent(signal.SIGKILL),
+    ) as process:  # fmt: skip
+        try:
+            told, complaint = process.communicate(timeout=seconds)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return subprocess.CompletedProcess(command, process.returncode, told, complaint)
 
 
 def alike(answer: Answer, first: Answer) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -105,6 +106,21 @@ def test_what_a_program_says(body: str, expected: Answer, tmp_path: Path) -> Non
     path = tmp_path / "reproducer.py"
     path.write_text(f"import sys\n{body}\n")
     assert programs.run(path, sys.executable, 2 if "sleep" in body else 60) == expected
+
+
+def test_what_a_program_started_ends_with_its_time(tmp_path: Path) -> None:
+    path, started = tmp_path / "reproducer.py", tmp_path / "started"
+    path.write_text(
+        "import subprocess, sys\n"
+        "one = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"open({str(started)!r}, 'w').write(str(one.pid))\none.wait()\n"
+    )
+    assert programs.run(path, sys.executable, 3).state == UNKNOWN
+    gone = Path("/proc") / started.read_text() / "stat"
+    deadline = time.monotonic() + 10
+    while gone.exists() and gone.read_text().rpartition(")")[2].split()[0] != "Z" and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not gone.exists() or gone.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_another_failure_says_nothing() -> None:
