@@ -167,7 +167,28 @@ def in_letters(node, around):
         put(node, "equation", "...ik, ...kj -> ...ij")
 
 
+def reduced_nowhere(node, around):
+    """Over no axes a reduction is what it does to each element (ONNX 18)."""
+    if node.op_type == "Mul" and node.input[0] != node.input[1]:
+        return
+    if around.types.get(node.output[0]) == np.float32:
+        node.op_type = {"Mul": "ReduceSumSquare", "Log": "ReduceLogSum", "Abs": "ReduceL1"}[node.op_type]
+        del node.input[1:]
+        put(node, "noop_with_empty_axes", 1)
+
+
+def stretched(node, around):
+    """Scale and bias of one number, where all are the same, or with a dimension of 1 in front."""
+    for place in range(1, len(node.input)):
+        array, shape = around.constants.get(node.input[place]), around.shape(node.input[0])
+        if array is not None and array.size and shape is not None and array.ndim < len(shape):
+            alike = np.all(array.ravel() == array.ravel()[0])
+            node.input[place] = around.const(array.ravel()[:1] if alike else array[None])
+
+
 OTHERWISE = (
+    ({"Mul", "Log", "Abs"}, 18, reduced_nowhere),
+    ({"LayerNormalization"}, 17, stretched),
     ({"Conv", "ConvTranspose", *POOLS}, 13, turned_window),
     ({"Concat"}, 13, in_sequence),
     ({"Split"}, 13, parts_of_sequence),

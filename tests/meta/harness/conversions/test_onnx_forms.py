@@ -141,6 +141,12 @@ CASES = {
     "expanded": ([helper.make_node("Expand", ["x", "s"], ["y"])], {"s": INTS([2, 2, 3, 4, 4])}),
     "square": ([helper.make_node("MatMul", ["x", "x"], ["y"])], {}),
     "pool": ([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], dilations=[1, 1])], {}),
+    "squares": ([helper.make_node("Mul", ["x", "x"], ["y"])], {}),
+    "logarithms": ([helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Log", ["a"], ["y"])], {}),
+    "normalised": (
+        [helper.make_node("LayerNormalization", ["x", "s", "b"], ["y"])],
+        {"s": np.full(4, 2, "f4"), "b": np.arange(4, dtype="f4")},
+    ),
 }
 
 
@@ -150,7 +156,7 @@ def values(model: onnx.ModelProto) -> list[np.ndarray]:
     return [np.asarray(array) for array in evaluate(model, {"x": x})]
 
 
-CAME = {"sums": 11, "places": 11, "resize": 13}
+CAME = {"normalised": 17, "sums": 11, "places": 11, "resize": 13}
 """The opset in which the operator of a case came, or became what it is."""
 
 
@@ -180,12 +186,23 @@ def test_a_form_returns_the_same(name: str, form: str) -> None:
         ("trailing", "LayerNormalization"),
         ("square", "Einsum"),
         ("zeros", "Sum"),
+        ("squares", "ReduceSumSquare"),
+        ("logarithms", "ReduceLogSum"),
+        ("logarithms", "ReduceL1"),
     ],
 )
 def test_it_is_said_otherwise(name: str, made: str) -> None:
     model = model_of(*CASES[name])
     FORMS.otherwise(model)
     assert made in {node.op_type for node in model.graph.node}
+
+
+def test_scales_broadcast() -> None:
+    model = model_of(*CASES["normalised"])
+    FORMS.otherwise(model)
+    shapes = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
+    (node,) = [node for node in model.graph.node if node.op_type == "LayerNormalization"]
+    assert [shapes[name] for name in node.input[1:]] == [(1,), (1, 4)]
 
 
 @pytest.mark.parametrize("name", ["same", "one-sided", "longer"])
