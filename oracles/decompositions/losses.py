@@ -86,10 +86,7 @@ def _binary_cross_entropy(s: GraphBuilder, node: Node) -> str:
 
 
 def _bce_pos_weight(s: GraphBuilder, node: Node) -> str:
-    """Left open at 0, where |x| and max(-x, 0) of those who compose it have kinks, which cancel only where both are
-    halved."""
     x, t, weight = terms(s, node)
-    x = x.open(x.op("equal", 0.0))
     return reduced(weight * t * (-x).op("softplus") + (1.0 - t) * x.op("softplus"), node)
 
 

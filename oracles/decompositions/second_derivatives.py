@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from generators.graph import Node
+from generators.ops.slots import normalized
 from oracles.decompositions.composite import GraphBuilder, Rule
 from oracles.decompositions.expressions import Term, number, terms, whole
 from oracles.decompositions.layers import standardised
@@ -40,7 +41,8 @@ def _std_corrected(s: GraphBuilder, node: Node) -> str:
 
 
 def _sample_variance(x: Term, node: Node) -> Term:
-    n = prod(x.shape) // prod(node.type.shape)
+    axes = normalized(node.attributes["axes"], len(x.shape))
+    n = prod(x.shape[axis] for axis in axes)
     return _square(x, node) * (n / (n - whole(node, "correction")))
 
 

@@ -147,8 +147,9 @@ def binary_cross_entropy(F, x, t, reduction):
 
 
 def bce_pos_weight(F, x, t, weight, reduction):
-    """(1 - t) x + (1 + (weight - 1) t) softplus(-x)."""
-    rest = F.log(F.exp(-F.abs(x)) + 1) + F.maximum(-x, 0)
+    """(1 - t) x + (1 + (weight - 1) t) softplus(-x). Whatever its slope at 0, that of the maximum cancels."""
+    below = F.maximum(-x, 0)
+    rest = F.log(F.exp(-x - 2 * below) + 1) + below
     return reduced(F, (1 - t) * x + ((weight - 1) * t + 1) * rest, reduction)
 
 
