@@ -26,11 +26,15 @@ def _correction(d: Draw, operands: Types, attrs: Attrs) -> Attr:
     return d.choice([c for c in CORRECTIONS if c < _elements(operands, attrs)])
 
 
+def factor(call: Call) -> float:
+    """n / (n - correction): what makes a population's variance that of a sample."""
+    return count(call) / (count(call) - int_of(call.attrs, "correction"))
+
+
 def _variance(args: Sequence[Bounded], call: Call) -> Bounded:
     """The population's, by n / (n - correction): as one quotient, or as a rounded factor of it."""
     of_all = variance_of(args[0], axes_in(call), bool(call.attrs["keepdims"]))
-    n = count(call)
-    return multiply(of_all, constant(n / (n - int_of(call.attrs, "correction")), of_all))
+    return multiply(of_all, constant(factor(call), of_all))
 
 
 def _std(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -47,13 +51,9 @@ def _of_torch(name: str) -> Spelling:
     return spell
 
 
-def _factor(call: Call) -> float:
-    return count(call) / (count(call) - int_of(call.attrs, "correction"))
-
-
 def _scaled(text: str) -> Spelling:
     """{factor}: n / (n - correction)."""
-    return lambda call: text.replace("{factor}", repr(_factor(call)))
+    return lambda call: text.replace("{factor}", repr(factor(call)))
 
 
 def _corrected(
@@ -89,7 +89,7 @@ def _of_numpy(text: str) -> Spelling:
             rest = "dtype={dtype}, ddof={correction}, keepdims={keepdims})"
             variance = f"tf.experimental.numpy.var({{0}}, axis={axes[0]}, {rest}"
         else:
-            variance = f"tf.math.reduce_variance({{0}}, axis={{axes}}, keepdims={{keepdims}}) * {_factor(call)!r}"
+            variance = f"tf.math.reduce_variance({{0}}, axis={{axes}}, keepdims={{keepdims}}) * {factor(call)!r}"
         return text.replace("%s", variance)
 
     return spell

@@ -10,7 +10,8 @@ from math import prod
 
 import numpy as np
 
-from generators.ops.reduce.records import axes_in, count
+from generators.ops.reduce.corrected import factor
+from generators.ops.reduce.records import axes_in
 from generators.ops.slots import normalized
 from generators.ops.spec import Call
 from oracles.derivatives.rounding.elementwise import sigmoid_slope
@@ -90,18 +91,14 @@ def _variance(x: Sequence[Number], y: Number, position: int, call: Call) -> Adjo
 
 
 def _variance_corrected(x: Sequence[Number], y: Number, position: int, call: Call) -> Adjoint:
-    kept, scale = _kept(call), _correction(call)
+    """Scaled by a rounded factor; a quotient by n - correction loses less."""
+    kept, scale = _kept(call), factor(call)
     return lambda g: _squares(x[0], call, kept(g) * scale, apart=True)
 
 
 def _std_corrected(x: Sequence[Number], y: Number, position: int, call: Call) -> Adjoint:
-    kept, scale = _kept(call), _correction(call)
+    kept, scale = _kept(call), factor(call)
     return lambda g: _squares(x[0], call, ((kept(g) / kept(y)) * 0.5) * scale)
-
-
-def _correction(call: Call) -> float:
-    """n / (n - correction), rounded once; a quotient by n - correction loses less."""
-    return count(call) / (count(call) - call.number("correction"))
 
 
 def _std(x: Sequence[Number], y: Number, position: int, call: Call) -> Adjoint:
