@@ -15,7 +15,17 @@ from typing import TypeVar
 import numpy as np
 
 from generators.graph import COMPLEX, FLOATS, Graph
-from generators.graphs import FAVOURED, PLAIN, Case, SeededDraw, Style, build_case, build_pair, draw_recipes
+from generators.graphs import (
+    FAVOURED,
+    PLAIN,
+    Case,
+    SeededDraw,
+    Style,
+    build_case,
+    build_graph,
+    build_pair,
+    draw_recipes,
+)
 from generators.inputs import INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
 from generators.ops import OPS
 from generators.ops.slots import DIMS, SMALL
@@ -233,7 +243,7 @@ def _takes(operator: str, dtype: str) -> bool:
     start = _start(dtype)
     scripts = list(_scripts(_sizes(operator, start)))
     some = (ScriptedDraw({**script, **start}) for script in scripts[:: 1 + len(scripts) // 8])
-    graphs = (build_case(draw, 1, (operator,), SWEPT).graph for draw in some)
+    graphs = (build_graph(draw, 1, (operator,), style=SWEPT) for draw in some)
     return dtype == DTYPES[0] or any(dtype == type_.dtype for graph in graphs for type_ in graph.types.values())
 
 

@@ -5,7 +5,7 @@ what takes it, or computed anew for a gradient, and stacks of rows or columns.""
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -21,7 +21,7 @@ ORDERS = ("reversed", "swapped", "channels last")
 the last or the first."""
 THIN = (-2, -1, 0)
 COUNT = len(WAYS) * len(ORDERS)
-ATTEMPTS = 40
+ATTEMPTS = 60
 """Draws before there is said to be no such operand."""
 FUNCTIONS = ("sin", "neg", "logical_not")
 """An operand is computed by the first of these that takes its dtype: one that is computed anew to other bits first."""
@@ -33,9 +33,8 @@ def near(operator: str, dtype: str, number: int) -> Graph | None:
     way, order = WAYS[number % len(WAYS)], ORDERS[number // len(WAYS)]
     least = 1 if way == "computed" else 3 if order == "channels last" else 2
     for attempt in range(ATTEMPTS):
-        drawn = SeededDraw(f"near/{operator}/{dtype}/{number}/{attempt}")
-        graph = build_graph(drawn, 1, (operator,), style=Style((dtype,), apart=True))
-        if [node.op for node in graph.nodes] != [operator] or all(t.dtype != dtype for t in graph.types.values()):
+        graph = _drawn(operator, dtype, (number * ATTEMPTS // COUNT + attempt) % ATTEMPTS)
+        if graph is None:
             continue
         if way == "thin":
             if any(_thin(leaf.type.shape, THIN[ORDERS.index(order)]) for leaf in graph.leaves) and _stacks(graph):
@@ -47,6 +46,16 @@ def near(operator: str, dtype: str, number: int) -> Graph | None:
             stored = graph if way == "computed" else _stored(graph, leaf, order)
             return stored if way == "stored" else _computed(stored, leaf)
     return None
+
+
+@lru_cache(2 * ATTEMPTS)
+def _drawn(operator: str, dtype: str, attempt: int) -> Graph | None:
+    """The operator alone; None where it does not take the dtype. All cases look among the same, each from another one
+    on, since drawing takes longer than looking."""
+    drawn = SeededDraw(f"near/{operator}/{dtype}/{attempt}")
+    graph = build_graph(drawn, 1, (operator,), style=Style((dtype,), apart=True))
+    fits = [node.op for node in graph.nodes] == [operator] and any(t.dtype == dtype for t in graph.types.values())
+    return graph if fits else None
 
 
 def _thin(shape: Shape, axis: int) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache, lru_cache
+from hashlib import blake2b
+
+import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.graph import Graph
-from generators.ops import OPS, call_of
+from generators.ops import OPS, Call, call_of
 from oracles.derivatives.jacobians.complex_blocks import jacobian_of_parts
 from oracles.derivatives.jacobians.jacobian import Jacobian, function_of, jacobian
 from oracles.derivatives.rounding.formulas import known
@@ -15,6 +19,41 @@ from oracles.derivatives.rounding.matrix_first_derivatives import shift
 
 NodeJacobians = Callable[[int, int], Jacobian]
 """Number of a node, position of an operand -> its slopes."""
+
+
+KEPT, LARGEST = 8192, 4096
+"""So many are kept, of nodes whose operands and result have no more elements together: a plan asks the same of one
+target after the other, and measuring takes longer than most programs."""
+
+
+@dataclass(frozen=True)
+class _Measurement:
+    """What the slopes of a node follow from: all of that is in `key`."""
+
+    key: bytes
+    operator: str = field(compare=False)
+    call: Call = field(compare=False)
+    operands: Sequence[Bounded] = field(compare=False)
+    result: Bounded = field(compare=False)
+    position: int = field(compare=False)
+    backwards: bool = field(compare=False)
+
+    def carry_out(self) -> Jacobian:
+        operands, position, result = self.operands, self.position, self.result
+        f = function_of(OPS[self.operator], operands, self.call)
+        if operands[position].complex or result.complex:
+            return jacobian_of_parts(f, operands, position, result)
+        formula = known(self.operator, operands, position, result, self.call) if self.backwards else None
+        return jacobian(f, operands, position, result, shift(self.operator, operands, self.call), formula)
+
+
+@lru_cache(KEPT)
+def _kept(measurement: _Measurement) -> Jacobian:
+    found = measurement.carry_out()
+    for one in fields(found):
+        if isinstance(array := getattr(found, one.name), np.ndarray):
+            array.flags.writeable = False  # shared
+    return found
 
 
 def node_jacobians(graph: Graph, values: Mapping[str, Bounded], backwards: bool = False) -> NodeJacobians:
@@ -25,12 +64,13 @@ def node_jacobians(graph: Graph, values: Mapping[str, Bounded], backwards: bool 
     def local(index: int, position: int) -> Jacobian:
         node = graph.nodes[index]
         operands = [values[name] for name in node.operands]
-        call = call_of(graph, index)
-        f = function_of(OPS[node.op], operands, call)
-        result = values[node.name]
-        if operands[position].complex or result.complex:
-            return jacobian_of_parts(f, operands, position, result)
-        formula = known(node.op, operands, position, result, call) if backwards else None
-        return jacobian(f, operands, position, result, shift(node.op, operands, call), formula)
+        call, result = call_of(graph, index), values[node.name]
+        key = blake2b(repr((node.op, call, position, backwards)).encode())
+        for one in (*operands, result):
+            key.update(repr((one.dtype, one.value.shape, one.zero_sign)).encode())
+            key.update(one.value.tobytes() + one.error.tobytes())
+        asked = _Measurement(key.digest(), node.op, call, operands, result, position, backwards)
+        small = sum(one.value.size for one in (*operands, result)) <= LARGEST
+        return _kept(asked) if small else asked.carry_out()
 
     return local

@@ -59,6 +59,10 @@ class Excuses:
         running = self._as_run(target, graph).values()
         return any(any(self._covers(i, node) for node in running) and self._applies(i, target) for i in self.issues)
 
+    def names(self, target: Target) -> bool:
+        """Is anything known of the target?"""
+        return any(self._applies(issue, target) for issue in self.issues)
+
     def falls_silent(self, target: Target, graph: Graph) -> bool:
         """Does a known issue say that a node of it returns nothing on the target?"""
         silent = tuple(issue for issue in self.issues if not set(SILENT).isdisjoint(issue.symptoms))

@@ -7,10 +7,13 @@ from __future__ import annotations
 import heapq
 import json
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -55,6 +58,12 @@ def places(name: str) -> int:
     return len(baited.places(name) if name in BAITS else sweep_places(name))
 
 
+@cache
+def costs() -> dict[str, dict[str, float]]:
+    """What `tests/meta/planted/campaigns/costs.py` wrote: by question and target."""
+    return json.loads(Path(__file__).with_name("costs.json").read_text())
+
+
 @dataclass(frozen=True)
 class Lane:
     """One question asked of one target."""
@@ -64,10 +73,28 @@ class Lane:
 
     @property
     def weight(self) -> float:
-        """How often its turn comes."""
+        """How often its turn comes. What costs more has fewer turns, by the root of its cost: if what a lane has still
+        to show falls with the places that it had, least is left then (Neyman's allocation; Cochran, Sampling
+        Techniques, 3rd ed., 5.5)."""
         often = OFTEN if self.question in (FORWARD.name, GRADIENT.name, CONVERSION.name) else 1
         named = self.target.opt_in and self.question != CONVERSION.name
-        return often * (SELDOM if named or self.question == COMPILE_TIME.name else 1)
+        return often * (SELDOM if named or self.question == COMPILE_TIME.name else 1) / self.cost**0.5
+
+    @property
+    def cost(self) -> float:
+        """Processor seconds of a step, as they were measured once: of the same target by the question of what a graph
+        computes where this one was not, and of a middling one where neither was."""
+        measured = costs()
+        found = (measured[name].get(self.target.name) for name in (self.question, FORWARD.name) if name in measured)
+        kind = self.question if self.question in measured else FORWARD.name
+        return next((seconds for seconds in found if seconds), median(measured[kind].values()))
+
+    @property
+    def family(self) -> str:
+        """Lanes of one family have most of what may be wrong in common: a framework's, or those of a conversion's last
+        tool."""
+        route = self.target.name.split("/")
+        return route[-2] if self.question == CONVERSION.name else self.target.framework
 
     def operators(self, names: Sequence[str]) -> list[str]:
         """Those of the operators and baits that are worth asking about here, and that can be expressed."""
@@ -162,9 +189,14 @@ class Plan:
         """All that is left, from what has been tested least, by the weight of its lane; ties in a drawn order."""
         rng = random.Random(f"{self.seed}/plan")
         queue: list[tuple[float, float, int, _Turns]] = []
+        members = Counter((lane.question, lane.family) for lane in self.lanes)
+        before: Counter[tuple[str, str]] = Counter()
         for lane in self.lanes:
+            family = lane.question, lane.family
             tested = sum(self.tested.get((lane.question, lane.target.name, name), 0) for name in self.operators)
-            queue.append(((tested + STEP) / lane.weight, rng.random(), len(queue), _Turns(self, lane)))
+            turns = _Turns(self, lane, before[family] / members[family])
+            queue.append(((tested + STEP) / lane.weight, rng.random(), len(queue), turns))
+            before[family] += 1
         heapq.heapify(queue)
         while queue:
             tested, tie, number, turns = heapq.heappop(queue)
@@ -187,10 +219,11 @@ def picked(steps: Iterator[Step], numbers: Iterator[int]) -> Iterator[Step]:
 
 class _Turns:
     """What is left of a lane: the operators by how often they were tested. They are looked up when their turn comes,
-    since that takes a second for hundreds of lanes."""
+    since that takes a second for hundreds of lanes. start: lanes of a family go through one drawn order of operators,
+    each from another place in it, so that together they soon come to all; 0: the first, 1: behind the last one."""
 
-    def __init__(self, plan: Plan, lane: Lane) -> None:
-        self.plan, self.lane = plan, lane
+    def __init__(self, plan: Plan, lane: Lane, start: float) -> None:
+        self.plan, self.lane, self.start = plan, lane, start
         self._queue: list[tuple[int, float, str, int]] | None = None
 
     def take(self, most: int) -> tuple[tuple[str, int], ...]:
@@ -219,13 +252,14 @@ class _Turns:
         return next(turn for turn in drawn if not done >> turn & 1)
 
     def _listed(self) -> list[tuple[int, float, str, int]]:
-        rng = random.Random(f"{self.plan.seed}/{self.lane.question}/{self.lane.target.name}")
+        rng = random.Random(f"{self.plan.seed}/{self.lane.question}/{self.lane.family}")
+        place = {operator: (rng.random() - self.start) % 1 for operator in self.plan.operators}
         queue = []
         for operator in self.lane.operators(self.plan.operators):
             key = (self.lane.question, self.lane.target.name, operator)
             done = self.plan.done.get(key, 0)
             before = done.bit_count() if operator in BAITS else self.plan.tested.get(key, 0)
-            queue.append((before, rng.random(), operator, done))
+            queue.append((before, place[operator], operator, done))
         heapq.heapify(queue)
         return queue
 

@@ -14,18 +14,20 @@ from planted.targets import planted
 
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
-from generators.ops import check
+from generators.ops import OPS, check
 from generators.sweep import places
 from harness.backends import TARGETS
+from harness.conversions.route import target_of
 from harness.execute.reading import FileError
 from harness.findings.database import kept, opened
 from harness.findings.database.recorder import begin
 from harness.questions import QUESTIONS
+from harness.questions.conversion import CONVERSION
 from harness.questions.forward import FORWARD
 from harness.search import hunt
 from harness.search.hunting.cut import runnable
 from harness.search.hunting.later import SHARE, Later
-from harness.search.hunting.plan import STEP, WINDOW, Done, Lane, Plan, load, member, state
+from harness.search.hunting.plan import STEP, WINDOW, Done, Lane, Plan, costs, load, member, state
 
 EAGER, ORT = TARGETS["torch-eager"], TARGETS["ort-all"]
 LANES = (Lane("forward", EAGER), Lane("forward", ORT), Lane("gradient", EAGER))
@@ -69,6 +71,33 @@ def test_levels_begin_with_the_same_place_and_go_on_with_others() -> None:
     assert {found[0] for found in turns.values()} == {0}
     assert all(sorted(found[1 : 1 + WINDOW]) == list(range(1, 1 + WINDOW)) for found in turns.values())
     assert len({turn for found in turns.values() for turn in found[1:3]}) > 2
+
+
+def test_targets_of_a_framework_begin_with_different_operators() -> None:
+    """Four of them come to all operators four times as soon as one of them alone."""
+    names = tuple(sorted(OPS))
+    lanes = tuple(Lane("forward", TARGETS[f"ort-{level}"]) for level in ("disable", "basic", "extended", "all"))
+    steps = list(islice(Plan(lanes, names, 3).steps(), len(lanes)))
+    met = [{operator for operator, _ in step.takes} for step in steps]
+    assert len({step.lane for step in steps}) == len(lanes)
+    assert len(set().union(*met)) == len(lanes) * STEP
+
+
+def test_a_dear_target_has_turns_by_the_root_of_its_cost() -> None:
+    cheap, dear = Lane("forward", TARGETS["ort-all"]), Lane("forward", TARGETS["torch-inductor"])
+    turns = Counter(step.lane for step in islice(Plan((cheap, dear), tuple(OPS), 3).steps(), 60))
+    assert turns[cheap] / turns[dear] == pytest.approx((dear.cost / cheap.cost) ** 0.5, rel=0.2)
+    unmeasured = Lane("forward", replace(TARGETS["ort-all"], name="new"))
+    assert cheap.cost < unmeasured.cost < dear.cost
+    assert Lane("jvp", TARGETS["torch-inductor"]).cost == dear.cost
+
+
+def test_costs_are_of_targets_that_there_are() -> None:
+    for question, measured in costs().items():
+        known = QUESTIONS[question].targets
+        for name, seconds in measured.items():
+            assert seconds > 0
+            assert name in known or (question == CONVERSION.name and target_of(name).name == name), name
 
 
 def test_what_is_tested_least_comes_first() -> None:

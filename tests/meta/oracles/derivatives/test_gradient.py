@@ -80,6 +80,23 @@ def test_who_moves_a_result_too_little_for_a_slope_is_not_guessed() -> None:
     assert found.floor[1] > 0
 
 
+def test_slopes_are_measured_once_for_all_targets_and_anew_for_whatever_differs() -> None:
+    x = np.array([0.5, -0.0, 2.0], np.float32)
+    cases = [
+        one("tanh", x), one("tanh", x.copy()), one("tanh", np.abs(x)), one("sin", x),
+        one("softmax", x, axis=0), one("softmax", x.reshape(1, 3), axis=0), one("softmax", x.reshape(1, 3), axis=1),
+    ]  # fmt: skip
+    slopes = [node_jacobians(case.graph, reference.evaluate(case.graph, case.arrays))(0, 0) for case in cases]
+    assert slopes[0] is slopes[1]
+    assert len(set(map(id, slopes))) == len(cases) - 1
+    values = reference.evaluate(cases[0].graph, cases[0].arrays)
+    assert node_jacobians(cases[0].graph, values, backwards=True)(0, 0) is not slopes[0]
+    wider = {**values, "x0": replace(values["x0"], error=np.full(3, 1e-3))}
+    assert (node_jacobians(cases[0].graph, wider)(0, 0).moved > slopes[0].moved).any()
+    with pytest.raises(ValueError, match="read-only"):
+        slopes[0].value[0] = 0.0
+
+
 @pytest.mark.parametrize(
     ("op", "slope"),
     [
