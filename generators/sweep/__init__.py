@@ -30,7 +30,7 @@ from generators.inputs import INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
 from generators.ops import OPS
 from generators.ops.slots import DIMS, SMALL
 from generators.sweep.extents import ALL, extents, of_extent
-from generators.sweep.neighbours import COUNT, near
+from generators.sweep.neighbours import COUNT, WINDOWS, near, windowed
 from generators.union import Filled
 
 T = TypeVar("T")
@@ -53,6 +53,8 @@ FILLED = (
 """Distributions in the order in which places take them, those that show most first."""
 MIXED = 6
 """So many cases of each dtype move half of their choices."""
+EARLY = 3
+"""Cases of wide windows, of which there are few, come before so many of each dtype (times its share)."""
 ATTEMPTS = 24
 """Draws before a pair is taken not to fit: they find 98.8 % of the pairs that 100 find (1,637 and 1,657 of 2,000)."""
 Script = Mapping[int, int]
@@ -151,7 +153,8 @@ def places(operator: str) -> np.ndarray:
     in turn the simplest cases of two further dtypes and one of all others, of which, however far one gets, dtypes have
     had shares as `FAVOURED` has them, complex ones as rare ones. A dtype that no operand and no result has, has no
     places. Those of large and deep cases have the numbers -1, -2, ... as scripts: all of float32 and float64, one in
-    turn of every other dtype; they come early, since what they meet depends on few choices."""
+    turn of every other dtype; they come early, since what they meet depends on few choices, those of wide windows, of
+    which there are few, earliest."""
     rng, keys = random.Random(operator), []
     taken = [number for number, dtype in enumerate(DTYPES) if _takes(operator, dtype)]
     first = 3 if len(OPS[operator].attrs) > 2 else 1
@@ -170,12 +173,14 @@ def places(operator: str) -> np.ndarray:
     last = max(keys)[0] if keys else 1.0
     unusual = extents(operator)
     beside = range(_unusual(operator), _unusual(operator) + COUNT)
-    for kind in (*unusual, beside):
+    windows = range(beside.stop, beside.stop + len(WINDOWS))
+    for kind in (*unusual, beside, windows):
         for number, dtype in enumerate(DTYPES):
             turn = number % len(kind)
             for k in kind if dtype in ALL else kind[turn : turn + 1]:
-                if (kind is not beside or number in taken) and _numbered(operator, dtype, k):
-                    keys.append((rng.random() ** 2 * last, number, -1 - k))
+                if (kind in unusual or number in taken) and _numbered(operator, dtype, k):
+                    key = EARLY * rng.random() if kind is windows else last * rng.random() ** 2
+                    keys.append((key, number, -1 - k))
     order = [key[1:] for key in sorted(keys)]
     head, simplest = order[:first], [(number, 0) for number in taken[1:]]
     others = [place for place in order[first:] if place[1]]
@@ -214,9 +219,12 @@ def _unusual(operator: str) -> int:
 
 
 def _numbered(operator: str, dtype: str, number: int, enlarge: bool = True) -> Graph | None:
-    """A case that is not of choices: large or deep ones, then those beside neighbours."""
+    """A case that is not of choices: large or deep ones, then those beside neighbours, then those of wide windows."""
     first = _unusual(operator)
-    return of_extent(operator, dtype, number, enlarge) if number < first else near(operator, dtype, number - first)
+    if number < first:
+        return of_extent(operator, dtype, number, enlarge)
+    number -= first
+    return near(operator, dtype, number) if number < COUNT else windowed(operator, dtype, number - COUNT)
 
 
 def successors(first: str, operators: Sequence[str], seed: int = 0, style: Style = PLAIN) -> Iterator[tuple[str, Case]]:

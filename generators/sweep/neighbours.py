@@ -1,9 +1,10 @@
 """Ordinary cases with an operand that compilers have rewrites and loops of their own for: one that is stored in another
 order of its axes, so that memory is walked through otherwise than places are, one that is computed, which is fused with
-what takes it, or computed anew for a gradient, and stacks of rows or columns."""
+what takes it, or computed anew for a gradient, and stacks of rows or columns; and of pooling wide windows."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 
@@ -25,6 +26,16 @@ ATTEMPTS = 60
 """Draws before there is said to be no such operand."""
 FUNCTIONS = ("sin", "neg", "logical_not")
 """An operand is computed by the first of these that takes its dtype: one that is computed anew to other bits first."""
+WIDE: Mapping[int, tuple[Shape, Mapping[str, Shape]]] = {
+    3: ((2, 2, 64), {"kernel": (32,), "output": (2,)}),
+    4: ((2, 2, 10, 12), {"kernel": (5, 6), "output": (2, 2)}),
+    5: ((2, 2, 4, 6, 6), {"kernel": (4, 3, 3), "output": (2, 2, 2)}),
+}
+"""By rank: an image, and windows that divide it, so that pooling to a given size is pooling with a stride, too. Windows
+of more than 24 elements are no longer written out one by one, but are loops, whose order follows memory (inductor's
+`max_pool2d_with_indices`)."""
+WINDOWS = ("plain", *ORDERS)
+"""How an image with wide windows is stored."""
 
 
 @cache
@@ -56,6 +67,28 @@ def _drawn(operator: str, dtype: str, attempt: int) -> Graph | None:
     graph = build_graph(drawn, 1, (operator,), style=Style((dtype,), apart=True))
     fits = [node.op for node in graph.nodes] == [operator] and any(t.dtype == dtype for t in graph.types.values())
     return graph if fits else None
+
+
+@cache
+def windowed(operator: str, dtype: str, number: int) -> Graph | None:
+    """Case `number` of `WINDOWS`, of a dtype. None where the operator has no windows, or does not take the dtype."""
+    spec = OPS[operator]
+    if spec.family != "pooling" or len(spec.operands) != 1:
+        return None
+    for shape, given in WIDE.values():
+        own, draw, attrs = TensorType(dtype, shape), SeededDraw(f"windowed/{operator}/{dtype}/{number}"), {}
+        if not spec.slot(0).accepts(own, ()) or not given.keys() & spec.attrs.keys():
+            continue
+        try:
+            for key, rule in spec.attrs.items():
+                attrs[key] = given[key] if key in given else rule(draw, (own,), attrs)
+            node = Node("v0", operator, ("x0",), tuple(attrs.items()), spec.result((own,), attrs))
+        except TypeRuleError:
+            continue
+        leaf = Leaf("x0", own)
+        graph = Graph((leaf,), (node,), ("v0",))
+        return graph if WINDOWS[number] == "plain" else _stored(graph, leaf, WINDOWS[number])
+    return None
 
 
 def _thin(shape: Shape, axis: int) -> bool:

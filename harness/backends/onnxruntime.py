@@ -76,7 +76,8 @@ _NO_DOUBLE = (
     *("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erf"),
     *("gelu", "det", "slogdet"),
     *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "depthwise_conv2d"),
-    *("avg_pool1d", "avg_pool2d", "avg_pool3d", "upsample_nearest"),
+    *("avg_pool1d", "avg_pool2d", "avg_pool3d", "avg_pool1d_ceil", "avg_pool2d_ceil", "avg_pool3d_ceil"),
+    *("avg_pool1d_same", "avg_pool2d_same", "upsample_nearest"),
     *("resize_nearest", "resize_linear", "resize_cubic", "resize_antialias", "resize_area"),
     *("resize_nearest_line", "resize_nearest_volume", "resize_linear_line", "resize_linear_volume"),
 )

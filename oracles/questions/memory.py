@@ -13,6 +13,7 @@ from generators.bounds.bounded import exact
 from generators.graph import FLOATS, INTEGERS, Attr, Graph, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, valid
+from generators.ops.index.write import MODES
 from generators.ops.spec import TypeRuleError
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import Discrepancy
@@ -105,7 +106,10 @@ def kind(dtype: str) -> str:
 
 
 class Writer:
-    """A graph in the making, with statements that write between its nodes."""
+    """A graph in the making, with statements that write between its nodes. TURNED: the share of new values that are
+    made of what stands at other places."""
+
+    TURNED = 0.2
 
     def __init__(self, graph: Graph, rng: random.Random) -> None:
         self.graph = Graph(graph.leaves, (), graph.outputs)
@@ -163,25 +167,50 @@ class Writer:
         return self.apply(how, [name], axis=axis, sizes=(first, shape[axis] - first), index=rng.randint(0, 1))
 
     def computed(self, to: str) -> str | None:
-        """A new value of the type of `to`, mostly made of it."""
+        """A new value of the type of `to`, mostly made of it, at times of what stands at other places of it."""
         rng, type_ = self.rng, self.graph.types[to]
         alike = [name for name, other in self.graph.types.items() if other == type_]
+        if self.TURNED and type_.rank and rng.random() < self.TURNED:
+            turned = self.apply("flip", [to], axes=(rng.randrange(type_.rank),))
+            ops = (*_BINARY.get(kind(type_.dtype), ()), None)
+            op = rng.choice(ops) if turned else None
+            return self.apply(op, [to, turned]) if op and turned else turned
         if rng.random() < 0.5:
             ops = _UNARY.get(kind(type_.dtype), ("identity",))
             return self.apply(rng.choice(ops), [rng.choice((to, rng.choice(alike)))])
         ops = _BINARY.get(kind(type_.dtype), ())
         return self.apply(rng.choice(ops), [to, rng.choice(alike)]) if ops else None
 
+    def copy(self) -> None:
+        """One slice of a value, of all of it at times, is written to the same slice of another, and the first value is
+        changed then: what was copied must have been copied before."""
+        rng, types = self.rng, self.graph.types
+        pairs = [(a, b) for a in types for b in types if a != b and types[a] == types[b] and types[a].rank]
+        if not pairs:
+            return
+        root, source = rng.choice(pairs)
+        shape = types[root].shape
+        starts = tuple(min(rng.choice((0, 0, 0, 1)), max(0, dim - 1)) for dim in shape)
+        attrs: dict[str, Attr] = {"starts": starts, "stops": shape, "steps": (1,) * len(shape)}
+        views = [view for view in (self.apply("slice", [name], **attrs) for name in (root, source)) if view]
+        copied = self.apply(cells.WRITE, views, mode=rng.choice(MODES)) if len(views) == 2 else None
+        what = self.computed(source) if copied else None
+        changed = self.apply(cells.WRITE, [source, what], mode="copy") if what else None
+        self.kept += [name for name in (copied, changed) if name]
+
     def write(self) -> None:
         """A statement that writes, through up to two views, and perhaps a read of what it changed."""
         rng = self.rng
+        if rng.random() < 0.1:
+            self.copy()
+            return
         names = [*self.graph.types]
         root = to = rng.choice(names[-6:] if rng.random() < 0.5 else names)
         for _ in range(rng.choice((0, 1, 1, 2))):
             to = self.view(to) or to
         alike = [name for name, type_ in self.graph.types.items() if type_ == self.graph.types[to] and name != to]
         what = rng.choice(alike) if alike and rng.random() < 0.25 else self.computed(to)
-        written = self.apply(cells.WRITE, [to, what]) if what else None
+        written = self.apply(cells.WRITE, [to, what], mode=rng.choice(("copy", *MODES))) if what else None
         if not written:
             return
         self.kept.append(written)

@@ -108,6 +108,8 @@ def prepare(case: Case) -> Case:
 class Updater(Writer):
     """A graph in the making, with statements that update its leaves."""
 
+    TURNED = 0.0
+
     def update(self) -> None:
         """A leaf gets a new value, or a part of it does; perhaps it is read before or after."""
         rng = self.rng
@@ -119,7 +121,7 @@ class Updater(Writer):
             self.kept += [read] if (read := self.computed(to)) else []
         what = self._part(to) if rng.random() < 0.5 else None
         what = what or self.computed(to)
-        updated = self.apply(cells.WRITE, [to, what]) if what and what != to else None
+        updated = self.apply(cells.WRITE, [to, what], mode="copy") if what and what != to else None
         if updated:
             self.kept.append(updated)
             if rng.random() < 0.4:

@@ -107,6 +107,17 @@ def _blocked(p: Pattern, between: str, channels: int, last: str) -> str:
     )
 
 
+def _pooled_beside(p: Pattern, pool: str, join: str, shape: str) -> str:
+    """A convolution whose result goes into windows that overlap, and into what is made of these: its gradient is a sum,
+    of which one part is scattered."""
+    x = convolved(p, shape)
+    pooled = {
+        "max": lambda: p.max_pool2d(x, kernel=(3, 3), dilation=(1, 1), padding=(1, 1), stride=(1, 1)),
+        "average": lambda: p.avg_pool2d(x, kernel=(3, 3), padding=(1, 1), stride=(1, 1), count_include_pad=True),
+    }[pool]()
+    return p.apply(join, x, pooled)
+
+
 def _transposed_layout(p: Pattern, after: tuple[int, ...], shape: str) -> str:
     """Between transpositions from and to channels last."""
     x = p.transpose(p.input(1, 6, 6, 4), perm=(0, 3, 1, 2))
@@ -179,6 +190,9 @@ BAITS = (
          {"between": Guard(("relu", "pool", "average", "concat", "add", "mul", "batch norm", "upsample"),
                            ("transpose",)),
           "channels": Guard((16,), (4, 8, 3)), "last": Guard(("convolution", "global"), ("neg",))}, _FLOATS),
+    Bait("conv-pooled-beside", (_INDUCTOR + "layout_optimization", _ORT + "NchwcTransformer"), _pooled_beside,
+         {"pool": Guard(("max",), ("average",)), "join": Guard(("mul", "sub"), ("maximum", "div")), "shape": SHAPES},
+         _FLOATS),
     Bait("conv-between-transposes", (_ORT + "TransposeOptimizer", _ORT + "NhwcTransformer",
                                      _GRAPPLER + "layout_optimizer", _XLA + "algsimp"), _transposed_layout,
          {"after": Guard(((0, 2, 3, 1),), ((0, 1, 3, 2), (0, 3, 1, 2))), "shape": Guard(("plain", "pointwise"),

@@ -28,7 +28,7 @@ from generators.ops.nn.windows import (
     windows,
     without_stride,
 )
-from generators.ops.slots import flag, ints_of
+from generators.ops.slots import ints_of, one_of
 from generators.ops.spec import (
     AttrRule,
     Attrs,
@@ -215,6 +215,12 @@ def _half(d: Draw, operands: Types, attrs: Attrs) -> Ints:
     return tuple(d.choice(tuple(range(k // 2 + 1))) for k in given(attrs, "kernel")[0])
 
 
+def _apart(spatial: int) -> AttrRule:
+    """Half of them side by side: windows that move by one never hang over."""
+    free = strides(spatial)
+    return lambda d, operands, attrs: free(d, operands, attrs) if d.boolean() else given(attrs, "kernel")[0]
+
+
 def _written(call: Call) -> tuple[Ints, Ints]:
     """Paddings in front and behind."""
     wide = (_ceil if "padding" in call.attrs else _same)(call.operands[0].shape[2:], call.attrs)
@@ -281,7 +287,7 @@ def _max_ceil(spatial: int) -> OpSpec:
     name = f"max_pool{spatial}d"
     return OpSpec(
         f"{name}_ceil", "pooling", (activations(spatial),), _pooled(spatial, _ceil), _greatest(_ceil),
-        attrs={**_KERNELS, "padding": _half, "stride": strides(spatial)},
+        attrs={**_KERNELS, "padding": _half, "stride": _apart(spatial)},
         torch=without_stride(
             f"torch.nn.functional.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}}, ceil_mode=True)"
         ),
@@ -299,7 +305,7 @@ def _avg_ceil(spatial: int) -> OpSpec:
     include = "count_include_pad={count_include_pad}"
     return OpSpec(
         f"{name}_ceil", "pooling", (activations(spatial),), _pooled(spatial, _ceil), _mean(_ceil),
-        attrs={**_KERNELS, "padding": _half, "stride": strides(spatial), "count_include_pad": flag()},
+        attrs={**_KERNELS, "padding": _half, "stride": _apart(spatial), "count_include_pad": one_of(True, False)},
         torch=without_stride(
             f"torch.nn.functional.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}}, ceil_mode=True, "
             f"{include})"
@@ -321,7 +327,7 @@ def _avg_divided(spatial: int) -> OpSpec:
     return OpSpec(
         f"{name}_divided", "pooling", (activations(spatial),), _pooled(spatial, _ceil), _mean(_ceil),
         attrs={
-            **_KERNELS, "padding": _half, "stride": strides(spatial), "divisor": lambda d, o, a: d.choice((1, 2, 3, 7)),
+            **_KERNELS, "padding": _half, "stride": _apart(spatial), "divisor": lambda d, o, a: d.choice((1, 2, 3, 7)),
         },
         torch=without_stride(
             f"torch.nn.functional.{name}({{0}}, {{kernel}}, {{stride}}, {{padding}}, ceil_mode=True, "

@@ -1,7 +1,9 @@
-"""Are all numbers along axes other than 0, or any? PyTorch and JAX ask it of numbers, the others of booleans alone."""
+"""Are all numbers along axes other than 0, or any? PyTorch and JAX ask it of numbers, the others of booleans alone.
+PyTorch documents that the answer to bytes is a byte."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +13,7 @@ from generators.bounds.extremes import flushable
 from generators.graph import TensorType
 from generators.ops.reduce.records import reduction_of
 from generators.ops.reduce.reductions import OPERATORS as REDUCTIONS
-from generators.ops.slots import numeric
+from generators.ops.slots import numeric, tensor
 from generators.ops.spec import Attrs, Call, OpSpec, Spelling, Types, Unsupported
 
 
@@ -45,4 +47,32 @@ def _of_numbers(base: OpSpec) -> OpSpec:
     )  # fmt: skip
 
 
-OPERATORS: tuple[OpSpec, ...] = tuple(_of_numbers(spec) for spec in REDUCTIONS if spec.name in ("all", "any"))
+def _of_bytes(base: OpSpec) -> OpSpec:
+    """The answer is a byte, 0 or 1: elsewhere a cast."""
+    answer = _of_numbers(base)
+
+    def result(operands: Types, attrs: Attrs) -> TensorType:
+        return replace(answer.result(operands, attrs), dtype="uint8")
+
+    def reference(args: Sequence[Bounded], call: Call) -> Bounded:
+        found = answer.reference(args, call)
+        return exact(found.value.astype(np.uint8), "uint8", found.undetermined)
+
+    def cast(dialect: str, text: str) -> Spelling:
+        spelling: Spelling = getattr(answer, dialect)
+
+        def spell(call: Call) -> str | Unsupported:
+            plain = spelling(call) if callable(spelling) else spelling
+            return plain if isinstance(plain, Unsupported) else text.replace("#", str(plain))
+
+        return spell
+
+    return replace(
+        answer, name=f"{base.name}_of_bytes", operands=(tensor(("uint8",), nonempty=True),), result=result,
+        reference=reference, torch=base.torch, tensorflow=cast("tensorflow", "tf.cast(#, tf.uint8)"),
+        jax=cast("jax", "(#).astype({dtype})"), onnx=cast("onnx", 'g.op("Cast", #, to=TensorProto.UINT8)'),
+    )  # fmt: skip
+
+
+_BASES = tuple(spec for spec in REDUCTIONS if spec.name in ("all", "any"))
+OPERATORS: tuple[OpSpec, ...] = (*map(_of_numbers, _BASES), *map(_of_bytes, _BASES))

@@ -109,19 +109,48 @@ class InPlace(Dialect):
         """The source text of a node: a view, a write, or what makes memory of its own."""
         found, index = cells.layout(graph), graph.nodes.index(node)
         if node.op == cells.WRITE:
-            to, what = node.operands
             if index and _fused(self.plain, graph, index - 1, found):
-                return what
-            return f"assigned({to}, {what})" if index % 3 == 2 else f"{to}.copy_({what})"
+                return node.operands[1]
+            return _copied(graph, index, found, self.views)
         text = self.plain.node(graph, node, numbers)
-        if isinstance(text, Unsupported) or (self.views and node.name in found.views):
+        if isinstance(text, Unsupported):
             return text
+        if self.views and node.name in found.views:
+            writes = (i for i, other in enumerate(graph.nodes) if other.op == cells.WRITE)
+            return "None" if any(_assigned(graph, i, found) is node for i in writes) else text
         fused = _fused(self.plain, graph, index, found)
         if fused:
             return fused
         if node.op not in BARE:  # views that are none among them
             return f"torch.clone({text}, memory_format=torch.contiguous_format)"
         return f"{text}.contiguous()" if _laid_out(graph, node.name) else text
+
+
+def _copied(graph: Graph, index: int, found: cells.Layout, views: bool) -> str:
+    """The text of a write: a copy, a subscript assignment, or a copy by indices."""
+    to, what = graph.nodes[index].operands
+    by = _assigned(graph, index, found) if views else None
+    mode = graph.nodes[index].attributes["mode"]
+    if by:
+        attrs = by.attributes
+        return f"assigned_slice({by.operands[0]}, {attrs['starts']}, {attrs['stops']}, {attrs['steps']}, {what})"
+    if mode == "slice":
+        return f"assigned({to}, {what})"
+    rows = graph.types[to].size and graph.types[to].rank and found.cells[to].flags.c_contiguous
+    if mode == "rows" and rows and found.apart(to, what):  # functionalised, others would lie otherwise afterwards
+        return f"copied_by_index({to}, {what})"
+    return f"{to}.copy_({what})"
+
+
+def _assigned(graph: Graph, index: int, found: cells.Layout) -> Node | None:
+    """The slice that write number `index` assigns to by a subscript: one that nothing else looks at, so that no view of
+    what is written to is made before."""
+    to = graph.nodes[index].operands[0]
+    by = next((node for node in graph.nodes if node.name == to), None)
+    mode = graph.nodes[index].attributes["mode"]
+    if mode != "slice" or by is None or by.op != "slice" or to not in found.views or to in graph.outputs:
+        return None
+    return by if sum(node.operands.count(to) for node in graph.nodes) == 1 else None
 
 
 def _laid_out(graph: Graph, name: str) -> bool:
@@ -137,6 +166,8 @@ def _fused(dialect: Dialect, graph: Graph, index: int, found: cells.Layout) -> s
     if after is None or after.op != cells.WRITE or after.operands[1] != node.name or node.name in graph.outputs:
         return None
     if node.op not in METHODS | OUT or sum(n.operands.count(node.name) for n in graph.nodes) > 1:
+        return None
+    if after.attributes["mode"] != "copy":
         return None
     to = after.operands[0]
     if not all(found.apart(name, to) or found.same(name, to) for name in node.operands):

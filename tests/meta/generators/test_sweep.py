@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -10,9 +12,10 @@ from generators.graphs import seeded_case
 from generators.inputs import THRESHOLDS, Recipe, beside, fill
 from generators.ops import OPS, check
 from generators.ops.elementwise.thresholds import THRESHOLDS as BY_OPERATOR
+from generators.ops.slots import ints_of
 from generators.sweep import DTYPES, ScriptedDraw, places, sweep, swept
 from generators.sweep.extents import SHAPES, extents, of_extent
-from generators.sweep.neighbours import COUNT, WAYS, near
+from generators.sweep.neighbours import COUNT, WAYS, WINDOWS, near, windowed
 from harness.search.dtype_support import dtypes_of
 from harness.search.hypothesis_profiles import looked_at, nightly
 
@@ -141,6 +144,31 @@ def test_neighbours_are_valid_and_have_places(operator: str) -> None:
     assert sum(graph is not None for graph in found) > COUNT // 2
     swept_graphs = {swept(operator, turn, 1).graph for turn, (_, script) in enumerate(places(operator)) if script < 0}
     assert {graph for graph in found if graph} <= swept_graphs
+
+
+@pytest.mark.parametrize("operator", ["max_pool3d_places", "adaptive_max_pool2d", "avg_pool1d_ceil"])
+def test_wide_windows_are_valid_and_early(operator: str) -> None:
+    """More than 24 elements, over an image that is stored in every order; the plan comes to them soon."""
+    found = [windowed(operator, "float32", number) for number in range(len(WINDOWS))]
+    for number, graph in enumerate(found):
+        assert graph is not None
+        check(graph)
+        assert len(graph.nodes) == 1 + (number > 0)
+        node, shape = graph.nodes[-1], graph.types[graph.nodes[-1].operands[0]].shape[2:]
+        cells = ints_of(node.attributes, "output", len(shape), 1) if "output" in node.attributes else None
+        window = (
+            [n // c for n, c in zip(shape, cells, strict=True)]
+            if cells
+            else ints_of(node.attributes, "kernel", len(shape), 1)
+        )
+        assert prod(window) > 24
+    graphs = [swept(operator, turn, 1).graph for turn in range(len(places(operator)) // 4)]
+    assert set(found) <= set(graphs)
+
+
+@pytest.mark.parametrize("operator", ["exp", "conv2d", "matmul"])
+def test_no_windows_without_pooling(operator: str) -> None:
+    assert all(windowed(operator, "float32", number) is None for number in range(len(WINDOWS)))
 
 
 def test_stacks_of_rows_are_multiplied() -> None:

@@ -40,7 +40,7 @@ def columns() -> Case:
             Node("v1", "transpose", ("x0",), (("perm", (1, 0)),), float32(3, 2)),
             Node("v2", "slice", ("v1",), (("starts", (1, 0)), ("stops", (3, 2)), ("steps", (1, 1))), float32(2, 2)),
             Node("v3", "square", ("v2",), (), float32(2, 2)),
-            Node("v4", "write", ("v2", "v3"), (), float32(2, 2)),
+            Node("v4", "write", ("v2", "v3"), (("mode", "copy"),), float32(2, 2)),
             Node("v5", "neg", ("x0",), (), float32(2, 3)),
         ),
         ("v0", "v4", "v5"),
@@ -72,6 +72,30 @@ def test_the_program_says_what_it_writes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        ("slice", "v4 = assigned_slice(x0, (1, 0), (3, 3), (1, 1), v3)"),
+        ("rows", "v4 = copied_by_index(v2, v3)"),
+        ("copy", "v3 = torch.square(x1, out=v2)"),
+    ],
+)
+def test_writes_are_said_in_several_ways(mode: str, text: str, pool: Pool) -> None:
+    """By a subscript no view of what is written to is there before. All of them do the same, and PyTorch does it."""
+    graph = Graph(
+        (Leaf("x0", float32(3, 3)), Leaf("x1", float32(2, 3))),
+        (
+            Node("v2", "slice", ("x0",), (("starts", (1, 0)), ("stops", (3, 3)), ("steps", (1, 1))), float32(2, 3)),
+            Node("v3", "square", ("x1",), (), float32(2, 3)),
+            Node("v4", "write", ("v2", "v3"), (("mode", mode),), float32(2, 3)),
+        ),
+        ("v4",),
+    )
+    assert text in MEMORY.program(EAGER, check(graph))
+    case = Case(graph, {"x0": np.arange(9, dtype="float32").reshape(3, 3), "x1": np.ones((2, 3), "float32")})
+    assert Laboratory(pool, MEMORY).judge(case, [EAGER]).verdicts[EAGER.name].status == "agree"
+
+
+@pytest.mark.parametrize(
     ("nodes", "why"),
     [
         ((Node("v0", "broadcast_to", ("x0",), (("shape", (3, 2)),), float32(3, 2)),), "several elements in one cell"),
@@ -82,7 +106,7 @@ def test_what_is_not_defined_is_not_run(nodes: tuple[Node, ...], why: str) -> No
     to = nodes[0]
     graph = Graph(
         (Leaf("x0", float32(2)), Leaf("y0", float32(2, 2)), Leaf("z0", float32(3, 2))),
-        (*nodes, Node("v1", "write", (to.name, "y0" if to.op == "transpose" else "z0"), (), to.type)),
+        (*nodes, Node("v1", "write", (to.name, "y0" if to.op == "transpose" else "z0"), (("mode", "copy"),), to.type)),
         ("v1",),
     )
     assert why in (MEMORY.unsupported(EAGER, check(graph)) or "")
