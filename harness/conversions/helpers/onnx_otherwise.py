@@ -177,6 +177,29 @@ def reduced_nowhere(node, around):
         put(node, "noop_with_empty_axes", 1)
 
 
+def whole_exponent(node, around):
+    """An exponent of whole numbers is of their type (ONNX 13 lets it be any)."""
+    array, base = around.constants.get(node.input[1]), around.types.get(node.input[0])
+    if array is None or base not in (np.dtype("float32"), np.dtype("float64")) or array.dtype.kind != "f":
+        return
+    if array.size and np.all(np.abs(array) < 2**20) and np.all(array == np.round(array)):
+        node.input[1] = around.const(array, "int64" if array.ndim else "int32")
+
+
+def without_front(node, around):
+    """Of an image alone: without the axes in front that have one place and stay so."""
+    shape, size = around.shape(node.input[0]), around.shape(node.output[0])
+    if shape is None or size is None or tuple(shape[:2]) != (1, 1) or tuple(size[:2]) != (1, 1) or len(node.input) < 4:
+        return
+    sizes = around.constants.get(node.input[3])
+    if sizes is None or len(sizes) != len(shape) or given(node).get("axes"):
+        return
+    front = around.const([0, 1], "int64")
+    node.input[0] = around.op("Squeeze", node.input[0], front)
+    node.input[3] = around.const(sizes[2:], "int64")
+    around.then(node, "Unsqueeze", front)
+
+
 def stretched(node, around):
     """Scale and bias of one number, where all are the same, or with a dimension of 1 in front."""
     for place in range(1, len(node.input)):
@@ -189,6 +212,8 @@ def stretched(node, around):
 OTHERWISE = (
     ({"Mul", "Log", "Abs"}, 18, reduced_nowhere),
     ({"LayerNormalization"}, 17, stretched),
+    ({"Pow"}, 13, whole_exponent),
+    ({"Resize"}, 13, without_front),
     ({"Conv", "ConvTranspose", *POOLS}, 13, turned_window),
     ({"Concat"}, 13, in_sequence),
     ({"Split"}, 13, parts_of_sequence),
