@@ -206,12 +206,14 @@ def test_it_is_said_otherwise(name: str, made: str) -> None:
     assert made in {node.op_type for node in model.graph.node}
 
 
-def test_scales_broadcast() -> None:
-    model = model_of(*CASES["normalised"])
+@pytest.mark.parametrize(("scale", "shapes"), [(2.0, [(1,), (4,)]), ([1.0, 2.0, 3.0, 4.0], [(1, 4), (1, 4)])])
+def test_scales_broadcast(scale: float | list[float], shapes: list[tuple[int, ...]]) -> None:
+    nodes, constants = CASES["normalised"]
+    model = model_of(nodes, {**constants, "s": np.full(4, scale, "f4")})
     FORMS.otherwise(model)
-    shapes = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
+    found = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     (node,) = [node for node in model.graph.node if node.op_type == "LayerNormalization"]
-    assert [shapes[name] for name in node.input[1:]] == [(1,), (1, 4)]
+    assert [found[name] for name in node.input[1:]] == shapes
 
 
 def test_exponents_are_whole_numbers() -> None:
