@@ -72,8 +72,8 @@ def known(op: str, operands: Sequence[Bounded], position: int, result: Bounded, 
     narrowed = float(PRECISION[x.dtype].unit > PRECISION[result.dtype].unit)  # rounded once more on its way back
     count = _factors(x, result, call)
     if (relative := roundings(op, position, call, count)) is not None:
-        kinds = {"pieces": op in PIECES, "linear": op in LINEAR, "added": op in ADDED_TO and position > 0}
-        return Known(nothing, relative + narrowed, whole=relative == 0, **kinds)
+        added = op in ADDED_TO and position > 0
+        return Known(nothing, relative + narrowed, relative == 0, op in PIECES, op in LINEAR, added)
     op, operands, position, call = _of_tensors(op, operands, position, call)
     if op in ADJOINTS:
         return _by_adjoints(op, operands, position, result, call)
