@@ -70,17 +70,19 @@ def _rms_norm(p: Pattern, exponent: float, epsilon: float, form: str, scale: str
     return p.mul(result, g) if form != "scale first" else p.mul(g, result)
 
 
-def _skip(p: Pattern, kind: str, second: tuple[int, ...], bias: str, also: str) -> str | tuple[str, ...]:
-    """A sum of two, or of two and a bias, that is normalised; the sum may be needed, too."""
+def _skip(p: Pattern, kind: str, second: tuple[int, ...], bias: str, also: str, scale: str) -> str | tuple[str, ...]:
+    """A sum of two, or of two and a bias, that is normalised; the sum may be needed, too. Of a scale of equal numbers
+    forms of a model make one of one number."""
     x = p.input(2, 3, 8)
     x = p.matmul(x, p.weight(2, 8, 8)) if bias == "product" else x
     x = p.add(x, p.weight(8)) if bias in ("first", "both", "product") else x
     total = p.add(x, p.input(*second))
     total = p.add(total, p.weight(8)) if bias in ("last", "both") else total
+    g = p.constant(1.5, 8) if scale == "alike" else p.weight(8)
     if kind == "layer":
-        result = p.layer_norm(total, p.weight(8), p.weight(8), epsilon=0.0009765625)
+        result = p.layer_norm(total, g, p.weight(8), epsilon=0.0009765625)
     else:
-        result = p.rms_norm(total, p.weight(8), epsilon=0.0009765625)
+        result = p.rms_norm(total, g, epsilon=0.0009765625)
     return (result, total) if also == "also" else result
 
 
@@ -159,7 +161,7 @@ BAITS = (
     Bait("skip-layer-norm", (_ORT + "SkipLayerNormFusion", _ORT + "BiasSkipLayerNormFusion"), _skip,
          {"kind": Guard(("layer", "rms")), "second": Guard(((2, 3, 8),), ((1, 3, 8), (3, 8), (8,), (2, 1, 8))),
           "bias": Guard(("none", "first", "last", "product"), ("both",)),
-          "also": Guard(("alone",), ("also",))}, _FLOATS),
+          "also": Guard(("alone",), ("also",)), "scale": Guard(("row",), ("alike",))}, _FLOATS),
     Bait("softmax-by-parts", (_XLA, "torch-inductor/prepare_softmax"), _softmax,
          {"shifted": Guard(("shifted",), ("plain",)), "axis": Guard((-1, 1), (0,)),
           "divided": Guard(("divided",), ("times",)), "log": Guard(("none",), ("log",))}),

@@ -1,4 +1,4 @@
-"""Comparisons: equal to greater_equal, isclose."""
+"""Comparisons: equal to greater_equal, of truth values too, isclose."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, exact, settled
 from generators.ops.elementwise.records import numpy_binary
-from generators.ops.slots import broadcast, broadcastable, numeric, one_of
-from generators.ops.spec import Call, OpSpec, Reference
+from generators.ops.slots import boolean, broadcast, broadcastable, numeric, one_of
+from generators.ops.spec import Call, OpSpec, Reference, Slot
 
 Array = np.ndarray
 
@@ -29,13 +29,14 @@ def _compare(f: Callable[[Array, Array], Array]) -> Reference:
     return reference
 
 
-def _comparison(name: str, torch: str, onnx: str | tuple[str, str]) -> OpSpec:
-    """onnx: the operator, or the one to negate before it (for not_equal)."""
+def _comparison(name: str, torch: str, onnx: str | tuple[str, str], of: Slot | None = None, said: str = "") -> OpSpec:
+    """onnx: the operator, or the one to negate before it (for not_equal). of: what is compared, by default numbers.
+    said: the operator's name where it is another one."""
     text = f'g.op("{onnx}", {{0}}, {{1}})'
     if isinstance(onnx, tuple):
         text = f'g.op("{onnx[0]}", g.op("{onnx[1]}", {{0}}, {{1}}))'
     return OpSpec(
-        name, "comparison", (numeric(), broadcastable(0)), broadcast("bool"), _compare(getattr(np, name)),
+        said or name, "comparison", (of or numeric(), broadcastable(0)), broadcast("bool"), _compare(getattr(np, name)),
         torch=f"torch.{torch}({{0}}, {{1}})", tensorflow=f"tf.{name}({{0}}, {{1}})",
         jax=f"jnp.{name}({{0}}, {{1}})", relax=f"relax.op.{name}({{0}}, {{1}})", onnx=text,
     )  # fmt: skip
@@ -65,6 +66,8 @@ OPERATORS: tuple[OpSpec, ...] = (
     _comparison("less_equal", "le", "LessOrEqual"),
     _comparison("greater", "gt", "Greater"),
     _comparison("greater_equal", "ge", "GreaterOrEqual"),
+    _comparison("equal", "eq", "Equal", boolean(), "equal_truth_values"),
+    _comparison("not_equal", "ne", ("Not", "Equal"), boolean(), "not_equal_truth_values"),
     numpy_binary(
         "isclose", _isclose, result=broadcast("bool"),
         attrs={"rtol": one_of(1e-5, 0.0, 0.5, 1e-3), "atol": one_of(1e-8, 0.0, 0.25, 1e-3)},

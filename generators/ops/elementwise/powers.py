@@ -1,4 +1,4 @@
-"""Powers and roots: pow, square and cube roots, hypot."""
+"""Powers and roots: pow, of integers too, square and cube roots, hypot."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from generators.bounds.bounded import (
     Bounded,
     add,
     ends,
+    exact,
     holds_zero,
     monotone,
     rounded,
     spread,
 )
 from generators.bounds.sums import root, scaled_square
+from generators.graph import INTEGERS
 from generators.ops.elementwise.records import FLOAT_PAIR, NO_ONNX, NO_RELAX, binary, numpy_binary, unary
 from generators.ops.elementwise.references import corners, ulps
-from generators.ops.slots import floating, same_as
+from generators.ops.slots import broadcastable, floating, same_as, tensor
 from generators.ops.spec import Call, OpSpec, unsupported
 
 
@@ -65,6 +67,22 @@ pow_ = binary(
 )  # fmt: skip
 
 
+def _integer_pow(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Where it leaves the dtype nothing is said: some wrap, others stay at the end."""
+    x, y = args
+    with np.errstate(all="ignore"):
+        value = np.power(x.value, y.value)
+        away = ~(np.abs(np.float_power(x.value.astype(np.float64), y.value)) < float(np.iinfo(value.dtype).max))
+    return exact(value, x.dtype, x.undetermined | y.undetermined | away)
+
+
+integer_pow = binary(
+    "integer_pow", (tensor(INTEGERS), replace(broadcastable(0), domain=lambda earlier: (0, 7))), _integer_pow,
+    torch="torch.pow({0}, {1})", tensorflow="tf.pow({0}, {1})", jax="jnp.power({0}, {1})",
+    relax="relax.op.power({0}, {1})", onnx='g.op("Pow", {0}, {1})',
+)  # fmt: skip
+
+
 def _cbrt(args: Sequence[Bounded], call: Call) -> Bounded:
     """2 ulp; TensorFlow takes the power 1/3 of |x|: 16 ulp, and u |log x| / 3 of the rounded exponent."""
     x = args[0]
@@ -100,6 +118,7 @@ def _rsqrt(args: Sequence[Bounded], call: Call) -> Bounded:
 
 OPERATORS: tuple[OpSpec, ...] = (
     pow_,
+    integer_pow,
     unary("sqrt", ulps(np.sqrt, 3), "Sqrt"),
     unary("rsqrt", _rsqrt, 'g.op("Reciprocal", g.op("Sqrt", {0}))', jax="jax.lax.rsqrt"),
     OpSpec(

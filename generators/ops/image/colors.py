@@ -116,7 +116,7 @@ def _to_rgb(args: Sequence[Bounded], call: Call) -> Bounded:
     return _rgb(*_channels(args[0]))
 
 
-_ALL, _PICTURES = _pixels(1), _pixels(3, ("float32", "float16"))
+_ALL, _PICTURES, _SINGLE = _pixels(1), _pixels(3, ("float32", "float16")), _pixels(3, ("float32",))
 
 
 def _conversion(name: str, reference: Reference, raw: str) -> OpSpec:
@@ -155,6 +155,15 @@ def _saturation(args: Sequence[Bounded], call: Call) -> Bounded:
     return _rgb(h, s, v)
 
 
+def _turned_hue(args: Sequence[Bounded], call: Call) -> Bounded:
+    """The hue, turned by a share of the circle; the way back has the same value on both sides of its end."""
+    h, s, v = _hsv(*_channels(args[0]))
+    h = add(h, _constant(np.float64(np.float32(call.number("delta"))), h))
+    one = given(np.ones(h.value.shape), h.dtype)
+    h = chosen(h.value >= 1, add(h, one, -1.0), chosen(h.value < 0, add(h, one), h))
+    return _rgb(h, s, v)
+
+
 _CONTRAST = shared("adjust_contrast")
 _WHY = unsupported("it has no such operator")
 OPERATORS: tuple[OpSpec, ...] = (
@@ -170,6 +179,12 @@ OPERATORS: tuple[OpSpec, ...] = (
         "adjust_saturation", "image", (_PICTURES,), _same(_PICTURES), _saturation,
         attrs={"factor": one_of(2.0, 0.5, 1.0, 0.0)}, torch=_WHY,
         tensorflow="tf.raw_ops.AdjustSaturation(images=tf.clip_by_value({0}, 0.0, 1.0), scale={factor})",
+        jax=_WHY, relax=_WHY, onnx=_WHY,
+    ),
+    OpSpec(
+        "adjust_hue", "image", (_SINGLE,), _same(_SINGLE), _turned_hue,
+        attrs={"delta": one_of(0.25, -0.5, 0.0, 1.0, 2.0**-10)}, torch=_WHY,
+        tensorflow="tf.raw_ops.AdjustHue(images=tf.clip_by_value({0}, 0.0, 1.0), delta={delta})",
         jax=_WHY, relax=_WHY, onnx=_WHY,
     ),
 )  # fmt: skip

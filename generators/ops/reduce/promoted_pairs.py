@@ -29,7 +29,8 @@ _BASES = {
 
 def _other(position: int, dtypes: Sequence[str], alike: bool = False) -> Slot:
     """A tensor that broadcasts with the earlier operands, of another dtype than that at `position`; alike: also of
-    the same whole one. A new leaf has a rare dtype only beside a common one."""
+    the same whole one. A new leaf has a rare dtype only beside a common one, and often no dimensions, since it counts
+    less then."""
     base = broadcastable(position, dtypes)
 
     def accepts(type_: TensorType, earlier: Types) -> bool:
@@ -40,7 +41,9 @@ def _other(position: int, dtypes: Sequence[str], alike: bool = False) -> Slot:
         first = earlier[position].dtype
         common = [one for one in dtypes if one in COMMON and (one != first or (alike and category(one) < 2))]
         rare = [one for one in dtypes if one == d.dtype != first and first in COMMON and one not in COMMON]
-        return TensorType(d.choice((*rare, *common)), base.fresh(d, earlier).shape)
+        common.sort(key=lambda one: category(one) != category(first))  # stable: of the same category first
+        dtype, shape = d.choice((*rare, *common)), base.fresh(d, earlier).shape
+        return TensorType(dtype, () if earlier[position].rank and d.boolean() else shape)
 
     return Slot(accepts, fresh)
 

@@ -72,11 +72,16 @@ def parts_of_sequence(node, around):
             around.behind.append(helper.make_node("SequenceAt", [held, at], [name]))
 
 
-def mean_beside(node, around):
-    """The mean that a layer's normalisation returns beside its result, where that is what the model returns."""
+def is_returned(node, around):
+    """Is its result one of the model's?"""
     returned = {one.name for one in around.graph.output}
     ends = {one.input[0] for one in around.graph.node if one.op_type == "Identity" and one.output[0] in returned}
-    if node.output[0] not in ends | returned:
+    return node.output[0] in ends | returned
+
+
+def mean_beside(node, around):
+    """The mean that a layer's normalisation returns beside its result, where that is what the model returns."""
+    if not is_returned(node, around):
         return
     shape, axes = around.shape(node.input[0]), around.constants.get(node.input[1]) if len(node.input) > 1 else None
     if shape is None or axes is None or not axes.size or around.types.get(node.input[0]) != np.dtype("float32"):
@@ -149,8 +154,8 @@ def open_slice(node, around):
 
 
 def as_sum(node, around):
-    """Of two tensors as of any number of them."""
-    if around.types.get(node.output[0]) in WIDE:
+    """Of two tensors as of any number of them, where it is no part of a pattern."""
+    if around.types.get(node.output[0]) in WIDE and is_returned(node, around):
         node.op_type = "Sum"
 
 
@@ -177,18 +182,45 @@ def reduced_nowhere(node, around):
         put(node, "noop_with_empty_axes", 1)
 
 
+def whole_exponent(node, around):
+    """An exponent of whole numbers is of their type (ONNX 13 lets it be any)."""
+    array, base = around.constants.get(node.input[1]), around.types.get(node.input[0])
+    if array is None or base not in (np.dtype("float32"), np.dtype("float64")) or array.dtype.kind != "f":
+        return
+    if array.size and np.all(np.abs(array) < 2**20) and np.all(array == np.round(array)):
+        node.input[1] = around.const(array, "int64" if array.ndim else "int32")
+
+
+def without_front(node, around):
+    """Of an image alone: without the axes in front that have one place and stay so."""
+    shape, size = around.shape(node.input[0]), around.shape(node.output[0])
+    if shape is None or size is None or tuple(shape[:2]) != (1, 1) or tuple(size[:2]) != (1, 1) or len(node.input) < 4:
+        return
+    sizes = around.constants.get(node.input[3])
+    if sizes is None or len(sizes) != len(shape) or given(node).get("axes"):
+        return
+    front = around.const([0, 1], "int64")
+    node.input[0] = around.op("Squeeze", node.input[0], front)
+    node.input[3] = around.const(sizes[2:], "int64")
+    around.then(node, "Unsqueeze", front)
+
+
 def stretched(node, around):
-    """Scale and bias of one number, where all are the same, or with a dimension of 1 in front."""
-    for place in range(1, len(node.input)):
-        array, shape = around.constants.get(node.input[place]), around.shape(node.input[0])
-        if array is not None and array.size and shape is not None and array.ndim < len(shape):
-            alike = np.all(array.ravel() == array.ravel()[0])
-            node.input[place] = around.const(array.ravel()[:1] if alike else array[None])
+    """Scale and bias of one number, where all are the same; where none is so, both with a dimension of 1 in front."""
+    shape, held = around.shape(node.input[0]), [around.constants.get(name) for name in node.input[1:]]
+    given_here = {place: array for place, array in enumerate(held, 1) if array is not None and array.size}
+    alike = {place: array for place, array in given_here.items() if np.all(array == array.ravel()[0])}
+    if shape is None or any(array.ndim >= len(shape) for array in given_here.values()):
+        return
+    for place, array in (alike or given_here).items():
+        node.input[place] = around.const(array.ravel()[:1] if alike else array[None])
 
 
 OTHERWISE = (
     ({"Mul", "Log", "Abs"}, 18, reduced_nowhere),
     ({"LayerNormalization"}, 17, stretched),
+    ({"Pow"}, 13, whole_exponent),
+    ({"Resize"}, 13, without_front),
     ({"Conv", "ConvTranspose", *POOLS}, 13, turned_window),
     ({"Concat"}, 13, in_sequence),
     ({"Split"}, 13, parts_of_sequence),

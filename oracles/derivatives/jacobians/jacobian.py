@@ -120,6 +120,9 @@ def jacobian(
         x = operands[position]
         near = np.clip(np.where(np.isfinite(x.value), x.value, 0.0), -ORDINARY, ORDINARY)
         operands = [*operands[:position], Bounded(near, np.zeros(near.shape), x.dtype), *operands[position + 1 :]]
+    if known is not None and known.added:  # beside it differences of the rest may show nothing
+        nothing = np.zeros(operands[0].value.shape)
+        operands = [Bounded(nothing, nothing, operands[0].dtype), *operands[1:]]
     values = [o.value for o in operands]
     base = f(values)
     if not operands[position].value.size:

@@ -22,7 +22,7 @@ from oracles.derivatives.complex_pairs import exact
 from oracles.derivatives.rounding.activations import ACTIVATIONS
 from oracles.derivatives.rounding.adjoints import ADJOINTS
 from oracles.derivatives.rounding.elementwise import SLOPES, Formula
-from oracles.derivatives.rounding.linear import LINEAR, roundings, words
+from oracles.derivatives.rounding.linear import ADDED_TO, LINEAR, roundings, words
 from oracles.derivatives.rounding.running import Number, exactly
 
 Array = np.ndarray
@@ -48,6 +48,7 @@ class Known:
     whole:    is each slope 1, -1 or 0?
     pieces:   is the operator made of such, at whose ends a slope may be anything between those of both sides?
     linear:   are the slopes the same wherever the operand is?
+    added:    is operand 0 another one, which is only added?
     size:     what the formulas say in float64, without sign, where differences may see less (softsign at 1e14)
     adjoint:  from the result's adjoint, flat, what the formulas make of it for the operand, and what that may be off
               by, in place of error and relative"""
@@ -57,6 +58,7 @@ class Known:
     whole: bool = False
     pieces: bool = False
     linear: bool = False
+    added: bool = False
     size: Array | None = None
     adjoint: Callable[[Array], tuple[Array, Array]] | None = None
 
@@ -70,7 +72,8 @@ def known(op: str, operands: Sequence[Bounded], position: int, result: Bounded, 
     narrowed = float(PRECISION[x.dtype].unit > PRECISION[result.dtype].unit)  # rounded once more on its way back
     count = _factors(x, result, call)
     if (relative := roundings(op, position, call, count)) is not None:
-        return Known(nothing, relative + narrowed, whole=relative == 0, pieces=op in PIECES, linear=op in LINEAR)
+        added = op in ADDED_TO and position > 0
+        return Known(nothing, relative + narrowed, relative == 0, op in PIECES, op in LINEAR, added)
     op, operands, position, call = _of_tensors(op, operands, position, call)
     if op in ADJOINTS:
         return _by_adjoints(op, operands, position, result, call)

@@ -76,6 +76,9 @@ constants; direct algorithms, as for the values. Each slope by another operand, 
 LINEAR = frozenset((*_BY_ANOTHER, *_ADDED, "addcmul", "embedding_bag_weighted", "rotary_embedding")) - {"prelu"}
 """Those that are linear in each operand by itself."""
 
+ADDED_TO = frozenset(words("addcmul addcdiv"))
+"""Operand 0 is added to what is made of the others, whose slopes are the same beside any of it."""
+
 PRODUCTS = frozenset(words("prod cumprod running_product segment_prod sorted_segment_prod"))
 """The slope is a product of the other factors."""
 _QUOTIENT = 7

@@ -147,6 +147,14 @@ CASES = {
         [helper.make_node("LayerNormalization", ["x", "s", "b"], ["y"])],
         {"s": np.full(4, 2, "f4"), "b": np.arange(4, dtype="f4")},
     ),
+    "power": ([helper.make_node("Pow", ["x", "e"], ["y"])], {"e": np.array([3, 2, 0, 1], "f4")}),
+    "picture": (
+        [
+            helper.make_node("ReduceMax", ["x", "a"], ["m"]),
+            helper.make_node("Resize", ["m", "", "", "s"], ["y"], mode="linear"),
+        ],
+        {"a": INTS([0, 1]), "s": INTS([1, 1, 3, 7])},
+    ),
 }
 
 
@@ -156,7 +164,7 @@ def values(model: onnx.ModelProto) -> list[np.ndarray]:
     return [np.asarray(array) for array in evaluate(model, {"x": x})]
 
 
-CAME = {"normalised": 17, "sums": 11, "places": 11, "resize": 13}
+CAME = {"normalised": 17, "sums": 11, "places": 11, "resize": 13, "picture": 13}
 """The opset in which the operator of a case came, or became what it is."""
 
 
@@ -189,6 +197,7 @@ def test_a_form_returns_the_same(name: str, form: str) -> None:
         ("squares", "ReduceSumSquare"),
         ("logarithms", "ReduceLogSum"),
         ("logarithms", "ReduceL1"),
+        ("picture", "Squeeze"),
     ],
 )
 def test_it_is_said_otherwise(name: str, made: str) -> None:
@@ -197,12 +206,21 @@ def test_it_is_said_otherwise(name: str, made: str) -> None:
     assert made in {node.op_type for node in model.graph.node}
 
 
-def test_scales_broadcast() -> None:
-    model = model_of(*CASES["normalised"])
+@pytest.mark.parametrize(("scale", "shapes"), [(2.0, [(1,), (4,)]), ([1.0, 2.0, 3.0, 4.0], [(1, 4), (1, 4)])])
+def test_scales_broadcast(scale: float | list[float], shapes: list[tuple[int, ...]]) -> None:
+    nodes, constants = CASES["normalised"]
+    model = model_of(nodes, {**constants, "s": np.full(4, scale, "f4")})
     FORMS.otherwise(model)
-    shapes = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
+    found = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     (node,) = [node for node in model.graph.node if node.op_type == "LayerNormalization"]
-    assert [shapes[name] for name in node.input[1:]] == [(1,), (1, 4)]
+    assert [found[name] for name in node.input[1:]] == shapes
+
+
+def test_exponents_are_whole_numbers() -> None:
+    model = model_of(*CASES["power"])
+    FORMS.otherwise(model)
+    types = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
+    assert [types.get(name) for node in model.graph.node for name in node.input[1:]] == [onnx.TensorProto.INT64]
 
 
 @pytest.mark.parametrize("name", ["same", "one-sided", "longer"])

@@ -175,6 +175,15 @@ def test_beside_a_great_element_of_a_product_no_slope_is_lost(great: int) -> Non
         assert number != great or (found.error < 1e-9).all()
 
 
+@pytest.mark.parametrize("op", ["addcmul", "addcdiv"])
+def test_beside_a_great_addend_no_slope_is_lost(op: str) -> None:
+    """1e289 and 3 / 7: the differences of the sum show nothing of 7."""
+    case = one(op, np.array([1e289, 1.0]), np.array([3.0, 3.0]), np.array([7.0, 7.0]), value=1.0)
+    found, right = expected(case, 2), weight(case) * (3.0 if op == "addcmul" else -3.0 / 49)
+    assert (np.abs(found.value - right) <= found.error).all()
+    assert op == "addcdiv" or (found.error < 1e-11).all()
+
+
 def test_the_greater_of_x_and_x_is_x() -> None:
     type_ = TensorType("float32", (3,))
     graph = check(Graph((Leaf("x0", type_),), (Node("v0", "maximum", ("x0", "x0"), (), type_),), ("v0",)))
