@@ -151,7 +151,7 @@ ON_REQUEST = _names(
     matmul_otherwise linear_otherwise outer_otherwise conv2d_otherwise max_pool2d_otherwise avg_pool2d_otherwise
     floor_divide_otherwise remainder_otherwise clip_otherwise tanh_otherwise mul_otherwise
     variance_corrected std_corrected softplus_scaled rsub_multiple dropout_off
-    integer_pow equal_truth_values not_equal_truth_values adjust_hue
+    integer_pow equal_truth_values not_equal_truth_values adjust_hue any_of_bytes all_of_bytes
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

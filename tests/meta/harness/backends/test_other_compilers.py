@@ -61,7 +61,7 @@ def test_an_input_that_nothing_reads_is_left_out(lab: Laboratory) -> None:
     if not status.available:
         pytest.skip(f"openvino: {status.reason}")
     types = TensorType("float32", (2,))
-    nodes = (Node("v0", "write", ("x0", "x1"), (), types),)
+    nodes = (Node("v0", "write", ("x0", "x1"), (("mode", "copy"),), types),)
     graph = check(Graph((Leaf("x0", types), Leaf("x1", types)), nodes, ("v0",)))
     case = Case(graph, {"x0": np.zeros(2, np.float32), "x1": np.ones(2, np.float32)})
     assert lab.judge(case, [TARGETS["openvino"]]).verdicts["openvino"].status == "agree"
