@@ -109,9 +109,19 @@ def check(path: Path) -> str | None:
 
 
 _PACKAGES = {"torch": "2.9"}
-FORMATS = (
-    Format("pt2", ".pt2", (".pt2",), check, writers=(Writer(TORCH, WRITE, ("torch",), _PACKAGES, ("torch-export",)),)),
+UNTRACED = (
+    (r"UnsupportedOperatorException: ([\w.]+)", "no meta kernel of {}"),
+    (r"DataDependentOutputException: ([\w.]+)", "no {}, whose result depends on values"),
+    (r"DynamicOutputShapeException: ([\w.]+)", "no {}, whose sizes depend on values"),
+    (r"GuardOnDataDependentSymNode: Could not guard on", "no branch on a value"),
 )
+"""What torch.export documents not to trace (its programming model: data-dependent control flow, meta kernels)."""
+FORMATS = (
+    Format(
+        "pt2", ".pt2", (".pt2",), check,
+        writers=(Writer(TORCH, WRITE, ("torch",), _PACKAGES, ("torch-export",)),), refuses=UNTRACED,
+    ),
+)  # fmt: skip
 
 RUNNERS = (
     Runner("torch-exported", "pt2", "torch", ("torch",), _PACKAGES, _OPEN, owner="PyTorch"),

@@ -86,6 +86,8 @@ _SAYS = (
     (r"OpNotImplemented: (\w+) subgraph (?:input|output) tensor metadata mismatch", "no {} whose part has open sizes"),
     (r"relax\.nn\.(\w+)\".* must be float, but got T\.(bfloat16)", "no {} of {}"),
     (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),
+    (r"Unsupported input kind: InputKind\.(\w+)", "no inputs of kind {}"),
+    (r"Only a float mask is supported", "no masks of truth values"),
 )
 _TYPES = (r"^KeyError: (\d+)\b", "no inputs of TFLite's type {}")
 """The importer has a table of the dtypes of inputs (`_decode_type`), without float64, for one, which is 10."""
