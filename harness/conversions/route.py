@@ -232,10 +232,11 @@ def shortest(edge: Edge) -> Route | None:
     return next((route for route in routes() if route.edges and route.edges[-1] is edge), None)
 
 
-def planned() -> list[Route]:
+def planned(named: bool = False) -> list[Route]:
     """What a plan asks: the shortest route by each edge, what is written otherwise than usual, alone and by each edge
-    from there, and each form in front of each tool that takes it further; of edges that are usable here."""
-    usable = [edge for edge in EDGES.values() if availability(edge)[1] is None and not edge.on_request]
+    from there, and each form in front of each tool that takes it further; of edges that are usable here. named: with
+    those edges that are asked only where a route is named."""
+    usable = [edge for edge in EDGES.values() if availability(edge)[1] is None and (named or not edge.on_request)]
     found = [route for edge in usable if (route := shortest(edge))]
     for name in (name for name, (_, writer) in _WRITTEN.items() if writer.like):
         ways = [(), *((edge,) for edge in usable if edge.source == written(name).name)]

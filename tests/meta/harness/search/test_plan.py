@@ -17,6 +17,7 @@ from generators.graphs import Case
 from generators.ops import OPS, check
 from generators.sweep import places
 from harness.backends import TARGETS
+from harness.commands.hunt import lanes_of
 from harness.conversions.route import target_of
 from harness.execute.reading import FileError
 from harness.findings.database import kept, opened
@@ -90,6 +91,12 @@ def test_a_dear_target_has_turns_by_the_root_of_its_cost() -> None:
     unmeasured = Lane("forward", replace(TARGETS["ort-all"], name="new"))
     assert cheap.cost < unmeasured.cost < dear.cost
     assert Lane("jvp", TARGETS["torch-inductor"]).cost == dear.cost
+
+
+def test_a_route_that_is_asked_on_request_has_a_plan_where_it_is_named() -> None:
+    whole = "torch/tvm-pt2-whole/tvm"
+    assert [lane.target.name for lane in lanes_of(whole, [CONVERSION.name])] == [whole]
+    assert whole not in {lane.target.name for lane in lanes_of("*", [CONVERSION.name])}
 
 
 def test_costs_are_of_targets_that_there_are() -> None:
