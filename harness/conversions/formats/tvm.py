@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.backends.target.text import before, swapped
 from harness.backends.tvm.levels import BEFORE, loads
 from harness.conversions.formats.format import Runner
-from harness.conversions.formats.pt2 import LOAD
+from harness.conversions.formats.pt2 import LOAD, UNTRACED
 from harness.conversions.formats.tflite import SIGNED
 
 _COMPILE = """
@@ -88,6 +88,7 @@ _SAYS = (
     (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),
     (r"Unsupported input kind: InputKind\.(\w+)", "no inputs of kind {}"),
     (r"Only a float mask is supported", "no masks of truth values"),
+    (r"NotImplementedError: (.*) is not yet supported in TVM", "no {}"),
 )
 _TYPES = (r"^KeyError: (\d+)\b", "no inputs of TFLite's type {}")
 """The importer has a table of the dtypes of inputs (`_decode_type`), without float64, for one, which is 10."""
@@ -123,8 +124,8 @@ IMPORTERS = tuple(
     )
     for name, format_, module, more, helpers, text, refuses in (
         ("tvm-onnx", "onnx", "onnx", {"onnx": "1.17"}, "", _ONNX, _SAYS),
-        ("tvm-pt2", "pt2", "torch", {"torch": "2.9"}, LOAD + "\n", _TORCH, _SAYS),
-        ("tvm-pt2-whole", "pt2", "torch", {"torch": "2.9"}, LOAD + "\n", _WHOLE, _SAYS),
+        ("tvm-pt2", "pt2", "torch", {"torch": "2.9"}, LOAD + "\n", _TORCH, (*_SAYS, *UNTRACED)),
+        ("tvm-pt2-whole", "pt2", "torch", {"torch": "2.9"}, LOAD + "\n", _WHOLE, (*_SAYS, *UNTRACED)),
         ("tvm-tflite", "tflite", "tflite", {"tflite": "2.18"}, SIGNED + "\n", _TFLITE, (*_SAYS, _TYPES)),
     )
 )
