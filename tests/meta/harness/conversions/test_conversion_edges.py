@@ -205,6 +205,27 @@ def test_what_jax_writes_for_a_newer_tensorflow_is_refused(route: str, step: str
         assert refusal(target_of(route), Rejected("ValueError", said)) == why
 
 
+@pytest.mark.parametrize(
+    ("kind", "said", "step", "why"),
+    [
+        ("UnsupportedOperatorException", "aten.geqrf.default", "write", "no meta kernel of aten.geqrf.default"),
+        ("UnsupportedOperatorException", "aten.geqrf.default", "tvm-pt2", "no meta kernel of aten.geqrf.default"),
+        ("DynamicOutputShapeException", "aten.linalg_lstsq.default", "write",
+         "no aten.linalg_lstsq.default, whose sizes depend on values"),
+        ("ValueError", "Unsupported input kind: InputKind.TOKEN", "tvm-pt2", "no inputs of kind TOKEN"),
+        ("NotImplementedError", "affine_grid with align_corners=False is not yet supported in TVM", "tvm-pt2",
+         "no affine_grid with align_corners=False"),
+        ("RuntimeError", "numel: integer multiplication overflow", "write", None),
+        ("TypeError", "IndexPut requires each index tensor to have integer dtype.", "tvm-pt2", None),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_traced_or_imported_by_documentation_is_refused(
+    kind: str, said: str, step: str, why: str | None
+) -> None:
+    found = refusal(target_of("torch/tvm-pt2/tvm"), Rejected(kind, f"{said}\nin step {step}"))
+    assert found == (f"{step}: {why}" if why else None)
+
+
 def test_a_wrong_conversion_is_reduced_and_reproduced(campaign: Campaign) -> None:
     found = through(campaign, "onnx/planted-order/ort-all", keep=True)
     assert found.finding.startswith("value-planted-order-sub-")
