@@ -110,6 +110,7 @@ NONE_AT_ALL: Patterns = (
     ("torch", "is not differentiable with respect to argument", "what it says of weights and targets"),
     ("tensorflow", "Input is not invertible", "its derivative of determinants is by way of tf.linalg.inv"),
     ("torch", "The derivative of linalg.qr depends on Q", "what it says of QR without Q"),
+    ("jax", "gradients are only implemented if `unique_indices", "none of products at places that may be the same"),
     (
         "tensorflow",
         r"(?s)Detected unsupported operations.*No registered 'ResizeNearestNeighborGrad' OpKernel for XLA",

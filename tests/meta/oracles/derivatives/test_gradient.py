@@ -22,6 +22,7 @@ from oracles.derivatives import gradient, hessian
 from oracles.derivatives.complex_pairs import parts_of
 from oracles.derivatives.node_jacobians import node_jacobians
 from oracles.judge import reference
+from oracles.judge.outcome import Rejected
 
 F = "float32"
 
@@ -78,6 +79,12 @@ def test_who_moves_a_result_too_little_for_a_slope_is_not_guessed() -> None:
     assert [*zip(found.rows, found.columns, strict=True)] == [(1, 0)]
     assert found.error[0] >= 1.8e-10
     assert found.floor[1] > 0
+
+
+def test_what_jax_says_it_has_no_gradient_of_is_refused() -> None:
+    said = "scatter_mul gradients are only implemented if `unique_indices=True`"
+    assert GRADIENT.refusal(TARGETS["jax-eager"], Rejected("NotImplementedError", said))
+    assert GRADIENT.refusal(TARGETS["jax-eager"], Rejected("NotImplementedError", "scatter_mul failed")) is None
 
 
 def test_slopes_are_measured_once_for_all_targets_and_anew_for_whatever_differs() -> None:
