@@ -3,7 +3,7 @@ PyTorch documents that the answer to bytes is a byte."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,18 +23,22 @@ def _truth(x: Bounded) -> Bounded:
     return exact(x.value != 0, "bool", x.undetermined | zero | flushable(x))
 
 
+def _changed(spelling: Spelling, change: Callable[[str], str]) -> Spelling:
+    """What is said, changed; what cannot be said stays so."""
+
+    def spell(call: Call) -> str | Unsupported:
+        plain = spelling(call) if callable(spelling) else spelling
+        return plain if isinstance(plain, Unsupported) else change(str(plain))
+
+    return spell
+
+
 def _of_numbers(base: OpSpec) -> OpSpec:
     def result(operands: Types, attrs: Attrs) -> TensorType:
         return base.result((replace(operands[0], dtype="bool"), *operands[1:]), attrs)
 
     def cast(dialect: str, text: str) -> Spelling:
-        spelling: Spelling = getattr(base, dialect)
-
-        def spell(call: Call) -> str | Unsupported:
-            plain = spelling(call) if callable(spelling) else spelling
-            return plain if isinstance(plain, Unsupported) else str(plain).replace("{0}", text)
-
-        return spell
+        return _changed(getattr(base, dialect), lambda plain: plain.replace("{0}", text))
 
     def torch(call: Call) -> str:
         """Of uint8 PyTorch documents to return uint8."""
@@ -59,13 +63,7 @@ def _of_bytes(base: OpSpec) -> OpSpec:
         return exact(found.value.astype(np.uint8), "uint8", found.undetermined)
 
     def cast(dialect: str, text: str) -> Spelling:
-        spelling: Spelling = getattr(answer, dialect)
-
-        def spell(call: Call) -> str | Unsupported:
-            plain = spelling(call) if callable(spelling) else spelling
-            return plain if isinstance(plain, Unsupported) else text.replace("#", str(plain))
-
-        return spell
+        return _changed(getattr(answer, dialect), lambda plain: text.replace("#", plain))
 
     return replace(
         answer, name=f"{base.name}_of_bytes", operands=(tensor(("uint8",), nonempty=True),), result=result,

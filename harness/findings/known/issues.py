@@ -92,6 +92,10 @@ class KnownIssue(entry.Entry):
         """Is this version of the framework one of the entry's?"""
         return not self.versions or SpecifierSet(self.versions, prereleases=True).contains(version)
 
+    def is_of(self, operator: str) -> bool:
+        """Is this operator one of the entry's, or one that follows from one of them?"""
+        return any(fnmatchcase(name, glob) for name in known_as(operator) for glob in self.operators)
+
     def covers(
         self, operator: str, result: TensorType, operands: Sequence[TensorType], parameters: Sequence[TensorType] = ()
     ) -> bool:
@@ -99,7 +103,7 @@ class KnownIssue(entry.Entry):
         dtypes = {type_.dtype for type_ in (result, *operands[:1])}
         small = parameters if self.empty == "parameter" else (result, *operands)
         return (
-            any(fnmatchcase(name, glob) for name in known_as(operator) for glob in self.operators)
+            self.is_of(operator)
             and (not self.dtypes or not dtypes.isdisjoint(self.dtypes))
             and (not self.empty or any(type_.size == 0 for type_ in small))
             and (not self.constant or len(parameters) == len(operands))

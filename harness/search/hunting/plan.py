@@ -84,10 +84,9 @@ class Lane:
     def cost(self) -> float:
         """Processor seconds of a step, as they were measured once: of the same target by the question of what a graph
         computes where this one was not, and of a middling one where neither was."""
-        measured = costs()
-        found = (measured[name].get(self.target.name) for name in (self.question, FORWARD.name) if name in measured)
-        kind = self.question if self.question in measured else FORWARD.name
-        return next((seconds for seconds in found if seconds), median(measured[kind].values()))
+        measured, name = costs(), self.target.name
+        own, plain = measured.get(self.question, {}), measured[FORWARD.name]
+        return own.get(name) or plain.get(name) or median((own or plain).values())
 
     @property
     def family(self) -> str:

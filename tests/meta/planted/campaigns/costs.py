@@ -31,12 +31,12 @@ LEAST = 0.5
 """Seconds: what a step costs that runs hardly anything."""
 
 
-def cost(lane: Lane, pool: Pool, places: int) -> float:
+def cost(lane: Lane, pool: Pool, places: int) -> float | None:
     """Processor seconds of a step, by so many of its places; the first one, which starts processes, is not counted. The
-    reference's work on derivatives is not, either: it is done once for all targets."""
+    reference's work on derivatives is not, either: it is done once for all targets. None: nothing can be asked."""
     step = next(Plan((lane,), tuple(OPS), 1).steps(), None)
     if step is None:
-        return LEAST
+        return None
     lab = Laboratory(pool, QUESTIONS[lane.question])
 
     def spent() -> float:
@@ -63,6 +63,8 @@ def main(
     with Pool(Limits(seconds=240.0), tolerant=True) as pool:
         for lane in lanes_of(targets, questions.split(",")):
             seconds = cost(lane, pool, places)
+            if seconds is None:
+                continue
             measured.setdefault(lane.question, {})[lane.target.name] = seconds
             print(f"{lane.question} {lane.target.name}: {seconds} s", flush=True)
             FILE.write_text(json.dumps(measured, indent=1, sort_keys=True) + "\n")

@@ -8,7 +8,6 @@ within so many places, and within so many processor seconds by `harness/search/h
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Annotated
 
@@ -21,7 +20,7 @@ from generators.union import Filled
 from harness.commands.hunt import lanes_of
 from harness.execute.pool import Limits, Pool
 from harness.findings.known.entry import FOLDER
-from harness.findings.known.issues import KnownIssue, known_as, load
+from harness.findings.known.issues import KnownIssue, load
 from harness.findings.known.predicate import values_of
 from harness.questions import QUESTIONS
 from harness.questions.conversion import CONVERSION
@@ -62,7 +61,7 @@ class Reach:
         operators = baited.operators_of(operator) if operator in BAITS else (operator,)
         for asked in self.of(lane):
             (issue,) = asked.issues
-            if issue.id not in self.met and any(is_of(issue, name) for name in operators):
+            if issue.id not in self.met and any(map(issue.is_of, operators)):
                 question = QUESTIONS[lane.question]
                 one = cases(question, operator, turn)
                 runs = not question.why_not(lane.target, one.graph) and asked.nearby(lane.target, one.graph)
@@ -70,22 +69,17 @@ class Reach:
                     self.met[issue.id] = when
 
 
-def is_of(issue: KnownIssue, operator: str) -> bool:
-    """Is the operator one of the entry's?"""
-    return any(fnmatchcase(name, glob) for name in known_as(operator) for glob in issue.operators)
-
-
 def holds(issue: KnownIssue, one: Filled) -> bool:
     """Does its predicate hold for an element of a node, as far as values of the reference tell?"""
     for arrays in one.fills:
         found = {name: each.value for name, each in reference.evaluate(one.graph, arrays).items()}
-        for node in one.graph.nodes:
+        for node in filter(lambda node: issue.is_of(node.op), one.graph.nodes):
             predicate = issue.predicate(node.op)
-            if is_of(issue, node.op) and (predicate is None or "got" in predicate.names):
+            if predicate is None or "got" in predicate.names:
                 return True
             operands = [found[name] for name in node.operands]
             known = values_of(operands, node.attributes, node.type.dtype, found[node.name])
-            if is_of(issue, node.op) and predicate and predicate.holds(known, node.type.shape).any():
+            if predicate.holds(known, node.type.shape).any():
                 return True
     return False
 
