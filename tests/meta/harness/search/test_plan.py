@@ -62,16 +62,29 @@ def test_a_plan_ends() -> None:
     assert sum(len(step.takes) for step in steps) == len(places("neg"))
 
 
-def test_levels_begin_with_the_same_place_and_go_on_with_others() -> None:
+def test_levels_go_through_the_places_of_a_window_in_orders_of_their_own() -> None:
     lanes = [Lane("forward", target) for target in TARGETS.values() if target.framework == "onnxruntime"][:4]
     turns = {
-        lane.target.name: [turn for step in Plan((lane,), ("tanh",), 0).steps() for _, turn in step.takes]
+        lane.target.name: [turn for step in Plan((lane,), ("conv2d",), 0).steps() for _, turn in step.takes]
         for lane in lanes
     }
-    assert all(sorted(found) == list(range(len(places("tanh")))) for found in turns.values())
-    assert {found[0] for found in turns.values()} == {0}
-    assert all(sorted(found[1 : 1 + WINDOW]) == list(range(1, 1 + WINDOW)) for found in turns.values())
-    assert len({turn for found in turns.values() for turn in found[1:3]}) > 2
+    assert all(sorted(found) == list(range(len(places("conv2d")))) for found in turns.values())
+    assert all(sorted(found[:WINDOW]) == list(range(WINDOW)) for found in turns.values())
+    assert len({turn for found in turns.values() for turn in found[:2]}) > 4
+
+
+def test_routes_of_one_tool_share_turns() -> None:
+    """By the cube root of their number: eight routes have four times the places of one, not eight times."""
+    lanes = lanes_of("*", {CONVERSION.name: CONVERSION})
+    routes = [lane for lane in lanes if lane.family == "openvino-onnx"]
+    (other,) = (lane for lane in lanes if lane.target.name == "torch/tvm-pt2/tvm")
+    shares = []
+    for some in (routes[:1], routes[:8]):
+        spent = Counter()
+        for step in islice(Plan((*some, other), tuple(sorted(OPS)), 0).steps(), 300):
+            spent[step.lane.family] += len(step.takes) * sum(lane.cost for lane in some) / len(some)
+        shares.append(spent["openvino-onnx"] / spent["tvm-pt2"])
+    assert 3 < shares[1] / shares[0] < 5
 
 
 def test_targets_of_a_framework_begin_with_different_operators() -> None:
