@@ -17,6 +17,7 @@ ONNX = Dialect(
     },
     functions("onnx"),
     context=("g",),
+    bfloat16={"session.run(None, ": "run_by_value(session, "},
     absent="ONNX has complex tensors, and hardly an operator that takes them",
 )
 
