@@ -85,8 +85,9 @@ _NO_DOUBLE = (
 REFUSES: dict[tuple[str, str], str] = {
     **{(operator, "float64"): _FLOAT_ONLY for operator in _NO_DOUBLE},
     **{
-        (f"{name} reduction=add", "float16"): "the CPU provider's ScatterND adds no float16"
+        (f"{name} reduction=add", dtype): f"the CPU provider's ScatterND adds no {dtype}"
         for name in ("scatter_nd", "scatter_nd_from_end")
+        for dtype in ("float16", "bfloat16")
     },
     ("unique_inverse", "int32"): "the CPU provider has Unique for int64 and int8, and none for int32",
 }
