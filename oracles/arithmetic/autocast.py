@@ -144,6 +144,7 @@ COMPOSED = frozenset(
         "pseudo_inverse",
         "qr_factor",
         "qr_product",
+        "reflections",
         "rfft",
         "rnn",
         "rnn_cell",

@@ -65,3 +65,10 @@ def tridiagonal_solve(x, b):
     """jax.lax takes the diagonal below the main one first, each as a row of its own."""
     above, below = x[..., 0, :].at[..., -1].set(0), x[..., 2, :].at[..., 0].set(0)
     return jax.lax.linalg.tridiagonal_solve(below, x[..., 1, :], above, b)
+
+
+def reflections(x):
+    """I - tau v v^T one after the other, tau = 2 / |v|^2, v a column below its diagonal, which is 1."""
+    x = formed(x, "tamed")
+    v = jnp.tril(x, -1) + jnp.eye(*x.shape[-2:], dtype=x.dtype)
+    return jax.lax.linalg.householder_product(x, 2 / (v * v).sum(-2))

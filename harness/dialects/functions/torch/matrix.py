@@ -66,6 +66,13 @@ def ormqr_product(x):
     return torch.ormqr(reflectors, tau, reflectors.triu())
 
 
+def reflections(x):
+    """I - tau v v^T one after the other, tau = 2 / |v|^2, v a column below its diagonal, which is 1."""
+    x = formed(x, "tamed")
+    v = x.tril(-1) + torch.eye(*x.shape[-2:], dtype=x.dtype)
+    return torch.linalg.householder_product(x, 2 / (v * v).sum(-2))
+
+
 def svd_product(x):
     u, s, v = torch.linalg.svd(x, full_matrices=False)
     return (u * s.unsqueeze(-2)) @ v
