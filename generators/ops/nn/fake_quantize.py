@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, spread
+from generators.bounds.bounded import PRECISION, U64, Bounded, rounded, spread
 from generators.graph import TensorType
 from generators.ops.slots import axis_of, normalized, one_of, same_as, tensor
-from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, TypeRuleError, Types
+from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
 
@@ -41,6 +41,22 @@ def _reference(args: Sequence[Bounded], call: Call) -> Bounded:
         error = scale * spread(q, low, high) + (_UNIT + U64) * np.abs(value)
         # the product may be made before the zero point is taken away, or one by one: exact for 8 and 11 bits
     return Bounded(value, np.where(x.undetermined | np.isnan(x.value), np.inf, error), x.dtype)
+
+
+def _half(args: Sequence[Bounded], call: Call) -> Bounded:
+    """The same in float16 or better, its scale, too (ONNX QuantizeLinear: "the division is performed in the type of
+    y_scale"): a quotient that overflows there is saturated, as it is where it does not. The product with the scale is
+    rounded."""
+    x, zero_point, dtype = args[0], int(call.number("zero_point")), str(call.attrs["dtype"])
+    scale, p = float(np.float16(call.number("scale"))), PRECISION[x.dtype]
+    with np.errstate(all="ignore"):
+        lost = 3.01 * (p.unit + U64) * np.abs(x.value) + x.error + scale * p.tiny
+        q, low, high = (
+            levels(v, np.float64(scale), zero_point, dtype) for v in (x.value, x.value - lost, x.value + lost)
+        )
+        value = (q - zero_point) * scale
+        error = scale * spread(q, low, high) + (p.unit + U64) * np.abs(value)
+    return rounded(value, np.where(x.undetermined | np.isnan(x.value), np.inf, error), x.dtype)
 
 
 def _scales(attrs: Attrs, rank: int) -> Array:
@@ -85,12 +101,24 @@ def _checked(operands: Types, attrs: Attrs) -> TensorType:
     return same_as(0)(operands, attrs)
 
 
+def _half_type(operands: Types, attrs: Attrs) -> TensorType:
+    low, high = RANGES.get(str(attrs["dtype"]), (1, 0))
+    if operands[0].dtype != "float16" or not low <= int(attrs["zero_point"]) <= high:  # type: ignore[arg-type]
+        raise TypeRuleError(
+            f"{operands[0]} is not quantised to {attrs['dtype']} with {attrs['zero_point']} as its zero"
+        )
+    if not 2.0**-24 <= float(attrs["scale"]) <= 2.0**15:  # type: ignore[arg-type]
+        raise TypeRuleError(f"{attrs['scale']} is no scale of float16")
+    return same_as(0)(operands, attrs)
+
+
 def _limits(call: Call, text: str) -> str:
     low, high = RANGES[str(call.attrs["dtype"])]
     return text.replace("%limits", f"{low}, {high}")
 
 
 _TENSOR = {"dtype": one_of("uint8", "int8"), "scale": one_of(*_SCALE), "zero_point": _zero_point()}
+_ONLY = unsupported("it has no quantisation of float16 by a scale of float16")
 _CHANNELS = {"dtype": one_of("int8", "uint8"), "axis": axis_of(0), "scales": _drawn_scales, "zero_point": _zero_point()}
 
 OPERATORS: tuple[OpSpec, ...] = (
@@ -112,5 +140,10 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax=lambda call: _limits(call, "quantize_channels({0}, {scales}, {zero_point}, {axis}, %limits)"),
         relax="quantize_dequantize({0}, {scales}, {zero_point}, {axis}, {dtype})",
         onnx="quantize_dequantize(g, {0}, {scales}, {zero_point}, {axis}, {dtype})",
+    ),
+    OpSpec(
+        "quantize_dequantize_half", "quantization", (tensor(("float16",)),), _half_type, _half, attrs=_TENSOR,
+        torch=_ONLY, tensorflow=_ONLY, jax=_ONLY, relax=_ONLY,
+        onnx='quantize_dequantize(g, {0}, {scale}, {zero_point}, 1, {dtype}, "float16")',
     ),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def quantize_dequantize(g, x, scale, zero_point, axis, dtype):
-    """The pair that quantisers write. scale: a number, or one for each place on the axis."""
-    parts = g.const(scale, "float32"), g.const(np.full(np.shape(scale), zero_point), dtype)
+def quantize_dequantize(g, x, scale, zero_point, axis, dtype, of="float32"):
+    """The pair that quantisers write. scale: a number, or one for each place on the axis; of: its dtype."""
+    parts = g.const(scale, of), g.const(np.full(np.shape(scale), zero_point), dtype)
     return g.op("DequantizeLinear", g.op("QuantizeLinear", x, *parts, axis=axis), *parts, axis=axis)
