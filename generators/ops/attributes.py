@@ -50,6 +50,8 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("batch_to_space", "block"): (_INTS,),
     ("clip", "max"): (_FLOAT, _INT),
     ("clip", "min"): (_FLOAT, _INT),
+    ("clip_crossed", "max"): (_FLOAT, _INT),
+    ("clip_crossed", "min"): (_FLOAT, _INT),
     ("clip_one_side", "max"): (_FLOAT, _INT, _NONE),
     ("clip_one_side", "min"): (_FLOAT, _INT, _NONE),
     ("crop_and_resize", "size"): (_INTS,),

@@ -14,7 +14,7 @@ from generators.ops.composed import left_out
 from generators.ops.elementwise.records import numpy_binary
 from generators.ops.elementwise.references import certainly_nan, spread_out, wrapping
 from generators.ops.slots import NUMBERS, boolean, broadcast, broadcastable, numeric, tensor, within
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Reference, TypeRuleError, Types
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Reference, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
 
@@ -169,6 +169,31 @@ def _clip_type(operands: Types, attrs: Attrs) -> TensorType:
     return operands[0]
 
 
+def _crossed_low(d: Draw, operands: Types, attrs: Attrs) -> Attr:
+    return d.choice((3, 1, 100)) if operands[0].dtype in INTEGERS else d.choice((0.5, 0.0, 6.0, -1.0))
+
+
+def _crossed_high(d: Draw, operands: Types, attrs: Attrs) -> Attr:
+    """Less than `min`."""
+    low = attrs["min"]
+    return d.choice((low - 1, 0) if isinstance(low, int) else (low - 1.0, low - 0.25, low - 100.0))  # type: ignore
+
+
+def _crossed_type(operands: Types, attrs: Attrs) -> TensorType:
+    low, high = attrs["min"], attrs["max"]
+    if isinstance(low, bool) or not isinstance(low, int | float) or not isinstance(high, int | float) or not low > high:
+        raise TypeRuleError(f"min {low!r} does not exceed max {high!r}")
+    return _clip_type(operands, {"min": high, "max": low})
+
+
+def _crossed(args: Sequence[Bounded], call: Call) -> Bounded:
+    """`max` everywhere, as numpy, PyTorch and ONNX document it. Of NaN they say nothing."""
+    x = args[0]
+    value = np.full(x.value.shape, call.attrs["max"], x.value.dtype)
+    unknown = np.isnan(x.value) if x.floating else np.zeros(x.value.shape, bool)
+    return Bounded(value, np.where(unknown, np.inf, 0.0), x.dtype)
+
+
 def _where_type(operands: Types, attrs: Attrs) -> TensorType:
     if operands[0].dtype != "bool":
         raise TypeRuleError(f"the condition is {operands[0]}, not bool")
@@ -238,6 +263,12 @@ def _open_at_infinity(args: Sequence[Bounded], call: Call) -> Bounded:
 
 clip_one_side = replace(_one_sided, reference=_open_at_infinity)
 
+clip_crossed = replace(
+    clip, name="clip_crossed", result=_crossed_type, reference=_crossed,
+    attrs={"min": _crossed_low, "max": _crossed_high}, tensorflow="tf.minimum(tf.maximum({0}, {min}), {max})",
+    relax=unsupported("it does not say what a lower limit above the upper one does"),
+)  # fmt: skip
+
 OPERATORS: tuple[OpSpec, ...] = (
     where,
     numpy_binary(
@@ -250,6 +281,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     clip,
     clip_one_side,
+    clip_crossed,
     _extreme("maximum", "Max"),
     _extreme("minimum", "Min"),
     _ignoring("maximum", "Max"),

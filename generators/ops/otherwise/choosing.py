@@ -73,6 +73,10 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax=('jnp.take_along_axis({0}, {1}, axis={axis}, mode="clip")',
              'jnp.take_along_axis({0}, {1}, axis={axis}, mode="promise_in_bounds")'),
     ),
+    otherwise(  # of longer updates, those at the places that have an index are taken
+        SAID["scatter"],
+        torch=("torch.scatter({0}, {axis}, {1}.long(), torch.nn.functional.pad({2}, (0, 1) * {2}.dim(), value=1))",),
+    ),
     otherwise(
         SAID["index_add"], torch=(_rows("torch.index_put({0}, ({1},), {2}, accumulate=True)"),),
         tensorflow=(_rows("tf.tensor_scatter_nd_add({0}, {1}[:, tf.newaxis], {2})"),),
