@@ -23,7 +23,8 @@ _TYPES: Mapping[str, str] = {
         " k last mantissa n offset order pick place repeats samples segments shift size spelling start step zero_point",
         _FLOAT: "alpha atol beta bias delta dx eps epsilon gamma lambd margin max min nan neginf p posinf q rtol scale"
         " rate smoothing threshold value",
-        _TEXT: "activation direction dtype equation form indexing kind method mode norm ord output reduction reset to",
+        _TEXT: "activation direction dtype equation fill form indexing kind method mode norm ord output reduction reset"
+        " to",
         _INTS: "axes band boundaries dilation geometry image kernel offsets output_padding padding pads perm shape"
         " shifts sizes starts steps stops stride",
         _FLOATS: "scales",

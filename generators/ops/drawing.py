@@ -155,6 +155,7 @@ ON_REQUEST = _names(
     l0_norm prod_to l2_norm_to clip_crossed trunc_divide_scalar zeros_like_to ones_like_to
     floor_divide_scalar_otherwise attention_otherwise scatter_otherwise zeros_like_to_otherwise
     ones_like_to_otherwise
+    masked_infinity masked_infinity_otherwise
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -105,6 +105,9 @@ OPERATORS: tuple[OpSpec, ...] = (
              "jnp.sort({0}, axis={axis}, stable=False, descending={descending})"),
     ),
     otherwise(
+        SAID["masked_infinity"], torch=("torch.where({1}, torch.full_like({0}, float({fill})), {0})",),
+    ),
+    otherwise(
         SAID["where"], tensorflow=(_alike("tf.raw_ops.Select(condition={0}, x={1}, y={2})"),
                                     "tf.experimental.numpy.where({0}, {1}, {2})"),
         jax=(_alike("jax.lax.select({0}, {1}, {2})"), _alike("jnp.select([{0}], [{1}], {2})"),

@@ -63,6 +63,7 @@ RESULTS: list[tuple[str, list[np.ndarray], dict, Callable[[], Any]]] = [
      lambda: np.linalg.norm(X.astype("float64"), 2, 1)),
     ("prod_to", [PLACES[:, :3]], {"to": "int64", "axes": (1,), "keepdims": False},
      lambda: np.prod(PLACES[:, :3], 1, "int64")),
+    ("masked_infinity", [X, X > 0], {"fill": "-inf"}, lambda: np.where(X > 0, -np.inf, X).astype("float32")),
     ("clip_crossed", [X], {"min": 0.5, "max": -0.5}, lambda: np.clip(X, 0.5, -0.5)),
     ("trunc_divide_scalar", [PLACES], {"scalar": -3}, lambda: np.trunc(PLACES / -3).astype("int32")),
     ("ones_like_to", [X], {"to": "bool"}, lambda: np.ones_like(X, "bool")),
