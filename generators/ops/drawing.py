@@ -152,7 +152,7 @@ ON_REQUEST = _names(
     floor_divide_otherwise remainder_otherwise clip_otherwise tanh_otherwise mul_otherwise
     variance_corrected std_corrected softplus_scaled rsub_multiple dropout_off
     integer_pow equal_truth_values not_equal_truth_values adjust_hue any_of_bytes all_of_bytes
-    kept_cumsum kept_cumprod kept_roll kept_flip
+    kept_cumsum kept_cumprod kept_roll kept_flip ldexp_mixed
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no
