@@ -156,6 +156,7 @@ ON_REQUEST = _names(
     floor_divide_scalar_otherwise attention_otherwise scatter_otherwise zeros_like_to_otherwise
     ones_like_to_otherwise
     masked_infinity masked_infinity_otherwise
+    kept_cumsum kept_cumprod kept_roll kept_flip ldexp_mixed
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no
