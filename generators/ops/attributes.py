@@ -23,7 +23,8 @@ _TYPES: Mapping[str, str] = {
         " k last mantissa n offset order pick place repeats samples segments shift size spelling start step zero_point",
         _FLOAT: "alpha atol beta bias delta dx eps epsilon gamma lambd margin max min nan neginf p posinf q rtol scale"
         " rate smoothing threshold value",
-        _TEXT: "activation direction dtype equation form indexing kind method mode norm ord output reduction reset to",
+        _TEXT: "activation direction dtype equation fill form indexing kind method mode norm ord output reduction reset"
+        " to",
         _INTS: "axes band boundaries dilation geometry image kernel offsets output_padding padding pads perm shape"
         " shifts sizes starts steps stops stride",
         _FLOATS: "scales",
@@ -50,6 +51,8 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("batch_to_space", "block"): (_INTS,),
     ("clip", "max"): (_FLOAT, _INT),
     ("clip", "min"): (_FLOAT, _INT),
+    ("clip_crossed", "max"): (_FLOAT, _INT),
+    ("clip_crossed", "min"): (_FLOAT, _INT),
     ("clip_one_side", "max"): (_FLOAT, _INT, _NONE),
     ("clip_one_side", "min"): (_FLOAT, _INT, _NONE),
     ("crop_and_resize", "size"): (_INTS,),

@@ -152,7 +152,11 @@ ON_REQUEST = _names(
     floor_divide_otherwise remainder_otherwise clip_otherwise tanh_otherwise mul_otherwise
     variance_corrected std_corrected softplus_scaled rsub_multiple dropout_off
     integer_pow equal_truth_values not_equal_truth_values adjust_hue any_of_bytes all_of_bytes
-    reflections ldexp_mixed quantize_dequantize_half
+    l0_norm prod_to l2_norm_to clip_crossed trunc_divide_scalar zeros_like_to ones_like_to
+    floor_divide_scalar_otherwise attention_otherwise scatter_otherwise zeros_like_to_otherwise
+    ones_like_to_otherwise
+    masked_infinity masked_infinity_otherwise
+    kept_cumsum kept_cumprod kept_roll kept_flip ldexp_mixed reflections quantize_dequantize_half
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

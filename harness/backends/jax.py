@@ -20,7 +20,9 @@ from harness.backends.target.target import Level, Target
 from harness.backends.target.text import swapped
 from harness.dialects import JAX
 
-REFUSES: dict[tuple[str, str], str] = {}
+REFUSES: dict[tuple[str, str], str] = {
+    ("short_time_fourier", "float16"): "jnp.fft.fft makes complex64 of float16, and jnp.fft.rfft refuses it",
+}
 """(operator, dtype) that the dialect can say and JAX has no kernel for."""
 
 _MODULES = ("jax", "jax.numpy")

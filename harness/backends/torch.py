@@ -29,6 +29,11 @@ _RESIDUALS = "lstsq has residuals of a size that depends on the rank, which a co
 COMPILED_REFUSES |= {("least_squares", dtype): _RESIDUALS for dtype in FLOATS}
 """(operator, dtype) that PyTorch has, and does not compile as one graph."""
 
+COMPILED_DECLINES = {
+    "Could not guard on data-dependent expression": "it says that a size which is known at run time only decides this",
+}
+"""What it says where rows are chosen by a mask (`kept_roll`), by message."""
+
 _UNSIGNED = "inductor promotes no uint16, uint32 or uint64"
 INDUCTOR_REFUSES = {**COMPILED_REFUSES, **{("*", dtype): _UNSIGNED for dtype in ("uint16", "uint32", "uint64")}}
 
@@ -246,6 +251,7 @@ TARGETS = (
         Level("torch", 1),
         refuses=COMPILED_REFUSES,
         refusals_file="torch",
+        declines=COMPILED_DECLINES,
         sample_every=4,
         symbolic=_SYMBOLIC_EXPORT,
         gradient=Unsupported("it exports for inference: parameters are buffers"),
@@ -261,6 +267,7 @@ TARGETS = (
         Level("torch", 2),
         refuses=COMPILED_REFUSES,
         refusals_file="torch",
+        declines=COMPILED_DECLINES,
         sample_every=4,
         symbolic=_SYMBOLIC.format(compiled=_torch_compile("aot_eager", dynamic=True), to=""),
         gradient=torch_compiled(_torch_compile("aot_eager")),
@@ -276,6 +283,7 @@ TARGETS = (
         Level("torch", 3),
         refuses=INDUCTOR_REFUSES,
         refusals_file="torch",
+        declines=COMPILED_DECLINES,
         sample_every=16,
         symbolic=_SYMBOLIC.format(compiled=_torch_compile("inductor", dynamic=True), to=""),
         gradient=torch_compiled(_torch_compile("inductor")),
@@ -292,6 +300,7 @@ TARGETS = (
         Level("torch", 4),
         refuses=INDUCTOR_REFUSES,
         refusals_file="torch",
+        declines=COMPILED_DECLINES,
         sample_every=16,
         gradient=Unsupported("its parameters are constants"),
         opt_in=True,

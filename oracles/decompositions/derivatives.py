@@ -37,14 +37,6 @@ def _promoted(s: GraphBuilder, node: Node) -> str | None:
     return s.add(base.name, *operands, **{key: value for key, value in node.attributes.items() if key in base.attrs})
 
 
-def _scaled(s: GraphBuilder, node: Node) -> str:
-    """A power in the dtype of the exponent, then a product in that of the result."""
-    x, n = node.operands
-    to = node.type.dtype
-    factors = (x, s.add("exp2", n))
-    return s.add("mul", *(one if s.types[one].dtype == to else s.add("cast", one, to=to) for one in factors))
-
-
 def _said_otherwise(rules: Mapping[str, Rule]) -> dict[str, Rule]:
     """Operators that are said in other functions are those that they say."""
 
@@ -63,7 +55,6 @@ _PLAIN: Mapping[str, Rule] = {
     **STATISTICS,
     **LAYERS,
     **SYSTEMS,
-    "ldexp_mixed": _scaled,
     **dict.fromkeys(("maximum", "minimum", "fmax", "fmin"), _of_itself),
     **dict.fromkeys(
         (name for name, spec in OPS.items() if spec.promotes and spec.base and name not in SAID_OTHERWISE), _promoted

@@ -173,6 +173,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     _first("div", _FLOATS, torch="{scalar} / {0}"),
     _first("pow", (2, 0.5, 10.0, 1, 0, -1.0, 3)),
     *(_second(name, tuple(v for v in _FLOATS if v), _DIVISORS) for name in ("floor_divide", "remainder", "fmod")),
+    _second("trunc_divide", (), _DIVISORS, jax="jax.lax.div({0}, jnp.full_like({0}, {scalar}))"),
     _first("remainder", _FLOATS, _INTEGERS, slots=_confined("remainder", 1, 40)),
     *(
         side(f"bitwise_{name}", (), _BITS, slots=(tensor(INTEGERS),))

@@ -1,4 +1,4 @@
-"""What is chosen element by element: where, masked_fill, clip, maximum and minimum, heaviside."""
+"""What is chosen element by element: where, masked_fill, infinities by a mask, clip, maximum and minimum, heaviside."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from generators.graph import DTYPES, EVERY, FLOATS, INTEGERS, Attr, TensorType
 from generators.ops.composed import left_out
 from generators.ops.elementwise.records import numpy_binary
 from generators.ops.elementwise.references import certainly_nan, spread_out, wrapping
-from generators.ops.slots import NUMBERS, boolean, broadcast, broadcastable, numeric, tensor, within
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Reference, TypeRuleError, Types
+from generators.ops.slots import NUMBERS, boolean, broadcast, broadcastable, floating, numeric, one_of, tensor, within
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Reference, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
 
@@ -51,6 +51,15 @@ def _masked_fill(args: Sequence[Bounded], call: Call) -> Bounded:
     filling = np.full(call.result.shape, call.attrs["value"], x.dtype).astype(x.value.dtype)
     constant = Bounded(filling, np.zeros(filling.shape), x.dtype)
     return where.reference((mask, constant, spread_out(x, call)), call)
+
+
+FILLS = ("-inf", "inf", "nan")
+
+
+def _masked_infinity(args: Sequence[Bounded], call: Call) -> Bounded:
+    x, mask = args
+    filling = np.full(call.result.shape, float(str(call.attrs["fill"])))
+    return where.reference((mask, Bounded(filling, np.zeros(filling.shape), x.dtype), spread_out(x, call)), call)
 
 
 # ---- attributes and types -----------------------------------------------------------------------------
@@ -169,6 +178,37 @@ def _clip_type(operands: Types, attrs: Attrs) -> TensorType:
     return operands[0]
 
 
+def _infinite_type(operands: Types, attrs: Attrs) -> TensorType:
+    if attrs["fill"] not in FILLS or operands[0].dtype not in FLOATS:
+        raise TypeRuleError(f"cannot fill {operands[0]} with {attrs['fill']!r}")
+    return _masked_type(operands, {"value": 0.0})
+
+
+def _crossed_low(d: Draw, operands: Types, attrs: Attrs) -> Attr:
+    return d.choice((3, 1, 100)) if operands[0].dtype in INTEGERS else d.choice((0.5, 0.0, 6.0, -1.0))
+
+
+def _crossed_high(d: Draw, operands: Types, attrs: Attrs) -> Attr:
+    """Less than `min`."""
+    low = attrs["min"]
+    return d.choice((low - 1, 0) if isinstance(low, int) else (low - 1.0, low - 0.25, low - 100.0))  # type: ignore
+
+
+def _crossed_type(operands: Types, attrs: Attrs) -> TensorType:
+    low, high = attrs["min"], attrs["max"]
+    if isinstance(low, bool) or not isinstance(low, int | float) or not isinstance(high, int | float) or not low > high:
+        raise TypeRuleError(f"min {low!r} does not exceed max {high!r}")
+    return _clip_type(operands, {"min": high, "max": low})
+
+
+def _crossed(args: Sequence[Bounded], call: Call) -> Bounded:
+    """`max` everywhere, as numpy, PyTorch and ONNX document it. Of NaN they say nothing."""
+    x = args[0]
+    value = np.full(x.value.shape, call.attrs["max"], x.value.dtype)
+    unknown = np.isnan(x.value) if x.floating else np.zeros(x.value.shape, bool)
+    return Bounded(value, np.where(unknown, np.inf, 0.0), x.dtype)
+
+
 def _where_type(operands: Types, attrs: Attrs) -> TensorType:
     if operands[0].dtype != "bool":
         raise TypeRuleError(f"the condition is {operands[0]}, not bool")
@@ -238,6 +278,12 @@ def _open_at_infinity(args: Sequence[Bounded], call: Call) -> Bounded:
 
 clip_one_side = replace(_one_sided, reference=_open_at_infinity)
 
+clip_crossed = replace(
+    clip, name="clip_crossed", result=_crossed_type, reference=_crossed,
+    attrs={"min": _crossed_low, "max": _crossed_high}, tensorflow="tf.minimum(tf.maximum({0}, {min}), {max})",
+    relax=unsupported("it does not say what a lower limit above the upper one does"),
+)  # fmt: skip
+
 OPERATORS: tuple[OpSpec, ...] = (
     where,
     numpy_binary(
@@ -248,8 +294,17 @@ OPERATORS: tuple[OpSpec, ...] = (
         onnx=lambda call: ("where_bool(g, {1}, {filling}, {0})" if call.result.dtype == "bool"
                            else 'g.op("Where", {1}, {filling}, {0})').replace("{filling}", "g.const({value}, {name})"),
     ),
+    numpy_binary(
+        "masked_infinity", _masked_infinity, operands=(floating(), broadcastable(dtypes=("bool",))),
+        result=_infinite_type, attrs={"fill": one_of(*FILLS)}, torch="torch.masked_fill({0}, {1}, float({fill}))",
+        tensorflow="tf.where({1}, tf.constant(float({fill}), {dtype}), {0})",
+        jax="jnp.where({1}, float({fill}), {0})",
+        relax="relax.op.where({1}, relax.const(float({fill}), {dtype}), {0})",
+        onnx='g.op("Where", {1}, g.const(float({fill}), {name}), {0})',
+    ),
     clip,
     clip_one_side,
+    clip_crossed,
     _extreme("maximum", "Max"),
     _extreme("minimum", "Min"),
     _ignoring("maximum", "Max"),

@@ -73,6 +73,10 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax=('jnp.take_along_axis({0}, {1}, axis={axis}, mode="clip")',
              'jnp.take_along_axis({0}, {1}, axis={axis}, mode="promise_in_bounds")'),
     ),
+    otherwise(  # of longer updates, those at the places that have an index are taken
+        SAID["scatter"],
+        torch=("torch.scatter({0}, {axis}, {1}.long(), torch.nn.functional.pad({2}, (0, 1) * {2}.dim(), value=1))",),
+    ),
     otherwise(
         SAID["index_add"], torch=(_rows("torch.index_put({0}, ({1},), {2}, accumulate=True)"),),
         tensorflow=(_rows("tf.tensor_scatter_nd_add({0}, {1}[:, tf.newaxis], {2})"),),
@@ -99,6 +103,9 @@ OPERATORS: tuple[OpSpec, ...] = (
         tensorflow=(_ascending("tf.experimental.numpy.sort({0}, axis={axis})"),),
         jax=(_ascending("jax.lax.sort({0}, dimension={axis})"),
              "jnp.sort({0}, axis={axis}, stable=False, descending={descending})"),
+    ),
+    otherwise(
+        SAID["masked_infinity"], torch=("torch.where({1}, torch.full_like({0}, float({fill})), {0})",),
     ),
     otherwise(
         SAID["where"], tensorflow=(_alike("tf.raw_ops.Select(condition={0}, x={1}, y={2})"),

@@ -56,12 +56,28 @@ def _rows(text: str):
     return spell
 
 
+def _of_one_batch(text: str):
+    """The text, of a batch of one whose queries have heads of keys of their own."""
+
+    def spell(call: Call) -> str | Unsupported:
+        queries, keys = (type_.shape for type_ in call.operands[:2])
+        return text if queries[0] == 1 and queries[1] == keys[1] else PLAIN
+
+    return spell
+
+
+def _of_one_head(text: str):
+    return lambda call: text if call.operands[0].shape[:2] == (1, 1) else PLAIN
+
+
 def _bounded(text: str):
     return lambda call: PLAIN if None in (call.attrs["min"], call.attrs["max"]) else text
 
 
 _T0, _T1 = "tf.linalg.matrix_transpose({0})", "tf.linalg.matrix_transpose({1})"
 _LAST = '"...ij,...jk->...ik", {0}, {1}'
+_ROWS, _ROWS_OF_HEAD = "{0}[0], {1}[0], {2}[0]", "{0}[0, 0], {1}[0, 0], {2}[0, 0]"
+_ATTENTION, _MASKED = "torch.nn.functional.scaled_dot_product_attention", "is_causal={causal}, scale={scale}"
 _POOL = "kernel_size={kernel}, stride={stride}, padding={padding}"
 
 OPERATORS: tuple[OpSpec, ...] = (
@@ -105,6 +121,12 @@ OPERATORS: tuple[OpSpec, ...] = (
         SAID["floor_divide"], torch=('torch.div({0}, {1}, rounding_mode="floor")', "{0} // {1}"),
         tensorflow=("{0} // {1}", _floats("tf.experimental.numpy.floor_divide({0}, {1})")),
         jax=("jnp.divmod({0}, {1})[0]", "{0} // {1}"),
+    ),
+    otherwise(SAID["floor_divide_scalar"], torch=('torch.div({0}, {scalar}, rounding_mode="floor")',)),
+    otherwise(
+        SAID["attention"],
+        torch=(_of_one_batch(f"{_ATTENTION}({_ROWS}, {_MASKED})[None]"),
+               _of_one_head(f"{_ATTENTION}({_ROWS_OF_HEAD}, {_MASKED})[None, None]")),
     ),
     otherwise(
         SAID["remainder"], torch=("{0} % {1}",),

@@ -243,6 +243,10 @@ OPERATORS: tuple[OpSpec, ...] = (
         SAID["broadcast_to"], torch=(_kept_sizes, "{0}.expand_as(torch.zeros({shape}))"),
         tensorflow=(_filled_with, "tf.experimental.numpy.broadcast_to({0}, {shape})"), jax=(_broadcast_in_dim,),
     ),
+    *(
+        otherwise(SAID[f"{name}_like_to"], torch=(f"{{0}}.new_{name}({{shape}}, dtype={{dtype}})",))
+        for name in ("zeros", "ones")
+    ),
     otherwise(
         SAID["pad"], torch=(_padded("torch.constant_pad_nd({0}, %s, {value})", backwards=True),),
         tensorflow=(_padded('tf.experimental.numpy.pad({0}, %s, "constant", constant_values={value})'),),

@@ -1,5 +1,6 @@
 """Reductions and softmax in another dtype than their operand's: by an argument `dtype`, or by PyTorch's rule that whole
-numbers and bools are added and multiplied in int64; and functions of real numbers of whole ones, in float32."""
+numbers and bools are added and multiplied in int64; norms in a wider one; and functions of real numbers of whole ones,
+in float32."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from generators.ops.elementwise.special import OPERATORS as SPECIAL
 from generators.ops.elementwise.trigonometric import OPERATORS as WAVES
 from generators.ops.reduce.casting import cast_first
 from generators.ops.reduce.cumulative import OPERATORS as SCANS
-from generators.ops.reduce.promotion_rule import DEFAULT, PROMOTED, category
+from generators.ops.reduce.norms import OPERATORS as NORMS
+from generators.ops.reduce.promotion_rule import DEFAULT, PROMOTED, category, least
+from generators.ops.reduce.records import axes_in
 from generators.ops.reduce.reductions import OPERATORS as REDUCTIONS
 from generators.ops.reduce.softmax import OPERATORS as SOFTMAX
 from generators.ops.slots import tensor
@@ -22,7 +25,7 @@ from generators.ops.spec import Attrs, Call, Draw, OpSpec, Spelling, TypeRuleErr
 
 _BASES = {
     spec.name: spec
-    for specs in (ACTIVATIONS, ARITHMETIC, EXPONENTIALS, POWERS, SPECIAL, WAVES, SCANS, REDUCTIONS, SOFTMAX)
+    for specs in (ACTIVATIONS, ARITHMETIC, EXPONENTIALS, POWERS, SPECIAL, WAVES, SCANS, NORMS, REDUCTIONS, SOFTMAX)
     for spec in specs
 }
 SUMMED = "int64"
@@ -50,6 +53,36 @@ def _target(dtypes: tuple[str, ...]):
         return str(to)
 
     return target
+
+
+def _wider(dtypes: tuple[str, ...]):
+    """A dtype that holds all numbers of the operand's."""
+
+    def rule(d: Draw, operands: Types, attrs: Attrs) -> Attr:
+        own = operands[0].dtype
+        return d.choice([one for one in dtypes if one != own and least(one, own) == one])
+
+    return rule
+
+
+def _wider_target(operands: Types, attrs: Attrs) -> str:
+    own, to = operands[0].dtype, str(attrs.get("to", DEFAULT))
+    if to not in FLOATS or to == own or least(to, own) != to:
+        raise TypeRuleError(f"{to!r} is no wider dtype than {own}")
+    return to
+
+
+def _multiplied(call: Call) -> str:
+    """torch.prod takes one axis, or none for all of them, whose result has no dimensions. Where it takes the dtype
+    anyway, nothing is said."""
+    usual = category(call.operands[0].dtype) < 2 and call.attrs["to"] == SUMMED
+    dtype = "" if usual else ", dtype={dtype}"
+    axes, rank = axes_in(call), call.operands[0].rank
+    if len(set(axes)) == rank and not call.result.rank:
+        return f"torch.prod({{0}}{dtype})"
+    if len(axes) == 1:
+        return f"torch.prod({{0}}, dim={axes[0]}, keepdim={{keepdims}}{dtype})"
+    return "prod({0}.to({dtype}), {axes}, {keepdims})"
 
 
 def _by_argument(texts: Mapping[str, str]) -> dict[str, Spelling]:
@@ -95,6 +128,8 @@ def _argument(name: str, dtypes: tuple[str, ...]) -> OpSpec:
     )  # fmt: skip
 
 
+_NARROW = tuple(dtype for dtype in _REAL if dtype != "float64")
+_NORM = "torch.linalg.vector_norm({0}, dim={axes}, keepdim={keepdims}, dtype={dtype})"
 _WHOLE = tuple(dtype for dtype in PROMOTED if dtype in INTEGERS or dtype == "bool")
 _OF_INTEGERS = """
     exp log log1p expm1 log2 sqrt rsqrt reciprocal sin cos tan tanh sinh cosh asin acos atan asinh acosh erf sigmoid
@@ -114,5 +149,13 @@ def _of_integers(name: str) -> OpSpec:
 OPERATORS: tuple[OpSpec, ...] = (
     *(_argument(name, _NUMBERS) for name in ("sum", "cumsum", "cumprod")),
     *(_argument(name, _REAL) for name in ("mean", "softmax", "log_softmax")),
+    cast_first(
+        _BASES["prod"], "prod_to", (tensor(PROMOTED),), _target(_NUMBERS), attrs={"to": _chosen(_NUMBERS)},
+        spellings={"torch": _multiplied},
+    ),
+    cast_first(
+        _BASES["l2_norm"], "l2_norm_to", (tensor(_NARROW),), _wider_target,
+        attrs={"to": _wider(("float64", "float32"))}, spellings={"torch": _NORM},
+    ),
     *(_of_integers(name) for name in _OF_INTEGERS.split()),
-)
+)  # fmt: skip

@@ -11,10 +11,11 @@ from generators.bounds.bounded import PRECISION, U64, Bounded, exact, monotone, 
 from generators.bounds.sums import root, scaled_square, summed
 from generators.graph import FLOATS, TensorType
 from generators.ops.composed import compute, magnitude
+from generators.ops.elementwise.cast import cast
 from generators.ops.linear.decompositions import singular_values
 from generators.ops.linear.matrices import checked, form_of, matrix
 from generators.ops.reduce.records import along, count, onnx_reduction, reducible, reduction, reduction_of
-from generators.ops.reduce.reductions import max_, mean, min_, sum_
+from generators.ops.reduce.reductions import count_nonzero, max_, mean, min_, sum_
 from generators.ops.slots import axes_of, flag, floating, one_of, reduced
 from generators.ops.spec import Attrs, Call, OpSpec, Reference, Spelling, TypeRuleError, Types, Unsupported, unsupported
 
@@ -191,6 +192,10 @@ _SAME = "axis={axes}, keepdims={keepdims}"
 _RELAX = "axis=list({axes}), keepdims={keepdims}"
 
 
+_RELAX_NONZERO = "relax.op.astype(relax.op.logical_not(relax.op.equal({0}, relax.const(0, {dtype}))), {dtype})"
+_ONNX_NONZERO = 'g.op("Not", g.op("Equal", {0}, g.const(0, {name})))'
+
+
 def _composed(
     reduction: OpSpec,
     name: str,
@@ -208,6 +213,12 @@ def _composed(
         reduction, name=name, operands=(slot,), reference=reference, signed_zero=False,
         torch=torch, tensorflow=tensorflow, jax=jax, relax=relax, onnx=onnx,
     )  # fmt: skip
+
+
+def _l0_norm(args: Sequence[Bounded], call: Call) -> Bounded:
+    """How many are other than 0."""
+    counted = compute(count_nonzero, args[0], **call.attrs)
+    return compute(cast, counted, to=call.result.dtype)
 
 
 def _mean_abs(call: Call) -> str | Unsupported:
@@ -244,6 +255,14 @@ OPERATORS: tuple[OpSpec, ...] = (
         torch="torch.linalg.vector_norm({0}, ord=1, dim={axes}, keepdim={keepdims})",
         tensorflow=f"tf.reduce_sum(tf.abs({{0}}), {_SAME})", jax=f"jnp.sum(jnp.abs({{0}}), {_SAME})",
         relax=f"relax.op.sum(relax.op.abs({{0}}), {_RELAX})", onnx=onnx_reduction("ReduceL1"),
+    ),
+    _composed(
+        sum_, "l0_norm", _l0_norm,
+        torch="torch.linalg.vector_norm({0}, ord=0, dim={axes}, keepdim={keepdims})",
+        tensorflow=f"tf.math.count_nonzero({{0}}, {_SAME}, dtype={{dtype}})",
+        jax=f"jnp.sum({{0}} != 0, {_SAME}, dtype={{dtype}})",
+        relax=f"relax.op.sum({_RELAX_NONZERO}, {_RELAX})",
+        onnx=onnx_reduction("ReduceSum", f'g.op("Cast", {_ONNX_NONZERO}, to={{dtype}})'),
     ),
     l2_norm,
     replace(

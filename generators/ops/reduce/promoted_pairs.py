@@ -6,19 +6,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from generators.bounds.bounded import PRECISION, Bounded, multiply
 from generators.graph import COMMON, FLOATS, INTEGERS, Attr, TensorType
+from generators.ops.composed import compute, given, undetermined
 from generators.ops.elementwise.arithmetic import OPERATORS as ARITHMETIC
 from generators.ops.elementwise.bitwise import OPERATORS as BITWISE
 from generators.ops.elementwise.comparison import OPERATORS as COMPARISONS
 from generators.ops.elementwise.division import OPERATORS as DIVISIONS
 from generators.ops.elementwise.powers import OPERATORS as POWERS
+from generators.ops.elementwise.powers import pow_
+from generators.ops.elementwise.records import NO_ONNX, NO_RELAX, NO_TENSORFLOW
 from generators.ops.elementwise.scalars import OPERATORS as SCALARS
 from generators.ops.elementwise.selection import OPERATORS as SELECTIONS
 from generators.ops.elementwise.trigonometric import OPERATORS as WAVES
 from generators.ops.reduce.casting import Target, cast_first
 from generators.ops.reduce.promotion_rule import DEFAULT, PROMOTED, category, floating, of_pair
-from generators.ops.slots import broadcastable, tensor
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types
+from generators.ops.slots import broadcast_shape, broadcastable, tensor
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types, unsupported
 
 _BASES = {
     spec.name: spec
@@ -113,7 +119,44 @@ def _taken(name: str) -> tuple[str, ...]:
     return _WHOLE if name == "sub" else (*_WHOLE, "bool")
 
 
+# ---- exponents that are no whole numbers --------------------------------------------------------------
+
+_EXPONENTS = broadcastable(0, FLOATS)
+
+
+def _exponents(d: Draw, earlier: Types) -> TensorType:
+    """Of another dtype, or of the same one."""
+    first, *rest = (one for one in ("float32", "float16", "float64", "bfloat16") if one != earlier[0].dtype)
+    return TensorType(d.choice((first, earlier[0].dtype, *rest)), _EXPONENTS.fresh(d, earlier).shape)
+
+
+def _scaled_type(operands: Types, attrs: Attrs) -> TensorType:
+    shape = broadcast_shape([type_.shape for type_ in operands])
+    if shape is None or any(type_.dtype not in FLOATS for type_ in operands):
+        raise TypeRuleError(f"{operands[1]} does not scale {operands[0]}")
+    return TensorType(of_pair(*operands), shape)
+
+
+def _scaled(args: Sequence[Bounded], call: Call) -> Bounded:
+    """x times 2 to the power n, as torch.ldexp is documented: a power in the dtype of n, a product in that of both. A
+    power that leaves the range of normal numbers there may be taken together with x: undetermined."""
+    x, n = args
+    to, p = call.result.dtype, PRECISION[n.dtype]
+    power = compute(pow_, given(2.0, n.dtype), n)
+    with np.errstate(all="ignore"):
+        inside = (np.abs(power.value) + power.error < p.largest) & (np.abs(power.value) - power.error > p.tiny)
+        result = multiply(replace(x, dtype=to), replace(power, dtype=to))
+        return undetermined(result, np.broadcast_to(~(inside | np.isnan(power.value)), result.value.shape))
+
+
+ldexp_mixed = OpSpec(
+    "ldexp_mixed", "numerals", (tensor(FLOATS), Slot(_EXPONENTS.accepts, _exponents)), _scaled_type, _scaled,
+    promotes=True, base="ldexp", torch="torch.ldexp({0}, {1})", tensorflow=NO_TENSORFLOW,
+    jax=unsupported("jnp.ldexp takes whole exponents only"), relax=NO_RELAX, onnx=NO_ONNX,
+)  # fmt: skip
+
 OPERATORS: tuple[OpSpec, ...] = (
+    ldexp_mixed,
     *(_pair(name) for name in ("add", "mul", "maximum", "minimum", *_COMPARED)),
     *(_pair(name, _SIGNED) for name in ("sub", "fmod")),
     *(_pair(name, _SIGNED, real=True) for name in ("div", "atan2")),

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, exact, rounded
-from generators.graph import EVERY, FLOATS, TensorType
+from generators.graph import COMMON, EVERY, FLOATS, TensorType
 from generators.ops.slots import draw_dtype, int_of, one_of, same_as, tensor
-from generators.ops.spec import Attrs, Call, OpSpec, Slot, TypeRuleError, Types, unsupported
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types, unsupported
 
 # ---- sizes --------------------------------------------------------------------------------------------
 
@@ -68,6 +68,30 @@ def _filled(name: str, value: int) -> OpSpec:
     )  # fmt: skip
 
 
+def _filled_of(name: str, value: int) -> OpSpec:
+    """Of another dtype than the operand's."""
+
+    def result(operands: Types, attrs: Attrs) -> TensorType:
+        if attrs["to"] not in EVERY or attrs["to"] == operands[0].dtype:
+            raise TypeRuleError(f"{attrs['to']!r} is no other dtype than {operands[0].dtype}")
+        return TensorType(str(attrs["to"]), operands[0].shape)
+
+    def reference(args: Sequence[Bounded], call: Call) -> Bounded:
+        shape, dtype = call.result.shape, call.result.dtype
+        held = np.float64 if dtype in FLOATS else np.dtype(dtype)
+        return Bounded(np.full(shape, value, held), np.zeros(shape), dtype)
+
+    def other(d: Draw, operands: Types, attrs: Attrs) -> str:
+        return d.choice([one for one in COMMON if one != operands[0].dtype])
+
+    return OpSpec(
+        f"{name}_to", "grids", (tensor(EVERY),), result, reference, attrs={"to": other},
+        torch=f"torch.{name}({{0}}, dtype={{dtype}})", tensorflow=f"tf.{name}({{0}}, {{dtype}})",
+        jax=f"jnp.{name}({{0}}, {{dtype}})", relax=f"relax.op.{name}({{0}}, {{dtype}})",
+        onnx=f'g.op("Expand", g.const({value}, {{name}}), g.op("Shape", {{0}}))', signed_zero=True,
+    )  # fmt: skip
+
+
 # ---- between two numbers ------------------------------------------------------------------------------
 
 
@@ -100,4 +124,8 @@ line_between = OpSpec(
     relax=unsupported("it has no such operator"), onnx=unsupported("it has no such operator"),
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (tensor_size, _filled("zeros_like", 0), _filled("ones_like", 1), line_between)
+OPERATORS: tuple[OpSpec, ...] = (
+    tensor_size,
+    *(maker(name, value) for maker in (_filled, _filled_of) for name, value in (("zeros_like", 0), ("ones_like", 1))),
+    line_between,
+)

@@ -88,6 +88,8 @@ _SAYS = (
     (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),
     (r"Unsupported input kind: InputKind\.(\w+)", "no inputs of kind {}"),
     (r"Only a float mask is supported", "no masks of truth values"),
+    (r"Unsupported transposed convolution dimensionality: 5", "no transposed convolutions of volumes"),
+    (r"scaled_dot_product_attention expects 2D or 4D inputs", "no attention of three dimensions"),
     (r"NotImplementedError: (.*) is not yet supported in TVM", "no {}"),
 )
 _TYPES = (r"^KeyError: (\d+)\b", "no inputs of TFLite's type {}")

@@ -7,7 +7,7 @@ exit status: 1 reproduced, 0 not reproduced, 77 not available here
 import importlib.util
 import sys
 
-for module in ['torch']:
+for module in ['torch', 'ml_dtypes']:
     if importlib.util.find_spec(module) is None:
         print(f"not available: {module}")
         sys.exit(77)
@@ -16,12 +16,27 @@ for module in ['torch']:
 
 import numpy as np
 import torch
+import ml_dtypes  # numpy knows bfloat16 by it
 
 TARGET = 'torch-inductor'
 # name: (dtype, shape), in the order that the model takes them
-INPUTS = {'x0': ('float16', (4,)), 'x1': ('float32', (4,))}
+INPUTS = {'x0': ('bfloat16', ()), 'x1': ('float32', ())}
 PARAMETERS = {}
-OUTPUTS = [('float32', (4,))]
+OUTPUTS = [('float32', ())]
+
+
+def from_array(array):
+    """torch.from_numpy, which does not know bfloat16."""
+    if array.dtype != "bfloat16":
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+
+
+def to_array(tensor):
+    """Tensor.numpy, which knows neither bfloat16 nor conjugates that are not computed, nor zeros without memory."""
+    if tensor.dtype != torch.bfloat16:
+        return tensor.numpy(force=True)
+    return tensor.float().numpy(force=True).astype("bfloat16")
 
 
 def model(x0, x1):
@@ -30,13 +45,13 @@ def model(x0, x1):
 
 
 def load(parameters):
-    bound = [torch.from_numpy(parameters[name]) for name in PARAMETERS]
+    bound = [from_array(parameters[name]) for name in PARAMETERS]
     compiled = torch.compile(model, backend="inductor", fullgraph=True, dynamic=False)
 
     def run(*inputs):
         with torch.no_grad():
-            outputs = compiled(*[torch.from_numpy(x) for x in inputs], *bound)
-        return [output.numpy() for output in outputs]
+            outputs = compiled(*[from_array(x) for x in inputs], *bound)
+        return [to_array(output) for output in outputs]
 
     return run
 
@@ -49,16 +64,16 @@ from numpy import array, inf, nan
 
 SYMPTOM = 'type'  # TypeMismatch
 SECONDS = 120.0
-ZERO_SIGNS = True  # are the signs of zeros compared?
+ZERO_SIGNS = False  # are the signs of zeros compared?
 ARRAYS = {
-    'x0': array([1.5, 3.0, -2.0, 0.25], dtype='float16'),
-    'x1': array([0.5, -2.5, 3.0, 1.0], dtype='float32'),
+    'x0': array(0.0, dtype='bfloat16'),
+    'x1': array(0.0, dtype='float32'),
 }
 EXPECTED = [
-    array([2.121320343559643, 0.5303300858899107, -16.0, 0.5], dtype='float64'),
+    array(0.0, dtype='float64'),
 ]
 ALLOWED = [
-    array([4.172538244686767e-06, 1.0431345611716918e-06, 3.147125426750109e-05, 9.83476695859409e-07], dtype='float64'),
+    array(0.0, dtype='float64'),
 ]
 
 

@@ -223,7 +223,7 @@ def _single(
     # a long step may leave the range in which anything moves (elements of a matrix that are cut off)
     leaves = (longest > SHORT).any() & ~np.isfinite(near.error)
     hidden = (~settled | leaves) & (source < 0)
-    if (hidden & ~seen_elsewhere(f, operands, hidden) if regular is not None else hidden).any():
+    if (hidden if regular is None else ~seen_elsewhere(f, operands, position, regular, hidden)).any():
         return None
     source = source if regular is None else regular
     rows = np.flatnonzero(source >= 0)

@@ -69,13 +69,29 @@ def pattern(operand: tuple[int, ...], result: tuple[int, ...], source: Array) ->
     return None
 
 
-def seen_elsewhere(f: Function, operands: Sequence[Bounded], rows: Array) -> Array:
-    """Of results that are not determined here: which are at random points? The others, such as what is written to one
-    place twice, may depend on anything."""
+def seen_elsewhere(f: Function, operands: Sequence[Bounded], position: int, source: Array, rows: Array) -> Array:
+    """Of results that are not determined here: which are at random points, where they depend on their source only?
+    The others, such as what is written to one place twice or what is added up, may depend on anything."""
     found = ~rows
-    for at in _elsewhere(operands) if rows.any() else ():
-        found |= np.isfinite(f(at))
+    for at in _elsewhere(operands):
+        if found.all():
+            break
+        base = f(at)
+        found |= np.isfinite(base) & ~_moved_by_others(f, at, position, base, source)
     return found
+
+
+def _moved_by_others(f: Function, at: Sequence[Array], position: int, base: Array, source: Array) -> Array:
+    """Which results a NaN reaches from elsewhere than their source: it takes the place of all elements whose number has
+    a certain bit, then of the others."""
+    x = at[position]
+    numbers, moved = np.arange(x.size), np.zeros(base.size, bool)
+    for bit in range(int(x.size - 1).bit_length()):
+        for side in (0, 1):
+            gone = ((numbers >> bit) & 1 == side).reshape(x.shape)
+            there = f([*at[:position], np.where(gone, np.nan, x), *at[position + 1 :]])
+            moved |= (there != base) & ~gone.ravel()[source]
+    return moved
 
 
 def fed(f: Function, operands: Sequence[Bounded], position: int, known: Array) -> tuple[Array, Array]:

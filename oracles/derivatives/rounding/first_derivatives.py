@@ -33,14 +33,15 @@ _UNDERIVED = """
     chebyshev_scalar orthogonal_polynomial_scalar round_decimals float_power angle rint
     condition_number eigh_product householder_product ldl_solve least_squares lu_product lu_solve
     lu_unpacked_product matrix_exp ormqr_product qr_product svd_product rgb_to_hsv hsv_to_rgb adjust_saturation
-    cumsum_to cumprod_to
+    cumsum_to cumprod_to prod_to l2_norm_to kept_cumprod ldexp_mixed
     complex_sin complex_cos complex_tan complex_sinh complex_cosh complex_tanh complex_rsqrt complex_pow
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose
 slopes are differences of neighbours; matrices by their factors; colours, whose quotients are of differences; scans in
-another dtype, whose adjoints PyTorch casts to that of the operand before it adds them; atan2 of two dtypes, each of
-which PyTorch squares in its own; remainders by a number, of which steps meet many), or what frameworks take for the
+another dtype, whose adjoints PyTorch casts to that of the operand before it adds them; products of rows that a mask
+chooses; atan2 of two dtypes, each of which PyTorch squares in its own, and powers in that of the exponent; remainders
+by a number, of which steps meet many), or what frameworks take for the
 slope beside a step or at the edge of a domain (x log y at x = 0, of which TensorFlow says 0)."""
 
 BUFFERS = {("batch_norm", 3), ("batch_norm", 4)}

@@ -32,7 +32,7 @@ MOVING = frozenset(
     tril triu unflatten unfold unsqueeze unstack upsample_nearest volume_patches weighted_bincount where
     where_scalar write take_from_end take_flat_from_end gather_from_end gather_nd_from_end scatter_from_end
     scatter_nd_from_end pick take_crossed
-    clip_one_side slice_update_front"""
+    clip_one_side slice_update_front clip_crossed l0_norm masked_infinity kept_cumsum kept_roll kept_flip"""
     )
 )
 """Each slope is 1, -1 or 0: what reaches an element is a sum of adjoints."""

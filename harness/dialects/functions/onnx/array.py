@@ -56,3 +56,17 @@ def index_put(g, x, rows, columns, values, shape):
     wide = g.op("Expand", columns, g.const(np.array(shape, "int64"), "int64"))
     pairs = [g.op("Unsqueeze", g.op("Cast", i, to=7), g.const([-1], "int64")) for i in (rows, wide)]
     return g.op("ScatterND", x, g.op("Concat", *pairs, axis=-1), values, reduction="add")
+
+
+def kept(g, x, mask, make, shape, dtype):
+    """What is made of the rows that the mask keeps, at their places."""
+    places = g.op("Transpose", g.op("NonZero", mask), perm=[1, 0])
+    nothing = g.op("Expand", g.const(0, dtype), g.const(np.array(shape, "int64"), "int64"))
+    return g.op("ScatterND", nothing, places, make(g.op("Compress", x, mask, axis=0)))
+
+
+def roll_rows(g, rows, shift):
+    """By one place: the last row first, or the first one last."""
+    ends = [g.const([k], "int64") for k in (-(2**63) + 1, -shift, 2**63 - 1)]
+    low, high = (g.op("Slice", rows, *ends[k : k + 2], g.const([0], "int64")) for k in (0, 1))
+    return g.op("Concat", high, low, axis=0)

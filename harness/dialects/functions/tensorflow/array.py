@@ -41,3 +41,8 @@ def write_cache(cache, update, first, axis, circular):
     rows = tf.gather(update, tf.clip_by_value(row, 0, count - 1), axis=axis, batch_dims=1)
     shape = [dim if i in (0, axis) else 1 for i, dim in enumerate(cache.shape)]
     return tf.where(tf.reshape(written, shape), rows, cache)
+
+
+def kept(x, mask, make):
+    """What is made of the rows that the mask keeps, at their places."""
+    return tf.scatter_nd(tf.where(mask), make(tf.boolean_mask(x, mask)), tf.constant([*x.shape], tf.int64))

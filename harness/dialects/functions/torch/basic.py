@@ -75,3 +75,17 @@ def write_cache(cache, update, first, axis, circular):
     place = place % cache.shape[axis] if circular else place
     shape = [size if i in (0, axis) else 1 for i, size in enumerate(update.shape)]
     return torch.scatter(cache, axis, place.reshape(shape).expand(update.shape), update)
+
+
+def kept(x, mask, make):
+    """What is made of the rows that the mask keeps, at their places."""
+    return torch.zeros_like(x).index_put((mask,), make(x[mask]))
+
+
+def running_rows(scan, rows, first, exclusive, reverse):
+    """A cumulative sum or product, of what comes before where it is exclusive."""
+    rows = rows.flip(0) if reverse else rows
+    if exclusive:
+        rows = torch.cat([torch.full_like(rows[:1], first), rows[:-1]])
+    found = scan(rows, 0, dtype=rows.dtype)
+    return found.flip(0) if reverse else found

@@ -256,6 +256,13 @@ def test_a_slope_of_what_is_not_finite_is_undetermined_whatever_branch_it_comes_
     assert found.undetermined.tolist() == [True, False]
 
 
+def test_what_is_not_finite_is_not_taken_to_depend_on_its_own_place_alone() -> None:
+    """Of two sums the second one is infinite, and shows nothing; its adjoint reaches both elements."""
+    x = np.array([-0.0, -np.inf], np.float32)
+    assert expected(one("cumsum", x, axis=0)).undetermined.all()
+    assert expected(one("exp", x)).undetermined.tolist() == [False, True]
+
+
 def test_what_cancels_in_a_formula_is_allowed_for_and_no_more() -> None:
     """1 - y * y is off by a few u near saturation, however small the slope is."""
     case = one("tanh", np.array([6.0], np.float32))
