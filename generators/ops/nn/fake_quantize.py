@@ -45,12 +45,12 @@ def _reference(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _half(args: Sequence[Bounded], call: Call) -> Bounded:
     """The same in float16 or better, its scale, too (ONNX QuantizeLinear: "the division is performed in the type of
-    y_scale"): a quotient that overflows there is saturated, as it is where it does not. The product with the scale is
-    rounded."""
+    y_scale"): a quotient that overflows there is saturated, as it is where it does not, and as infinities are. The
+    product with the scale is rounded."""
     x, zero_point, dtype = args[0], int(call.number("zero_point")), str(call.attrs["dtype"])
     scale, p = float(np.float16(call.number("scale"))), PRECISION[x.dtype]
     with np.errstate(all="ignore"):
-        lost = 3.01 * (p.unit + U64) * np.abs(x.value) + x.error + scale * p.tiny
+        lost = np.where(np.isfinite(x.value), 3.01 * (p.unit + U64) * np.abs(x.value) + scale * p.tiny, 0.0) + x.error
         q, low, high = (
             levels(v, np.float64(scale), zero_point, dtype) for v in (x.value, x.value - lost, x.value + lost)
         )
