@@ -35,7 +35,8 @@ def _reference(args: Sequence[Bounded], call: Call) -> Bounded:
     scale = _scales(call.attrs, x.value.ndim)
     with np.errstate(all="ignore"):
         power = np.frexp(scale)[0] == 0.5
-        lost = np.where(power, 0.0, 3.01 * (_UNIT + U64) * np.abs(x.value)) + x.error
+        exact = power | np.isinf(x.value)
+        lost = np.where(exact, 0.0, 3.01 * (_UNIT + U64) * np.abs(x.value)) + x.error
         q, low, high = (levels(v, scale, zero_point, dtype) for v in (x.value, x.value - lost, x.value + lost))
         value = (q - zero_point) * scale
         error = scale * spread(q, low, high) + (_UNIT + U64) * np.abs(value)
@@ -52,7 +53,7 @@ def _half(args: Sequence[Bounded], call: Call) -> Bounded:
     with np.errstate(all="ignore"):
         lost = np.where(np.isfinite(x.value), 3.01 * (p.unit + U64) * np.abs(x.value) + scale * p.tiny, 0.0) + x.error
         q, low, high = (
-            levels(v, np.float64(scale), zero_point, dtype) for v in (x.value, x.value - lost, x.value + lost)
+            levels(v, np.asarray(scale), zero_point, dtype) for v in (x.value, x.value - lost, x.value + lost)
         )
         value = (q - zero_point) * scale
         error = scale * spread(q, low, high) + (p.unit + U64) * np.abs(value)
