@@ -133,7 +133,7 @@ def test_the_figures_that_are_told() -> None:
 
 def test_an_operand_that_is_not_determined_hides_no_source() -> None:
     """Of four weights those of the first row are open, and what stands there is 1 and 0: the first result may depend on
-    both rows of the other operand, and not on the first one alone. The second result is known, and of the second row."""
+    both rows of the other operand, and not on the first one alone. The second result is known, of the second row."""
     weights = Bounded(np.eye(2), np.array([[np.inf, np.inf], [0.0, 0.0]]), "float32")
     x = Bounded(np.array([[3.0], [5.0]]), np.zeros((2, 1)), "float32")
     types = TensorType("float32", (2, 2)), TensorType("float32", (2, 1))
