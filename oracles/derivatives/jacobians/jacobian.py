@@ -16,7 +16,18 @@ from generators.ops.spec import Call, OpSpec
 from oracles.derivatives.complex_pairs import exact, numbers_of, paired
 from oracles.derivatives.jacobians.choices import between
 from oracles.derivatives.jacobians.finite_differences import SUBNORMAL, Function, along, extrapolated, steps_of
-from oracles.derivatives.jacobians.sparsity import FAR, SHORT, alone, confirmed, fed, groups_of, pattern, seen_elsewhere
+from oracles.derivatives.jacobians.movement import INSIDE, moved_by_shifts
+from oracles.derivatives.jacobians.sparsity import (
+    FAR,
+    SHORT,
+    alone,
+    confirmed,
+    fed,
+    groups_of,
+    lost_to_others,
+    pattern,
+    seen_elsewhere,
+)
 from oracles.derivatives.rounding.formulas import Known, taken_as_whole
 
 Array = np.ndarray
@@ -26,9 +37,6 @@ evaluations, and two rows of results are kept of it."""
 HIDDEN = 2.0**-24
 """Beside a result in which steps hide a slope of that size (a product with an element of 1e228), longer ones show
 whether further elements move it."""
-SHIFTS = 2
-ALLOWANCE = 1.5
-"""The greatest change among so many random shifts of a whole operand, times this, stands for the greatest of all."""
 
 
 @dataclass(frozen=True)
@@ -95,15 +103,6 @@ ROUNDED = 16.0
 """So many u of a slope at a kink are beyond what a formula of a piece loses."""
 ORDINARY = 2.0
 """Slopes by an operand that a function is linear in are measured no farther from zero."""
-INSIDE = 2.0
-"""So many u of an operand's magnitude stand for the roundings inside a formula that starts from it."""
-
-
-def off(x: Bounded, inside: float = INSIDE) -> Array:
-    """How far an operand may be off: its bound, and `inside` u of its magnitude."""
-    with np.errstate(all="ignore"):
-        size = np.where(np.isfinite(x.value), np.abs(x.value), 0.0)
-        return np.where(x.undetermined, 0.0, x.error) + inside * PRECISION[x.dtype].unit * size
 
 
 def jacobian(
@@ -130,9 +129,10 @@ def jacobian(
         return Jacobian(none, none, empty, empty, empty, empty, np.zeros(base.size, bool), _none)
     with np.errstate(all="ignore"):
         inside = INSIDE if known is None else 0.0
-        found = _single(f, operands, position, result, base, shift, inside)
+        others = lost_to_others(operands, position, result)
+        found = _single(f, operands, position, result, base, shift, inside, others)
         if found is None:
-            found = _dense(f, operands, position, base, shift, inside)
+            found = _dense(f, operands, position, base, shift, inside, others)
         lost = result.undetermined.ravel() | ~np.isfinite(result.value.ravel())
         found = replace(found, error=np.where(lost[found.rows], np.inf, found.error), known=known)
         if known is None or not (known.whole or known.pieces):
@@ -161,9 +161,10 @@ def _single(
     base: Array,
     shift: Array | float,
     inside: float,
+    others: Array,
 ) -> Jacobian | None:
     """All elements are moved at once, three times: together, each by an amount that tells its number, and at random
-    as a check. None where some result is moved by several elements."""
+    as a check. None where some result is moved by several elements, or may be. others: `lost_to_others`."""
     x = operands[position]
     values = [o.value for o in operands]
     count = x.value.size
@@ -222,7 +223,7 @@ def _single(
     settled, sharp = best[3].astype(bool), best[4].astype(bool)
     # a long step may leave the range in which anything moves (elements of a matrix that are cut off)
     leaves = (longest > SHORT).any() & ~np.isfinite(near.error)
-    hidden = (~settled | leaves) & (source < 0)
+    hidden = (~settled | leaves) & (source < 0) | others
     if (hidden if regular is None else ~seen_elsewhere(f, operands, position, regular, hidden)).any():
         return None
     source = source if regular is None else regular
@@ -261,7 +262,7 @@ def _single(
         behind[position] = at[position] - steps
         return (f(ahead) - f(behind))[rows] / (2 * steps.ravel()[columns])
 
-    moved = _moved(lambda at: slope(at, h / 2), operands, shift, inside)
+    moved = moved_by_shifts(lambda at: slope(at, h / 2), operands, shift, inside)
     return Jacobian(rows, columns, value, error, moved, floor, np.zeros(base.size, bool), slope)
 
 
@@ -275,7 +276,13 @@ def _per_column(count: int, columns: Array, values: Array) -> Array:
 
 
 def _dense(
-    f: Function, operands: Sequence[Bounded], position: int, base: Array, shift: Array | float, inside: float
+    f: Function,
+    operands: Sequence[Bounded],
+    position: int,
+    base: Array,
+    shift: Array | float,
+    inside: float,
+    others: Array,
 ) -> Jacobian:
     """Each element moved alone; then elements that move no result in common are moved together."""
     x = operands[position]
@@ -316,7 +323,7 @@ def _dense(
                 side.append(f(moved))
         return np.array(sides[0]), np.array(sides[1])
 
-    feeding, unclear = fed(f, operands, position, known)
+    feeding, unclear = fed(f, operands, position, known & ~others)
     if rows.size == 0:
         empty = np.zeros(0)
         still = Jacobian(rows, columns, empty, empty, empty, floor, unclear, _none)
@@ -333,7 +340,7 @@ def _dense(
         up, down = grouped(at, steps)
         return (up - down)[group_of[columns], rows] / (2 * steps.ravel()[columns])
 
-    moved = _moved(lambda at: slope(at, h / 2), operands, shift, inside)
+    moved = moved_by_shifts(lambda at: slope(at, h / 2), operands, shift, inside)
     sloped = Jacobian(rows, columns, found.value / step, found.error / step, moved, floor, unclear, slope)
     tied, unknown = _ties(f, values, position, h, base, sloped)
     return _with_unknown(replace(sloped, open=unclear | unknown), feeding | tied)
@@ -376,25 +383,3 @@ def _with_unknown(found: Jacobian, fed: Array) -> Jacobian:
         moved=np.concatenate([found.moved, nothing]),
         at=lambda values, steps: np.concatenate([found.at(values, steps), nothing + np.nan]),
     )
-
-
-def _moved(
-    slope: Callable[[Sequence[Array]], Array], operands: Sequence[Bounded], shift: Array | float, inside: float
-) -> Array:
-    """How far slopes move when each operand in turn is shifted by what it may be off, with random signs."""
-    values = [o.value for o in operands]
-    start = slope(values)
-    total = np.zeros(start.shape)
-    rng = np.random.default_rng(len(start))
-    for k, operand in enumerate(operands):
-        if not operand.floating:
-            continue
-        worst = np.zeros(start.shape)
-        for _ in range(SHIFTS):
-            shifted = list(values)
-            most = off(operand, inside) + (shift if k == 0 else 0.0)
-            shifted[k] = values[k] + most * rng.choice([-1.0, 1.0], operand.value.shape)
-            change = np.abs(slope(shifted) - start)
-            worst = np.maximum(worst, np.where(np.isfinite(start), np.where(np.isnan(change), np.inf, change), 0.0))
-        total += ALLOWANCE * worst
-    return total

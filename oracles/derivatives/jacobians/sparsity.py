@@ -69,6 +69,13 @@ def pattern(operand: tuple[int, ...], result: tuple[int, ...], source: Array) ->
     return None
 
 
+def lost_to_others(operands: Sequence[Bounded], position: int, result: Bounded) -> Array:
+    """Results that are not determined where another operand is not: what stands there in its place (0, say, for one of
+    two weights) may hide which elements of this one move them."""
+    open_there = any(o.undetermined.any() for k, o in enumerate(operands) if k != position and o.floating)
+    return result.undetermined.ravel() if open_there else np.zeros(result.value.size, bool)
+
+
 def seen_elsewhere(f: Function, operands: Sequence[Bounded], position: int, source: Array, rows: Array) -> Array:
     """Of results that are not determined here: which are at random points, where they depend on their source only?
     The others, such as what is written to one place twice or what is added up, may depend on anything."""

@@ -8,9 +8,11 @@ import pytest
 from generators.bounds.bounded import Bounded
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import SMOOTH, Case, SeededDraw, Style, build_case
-from generators.ops import check
+from generators.ops import OPS, check
+from generators.ops.spec import Call
 from harness.studies.errors.allowed import allowed, cases
 from oracles.derivatives import gradient
+from oracles.derivatives.jacobians.jacobian import function_of, jacobian
 from oracles.derivatives.node_jacobians import node_jacobians
 from oracles.derivatives.rounding import formulas
 from oracles.derivatives.rounding.adjoints import ADJOINTS
@@ -127,3 +129,17 @@ def test_the_figures_that_are_told() -> None:
     assert allowed("neg", "float32", 4, gradient.expect).median < 1e-6
     values, gradients = (allowed("exp", "float32", 4, expect).median for expect in (forward.expect, gradient.expect))
     assert 5 < values < gradients < 2 * values
+
+
+def test_an_operand_that_is_not_determined_hides_no_source() -> None:
+    """Of four weights those of the first row are open, and what stands there is 1 and 0: the first result may depend on
+    both rows of the other operand, and not on the first one alone. The second result is known, of the second row."""
+    weights = Bounded(np.eye(2), np.array([[np.inf, np.inf], [0.0, 0.0]]), "float32")
+    x = Bounded(np.array([[3.0], [5.0]]), np.zeros((2, 1)), "float32")
+    types = TensorType("float32", (2, 2)), TensorType("float32", (2, 1))
+    call = Call(types, {}, types[1])
+    result = OPS["matmul"].reference([weights, x], call)
+    found = jacobian(function_of(OPS["matmul"], [weights, x], call), [weights, x], 1, result)
+    slopes = set(zip(found.rows.tolist(), found.columns.tolist(), np.isinf(found.error).tolist(), strict=True))
+    assert {(0, 0, True), (0, 1, True), (1, 1, False)} <= slopes
+    assert not {(1, 0, True), (1, 1, True)} & slopes
