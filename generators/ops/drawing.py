@@ -151,6 +151,7 @@ ON_REQUEST = _names(
     matmul_otherwise linear_otherwise outer_otherwise conv2d_otherwise max_pool2d_otherwise avg_pool2d_otherwise
     floor_divide_otherwise remainder_otherwise clip_otherwise tanh_otherwise mul_otherwise
     variance_corrected std_corrected softplus_scaled rsub_multiple dropout_off
+    lp_pool1d_ceil lp_pool2d_ceil
     integer_pow equal_truth_values not_equal_truth_values adjust_hue any_of_bytes all_of_bytes
     l0_norm prod_to l2_norm_to clip_crossed trunc_divide_scalar zeros_like_to ones_like_to
     floor_divide_scalar_otherwise attention_otherwise scatter_otherwise zeros_like_to_otherwise

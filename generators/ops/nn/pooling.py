@@ -258,14 +258,18 @@ def _window_type(spatial: int, whole: bool = False) -> ResultRule:
 
 
 def _lp_pool(args: Sequence[Bounded], call: Call) -> Bounded:
-    """The root (3 ulp, OpenCL; or pow, 16 ulp) of the sum of squares; or of their mean by their number, which takes
-    two roundings more. Squares may overflow, or be summed in a wider dtype."""
     kernel, stride = given(call.attrs, "kernel", "stride")
 
     def flat(a: Array) -> Array:
         return windows(np.ascontiguousarray(a), kernel, stride, (1,) * len(kernel)).reshape(*call.result.shape, -1)
 
-    total = sum_of(scaled_square(args[0].map(flat)), prod(kernel) + 2)
+    return norm_of(args[0].map(flat), call)
+
+
+def norm_of(rows: Bounded, call: Call) -> Bounded:
+    """The root (3 ulp, OpenCL; or pow, 16 ulp) of the sum of squares along the last axis; or of their mean by their
+    number, which takes two roundings more. Squares may overflow, or be summed in a wider dtype."""
+    total = sum_of(scaled_square(rows), prod(given(call.attrs, "kernel")[0]) + 2)
     return monotone(lambda v: np.sqrt(np.maximum(v, 0.0)), total, 16)
 
 

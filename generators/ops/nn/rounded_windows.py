@@ -13,8 +13,9 @@ from generators.bounds.bounded import Bounded
 from generators.bounds.extremes import highest
 from generators.bounds.products import sum_of
 from generators.bounds.sums import average
-from generators.graph import TensorType
+from generators.graph import FLOATS, TensorType
 from generators.ops.nn.conv import conv1d, conv2d, convolved
+from generators.ops.nn.pooling import norm_of
 from generators.ops.nn.windows import (
     Ints,
     activations,
@@ -24,6 +25,7 @@ from generators.ops.nn.windows import (
     padded,
     product_of,
     slid,
+    small_activations,
     strides,
     windows,
     without_stride,
@@ -207,8 +209,13 @@ def _same(sizes: Ints, attrs: Attrs) -> Ints:
 
 
 def _ceil(sizes: Ints, attrs: Attrs) -> Ints:
-    kernel, stride, padding = given(attrs, "kernel", "stride", "padding")
-    return ceil_pads(sizes, kernel, stride, padding, (1,) * len(kernel))
+    kernel, stride = given(attrs, "kernel", "stride")
+    return ceil_pads(sizes, kernel, stride, _padding(attrs), (1,) * len(kernel))
+
+
+def _padding(attrs: Attrs) -> Ints:
+    """What is asked for, where anything may be."""
+    return given(attrs, "padding")[0] if "padding" in attrs else (0,) * len(given(attrs, "kernel")[0])
 
 
 def _half(d: Draw, operands: Types, attrs: Attrs) -> Ints:
@@ -270,13 +277,16 @@ def _avg_same(spatial: int) -> OpSpec:
     )  # fmt: skip
 
 
-def _onnx_ceil(text: str) -> Spelling:
-    """ONNX lets a window begin in the padding behind before opset 22, which drawn graphs are older than."""
+def _onnx_ceil(text: str, dtypes: Sequence[str] = FLOATS) -> Spelling:
+    """ONNX lets a window begin in the padding behind before opset 22, which drawn graphs are older than. dtypes: those
+    of ONNX Runtime's kernel."""
 
     def spell(call: Call) -> str | Unsupported:
-        kernel, stride, padding = given(call.attrs, "kernel", "stride", "padding")
+        if call.result.dtype not in dtypes:
+            return Unsupported(f"ONNX Runtime has the kernel for {' and '.join(dtypes)} only")
+        kernel, stride = given(call.attrs, "kernel", "stride")
         sizes, found = call.operands[0].shape[2:], call.result.shape[2:]
-        axes = zip(sizes, kernel, stride, padding, strict=True)
+        axes = zip(sizes, kernel, stride, _padding(call.attrs), strict=True)
         plain = tuple(-(-(size + 2 * p - k) // s) + 1 for size, k, s, p in axes)
         return text if plain == found else unsupported("before opset 22 it has a window more, in the padding")
 
@@ -320,6 +330,27 @@ def _avg_ceil(spatial: int) -> OpSpec:
     )  # fmt: skip
 
 
+def _norm(args: Sequence[Bounded], call: Call) -> Bounded:
+    """What hangs over adds nothing."""
+    return norm_of(args[0].map(_view(call, _ceil, 0.0)), call)
+
+
+def _lp_ceil(spatial: int) -> OpSpec:
+    name = f"lp_pool{spatial}d"
+    first = "[0]" if spatial == 1 else ""
+    none = unsupported("its poolings take no norms")
+    return OpSpec(
+        f"{name}_ceil", "pooling", (small_activations(spatial),), _pooled(spatial, _ceil), _norm,
+        attrs={"kernel": _kernel, "stride": _apart(spatial)},
+        torch=f"torch.nn.functional.{name}({{0}}, 2.0, {{kernel}}{first}, {{stride}}{first}, ceil_mode=True)",
+        tensorflow=none, jax=none, relax=none,
+        onnx=_onnx_ceil(
+            'g.op("LpPool", {0}, kernel_shape={kernel}, strides={stride}, p=2, ceil_mode=1)', ("float32", "float16")
+        ),
+        base=name,
+    )  # fmt: skip
+
+
 def _avg_divided(spatial: int) -> OpSpec:
     """PyTorch alone takes another divisor."""
     name = f"avg_pool{spatial}d"
@@ -345,4 +376,5 @@ OPERATORS: tuple[OpSpec, ...] = (
     *(_max_ceil(spatial) for spatial in (1, 2, 3)),
     *(_avg_ceil(spatial) for spatial in (1, 2, 3)),
     *(_avg_divided(spatial) for spatial in (2, 3)),
+    *(_lp_ceil(spatial) for spatial in (1, 2)),
 )
