@@ -98,6 +98,8 @@ WIDEST = frozenset(
         "dynamic_stitch",
         "hsv_to_rgb",
         "image_patches",
+        "kept_cumprod",
+        "kept_cumsum",
         "matrix_diag",
         "matrix_diag_part",
         "mean_n",
