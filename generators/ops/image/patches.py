@@ -144,17 +144,18 @@ def _dilated_type(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _dilated(args: Sequence[Bounded], call: Call) -> Bounded:
-    """One addition, then the greatest; nothing is said of NaN and infinities, since kernels start with the lowest
-    number and compare."""
+    """One addition, then the greatest; nothing is said of NaN and infinities, nor of weights beside the image, since
+    kernels start with the lowest number and compare, and spellings add them to it."""
     x, weight = args
     kernel = given({"kernel": _weights(call.operands)}, "kernel")[0]
     terms = x.map(lambda a: patches(a, call, 0))
     inside = patches(np.ones(x.value.shape), call, 0) > 0
     sums = add(terms, Bounded(weight.value, weight.error, x.dtype))
+    wild = ~np.isfinite(sums.value)
     sums = Bounded(np.where(inside, sums.value, -np.inf), np.where(inside, sums.error, 0.0), x.dtype)
     axes = tuple(range(3, 3 + len(kernel)))
     best = highest(sums, lambda a: a.max(axis=axes))
-    open_ = np.any(inside & ~np.isfinite(sums.value), axes) | ~np.isfinite(best.value)
+    open_ = np.any(wild, axes) | ~np.isfinite(best.value)
     return Bounded(best.value, np.where(open_, np.inf, best.error), x.dtype)
 
 
