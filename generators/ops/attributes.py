@@ -88,6 +88,8 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("resize_linear", "size"): (_INTS,),
     ("resize_nearest", "size"): (_INTS,),
     ("max_along", "pick"): (_TEXT,),
+    ("max_along_of_scalar", "pick"): (_TEXT,),
+    ("min_along_of_scalar", "pick"): (_TEXT,),
     ("min_along", "pick"): (_TEXT,),
     ("scatter_value", "value"): (_FLOAT, _INT),
     ("slogdet", "pick"): (_TEXT,),

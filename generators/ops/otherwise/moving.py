@@ -198,7 +198,10 @@ OPERATORS: tuple[OpSpec, ...] = (
              _from_to("jax.lax.dynamic_slice_in_dim({0}, <start>, <size>, axis={axis})")),
     ),
     otherwise(
-        SAID["concat"], torch=(_of("torch", _stacked_by_name),),
+        SAID["concat"],
+        # an empty tensor of one dimension goes with all others
+        torch=(_of("torch", _stacked_by_name), "torch.concat([{0}.new_zeros(0), {args}], dim={axis})",
+               "torch.concat([{args}, {0}.new_zeros(0)], dim={axis})"),
         tensorflow=("tf.experimental.numpy.concatenate([{args}], axis={axis})",),
         jax=(_of("jnp", _stacked_by_name),
              lambda call: f"jax.lax.concatenate([{{args}}], {axis_in(call.attrs, call.result.rank)})"),
