@@ -54,6 +54,8 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("clip_crossed", "max"): (_FLOAT, _INT),
     ("clip_crossed", "min"): (_FLOAT, _INT),
     ("clip_one_side", "max"): (_FLOAT, _INT, _NONE),
+    ("clip_one_side_floating", "max"): (_FLOAT, _NONE),
+    ("clip_one_side_floating", "min"): (_FLOAT, _NONE),
     ("clip_one_side", "min"): (_FLOAT, _INT, _NONE),
     ("crop_and_resize", "size"): (_INTS,),
     ("dilation2d", "padding"): (_TEXT,),

@@ -179,7 +179,13 @@ def _repeats(text: str):
     return spell
 
 
+def _eye(call: Call) -> str | Unsupported:
+    """Of the dtype that is taken where none is said."""
+    return "torch.eye(*{shape})" if call.result.dtype == "float32" and call.attrs["k"] == 0 else PLAIN
+
+
 OPERATORS: tuple[OpSpec, ...] = (
+    otherwise(SAID["eye_like"], torch=(_eye,)),
     otherwise(
         SAID["slice"], torch=(_bounds("narrowed({0}, <starts>, {shape})", 1),),
         tensorflow=(_bounds("tf.slice({0}, <starts>, {shape})", 1),),

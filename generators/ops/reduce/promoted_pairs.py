@@ -128,11 +128,12 @@ def _piece(base: OpSpec) -> Slot:
     """What `base` puts beside the others. The second one is of another dtype than the first."""
 
     def alike(earlier: Types) -> Types:
-        return tuple(TensorType(earlier[0].dtype, one.shape) for one in earlier)
+        return tuple(replace(one, dtype=earlier[0].dtype) for one in earlier)
 
     def accepts(type_: TensorType, earlier: Types) -> bool:
-        other = type_.dtype in PROMOTED and (len(earlier) > 1 or type_.dtype != earlier[0].dtype)
-        return other and base.slot(1).accepts(replace(type_, dtype=earlier[0].dtype), alike(earlier))
+        first = earlier[0].dtype
+        other = type_.dtype in PROMOTED and (len(earlier) > 1 or type_.dtype != first)
+        return other and base.slot(1).accepts(replace(type_, dtype=first), alike(earlier))
 
     def fresh(d: Draw, earlier: Types) -> TensorType:
         first = earlier[0].dtype
@@ -157,6 +158,16 @@ def _together(name: str) -> OpSpec:
     return cast_first(
         base, f"{name}_mixed", (first, _piece(base)), target,
         promotes={"torch": lambda call: True, "jax": lambda call: True},
+    )  # fmt: skip
+
+
+# ---- whole numbers between floating limits ------------------------------------------------------------
+
+
+def _between(name: str) -> OpSpec:
+    return cast_first(
+        _BASES[name], f"{name}_floating", (tensor(_WHOLE),), _beside(DEFAULT),
+        promotes={"torch": lambda call: True},
     )  # fmt: skip
 
 
@@ -204,6 +215,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     *(_pair(f"bitwise_{name}", _BITS) for name in ("and", "or", "xor")),
     _pair("where", where=True),
     *map(_together, ("concat", "stack")),
+    *map(_between, ("clip", "clip_one_side")),
     *(_number(f"{name}_scalar", _taken(name), DEFAULT) for name in _FLOATING),
     *(_number(f"scalar_{name}", _taken(name), DEFAULT) for name in ("sub", "div", "pow")),
     *(_number(f"{name}_scalar", ("bool",), "int64") for name in ("add", "mul", *_COMPARED)),
