@@ -158,6 +158,12 @@ ON_REQUEST = _names(
     ones_like_to_otherwise
     masked_infinity masked_infinity_otherwise
     kept_cumsum kept_cumprod kept_roll kept_flip ldexp_mixed reflections quantize_dequantize_half
+    sum_of_scalar mean_of_scalar max_of_scalar min_of_scalar argmax_of_scalar argmin_of_scalar any_of_scalar
+    all_of_scalar variance_of_scalar std_of_scalar l2_norm_of_scalar max_along_of_scalar
+    min_along_of_scalar median_along_of_scalar softmax_of_scalar log_softmax_of_scalar cumsum_of_scalar
+    cumprod_of_scalar cummax_of_scalar sort_of_scalar argsort_of_scalar topk_of_scalar topk_indices_of_scalar
+    flip_of_scalar gather_of_scalar concat_mixed stack_mixed
+    clip_floating clip_one_side_floating masked_fill_otherwise eye_like_otherwise addmm_bias baddbmm_bias
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -10,6 +10,7 @@ from dataclasses import replace
 from generators.graph import FLOATS, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, SAID_OTHERWISE
+from generators.ops.reduce.of_scalars import OF_SCALAR
 from oracles.decompositions.composite import GraphBuilder, Rule, rewritten
 from oracles.decompositions.layers import LAYERS
 from oracles.decompositions.losses import LOSSES
@@ -37,6 +38,12 @@ def _promoted(s: GraphBuilder, node: Node) -> str | None:
     return s.add(base.name, *operands, **{key: value for key, value in node.attributes.items() if key in base.attrs})
 
 
+def _of_scalar(s: GraphBuilder, node: Node) -> str:
+    """The operator of one element."""
+    lifted = [s.add("reshape", name, shape=(1,)) for name in node.operands]
+    return s.add("reshape", s.add(OPS[node.op].base, *lifted, **node.attributes), shape=())
+
+
 def _said_otherwise(rules: Mapping[str, Rule]) -> dict[str, Rule]:
     """Operators that are said in other functions are those that they say."""
 
@@ -59,6 +66,7 @@ _PLAIN: Mapping[str, Rule] = {
     **dict.fromkeys(
         (name for name, spec in OPS.items() if spec.promotes and spec.base and name not in SAID_OTHERWISE), _promoted
     ),
+    **dict.fromkeys((name for name in OPS if name.endswith(OF_SCALAR)), _of_scalar),
 }
 _SECOND: Mapping[str, Rule] = {**_PLAIN, **SECOND}
 

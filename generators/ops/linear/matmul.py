@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -24,7 +25,7 @@ from generators.ops.slots import (
     same_dtype,
     size_of,
 )
-from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
+from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types, unsupported
 
 
 def _matmul_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -230,6 +231,66 @@ def _addition(name: str, rank: int, onnx: str) -> OpSpec:
 addmm = _addition("addmm", 2, 'g.op("Gemm", {0}, {1}, {2}, alpha={alpha}, beta={beta})')
 baddbmm = _addition("baddbmm", 3, 'scaled_sum(g, {2}, {beta}, g.op("MatMul", {0}, {1}), {alpha}, {name})')
 
+# ---- a bias that broadcasts, factors of 0 -------------------------------------------------------------
+
+
+def _whole(operands: Types) -> Types:
+    """The bias in the shape of the product."""
+    return (*operands[:2], _product(operands))
+
+
+def _biased_type(operands: Types, attrs: Attrs) -> TensorType:
+    same_dtype(operands)
+    if min(type_.rank for type_ in operands[:2]) < 2:
+        raise TypeRuleError(f"cannot multiply {operands[0]} by {operands[1]}")
+    product = _product(operands)
+    if broadcast_shape([product.shape, operands[2].shape]) != product.shape:
+        raise TypeRuleError(f"cannot add {operands[2]} to {product}")
+    alpha = real(attrs, "alpha")
+    if not alpha and not real(attrs, "beta"):
+        raise TypeRuleError("nothing is left with factors of 0")
+    return _added_type(_whole(operands), {**attrs, "alpha": alpha or 1.0})
+
+
+def _biased(args: Sequence[Bounded], call: Call) -> Bounded:
+    """With an alpha of 0 the product may be left out, or be computed: undetermined where it is not finite."""
+    a, b, c = args
+    wide = c.map(lambda array: np.broadcast_to(array, call.result.shape))
+    whole = replace(call, operands=_whole(call.operands))
+    if call.attrs["alpha"]:
+        return _added((a, b, wide), whole)
+    product = _added((a, b, wide), replace(whole, attrs={"alpha": 1.0, "beta": 0.0}))
+    found = _added(
+        (a.map(np.zeros_like), b.map(np.zeros_like), wide), replace(whole, attrs={**call.attrs, "alpha": 1.0})
+    )
+    return replace(found, error=np.where(np.isfinite(product.value + product.error), found.error, np.inf))
+
+
+def _bias(d: Draw, earlier: Types) -> TensorType:
+    """Of the last axis, or of one element."""
+    product = _product(earlier)
+    return d.choice((replace(product, shape=product.shape[-1:]), replace(product, shape=(1,)), product))
+
+
+def _beta(d: Draw, operands: Types, attrs: Attrs) -> float:
+    return d.choice((1.0, 0.5, 0.0) if attrs["alpha"] else (1.0, 0.5))
+
+
+_SAME = unsupported("the same sums are asked of it as addmm and baddbmm")
+
+
+def _with_bias(base: OpSpec) -> OpSpec:
+    def accepts(type_: TensorType, earlier: Types) -> bool:
+        product = _product(earlier)
+        return type_.dtype == product.dtype and broadcast_shape([product.shape, type_.shape]) == product.shape
+
+    return replace(
+        base, name=f"{base.name}_bias", operands=(*base.operands[:2], Slot(accepts, _bias)), result=_biased_type,
+        reference=_biased, base=base.name, attrs={"alpha": _factor(1.0, -1.5, 0.0), "beta": _beta},
+        tensorflow=_SAME, jax=_SAME, relax=_SAME, onnx=_SAME,
+    )  # fmt: skip
+
+
 # ---- powers -------------------------------------------------------------------------------------------
 
 
@@ -272,4 +333,4 @@ matrix_power = OpSpec(
     onnx="matrix_power(g, {0}, {k}, {shape}, {name})",
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (matmul, linear, addmm, baddbmm, matrix_power)
+OPERATORS: tuple[OpSpec, ...] = (matmul, linear, addmm, baddbmm, matrix_power, *map(_with_bias, (addmm, baddbmm)))

@@ -54,6 +54,16 @@ def _alike(text: str):
     return lambda call: text if len({type_.shape for type_ in call.operands}) == 1 else PLAIN
 
 
+def _masked(text: str):
+    """The text, where the mask is an index: its dimensions are the first ones of what it chooses from."""
+
+    def spell(call: Call) -> str | Unsupported:
+        x, mask = call.operands
+        return text if mask.rank and mask.shape == x.shape[: mask.rank] == call.result.shape[: mask.rank] else PLAIN
+
+    return spell
+
+
 def _filled(text: str):
     """The text, where there are elements."""
     return lambda call: text if call.result.size else PLAIN
@@ -106,6 +116,11 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     otherwise(
         SAID["masked_infinity"], torch=("torch.where({1}, torch.full_like({0}, float({fill})), {0})",),
+    ),
+    otherwise(
+        SAID["masked_fill"],
+        torch=(_masked("torch.index_put({0}, ({1},), torch.tensor({value}, dtype={dtype}))"),
+               "torch.where({1}, torch.full_like({0}, {value}), {0})"),
     ),
     otherwise(
         SAID["where"], tensorflow=(_alike("tf.raw_ops.Select(condition={0}, x={1}, y={2})"),

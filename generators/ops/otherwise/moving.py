@@ -179,7 +179,13 @@ def _repeats(text: str):
     return spell
 
 
+def _eye(call: Call) -> str | Unsupported:
+    """Of the dtype that is taken where none is said."""
+    return "torch.eye(*{shape})" if call.result.dtype == "float32" and call.attrs["k"] == 0 else PLAIN
+
+
 OPERATORS: tuple[OpSpec, ...] = (
+    otherwise(SAID["eye_like"], torch=(_eye,)),
     otherwise(
         SAID["slice"], torch=(_bounds("narrowed({0}, <starts>, {shape})", 1),),
         tensorflow=(_bounds("tf.slice({0}, <starts>, {shape})", 1),),
@@ -198,7 +204,10 @@ OPERATORS: tuple[OpSpec, ...] = (
              _from_to("jax.lax.dynamic_slice_in_dim({0}, <start>, <size>, axis={axis})")),
     ),
     otherwise(
-        SAID["concat"], torch=(_of("torch", _stacked_by_name),),
+        SAID["concat"],
+        # an empty tensor of one dimension goes with all others
+        torch=(_of("torch", _stacked_by_name), "torch.concat([{0}.new_zeros(0), {args}], dim={axis})",
+               "torch.concat([{args}, {0}.new_zeros(0)], dim={axis})"),
         tensorflow=("tf.experimental.numpy.concatenate([{args}], axis={axis})",),
         jax=(_of("jnp", _stacked_by_name),
              lambda call: f"jax.lax.concatenate([{{args}}], {axis_in(call.attrs, call.result.rank)})"),

@@ -38,6 +38,32 @@ def _some(text: str):
     return lambda call: text if call.attrs["axes"] else PLAIN
 
 
+def _all(text: str):
+    """The text, where all axes are reduced: an empty list of them means so to some functions of PyTorch."""
+
+    def spell(call: Call) -> str | Unsupported:
+        x = call.operands[0]
+        return text if x.rank and len(normalized(call.attrs["axes"], x.rank)) == x.rank else PLAIN
+
+    return spell
+
+
+def _of_layer_norm(call: Call) -> str | Unsupported:
+    """Of the last axes."""
+    x = call.operands[0]
+    axes = normalized(call.attrs["axes"], x.rank)
+    last = bool(axes) and sorted(axes) == list(range(x.rank - len(axes), x.rank))
+    if not last or x.dtype not in ("float32", "float64") or not x.size:
+        return PLAIN
+    text = f"torch.native_layer_norm({{0}}, {x.shape[-len(axes) :]}, None, None, 1e-5)[1]"
+    return text if call.attrs["keepdims"] else f"torch.squeeze({text}, {axes})"
+
+
+def _all_or_last(call: Call) -> str | Unsupported:
+    whole = _all("torch.mean({0}, dim=[], keepdim={keepdims})")(call)
+    return _of_layer_norm(call) if whole is PLAIN else whole
+
+
 def _of_floats(rule: Callable[[Call], str | Unsupported]) -> Callable[[Call], str | Unsupported]:
     """numpy's functions sum narrow integers up in wide ones."""
     return lambda call: rule(call) if call.operands[0].dtype in FLOATS else PLAIN
@@ -67,12 +93,17 @@ OPERATORS: tuple[OpSpec, ...] = (
         torch=(_one_axis("torch.aminmax({0}, dim=%s, keepdim={keepdims}).min"),),
     ),
     _reduced(
-        "mean", numpy="mean", torch=(_some(f"torch.var_mean({{0}}, {_DIMS}, correction=0)[1]"),),
+        "mean", numpy="mean",
+        torch=(_some(f"torch.var_mean({{0}}, {_DIMS}, correction=0)[1]"), _all_or_last),
         tensorflow=(_some("tf.nn.moments({0}, {axes}, keepdims={keepdims})[0]"),),
         jax=(_some(f"jnp.average({{0}}, {_AXES})"),),
     ),
-    _reduced("variance", numpy="var", torch=(_some(f"torch.var_mean({{0}}, {_DIMS}, correction=0)[0]"),)),
-    _reduced("std", numpy="std", torch=(_some(f"torch.std_mean({{0}}, {_DIMS}, correction=0)[0]"),)),
+    *(
+        _reduced(name, numpy=short,
+                 torch=(_some(f"torch.{short}_mean({{0}}, {_DIMS}, correction=0)[0]"),
+                        _all(f"torch.{short}({{0}}, dim=[], keepdim={{keepdims}}, correction=0)")))
+        for name, short in (("variance", "var"), ("std", "std"))
+    ),
     otherwise(
         SAID["logsumexp"], torch=(_some("torch.special.logsumexp({0}, {axes}, {keepdims})"),),
         jax=(_some(f"jax.nn.logsumexp({{0}}, {_AXES}, return_sign=True)[0]"),

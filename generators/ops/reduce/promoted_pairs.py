@@ -1,5 +1,6 @@
-"""Operators of two tensors of different dtypes, and of a tensor and a number of a higher category (`x * 0.5` of whole
-numbers). PyTorch promotes them, and JAX where both have dimensions; elsewhere the casts are written."""
+"""Operators of two tensors of different dtypes, or of several that are put together, and of a tensor and a number of a
+higher category (`x * 0.5` of whole numbers). PyTorch promotes them, and JAX where both have dimensions; elsewhere the
+casts are written."""
 
 from __future__ import annotations
 
@@ -22,13 +23,14 @@ from generators.ops.elementwise.scalars import OPERATORS as SCALARS
 from generators.ops.elementwise.selection import OPERATORS as SELECTIONS
 from generators.ops.elementwise.trigonometric import OPERATORS as WAVES
 from generators.ops.reduce.casting import Target, cast_first
-from generators.ops.reduce.promotion_rule import DEFAULT, PROMOTED, category, floating, of_pair
+from generators.ops.reduce.promotion_rule import DEFAULT, PROMOTED, category, floating, of_all, of_pair
+from generators.ops.shape.join_split import OPERATORS as JOINS
 from generators.ops.slots import broadcast_shape, broadcastable, tensor
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types, unsupported
 
 _BASES = {
     spec.name: spec
-    for specs in (ARITHMETIC, BITWISE, COMPARISONS, DIVISIONS, POWERS, SCALARS, SELECTIONS, WAVES)
+    for specs in (ARITHMETIC, BITWISE, COMPARISONS, DIVISIONS, JOINS, POWERS, SCALARS, SELECTIONS, WAVES)
     for spec in specs
 }
 
@@ -119,6 +121,56 @@ def _taken(name: str) -> tuple[str, ...]:
     return _WHOLE if name == "sub" else (*_WHOLE, "bool")
 
 
+# ---- tensors that are put together --------------------------------------------------------------------
+
+
+def _piece(base: OpSpec) -> Slot:
+    """What `base` puts beside the others. The second one is of another dtype than the first."""
+
+    def alike(earlier: Types) -> Types:
+        return tuple(replace(one, dtype=earlier[0].dtype) for one in earlier)
+
+    def accepts(type_: TensorType, earlier: Types) -> bool:
+        first = earlier[0].dtype
+        other = type_.dtype in PROMOTED and (len(earlier) > 1 or type_.dtype != first)
+        return other and base.slot(1).accepts(replace(type_, dtype=first), alike(earlier))
+
+    def fresh(d: Draw, earlier: Types) -> TensorType:
+        first = earlier[0].dtype
+        options = [one for one in PROMOTED if one != first and one in COMMON]
+        rare = [one for one in PROMOTED if one == d.dtype != first and first in COMMON and one not in COMMON]
+        return TensorType(d.choice((*rare, *options)), base.slot(1).fresh(d, alike(earlier)).shape)
+
+    return Slot(accepts, fresh)
+
+
+def _together(name: str) -> OpSpec:
+    """Of tensors of several dtypes, whose dimensions do not count."""
+    base = _BASES[name]
+
+    def target(operands: Types, attrs: Attrs) -> str:
+        dtypes = {one.dtype for one in operands}
+        if len(dtypes) < 2 or not dtypes <= set(PROMOTED):
+            raise TypeRuleError(f"{', '.join(map(str, operands))} are of one dtype, or of dtypes that nothing holds")
+        return of_all(operands)
+
+    first = tensor(PROMOTED, min_rank=int(name == "concat"), max_rank=3)
+    return cast_first(
+        base, f"{name}_mixed", (first, _piece(base)), target,
+        promotes={"torch": lambda call: True, "jax": lambda call: True},
+    )  # fmt: skip
+
+
+# ---- whole numbers between floating limits ------------------------------------------------------------
+
+
+def _between(name: str) -> OpSpec:
+    return cast_first(
+        _BASES[name], f"{name}_floating", (tensor(_WHOLE),), _beside(DEFAULT),
+        promotes={"torch": lambda call: True},
+    )  # fmt: skip
+
+
 # ---- exponents that are no whole numbers --------------------------------------------------------------
 
 _EXPONENTS = broadcastable(0, FLOATS)
@@ -162,6 +214,8 @@ OPERATORS: tuple[OpSpec, ...] = (
     *(_pair(name, _SIGNED, real=True) for name in ("div", "atan2")),
     *(_pair(f"bitwise_{name}", _BITS) for name in ("and", "or", "xor")),
     _pair("where", where=True),
+    *map(_together, ("concat", "stack")),
+    *map(_between, ("clip", "clip_one_side")),
     *(_number(f"{name}_scalar", _taken(name), DEFAULT) for name in _FLOATING),
     *(_number(f"scalar_{name}", _taken(name), DEFAULT) for name in ("sub", "div", "pow")),
     *(_number(f"{name}_scalar", ("bool",), "int64") for name in ("add", "mul", *_COMPARED)),

@@ -33,7 +33,7 @@ _UNDERIVED = """
     chebyshev_scalar orthogonal_polynomial_scalar round_decimals float_power angle rint
     condition_number eigh_product householder_product ldl_solve least_squares lu_product lu_solve
     lu_unpacked_product matrix_exp ormqr_product qr_product svd_product rgb_to_hsv hsv_to_rgb adjust_saturation
-    cumsum_to cumprod_to prod_to l2_norm_to kept_cumprod ldexp_mixed
+    cumsum_to cumprod_to prod_to l2_norm_to kept_cumprod ldexp_mixed addmm_bias baddbmm_bias
     complex_sin complex_cos complex_tan complex_sinh complex_cosh complex_tanh complex_rsqrt complex_pow
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
