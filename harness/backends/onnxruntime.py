@@ -79,6 +79,7 @@ _NO_DOUBLE = (
     *("avg_pool1d", "avg_pool2d", "avg_pool3d", "avg_pool1d_ceil", "avg_pool2d_ceil", "avg_pool3d_ceil"),
     *("avg_pool1d_same", "avg_pool2d_same", "upsample_nearest"),
     *("resize_nearest", "resize_linear", "resize_cubic", "resize_antialias", "resize_area"),
+    *("resize_nearest_scaled", "resize_linear_scaled", "mean_n", "conv1d_same", "conv2d_same"),
     *("resize_nearest_line", "resize_nearest_volume", "resize_linear_line", "resize_linear_volume"),
 )
 
@@ -89,6 +90,7 @@ REFUSES: dict[tuple[str, str], str] = {
         for name in ("scatter_nd", "scatter_nd_from_end")
         for dtype in ("float16", "bfloat16")
     },
+    ("scatter_reduce", "bfloat16"): "the CPU provider's ScatterElements reduces no bfloat16",
     ("unique_inverse", "int32"): "the CPU provider has Unique for int64 and int8, and none for int32",
 }
 """(operator, dtype) that ONNX has, and ONNX Runtime's CPU provider no kernel for (NOT_IMPLEMENTED)."""

@@ -57,7 +57,13 @@ EDGES = (
         refuses=(
             ("UnsupportedOperatorError: Exporting the operator '(.*?)' to ONNX.* is not supported", "no {}"),
             (r"conversion of (\w+) not implemented if (\w+) is True", "no {} with {}"),
-            (r"ScalarType (UInt\d+) is an unexpected tensor scalar type", "no {}"),
+            (r"ScalarType (UInt\d+|Complex\w+) is an unexpected tensor scalar type", "no {}"),
+            (
+                r"Type 'tensor\((\w+)\)' of input parameter \(\S+\) of operator \((\w+)\)",
+                "{1} of {0}, which ONNX lacks",
+            ),
+            (r"Unknown torch or scalar type: '(UInt\d+)'", "no {}"),
+            (r"Unsupported: ONNX export of operator (\S+), (.+?)\. Please feel free to request support", "no {} of {}"),
             (r"NotImplementedError: \"(\w+)\" not implemented for '(UInt\d+)'", "PyTorch has no {} of {}"),
             (
                 r"ONNX export does not support exporting '(\w+?)_?\(\)' function with duplicated",

@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.backends.target.text import swapped
 from harness.conversions.formats.archive import member
 from harness.conversions.formats.format import Format, Runner, Writer
+from harness.conversions.formats.savedmodel import NO_KERNEL
 from harness.dialects.keras import KERAS
 
 WRITE = """
@@ -56,7 +57,10 @@ FORMATS = (
         (".keras",),
         check,
         writers=(Writer(KERAS, WRITE, ("tensorflow", "keras"), _TENSORFLOW, ("tf-graph", "keras-tensorflow")),),
-        refuses=(("ValueError: a functional model", "an input is a scalar, or an output depends on no input"),),
+        refuses=(
+            ("ValueError: a functional model", "an input is a scalar, or an output depends on no input"),
+            *NO_KERNEL,
+        ),
     ),
 )
 

@@ -96,6 +96,8 @@ FORMATS = (
         writers=(Writer(ONNX, WRITE, ("onnx",), {"onnx": "1.17"}, ("ort-disable",)),),
         refuses=(
             (r"InferenceError: .*\(op_type:(\w+)\): .* has unsupported type: (\w+\(\w+\))", "ONNX has no {} of {}"),
+            # of an operand after the first, which has the same type
+            (r"InferenceError: .*\(op_type:(\w+)\): \w+ has inconsistent type (tensor\(bfloat16\))", "no {} of {} yet"),
         ),
     ),
 )

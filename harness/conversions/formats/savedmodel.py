@@ -77,6 +77,13 @@ def check(path: Path) -> str | None:
 
 OLDER = ((r"(?s)failed to deserialize portable artifact using (StableHLO_v[\d.]+\d)", "TensorFlow reads {} only"),)
 """What jax2tf writes is of JAX' version of StableHLO, and loads all the same."""
+NO_KERNEL = (
+    (r"No OpKernel was registered to support Op '(\w+)'", "TensorFlow has no kernel of {} for this dtype"),
+    (r"Value passed to parameter '\w+' has DataType (\w+) not in list of allowed values", "TensorFlow takes no {}"),
+    (r"Value for attr '\w+' of (\w+) is not in the list of allowed values", "TensorFlow takes no {}"),
+)
+"""What TensorFlow says of dtypes that an operator does not list, or has no kernel for."""
+_NO_HANDLER = (r"No FFI handler registered for (\w+) on a platform Host", "TensorFlow has none of jaxlib's {}")
 _PACKAGES = {"tensorflow-cpu|tensorflow": "2.16"}
 FORMATS = (
     Format(
@@ -106,6 +113,7 @@ FORMATS = (
                 refuses=OLDER,
             ),
         ),
+        refuses=NO_KERNEL,
     ),
 )
 
@@ -129,7 +137,17 @@ _XLA = swapped(
 _OWNER = "TensorFlow and Keras"
 
 RUNNERS = (
-    Runner("tf-savedmodel", "savedmodel", "tensorflow", ("tensorflow",), _PACKAGES, _OPEN, level=1, owner=_OWNER),
+    Runner(
+        "tf-savedmodel",
+        "savedmodel",
+        "tensorflow",
+        ("tensorflow",),
+        _PACKAGES,
+        _OPEN,
+        level=1,
+        refuses=(*NO_KERNEL, _NO_HANDLER),
+        owner=_OWNER,
+    ),
     # without Grappler, which is set for a whole process
     Runner(
         "tf-plain-savedmodel",

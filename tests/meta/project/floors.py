@@ -49,7 +49,7 @@ FLOORS = {
     "harness/conversions/edges": "edge | * | __init__",
     "harness/conversions/gate": "reading | pt2_texts stablehlo | pt2_schema tensorflow_nodes | *",
     "harness/conversions/gate/reading": "refused words protobuf | *",
-    "harness/conversions/formats": "format archive | * | __init__",
+    "harness/conversions/formats": "format archive | savedmodel | * | __init__",
     "harness/quantisers": "cases | quantiser | * | __init__",
     "harness/strategies": "strategy mixed_precision | * | __init__",
     "harness/questions": "question | * | __init__",
