@@ -7,7 +7,7 @@ docs/gradients.md derives value and bound."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -262,6 +262,8 @@ def jacobian_derivative(
             gaps.append(np.abs(up - 2 * local.at(values, part * step.own) + down) / part)
         # sixteen times the rounding of a result: four slopes of the shortest step, in units of the longest ones
         found = extrapolated(halves, gaps, 16 * rounding(step) / step.own.ravel()[columns])
+        blind = np.isnan(local.at(_swallowed(values, along, step), step.own)) & np.isfinite(found.value)
+        found = replace(found, error=np.where(blind, np.inf, found.error))
         better = found.error / step.along < error
         value, error = (
             np.where(better, new / step.along, old) for new, old in ((found.value, value), (found.error, error))
@@ -278,6 +280,17 @@ def jacobian_derivative(
 
     moved = _moved(plain, operands, along, loose, further)
     return JacobianDerivative(rows, columns, value, error, moved, local.floor / min(step.along for step in steps))
+
+
+def _swallowed(values: Sequence[Array], along: Sequence[Array], step: _Step) -> list[Array]:
+    """NaN in place of elements that are so great that a quarter of the step is lost beside them: what depends on them
+    looks as if it did not move."""
+    found = []
+    for v, t in zip(values, along, strict=True):
+        quarter = step.along * np.abs(t) / 4
+        with np.errstate(all="ignore"):
+            found.append(np.where(np.abs(v + quarter - v - quarter) > 1e-4 * quarter, np.nan, v))
+    return found
 
 
 def _moved(

@@ -11,7 +11,7 @@ from generators.graphs import SMOOTH, Case, SeededDraw, Style, build_case
 from generators.ops import OPS, check
 from generators.ops.spec import Call
 from harness.studies.errors.allowed import allowed, cases
-from oracles.derivatives import gradient
+from oracles.derivatives import gradient, hessian
 from oracles.derivatives.jacobians.jacobian import function_of, jacobian
 from oracles.derivatives.node_jacobians import node_jacobians
 from oracles.derivatives.rounding import formulas
@@ -143,3 +143,11 @@ def test_an_operand_that_is_not_determined_hides_no_source() -> None:
     slopes = set(zip(found.rows.tolist(), found.columns.tolist(), np.isinf(found.error).tolist(), strict=True))
     assert {(0, 0, True), (0, 1, True), (1, 1, False)} <= slopes
     assert not {(1, 0, True), (1, 1, True)} & slopes
+
+
+def test_a_step_that_is_lost_beside_a_great_element_shows_no_second_derivative() -> None:
+    """1e14 does not move by the step that suits 1.0: its second derivative, -sin, is not 0 but not told."""
+    leaf = Leaf("x", TensorType("float64", (2,)))
+    graph = check(Graph((leaf,), (Node("y", "sin", ("x",), (), leaf.type),), ("y",)))
+    (found,) = hessian.expect(Case(graph, {"x": np.array([1e14, 1.0])})).values
+    assert np.isinf(found.error).tolist() == [True, False]
