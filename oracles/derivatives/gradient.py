@@ -233,10 +233,11 @@ def vjp(
     rows, columns = local.rows, local.columns
     given = Estimate(above.value[rows], above.error[rows])
     doubt, lost = entries(local, operands, position, result, op, call)
-    tiny, more = np.full(rows.shape, p.tiny), 0
+    least = max(p.tiny, PRECISION[x.dtype].tiny)  # of the two, the operand may have the narrower dtype
+    tiny, more = np.full(rows.shape, least), 0
     if local.known is not None:  # n products, their roundings counted already, take n - 1 sums; none vanishes
         size = np.abs(local.value * given.value)
-        tiny, more = np.where((size < 2 * p.tiny) | (local.size < 2 * p.tiny), p.tiny, 0.0), -2
+        tiny, more = np.where((size < 2 * least) | (local.size < 2 * least), least, 0.0), -2
         if local.known.adjoint is not None:  # whose sums are those of the formula
             more = -rows.size - 1
     found = products(local.value, doubt, lost, given, columns, x.value.size, unit, tiny, more)

@@ -151,3 +151,12 @@ def test_a_step_that_is_lost_beside_a_great_element_shows_no_second_derivative()
     graph = check(Graph((leaf,), (Node("y", "sin", ("x",), (), leaf.type),), ("y",)))
     (found,) = hessian.expect(Case(graph, {"x": np.array([1e14, 1.0])})).values
     assert np.isinf(found.error).tolist() == [True, False]
+
+
+def test_a_gradient_may_vanish_in_the_narrower_dtype_of_its_operand() -> None:
+    """Of float32 times a float64 of 1e-301 the gradient by the first is 0 in float32."""
+    leaves = Leaf("x", TensorType("float32", (1,))), Leaf("z", TensorType("float64", (1,)))
+    graph = check(Graph(leaves, (Node("y", "mul_mixed", ("x", "z"), (), leaves[1].type),), ("y",)))
+    first, second = gradient.expect(Case(graph, {"x": np.float32([2.0]), "z": np.array([-1e-301])})).values
+    assert 1e-301 < first.error.item() < 2e-38
+    assert second.error.item() < 1e-11
