@@ -50,7 +50,7 @@ LEFT = (
     (r"INVALID_GRAPH .* No Op registered for (\w+)", "{} is left as it is"),
     (r"make_sure failure: (.*) not yet supported", "no {}"),
     (r"ComplexAbs expected the first dimension to be 2", "complex numbers are left as they are"),
-    (r"Type 'tensor\((complex\d+)\)' of input parameter .* of operator \((\w+)\)", "{1} of {0} is left as it is"),
+    (r"Type 'tensor\((\w+)\)' of input parameter .* of operator \((\w+)\)", "{1} of {0} is left as it is"),
 )
 """It logs that it has no rule for an operator, and copies it, which an empty list among its attributes ends at once (of
 XlaCallModule, by which jax2tf's models compute); ONNX' operators have no complex dtypes."""

@@ -157,6 +157,6 @@ def test_a_gradient_may_vanish_in_the_narrower_dtype_of_its_operand() -> None:
     """Of float32 times a float64 of 1e-301 the gradient by the first is 0 in float32."""
     leaves = Leaf("x", TensorType("float32", (1,))), Leaf("z", TensorType("float64", (1,)))
     graph = check(Graph(leaves, (Node("y", "mul_mixed", ("x", "z"), (), leaves[1].type),), ("y",)))
-    first, second = gradient.expect(Case(graph, {"x": np.float32([2.0]), "z": np.array([-1e-301])})).values
+    first, second = gradient.expect(Case(graph, {"x": np.array([2.0], np.float32), "z": np.array([-1e-301])})).values
     assert 1e-301 < first.error.item() < 2e-38
     assert second.error.item() < 1e-11
