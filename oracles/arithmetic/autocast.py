@@ -28,10 +28,12 @@ LOWER = frozenset(
     [
         "addbmm",
         "addmm",
+        "addmm_bias",
         "attention",
         "attention_biased",
         "attention_masked",
         "baddbmm",
+        "baddbmm_bias",
         "batch_matmul",
         "conv1d",
         "conv1d_same",

@@ -75,7 +75,9 @@ def _floor_divide(args: Sequence[Bounded], call: Call) -> Bounded:
     -0, the other way -1) and nothing is said of division by 0: undetermined."""
     x, y = args
     if not x.floating:
-        return exact(np.floor_divide(x.value, y.value), x.dtype, x.undetermined | y.undetermined)
+        with np.errstate(divide="ignore"):
+            found = np.floor_divide(x.value, y.value)
+        return exact(found, x.dtype, x.undetermined | y.undetermined | (y.value == 0))
     return _quotient(x, y, np.floor)
 
 
