@@ -21,7 +21,7 @@ from oracles.decompositions.derivatives import SECOND_ORDER_RULES, decompose
 from oracles.derivatives import gradient, jvp
 from oracles.derivatives.accumulation import Estimate, add, products, zeros
 from oracles.derivatives.gradient import FORMULA, OWN
-from oracles.derivatives.jacobians.finite_differences import STEP, Function, extrapolated
+from oracles.derivatives.jacobians.finite_differences import STEP, Function, extrapolated, swallowed
 from oracles.derivatives.jacobians.jacobian import function_of, jacobian
 from oracles.derivatives.jacobians.movement import ALLOWANCE, SHIFTS, off
 from oracles.derivatives.node_jacobians import node_jacobians
@@ -262,8 +262,11 @@ def jacobian_derivative(
             gaps.append(np.abs(up - 2 * local.at(values, part * step.own) + down) / part)
         # sixteen times the rounding of a result: four slopes of the shortest step, in units of the longest ones
         found = extrapolated(halves, gaps, 16 * rounding(step) / step.own.ravel()[columns])
-        blind = np.isnan(local.at(_swallowed(values, along, step), step.own)) & np.isfinite(found.value)
-        found = replace(found, error=np.where(blind, np.inf, found.error))
+        lost = [swallowed(v, step.along * np.abs(t)) for v, t in zip(values, along, strict=True)]
+        if any(one.any() for one in lost):  # what depends on these looks as if it did not move
+            beyond = [np.where(one, np.nan, v) for one, v in zip(lost, values, strict=True)]
+            blind = np.isnan(local.at(beyond, step.own)) & np.isfinite(found.value)
+            found = replace(found, error=np.where(blind, np.inf, found.error))
         better = found.error / step.along < error
         value, error = (
             np.where(better, new / step.along, old) for new, old in ((found.value, value), (found.error, error))
@@ -280,17 +283,6 @@ def jacobian_derivative(
 
     moved = _moved(plain, operands, along, loose, further)
     return JacobianDerivative(rows, columns, value, error, moved, local.floor / min(step.along for step in steps))
-
-
-def _swallowed(values: Sequence[Array], along: Sequence[Array], step: _Step) -> list[Array]:
-    """NaN in place of elements that are so great that a quarter of the step is lost beside them: what depends on them
-    looks as if it did not move."""
-    found = []
-    for v, t in zip(values, along, strict=True):
-        quarter = step.along * np.abs(t) / 4
-        with np.errstate(all="ignore"):
-            found.append(np.where(np.abs(v + quarter - v - quarter) > 1e-4 * quarter, np.nan, v))
-    return found
 
 
 def _moved(

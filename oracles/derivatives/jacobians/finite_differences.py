@@ -43,6 +43,13 @@ def steps_of(x: Bounded) -> list[Array]:
     return steps
 
 
+def swallowed(x: Array, step: Array) -> Array:
+    """Which elements are so great that a quarter of a step is lost beside them."""
+    with np.errstate(all="ignore"):
+        quarter = step / 4
+        return np.abs(x + quarter - x - quarter) > 1e-4 * quarter
+
+
 def along(f: Function, values: Sequence[Array], position: int, direction: Array, base: Array) -> Difference:
     """The derivative of f along a direction, one unit of it being the longest step."""
     moved = list(values)

@@ -15,7 +15,14 @@ from generators.bounds.bounded import PRECISION, U64, Bounded
 from generators.ops.spec import Call, OpSpec
 from oracles.derivatives.complex_pairs import exact, numbers_of, paired
 from oracles.derivatives.jacobians.choices import between
-from oracles.derivatives.jacobians.finite_differences import SUBNORMAL, Function, along, extrapolated, steps_of
+from oracles.derivatives.jacobians.finite_differences import (
+    SUBNORMAL,
+    Function,
+    along,
+    extrapolated,
+    steps_of,
+    swallowed,
+)
 from oracles.derivatives.jacobians.movement import INSIDE, moved_by_shifts
 from oracles.derivatives.jacobians.sparsity import (
     FAR,
@@ -238,9 +245,7 @@ def _single(
     error = np.where(sharp[rows], best[1][rows] / step, np.where(settled[rows], level, np.inf))
     # what a short step does not confirm is not so
     slope_near, error_near = near.value[rows] / short[columns], 4 * near.error[rows] / short[columns]
-    quarter = short / 4  # beside a great element even a step may vanish
-    coarse = np.abs(x.value.ravel() + quarter - x.value.ravel() - quarter) > 1e-4 * quarter
-    error_near = np.where(coarse[columns], np.inf, error_near)
+    error_near = np.where(swallowed(x.value.ravel(), short)[columns], np.inf, error_near)
     same = (np.abs(slope_near - value) <= 1e-4 * np.abs(value) + error_near) & np.isfinite(error_near)
     clear = (value == 0) | (error_near <= 0.1 * np.abs(value))
     denied = (longest[columns] > SHORT) & ~(same & clear)

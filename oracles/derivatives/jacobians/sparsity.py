@@ -80,7 +80,7 @@ def seen_elsewhere(f: Function, operands: Sequence[Bounded], position: int, sour
     """Of results that are not determined here: which are at random points, where they depend on their source only?
     The others, such as what is written to one place twice or what is added up, may depend on anything."""
     found = ~rows
-    for at in _elsewhere(operands):
+    for at in _elsewhere(operands) if rows.any() else ():
         if found.all():
             break
         base = f(at)
