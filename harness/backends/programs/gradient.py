@@ -208,6 +208,7 @@ REFUSES: dict[str, dict[str, Reason]] = {
     },
     "tensorflow": {
         "adjust_contrast": "AdjustContrastv2 has no registered gradient",
+        "adjust_hue": "AdjustHue has no registered gradient",
         "adjust_saturation": "AdjustSaturation has no registered gradient",
         "complex_irfft3": "IRFFT3D has no registered gradient",
         "complex_rfft3": "RFFT3D has no registered gradient",
