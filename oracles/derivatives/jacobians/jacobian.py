@@ -243,12 +243,12 @@ def _single(
     for flat, slack, h in flats:
         level = np.minimum(level, np.where(flat[rows], slack[rows] / h[columns], np.inf))
     error = np.where(sharp[rows], best[1][rows] / step, np.where(settled[rows], level, np.inf))
-    # what a short step does not confirm is not so
+    # what a short step does not confirm is not so, if it was seen by a longer one
     slope_near, error_near = near.value[rows] / short[columns], 4 * near.error[rows] / short[columns]
     error_near = np.where(swallowed(x.value.ravel(), short)[columns], np.inf, error_near)
     same = (np.abs(slope_near - value) <= 1e-4 * np.abs(value) + error_near) & np.isfinite(error_near)
     clear = (value == 0) | (error_near <= 0.1 * np.abs(value))
-    denied = (longest[columns] > SHORT) & ~(same & clear)
+    denied = (step > SHORT) & ~(same & clear)
     value = np.where(denied, slope_near, value)
     error = np.where(denied, np.where(clear, error_near, np.inf), error)
     unseen = np.ones(count, bool)

@@ -54,6 +54,12 @@ def test_a_kink_between_the_steps_does_not_pass_for_curvature() -> None:
     assert abs(found.value[0] - weight(case)[0]) <= found.error[0]
 
 
+def test_a_longer_step_across_a_kink_does_not_deny_a_short_one() -> None:
+    """Beside 1e34, a step of an eighth reaches across 0, where the curvature of relu(x)**2 jumps: its error looks small."""
+    case = one("relu_squared", np.array([1e34, 0.04056345671415329], np.float32))
+    assert abs(expected(case).value[1] - 2 * 0.04056345671415329 * weight(case)[1]) <= expected(case).error[1] < 1e-8
+
+
 def test_what_is_written_to_one_place_twice_may_depend_on_either() -> None:
     """Of two rows of zeros with both written to place 0: one element of the operand is left, and it is known."""
     type_, places = TensorType("float64", (1, 2)), Leaf("i", TensorType("int32", (1, 2)), domain=(0, 0))
