@@ -184,7 +184,7 @@ def _narrow(base: OpSpec) -> OpSpec:
         return replace(found, value=found.value.astype(NARROW), dtype=NARROW)
 
     return replace(
-        base, name=f"{base.name}_to", result=reduced_along(NARROW, empty=False), reference=reference,
+        base, name=f"{base.name}_to", base=base.name, result=reduced_along(NARROW, empty=False), reference=reference,
         torch=f"{base.torch}.to({{dtype}})",
         tensorflow=f"{base.name}({{0}}, {{axis}}, {{keepdims}}, {{dtype}})",
         jax=f"{base.name}({{0}}, {{axis}}, {{keepdims}}, {{dtype}})",
