@@ -164,6 +164,7 @@ ON_REQUEST = _names(
     cumprod_of_scalar cummax_of_scalar sort_of_scalar argsort_of_scalar topk_of_scalar topk_indices_of_scalar
     flip_of_scalar gather_of_scalar concat_mixed stack_mixed
     clip_floating clip_one_side_floating masked_fill_otherwise eye_like_otherwise addmm_bias baddbmm_bias
+    l2_normalize argmax_to argmin_to take_of_scalar scatter_of_scalar squeeze_of_scalar
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

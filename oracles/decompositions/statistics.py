@@ -53,6 +53,11 @@ def _lp_normalize(s: GraphBuilder, node: Node) -> str:
     return (x / (x.op("abs").op("sum", **along) if whole(node, "p") == 1 else x.op("l2_norm", **along))).name
 
 
+def _l2_normalize(s: GraphBuilder, node: Node) -> str:
+    (x,), along = terms(s, node), {"axes": (whole(node, "axis"),), "keepdims": True}
+    return (x / x.op("l2_norm", **along).op("maximum", number(node, "eps"))).name
+
+
 def _log_sum(s: GraphBuilder, node: Node) -> str:
     (x,) = terms(s, node)
     return x.op("sum", **node.attributes).op("log").name
@@ -113,6 +118,7 @@ STATISTICS: dict[str, Rule] = {
     "spectral_norm": _spectral_norm,
     **dict.fromkeys(("lp_pool1d", "lp_pool2d"), _lp_pool),
     "lp_normalize": _lp_normalize,
+    "l2_normalize": _l2_normalize,
     "log_sum": _log_sum,
     "global_lp_pool": _global_lp_pool,
     "adjust_contrast": _adjust_contrast,

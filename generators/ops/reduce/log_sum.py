@@ -1,4 +1,4 @@
-"""The logarithm of a sum, and vectors divided by their norm."""
+"""The logarithm of a sum, and vectors divided by their norm, or by a least one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from generators.bounds.bounded import Bounded, divide
-from generators.graph import TensorType
+from generators.bounds.bounded import Bounded, divide, monotone
+from generators.graph import Attr, TensorType
 from generators.ops.composed import compute, magnitude, undetermined
 from generators.ops.elementwise.exponential import log
 from generators.ops.reduce.norms import l2_norm
 from generators.ops.reduce.records import onnx_reduction, reducible, reduction
 from generators.ops.reduce.reductions import sum_
-from generators.ops.slots import axis_of, floating, int_of, normalized, one_of
+from generators.ops.slots import axis_of, floating, int_of, normalized, one_of, tensor
 from generators.ops.spec import Attrs, Call, OpSpec, Spelling, TypeRuleError, Types
 
 _LEAST = 1e-10
@@ -41,6 +41,29 @@ def _lp_normalize(args: Sequence[Bounded], call: Call) -> Bounded:
         small = ~(size.value - size.error > _LEAST) & ~np.isnan(size.value)
         result = divide(x, size)
     return undetermined(result, np.broadcast_to(small, result.value.shape))
+
+
+LEAST_NORMS = (1e-6, 2.0**-10)
+"""The usual one of TensorFlow, whose square is 1e-12, and one that elements come near."""
+
+
+def _least(attrs: Attrs) -> float:
+    eps: Attr = attrs["eps"]
+    if not isinstance(eps, float) or not 1e-7 < eps < 1e7:
+        raise TypeRuleError(f"{eps!r} is no least norm whose square is an ordinary number")
+    return eps
+
+
+def _floored_type(operands: Types, attrs: Attrs) -> TensorType:
+    _least(attrs)
+    return _normalized_type(operands, {"axis": attrs["axis"], "p": 2})
+
+
+def _l2_normalize(args: Sequence[Bounded], call: Call) -> Bounded:
+    """The least norm may come from its square, or the square's root: four ulp with the root's own."""
+    x, along = args[0], {"axes": normalized(call.attrs["axis"], args[0].value.ndim), "keepdims": True}
+    least = _least(call.attrs)
+    return divide(x, monotone(lambda norm: np.maximum(norm, least), compute(l2_norm, x, **along), 4))
 
 
 def _by_order(one: str, two: str) -> Spelling:
@@ -72,5 +95,16 @@ OPERATORS: tuple[OpSpec, ...] = (
             f"relax.op.divide({{0}}, relax.op.sqrt(relax.op.sum(relax.op.multiply({{0}}, {{0}}), {_ALONG})))",
         ),
         onnx='g.op("LpNormalization", {0}, axis={axis}, p={p})',
+    ),
+    OpSpec(
+        "l2_normalize", "norms", (tensor(("float32", "float64"), min_rank=1, nonempty=True),), _floored_type,
+        _l2_normalize, attrs={"axis": axis_of(0), "eps": one_of(*LEAST_NORMS)}, thresholds=LEAST_NORMS,
+        torch="torch.nn.functional.normalize({0}, dim={axis}, eps={eps})",
+        tensorflow=lambda call: f"tf.math.l2_normalize({{0}}, axis={{axis}}, epsilon={_least(call.attrs) ** 2!r})",
+        jax=f"{{0}} / jnp.maximum(jnp.linalg.norm({{0}}, {_ALONG}), {{eps}})",
+        relax=f"relax.op.divide({{0}}, relax.op.maximum(relax.op.sqrt(relax.op.sum(relax.op.multiply({{0}}, {{0}}), "
+        f"{_ALONG})), relax.const({{eps}}, {{dtype}})))",
+        onnx='g.op("Div", {0}, g.op("Max", g.op("ReduceL2", {0}, g.const([{axis}], "int64"), keepdims=1), '
+        "g.const({eps}, {name})))",
     ),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from generators.graph import TensorType
 from generators.ops.composed import compute
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX, NO_TENSORFLOW
 from generators.ops.index.gather import OPERATORS as GATHERS
+from generators.ops.index.scatter import OPERATORS as SCATTERS
 from generators.ops.reduce.cumulative import OPERATORS as SCANS
 from generators.ops.reduce.norms import OPERATORS as NORMS
 from generators.ops.reduce.picks import OPERATORS as PICKS
@@ -21,6 +22,7 @@ from generators.ops.reduce.softmax import OPERATORS as SOFTMAX
 from generators.ops.reduce.sorting import OPERATORS as SORTS
 from generators.ops.reduce.statistics import OPERATORS as STATISTICS
 from generators.ops.shape.flip_roll import OPERATORS as TURNS
+from generators.ops.shape.reshape import OPERATORS as RESHAPES
 from generators.ops.spec import (
     AttrRule,
     Attrs,
@@ -35,14 +37,14 @@ from generators.ops.spec import (
 
 _BASES = {
     spec.name: spec
-    for specs in (GATHERS, NORMS, PICKS, REDUCTIONS, SCANS, SOFTMAX, SORTS, STATISTICS, TURNS)
+    for specs in (GATHERS, NORMS, PICKS, REDUCTIONS, RESHAPES, SCANS, SCATTERS, SOFTMAX, SORTS, STATISTICS, TURNS)
     for spec in specs
 }
 OF_SCALAR = "_of_scalar"
 """How their names end."""
 _NAMES = """
     sum mean max min argmax argmin any all variance std l2_norm max_along min_along median_along
-    softmax log_softmax cumsum cumprod cummax sort argsort topk topk_indices flip gather
+    softmax log_softmax cumsum cumprod cummax sort argsort topk topk_indices flip gather take scatter squeeze
 """
 """The bases, whose spelling in PyTorch gives an axis."""
 

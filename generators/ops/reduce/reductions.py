@@ -172,6 +172,28 @@ def _argument(name: str, sign: float, kind: str) -> OpSpec:
 
 argmax = _argument("argmax", 1.0, "ArgMax")
 
+NARROW = "int32"
+"""What places are counted in where that is asked for."""
+
+
+def _narrow(base: OpSpec) -> OpSpec:
+    """Its places in int32. TensorFlow and JAX have an argument for it."""
+
+    def reference(args: Sequence[Bounded], call: Call) -> Bounded:
+        found = base.reference(args, call)
+        return replace(found, value=found.value.astype(NARROW), dtype=NARROW)
+
+    return replace(
+        base, name=f"{base.name}_to", base=base.name, result=reduced_along(NARROW, empty=False), reference=reference,
+        torch=f"{base.torch}.to({{dtype}})",
+        tensorflow=f"{base.name}({{0}}, {{axis}}, {{keepdims}}, {{dtype}})",
+        jax=f"{base.name}({{0}}, {{axis}}, {{keepdims}}, {{dtype}})",
+        relax=f"relax.op.astype({base.relax}, {{dtype}})", onnx=f'g.op("Cast", {base.onnx}, to=TensorProto.INT32)',
+    )  # fmt: skip
+
+
+argmin = _argument("argmin", -1.0, "ArgMin")
+
 _SAME = "axis={axes}, keepdims={keepdims}"
 
 sum_ = reduction(
@@ -241,7 +263,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         torch="prod({0}, {axes}, {keepdims})", jax=f"jnp.prod({{0}}, {_SAME}, dtype={{dtype}})",
     ),
     argmax,
-    _argument("argmin", -1.0, "ArgMin"),
+    argmin,
     reduction(
         "logsumexp", reducible(FLOATS), _logsumexp, empty=False,
         tensorflow=f"tf.reduce_logsumexp({{0}}, {_SAME})", jax=f"jax.nn.logsumexp({{0}}, {_SAME})",
@@ -257,4 +279,6 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     ptp,
     count_nonzero,
+    _narrow(argmax),
+    _narrow(argmin),
 )  # fmt: skip

@@ -5,6 +5,18 @@ import jax.numpy as jnp
 import numpy as np
 
 
+def argmax(x, axis, keepdims, dtype):
+    """jax.lax.argmax, which is given the dtype of its result, that can keep the axis."""
+    place = jax.lax.argmax(x, axis % x.ndim, dtype)
+    return jnp.expand_dims(place, axis) if keepdims else place
+
+
+def argmin(x, axis, keepdims, dtype):
+    """jax.lax.argmin, which is given the dtype of its result, that can keep the axis."""
+    place = jax.lax.argmin(x, axis % x.ndim, dtype)
+    return jnp.expand_dims(place, axis) if keepdims else place
+
+
 def convolution(x, weight, bias=None, *, padding, stride, dilation, groups):
     """Padding is written as all fronts, then all backs."""
     n = len(stride)

@@ -4,15 +4,15 @@ import numpy as np
 import tensorflow as tf
 
 
-def argmax(x, axis, keepdims):
+def argmax(x, axis, keepdims, dtype=tf.int64):
     """tf.argmax that can keep the axis."""
-    place = tf.argmax(x, axis=axis, output_type=tf.int64)
+    place = tf.argmax(x, axis=axis, output_type=dtype)
     return tf.expand_dims(place, axis) if keepdims else place
 
 
-def argmin(x, axis, keepdims):
+def argmin(x, axis, keepdims, dtype=tf.int64):
     """tf.argmin that can keep the axis."""
-    place = tf.argmin(x, axis=axis, output_type=tf.int64)
+    place = tf.argmin(x, axis=axis, output_type=dtype)
     return tf.expand_dims(place, axis) if keepdims else place
 
 
