@@ -107,7 +107,11 @@ UNKNOWN: Patterns = (
 )
 """What has no derivative of some kind."""
 NONE_AT_ALL: Patterns = (
-    ("torch", "does not support automatic differentiation for outputs with complex dtype", "it says so of complex results"),
+    (
+        "torch",
+        "does not support automatic differentiation for outputs with complex dtype",
+        "it says so of complex results",
+    ),
     ("tensorflow", "Could not find device for node", "TensorFlow has no kernel of this dtype for its gradient"),
     ("torch", "is not differentiable with respect to argument", "what it says of weights and targets"),
     ("tensorflow", "Input is not invertible", "its derivative of determinants is by way of tf.linalg.inv"),

@@ -25,6 +25,8 @@ from oracles.judge.verdict import judge
 
 ELEMENTWISE = ("value", "special")
 """Symptoms of single elements."""
+EVERY = "*"
+"""In an issue of all operators."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,13 @@ class Excuses:
         return any(self._applies(issue, target) for issue in self.issues)
 
     def falls_silent(self, target: Target, graph: Graph) -> bool:
-        """Does a known issue say that a node of it returns nothing on the target?"""
-        silent = tuple(issue for issue in self.issues if not set(SILENT).isdisjoint(issue.symptoms))
+        """Does a known issue say that a node of it returns nothing on the target? One of all operators, which a case
+        has to have more for than its operator (a shape, a neighbour), does not say so."""
+        silent = tuple(
+            issue
+            for issue in self.issues
+            if not set(SILENT).isdisjoint(issue.symptoms) and (issue.empty or EVERY not in issue.operators)
+        )
         return replace(self, issues=silent).nearby(target, graph)
 
     def asked(

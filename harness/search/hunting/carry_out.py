@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from generators.graph import Graph
 from generators.graphs import Case
 from generators.union import Filled
 from harness.backends import Target
@@ -14,11 +14,13 @@ from harness.search.campaign import Campaign
 from harness.search.hunting.plan import Step, member
 from harness.search.hunting.together import Judged, Together
 from oracles.judge.compare import Expected
-from oracles.judge.discrepancy import SILENT, Discrepancy
+from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.verdict import Verdict
 
 JOINED = 32
 """Cases of one program, at most: more cost some compilers more than they save."""
+USUAL = ("float32", "float64", "int64", "int32", "bool")
+"""What most targets take; cases of other dtypes, which may be refused, stand beside each other."""
 NOTHING = Expected((), (), ())
 
 Pursue = Callable[[Campaign, Target, Case, Discrepancy], None]
@@ -26,11 +28,10 @@ Pursue = Callable[[Campaign, Target, Case, Discrepancy], None]
 
 @dataclass
 class Carrier:
-    """Carries out steps. pursue: sees to what is wrong; silent: operators with the dtype of their first operand that
-    returned nothing on a target by a question, which are no part of a union any more"""
+    """Carries out steps. pursue: sees to what is wrong; silent: what returned nothing (`together.py`)"""
 
     pursue: Pursue
-    silent: set[tuple[str, ...]] = field(default_factory=set)
+    silent: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
     def carry_out(self, campaign: Campaign, step: Step) -> Iterator[Verdict]:
         """The verdict of each case of a step, one after the other; those that the target refuses first."""
@@ -52,6 +53,7 @@ class Carrier:
             partial(campaign.known, target),
             lambda case, found: len(case.graph.nodes) == 1 and campaign.stored(target, case, found) is not None,
             campaign.unconfirmed,
+            self.silent,
         )
         for batch in self._batches(campaign, target, runnable):
             for one in together.judge(batch):
@@ -62,32 +64,26 @@ class Carrier:
         alike: dict[str, list[Filled]] = {}
         for one in members:
             key = campaign.lab.question.joins(one.graph)
-            if (
-                key is None
-                or self._key(campaign, target, one.graph) in self.silent
-                or campaign.excuses.falls_silent(target, one.graph)
-            ):
+            if key is None or campaign.excuses.falls_silent(target, one.graph):
                 yield [one]
             else:
                 alike.setdefault(key, []).append(one)
         for group in alike.values():
+            group.sort(key=lambda one: _first_dtype(one) not in USUAL)
             for first in range(0, len(group), JOINED):
                 yield group[first : first + JOINED]
 
     def _seen_to(self, campaign: Campaign, target: Target, one: Judged) -> Verdict:
         discrepancy = one.verdict.discrepancy
-        if discrepancy:
-            if discrepancy.symptom in SILENT and not one.company:
-                self.silent.add(self._key(campaign, target, one.case.graph))
-            if not one.known:
-                self.pursue(campaign, target, one.case, discrepancy)
+        if discrepancy and not one.known:
+            self.pursue(campaign, target, one.case, discrepancy)
         return self._counted(campaign, target, one.case, one.expected, one.verdict)
 
     def _counted(self, campaign: Campaign, target: Target, case: Case, expected: Expected, verdict: Verdict) -> Verdict:
         campaign.lab.coverage[campaign.lab.question.name].add(case.graph, expected, {target.label: verdict})
         return verdict
 
-    def _key(self, campaign: Campaign, target: Target, graph: Graph) -> tuple[str, ...]:
-        first = graph.nodes[0]
-        dtype = graph.types[first.operands[0]].dtype if first.operands else first.type.dtype
-        return campaign.lab.question.name, target.name, first.op, dtype
+
+def _first_dtype(one: Filled) -> str:
+    node = one.graph.nodes[0]
+    return one.graph.types[(*node.operands, node.name)[0]].dtype

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import not_
 
 from generators.graphs import Case
 from generators.union import Filled, place, union
@@ -39,19 +41,26 @@ class Together:
 
     known:       is what a case returned wrong in known ways only?
     stored:      is it a finding already?
-    unconfirmed: what several cases showed together once, and never again, by the reason"""
+    unconfirmed: what several cases showed together once, and never again, by the reason
+    silent:      by operator and dtype, how many more members returned nothing than something: others of it are alone,
+                 for they would take a program apart"""
 
     lab: Laboratory
     target: Target
     known: Callable[[Case, Discrepancy, Expected, Outcome], bool] = lambda case, discrepancy, expected, outcome: False
     stored: Callable[[Case, Discrepancy], bool] = lambda case, discrepancy: False
     unconfirmed: Counter[str] = field(default_factory=Counter)
+    silent: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
     def judge(self, members: Sequence[Filled]) -> list[Judged]:
         """Every member with every set of arrays, and then what shows only in company. A member that returns nothing is
         judged with the first set that shows it alone."""
         if len(members) == 1:
             return self._single(members[0])
+        likely, rest = _parted(members, lambda member: self.silent[self._key(member)] > 0)
+        if likely:
+            alone = [one for member in likely for one in self._single(member)]
+            return [*alone, *self.judge(rest)] if rest else alone
         joined = union(members)
         if self.lab.question.why_not(self.target, joined.graph):  # such as outputs of two dtypes in one sum
             return [one for half in _halves(members) for one in self.judge(half)]
@@ -60,6 +69,7 @@ class Together:
         spent = self._cpu() - started
         found = self._each(members, joined, outcome)
         if found is not None:
+            self.silent.subtract(map(self._key, members))
             return found
         started = self._cpu()
         apart = [one for half in _halves(members) for one in self.judge(half)]
@@ -73,11 +83,19 @@ class Together:
         return [*apart, *self._company(joined)]
 
     def _single(self, member: Filled) -> list[Judged]:
-        """One member alone: with its first set of arrays, then in another program with the others."""
+        """One member alone: with all sets of arrays where those like it mostly return something, else with the first
+        one, then in another program with the others."""
+        if self.silent[self._key(member)] < 0 and len(member.fills) > 1:
+            joined = union([member])
+            found = self._each([member], joined, run(self.lab, self.target, joined))
+            if found is not None:
+                return found
         first = self._alone(member.case(0))
         rest = Filled(member.graph, member.fills[1:])
         discrepancy = first.verdict.discrepancy
-        if not rest.fills or first.verdict.status == "unsupported" or (discrepancy and discrepancy.symptom in SILENT):
+        nothing = first.verdict.status == "unsupported" or bool(discrepancy and discrepancy.symptom in SILENT)
+        self.silent[self._key(member)] += 1 if nothing else -1
+        if nothing or not rest.fills:
             return [first]
         joined = union([rest])
         outcome = run(self.lab, self.target, joined)
@@ -150,6 +168,10 @@ class Together:
         found = self.lab.judge(case, [self.target])
         return Judged(case, found.expected, found.verdicts[self.target.name])
 
+    def _key(self, member: Filled) -> tuple[str, ...]:
+        node, types = member.graph.nodes[0], member.graph.types
+        return self.lab.question.name, self.target.name, node.op, types[(*node.operands, node.name)[0]].dtype
+
     def _cpu(self) -> float:
         return self.lab.seconds[f"run:{self.target.whole}"]
 
@@ -162,3 +184,9 @@ def _refused(outcome: Outcome, apart: Sequence[Judged]) -> bool:
 def _halves(members: Sequence[Filled]) -> tuple[Sequence[Filled], Sequence[Filled]]:
     middle = len(members) // 2
     return members[:middle], members[middle:]
+
+
+def _parted(members: Sequence[Filled], which: Callable[[Filled], bool]) -> tuple[list[Filled], list[Filled]]:
+    """Those of which it is so, and the others."""
+    chosen = [which(member) for member in members]
+    return list(compress(members, chosen)), list(compress(members, map(not_, chosen)))
