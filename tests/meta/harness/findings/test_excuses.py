@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,14 @@ import pytest
 from generators import caseio
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
+from generators.ops import OPS
+from generators.sweep import swept
 from harness.backends import TARGETS
 from harness.execute.pool import Pool
 from harness.findings.known import issues
 from harness.findings.known.issues import KnownIssue
 from harness.questions import QUESTIONS
+from harness.questions.forward import FORWARD
 from harness.search.blame import planted
 from harness.search.blame.blind import measure
 from harness.search.blame.culprit import Culprit
@@ -62,6 +66,26 @@ def test_only_elements_that_an_entry_names_are_excused(returned: tuple, left: st
     explained = Excuses(lab, (issue(where="any(isnan(x0), axis)"),)).explain(TARGET, culprit)
     assert (explained.left.message if explained.left else "").startswith(left)
     assert (explained.left is None) == (left == "")
+
+
+def test_known_issues_keep_few_cases_apart(pool: Pool) -> None:
+    """A case that is likely to return nothing has a program of its own, which costs ten times as much: an issue of all
+    operators does not make it likely, except of what is empty."""
+    chosen = [
+        one
+        for i, name in enumerate(OPS)
+        if i % 12 == 0 and FORWARD.why_not(TARGET, (one := swept(name, 0, 1)).graph) is None
+    ]
+    assert len(chosen) > 40
+    apart = {}
+    for question in (FORWARD, QUESTIONS["conversion"]):
+        excuses = Excuses(Laboratory(pool, question), ISSUES)
+        for name, target in islice(question.targets.items(), 0, None, 5):
+            apart[name] = sum(excuses.falls_silent(target, one.graph) for one in chosen) / len(chosen)
+    assert {name: share for name, share in apart.items() if share > 0.3} == {}
+    nothing, anything = swept("neg", 0, 1).graph, (issue(symptoms=("rejected",), operators=("*",)),)
+    assert not Excuses(Laboratory(pool), anything).falls_silent(TARGET, nothing)
+    assert Excuses(Laboratory(pool), (issue(symptoms=("rejected",), operators=("neg",)),)).falls_silent(TARGET, nothing)
 
 
 @pytest.mark.parametrize("question", ["vmap", "dynamic"])

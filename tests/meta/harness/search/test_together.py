@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from harness.questions.forward import FORWARD
 from harness.search.campaign import Campaign
 from harness.search.hunting.together import Judged, Together
 from harness.search.laboratory import Laboratory
+from oracles.judge.outcome import Outcome
 from oracles.questions import forward
 
 OPERATORS = ("add", "tanh", "softmax", "conv2d", "sum", "argmax", "where")
@@ -175,6 +177,41 @@ def test_what_is_known_or_stored_is_not_run_again(pool: Pool) -> None:
     found = wrong(together.judge(members()))
     assert found
     assert all(one.known for one in found)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the outputs of each program that runs from now on."""
+    programs: list[str] = []
+    outcomes = Laboratory.outcomes
+
+    def noted(lab: Laboratory, runs: Sequence[tuple[Target, Case]], confirm: bool = True) -> list[Outcome]:
+        programs.extend(" ".join(case.graph.operators) for _, case in runs)
+        return outcomes(lab, runs, confirm)
+
+    monkeypatch.setattr(Laboratory, "outcomes", noted)
+    return programs
+
+
+def test_what_mostly_returns_nothing_no_longer_takes_a_program_apart(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = Together(Laboratory(pool), planted("tanh", "torch.reshape({0}, (-7, 3))"))
+    programs = counted(monkeypatch)
+    for _ in range(2):
+        programs.clear()
+        assert {one.case.graph.operators for one in wrong(together.judge(members()))} == {("tanh",)}
+    assert programs == ["tanh", " ".join(sorted({*OPERATORS} - {"tanh"}))]
+
+
+def test_one_that_mostly_returns_something_is_one_program(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all sets of arrays at once; of one of which nothing is known the first set stands alone."""
+    together = Together(Laboratory(pool), EAGER)
+    programs = counted(monkeypatch)
+    (tanh,) = members(3, ("tanh",))
+    for number in (2, 1):
+        programs.clear()
+        assert len(together.judge([tanh])) == 3
+        assert programs == ["tanh"] * number
 
 
 @pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if question.fills > 1])
