@@ -169,8 +169,9 @@ def target_of(name: str) -> Target:
         Level(name, 0),
         sample_every=16,
         refuses={
-            ("*", dtype): f"{route.runner.name} computes it as {narrow}, as it documents"
-            for dtype, narrow in route.runner.narrows.items()
+            ("*", dtype): f"{one} computes it as {narrow}, as it documents"
+            for one, narrows in ((writer.dialect.name, writer.narrows), (route.runner.name, route.runner.narrows))
+            for dtype, narrow in narrows.items()
         },
         environment=next((edge.environment for edge in route.edges if edge.environment), ""),
         opt_in=True,

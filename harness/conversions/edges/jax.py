@@ -78,7 +78,7 @@ EDGES = (
         _PACKAGES,
         _JAX2TF,
         inherits=("tf-xla",),  # TensorFlow compiles by it what the file holds
-        refuses=OLDER,
+        refuses=(*OLDER, (r"NotImplementedError: .*Unsupported dtype (\w+)", "JAX has no kernel of {}")),
     ),
     Edge(
         "call-tf",

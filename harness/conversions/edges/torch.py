@@ -64,7 +64,10 @@ EDGES = (
             ),
             (r"Unknown torch or scalar type: '(UInt\d+)'", "no {}"),
             (r"Unsupported: ONNX export of operator (\S+), (.+?)\. Please feel free to request support", "no {} of {}"),
-            (r"NotImplementedError: \"(\w+)\" not implemented for '(UInt\d+)'", "PyTorch has no {} of {}"),
+            (
+                r"NotImplementedError: \"(\w+)\" not implemented for '(UInt\d+|BFloat16|Half)'",
+                "PyTorch has no {} of {}",
+            ),
             (
                 r"ONNX export does not support exporting '(\w+?)_?\(\)' function with duplicated",
                 "no {} where indices repeat",

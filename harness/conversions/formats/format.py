@@ -20,6 +20,7 @@ class Writer:
     like:       how a route begins by which the same file comes, written otherwise (tensorflow, jax/jax2tf): the known
                 issues of its further way hold here
     refuses:    as that of `Format`: what shows when the file is run
+    narrows:    dtype -> that in which what is written computes, as it documents
     """
 
     dialect: Dialect
@@ -30,6 +31,7 @@ class Writer:
     name: str = ""
     like: str = ""
     refuses: tuple[tuple[str, str], ...] = ()
+    narrows: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,16 @@ FORMATS = (
         ".keras",
         (".keras",),
         check,
-        writers=(Writer(KERAS, WRITE, ("tensorflow", "keras"), _TENSORFLOW, ("tf-graph", "keras-tensorflow")),),
+        writers=(
+            Writer(
+                KERAS,
+                WRITE,
+                ("tensorflow", "keras"),
+                _TENSORFLOW,
+                ("tf-graph", "keras-tensorflow"),
+                narrows={"uint64": "uint32"},
+            ),
+        ),
         refuses=(
             ("ValueError: a functional model", "an input is a scalar, or an output depends on no input"),
             *NO_KERNEL,
