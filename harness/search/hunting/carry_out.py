@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,6 +11,7 @@ from generators.union import Filled
 from harness.backends import Target
 from harness.search.campaign import Campaign
 from harness.search.hunting.plan import Step, member
+from harness.search.hunting.silence import Silence, first_dtype
 from harness.search.hunting.together import Judged, Together
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import Discrepancy
@@ -28,10 +28,10 @@ Pursue = Callable[[Campaign, Target, Case, Discrepancy], None]
 
 @dataclass
 class Carrier:
-    """Carries out steps. pursue: sees to what is wrong; silent: what returned nothing (`together.py`)"""
+    """Carries out steps. pursue: sees to what is wrong; silence: what returned nothing"""
 
     pursue: Pursue
-    silent: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    silence: Silence = field(default_factory=Silence)
 
     def carry_out(self, campaign: Campaign, step: Step) -> Iterator[Verdict]:
         """The verdict of each case of a step, one after the other; those that the target refuses first."""
@@ -53,7 +53,7 @@ class Carrier:
             partial(campaign.known, target),
             lambda case, found: len(case.graph.nodes) == 1 and campaign.stored(target, case, found) is not None,
             campaign.unconfirmed,
-            self.silent,
+            self.silence,
         )
         for batch in self._batches(campaign, target, runnable):
             for one in together.judge(batch):
@@ -69,7 +69,7 @@ class Carrier:
             else:
                 alike.setdefault(key, []).append(one)
         for group in alike.values():
-            group.sort(key=lambda one: _first_dtype(one) not in USUAL)
+            group.sort(key=lambda one: first_dtype(one.graph) not in USUAL)
             for first in range(0, len(group), JOINED):
                 yield group[first : first + JOINED]
 
@@ -82,8 +82,3 @@ class Carrier:
     def _counted(self, campaign: Campaign, target: Target, case: Case, expected: Expected, verdict: Verdict) -> Verdict:
         campaign.lab.coverage[campaign.lab.question.name].add(case.graph, expected, {target.label: verdict})
         return verdict
-
-
-def _first_dtype(one: Filled) -> str:
-    node = one.graph.nodes[0]
-    return one.graph.types[(*node.operands, node.name)[0]].dtype

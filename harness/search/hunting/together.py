@@ -12,6 +12,7 @@ from generators.graphs import Case
 from generators.union import Filled, place, union
 from harness.backends import Target
 from harness.search.hunting.runs import run
+from harness.search.hunting.silence import MOSTLY, OFTEN, Kind, Silence, kind_of
 from harness.search.laboratory import Laboratory
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT, Discrepancy
@@ -42,22 +43,21 @@ class Together:
     known:       is what a case returned wrong in known ways only?
     stored:      is it a finding already?
     unconfirmed: what several cases showed together once, and never again, by the reason
-    silent:      by operator and dtype, how many more members returned nothing than something: others of it are alone,
-                 for they would take a program apart"""
+    silence:     what returns nothing so often that it has a program of its own"""
 
     lab: Laboratory
     target: Target
     known: Callable[[Case, Discrepancy, Expected, Outcome], bool] = lambda case, discrepancy, expected, outcome: False
     stored: Callable[[Case, Discrepancy], bool] = lambda case, discrepancy: False
     unconfirmed: Counter[str] = field(default_factory=Counter)
-    silent: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    silence: Silence = field(default_factory=Silence)
 
     def judge(self, members: Sequence[Filled]) -> list[Judged]:
         """Every member with every set of arrays, and then what shows only in company. A member that returns nothing is
         judged with the first set that shows it alone."""
         if len(members) == 1:
             return self._single(members[0])
-        likely, rest = _parted(members, lambda member: self.silent[self._key(member)] > 0)
+        likely, rest = _parted(members, lambda member: self.silence.share(self._kind(member)) > OFTEN)
         if likely:
             alone = [one for member in likely for one in self._single(member)]
             return [*alone, *self.judge(rest)] if rest else alone
@@ -69,7 +69,8 @@ class Together:
         spent = self._cpu() - started
         found = self._each(members, joined, outcome)
         if found is not None:
-            self.silent.subtract(map(self._key, members))
+            for member in members:
+                self.silence.note(self._kind(member), nothing=False)
             return found
         started = self._cpu()
         apart = [one for half in _halves(members) for one in self.judge(half)]
@@ -83,18 +84,20 @@ class Together:
         return [*apart, *self._company(joined)]
 
     def _single(self, member: Filled) -> list[Judged]:
-        """One member alone: with all sets of arrays where those like it mostly return something, else with the first
+        """One member alone: with all sets of arrays, unless those like it mostly return nothing; else with the first
         one, then in another program with the others."""
-        if self.silent[self._key(member)] < 0 and len(member.fills) > 1:
+        kind = self._kind(member)
+        if self.silence.share(kind) <= MOSTLY and len(member.fills) > 1:
             joined = union([member])
             found = self._each([member], joined, run(self.lab, self.target, joined))
             if found is not None:
+                self.silence.note(kind, nothing=False)
                 return found
         first = self._alone(member.case(0))
         rest = Filled(member.graph, member.fills[1:])
         discrepancy = first.verdict.discrepancy
         nothing = first.verdict.status == "unsupported" or bool(discrepancy and discrepancy.symptom in SILENT)
-        self.silent[self._key(member)] += 1 if nothing else -1
+        self.silence.note(kind, nothing)
         if nothing or not rest.fills:
             return [first]
         joined = union([rest])
@@ -168,9 +171,8 @@ class Together:
         found = self.lab.judge(case, [self.target])
         return Judged(case, found.expected, found.verdicts[self.target.name])
 
-    def _key(self, member: Filled) -> tuple[str, ...]:
-        node, types = member.graph.nodes[0], member.graph.types
-        return self.lab.question.name, self.target.name, node.op, types[(*node.operands, node.name)[0]].dtype
+    def _kind(self, member: Filled) -> Kind:
+        return kind_of(self.lab.question.name, self.target.name, member.graph)
 
     def _cpu(self) -> float:
         return self.lab.seconds[f"run:{self.target.whole}"]

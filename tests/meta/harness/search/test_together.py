@@ -203,15 +203,28 @@ def test_what_mostly_returns_nothing_no_longer_takes_a_program_apart(
     assert programs == ["tanh", " ".join(sorted({*OPERATORS} - {"tanh"}))]
 
 
-def test_one_that_mostly_returns_something_is_one_program(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With all sets of arrays at once; of one of which nothing is known the first set stands alone."""
+def test_one_alone_is_one_program_unless_such_mostly_return_nothing(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All sets of arrays at once, else the first one before the others."""
     together = Together(Laboratory(pool), EAGER)
     programs = counted(monkeypatch)
     (tanh,) = members(3, ("tanh",))
-    for number in (2, 1):
+    for number, nothing in ((1, False), (2, True)):
         programs.clear()
+        for _ in range(1 + 2 * nothing):
+            together.silence.note(("forward", EAGER.name, "tanh", "float32"), nothing)
         assert len(together.judge([tanh])) == 3
         assert programs == ["tanh"] * number
+
+
+def test_where_many_return_nothing_all_are_alone(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = Together(Laboratory(pool), EAGER)
+    for i in range(8):
+        together.silence.note(("forward", EAGER.name, f"operator {i}", "float32"), i < 3)
+    programs = counted(monkeypatch)
+    assert not wrong(together.judge(members()))
+    assert sorted(programs) == sorted(OPERATORS)
 
 
 @pytest.mark.parametrize("name", [name for name, question in QUESTIONS.items() if question.fills > 1])
