@@ -55,7 +55,7 @@ def test_a_kink_between_the_steps_does_not_pass_for_curvature() -> None:
 
 
 def test_a_longer_step_across_a_kink_does_not_deny_a_short_one() -> None:
-    """Beside 1e34, a step of an eighth reaches across 0, where the curvature of relu(x)**2 jumps: its error looks small."""
+    """Beside 1e34 a step of an eighth reaches across 0, where the curvature of relu(x)**2 jumps, and looks precise."""
     case = one("relu_squared", np.array([1e34, 0.04056345671415329], np.float32))
     assert abs(expected(case).value[1] - 2 * 0.04056345671415329 * weight(case)[1]) <= expected(case).error[1] < 1e-8
 
