@@ -171,6 +171,7 @@ def _argument(name: str, sign: float, kind: str) -> OpSpec:
 
 
 argmax = _argument("argmax", 1.0, "ArgMax")
+argmin = _argument("argmin", -1.0, "ArgMin")
 
 NARROW = "int32"
 """What places are counted in where that is asked for."""
@@ -191,8 +192,6 @@ def _narrow(base: OpSpec) -> OpSpec:
         relax=f"relax.op.astype({base.relax}, {{dtype}})", onnx=f'g.op("Cast", {base.onnx}, to=TensorProto.INT32)',
     )  # fmt: skip
 
-
-argmin = _argument("argmin", -1.0, "ArgMin")
 
 _SAME = "axis={axes}, keepdims={keepdims}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,6 @@ from oracles.judge.verdict import judge
 
 ELEMENTWISE = ("value", "special")
 """Symptoms of single elements."""
-EVERY = "*"
-"""In an issue of all operators."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,6 @@ class Excuses:
 
     lab: Laboratory
     issues: Sequence[KnownIssue]
-    _silent: dict[str, tuple[KnownIssue, ...]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def nearby(self, target: Target, graph: Graph) -> bool:
         """Is anything known of a node of the graph?"""
@@ -66,19 +63,19 @@ class Excuses:
         """Is anything known of the target?"""
         return any(self._applies(issue, target) for issue in self.issues)
 
-    def falls_silent(self, target: Target, graph: Graph) -> bool:
-        """Does a known issue say that a node of it returns nothing on the target? One of all operators, which a case
-        has to have more for than its operator (a shape, a neighbour), does not say so."""
-        if target.name not in self._silent:
-            self._silent[target.name] = tuple(
+    def silent(self, target: Target) -> Excuses:
+        """What says that a node returns nothing on the target. An issue of all operators, which a case has to have more
+        for than its operator (a shape, a neighbour), does not say so of any, unless it is about what is empty."""
+        return replace(
+            self,
+            issues=tuple(
                 issue
                 for issue in self.issues
                 if not set(SILENT).isdisjoint(issue.symptoms)
-                and (issue.empty or EVERY not in issue.operators)
+                and (issue.empty or "*" not in issue.operators)
                 and self._applies(issue, target)
-            )
-        running = self._as_run(target, graph).values()
-        return any(self._covers(issue, node) for issue in self._silent[target.name] for node in running)
+            ),
+        )
 
     def asked(
         self, target: Target, graph: Graph, node: Node, discrepancy: Discrepancy, together: bool

@@ -16,6 +16,7 @@ from harness.backends import Target
 from harness.findings.known.issues import KnownIssue
 from harness.search.blame.culprit import Culprit, single, values_of
 from harness.search.blame.excuses import ELEMENTWISE, Excuses
+from harness.search.coverage import dtype_of
 from harness.search.laboratory import Laboratory
 from oracles.judge.compare import Expected
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Value
@@ -113,11 +114,12 @@ def neighbours(issue: KnownIssue, one: Case, drawn: int = 24) -> Iterator[Case]:
     yield Case(graph, one.arrays)
     for seed, distribution in enumerate(("normal", "hundreds", "specials", "huge")):
         yield Case(graph, {**one.arrays, **_redrawn(graph, distribution, seed)})
-    dtype = _dtype(one)
+    dtype = dtype_of(one.graph, node)
     anywhere = replace(issue, empty=False, constant=False)
     for index in range(drawn):
         other = seeded_case(0, index, 1, (node.op,), Style((dtype,)))
-        if len(other.graph.nodes) == 1 and _dtype(other) == dtype and _about(anywhere, other):
+        first, *more = other.graph.nodes
+        if not more and dtype_of(other.graph, first) == dtype and _about(anywhere, other):
             inputs = tuple(replace(item, role="input") for item in other.graph.leaves)
             yield Case(replace(other.graph, leaves=inputs), other.arrays)
 
@@ -143,12 +145,6 @@ def excused(excuses: Excuses, target: Target, culprit: Culprit) -> tuple[int, in
     total = sum(int((~value.undetermined).sum()) for value in culprit.expected.values)
     rest = sum(int((~value.undetermined).sum()) for value in explained.expected.values)
     return (total, total) if explained.left is None else (total - rest, total)
-
-
-def _dtype(one: Case) -> str:
-    """By which the node is counted: that of its first operand."""
-    node = one.graph.nodes[0]
-    return one.graph.types[node.operands[0]].dtype if node.operands else node.type.dtype
 
 
 def _about(issue: KnownIssue, one: Case) -> bool:

@@ -10,8 +10,9 @@ from generators.graphs import Case
 from generators.union import Filled
 from harness.backends import Target
 from harness.search.campaign import Campaign
+from harness.search.coverage import dtype_of
 from harness.search.hunting.plan import Step, member
-from harness.search.hunting.silence import Silence, first_dtype
+from harness.search.hunting.silence import Silence
 from harness.search.hunting.together import Judged, Together
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import Discrepancy
@@ -62,14 +63,15 @@ class Carrier:
     def _batches(self, campaign: Campaign, target: Target, members: Sequence[Filled]) -> Iterator[list[Filled]]:
         """Those that go into one program; what is likely to return nothing would take the others with it."""
         alike: dict[str, list[Filled]] = {}
+        silent = campaign.excuses.silent(target)
         for one in members:
             key = campaign.lab.question.joins(one.graph)
-            if key is None or campaign.excuses.falls_silent(target, one.graph):
+            if key is None or silent.nearby(target, one.graph):
                 yield [one]
             else:
                 alike.setdefault(key, []).append(one)
         for group in alike.values():
-            group.sort(key=lambda one: first_dtype(one.graph) not in USUAL)
+            group.sort(key=lambda one: dtype_of(one.graph, one.graph.nodes[0]) not in USUAL)
             for first in range(0, len(group), JOINED):
                 yield group[first : first + JOINED]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from generators.graph import Graph
-
 OFTEN = 0.25
 """Where a larger part returns nothing, taking programs of 32 apart by halves costs more programs than there are cases:
 each such case costs some 2 log2(1 / part) of them."""
@@ -15,7 +13,8 @@ MOSTLY = 0.5
 ENOUGH = 8
 """So many cases of a target tell something of its others."""
 
-Kind = tuple[str, ...]
+Kind = tuple[str, str, str, str]
+"""Question, target, operator and dtype."""
 
 
 @dataclass
@@ -23,11 +22,11 @@ class Silence:
     """seen, nothing: how many cases there were, and of how many nothing came, by question and target, and by operator
     and dtype there"""
 
-    seen: Counter[Kind] = field(default_factory=Counter)
-    nothing: Counter[Kind] = field(default_factory=Counter)
+    seen: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    nothing: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
     def note(self, kind: Kind, nothing: bool) -> None:
-        """kind: question, target, operator and dtype."""
+        """A case more."""
         for one in (kind[:2], kind):
             self.seen[one] += 1
             self.nothing[one] += nothing
@@ -38,14 +37,3 @@ class Silence:
             return self.nothing[kind] / self.seen[kind]
         lane = kind[:2]
         return self.nothing[lane] / self.seen[lane] if self.seen[lane] >= ENOUGH else 0.0
-
-
-def kind_of(question: str, target: str, graph: Graph) -> Kind:
-    """By the first node, and the dtype of its first operand, else of its result."""
-    return question, target, graph.nodes[0].op, first_dtype(graph)
-
-
-def first_dtype(graph: Graph) -> str:
-    """Of the first operand of the first node, else of its result."""
-    node = graph.nodes[0]
-    return graph.types[(*node.operands, node.name)[0]].dtype

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
-from operator import not_
 
 from generators.graphs import Case
 from generators.union import Filled, place, union
 from harness.backends import Target
+from harness.search.coverage import dtype_of
 from harness.search.hunting.runs import run
-from harness.search.hunting.silence import MOSTLY, OFTEN, Kind, Silence, kind_of
+from harness.search.hunting.silence import MOSTLY, OFTEN, Kind, Silence
 from harness.search.laboratory import Laboratory
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT, Discrepancy
@@ -57,7 +56,10 @@ class Together:
         judged with the first set that shows it alone."""
         if len(members) == 1:
             return self._single(members[0])
-        likely, rest = _parted(members, lambda member: self.silence.share(self._kind(member)) > OFTEN)
+        likely: list[Filled] = []
+        rest: list[Filled] = []
+        for member in members:
+            (likely if self.silence.share(self._kind(member)) > OFTEN else rest).append(member)
         if likely:
             alone = [one for member in likely for one in self._single(member)]
             return [*alone, *self.judge(rest)] if rest else alone
@@ -74,7 +76,7 @@ class Together:
             return found
         started = self._cpu()
         apart = [one for half in _halves(members) for one in self.judge(half)]
-        if any(one.verdict.discrepancy and one.verdict.discrepancy.symptom in (*SILENT, "outputs") for one in apart):
+        if any(one.verdict.discrepancy and _failed(one) for one in apart):
             return apart
         if _refused(outcome, apart):
             return apart
@@ -84,35 +86,32 @@ class Together:
         return [*apart, *self._company(joined)]
 
     def _single(self, member: Filled) -> list[Judged]:
-        """One member alone: with all sets of arrays, unless those like it mostly return nothing; else with the first
-        one, then in another program with the others."""
-        kind = self._kind(member)
-        if self.silence.share(kind) <= MOSTLY and len(member.fills) > 1:
-            joined = union([member])
-            found = self._each([member], joined, run(self.lab, self.target, joined))
-            if found is not None:
-                self.silence.note(kind, nothing=False)
-                return found
-        first = self._alone(member.case(0))
-        rest = Filled(member.graph, member.fills[1:])
-        discrepancy = first.verdict.discrepancy
-        nothing = first.verdict.status == "unsupported" or bool(discrepancy and discrepancy.symptom in SILENT)
-        self.silence.note(kind, nothing)
-        if nothing or not rest.fills:
-            return [first]
+        """One member in programs of its own."""
+        found = self._sets(member)
+        self.silence.note(self._kind(member), nothing=_failed(found[0]))
+        return found
+
+    def _sets(self, member: Filled) -> list[Judged]:
+        """With all sets of arrays at once, unless such members mostly return nothing: then with the first one before
+        the others. Sets that return nothing together are run one by one."""
+        shown: list[Judged] = []
+        rest = member
+        if len(member.fills) == 1 or self.silence.share(self._kind(member)) > MOSTLY:
+            shown, rest = [self._alone(member.case(0))], Filled(member.graph, member.fills[1:])
+            if _failed(shown[0]) or not rest.fills:
+                return shown
         joined = union([rest])
         outcome = run(self.lab, self.target, joined)
         found = self._each([rest], joined, outcome)
         if found is not None:
-            return [first, *found]
-        shown: list[Judged] = []
+            return [*shown, *found]
         for k in range(len(rest.fills)):
             shown.append(self._alone(rest.case(k)))
-            if shown[-1].verdict.discrepancy:
-                return [first, *shown]
+            if _failed(shown[0]) or (shown[-1].verdict.discrepancy and _failed(shown[-1])):
+                return shown
         if not _refused(outcome, shown):
             self.unconfirmed["a program failed in a later run, and not by itself"] += 1
-        return [first, *shown]
+        return shown
 
     def _each(self, members: Sequence[Filled], joined: Filled, outcome: Outcome) -> list[Judged] | None:
         """What each member returned with each set of arrays. None where the run as a whole failed."""
@@ -172,10 +171,17 @@ class Together:
         return Judged(case, found.expected, found.verdicts[self.target.name])
 
     def _kind(self, member: Filled) -> Kind:
-        return kind_of(self.lab.question.name, self.target.name, member.graph)
+        node = member.graph.nodes[0]
+        return self.lab.question.name, self.target.name, node.op, dtype_of(member.graph, node)
 
     def _cpu(self) -> float:
         return self.lab.seconds[f"run:{self.target.whole}"]
+
+
+def _failed(one: Judged) -> bool:
+    """Did a case return nothing, or another number of outputs? A program that holds it does so, too."""
+    discrepancy = one.verdict.discrepancy
+    return one.verdict.status == "unsupported" or bool(discrepancy and discrepancy.symptom in (*SILENT, "outputs"))
 
 
 def _refused(outcome: Outcome, apart: Sequence[Judged]) -> bool:
@@ -186,9 +192,3 @@ def _refused(outcome: Outcome, apart: Sequence[Judged]) -> bool:
 def _halves(members: Sequence[Filled]) -> tuple[Sequence[Filled], Sequence[Filled]]:
     middle = len(members) // 2
     return members[:middle], members[middle:]
-
-
-def _parted(members: Sequence[Filled], which: Callable[[Filled], bool]) -> tuple[list[Filled], list[Filled]]:
-    """Those of which it is so, and the others."""
-    chosen = [which(member) for member in members]
-    return list(compress(members, chosen)), list(compress(members, map(not_, chosen)))

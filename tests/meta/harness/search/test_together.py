@@ -180,7 +180,7 @@ def test_what_is_known_or_stored_is_not_run_again(pool: Pool) -> None:
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the outputs of each program that runs from now on."""
+    """The operators of each program that runs from now on."""
     programs: list[str] = []
     outcomes = Laboratory.outcomes
 
