@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from generators.graph import Graph
@@ -52,6 +53,17 @@ def place(name: str) -> tuple[int, str]:
     if not found:
         raise ValueError(f"{name!r} is of no member of a union")
     return int(found[2]), found[1] + found[3]
+
+
+def numbered(names: Iterable[str]) -> list[int]:
+    """The number of each name among those of its member; where there are no members, among all."""
+    seen: Counter[int | None] = Counter()
+    numbers = []
+    for name in names:
+        member = int(found[1]) if (found := re.match(r"c(\d+)_", name)) else None
+        numbers.append(seen[member])
+        seen[member] += 1
+    return numbers
 
 
 def prefixed(graph: Graph, prefix: str) -> Graph:

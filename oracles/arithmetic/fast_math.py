@@ -215,7 +215,7 @@ def _uncorrected(x: Bounded, divisor: Bounded | None) -> Bounded:
     Estimates are of float32 alone, in which narrower dtypes are computed; float16 is far from its least numbers."""
     if x.dtype not in ("float32", "bfloat16"):
         return x
-    size = np.ones(()) if divisor is None else np.abs(divisor.value) - divisor.error
     with np.errstate(all="ignore"):
+        size = np.ones(()) if divisor is None else np.abs(divisor.value) - divisor.error
         rest = np.where(size > 0, PRECISION[x.dtype].tiny / np.abs(size), np.inf)
     return _added(x, np.where(x.error > 0, rest, 0.0))

@@ -18,6 +18,7 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import call_of
 from generators.ops.spec import Call
+from generators.union import numbered
 from oracles.decompositions.derivatives import decompose
 from oracles.derivatives.accumulation import Estimate, add, products, zeros
 from oracles.derivatives.complex_pairs import bounded, numbers_of, paired, parts_of, sizes, wild
@@ -49,9 +50,9 @@ def weight_name(output: str) -> str:
 
 def weights(graph: Graph) -> dict[str, np.ndarray]:
     """What each floating output's elements are weighted with, by its name: +-k/64 with k from 32 to 96, exact in every
-    dtype, the same for the same type of output."""
+    dtype, the same for the same type of output, and for a case that is alone and beside others (`generators.union`)."""
     found = {}
-    for number, name in enumerate(graph.outputs):
+    for number, name in zip(numbered(graph.outputs), graph.outputs, strict=True):
         type_ = graph.types[name]
         if type_.dtype in CONTINUOUS:
             found[name] = numbers(number, type_)

@@ -16,6 +16,7 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, call_of
 from generators.ops.spec import Call
+from generators.union import numbered
 from oracles.decompositions.derivatives import decompose
 from oracles.derivatives.accumulation import Estimate, add, products, zeros
 from oracles.derivatives.complex_pairs import bounded, wild
@@ -47,7 +48,9 @@ def tangent_name(leaf: str) -> str:
 
 def tangents(graph: Graph) -> dict[str, Array]:
     """What each differentiable leaf moves by, by its name: +-k/64 with k from 32 to 96."""
-    return {leaf.name: numbers(number, leaf.type) for number, leaf in enumerate(differentiable_leaves(graph))}
+    leaves = differentiable_leaves(graph)
+    counted = zip(numbered(leaf.name for leaf in leaves), leaves, strict=True)
+    return {leaf.name: numbers(number, leaf.type) for number, leaf in counted}
 
 
 def program_inputs(case: Case) -> Arrays:

@@ -22,6 +22,7 @@ from harness.questions.forward import FORWARD
 from harness.search.campaign import Campaign
 from harness.search.hunting.together import Judged, Together
 from harness.search.laboratory import Laboratory
+from oracles.derivatives import gradient, jvp
 from oracles.judge.outcome import Outcome
 from oracles.questions import forward
 
@@ -64,6 +65,18 @@ def test_a_union_is_valid_and_holds_every_case() -> None:
         union([])
     with pytest.raises(ValueError, match="of no member"):
         place("v0")
+
+
+def test_weights_and_tangents_are_those_of_the_case_alone() -> None:
+    """A gradient that overflows under one weight and not under another is wrong alone, and needs no company."""
+    parts = members(1, ("batch_norm", "add", "sum", "split"))
+    joined = union(parts)
+    for drawn in (gradient.weights, jvp.tangents):
+        whole = drawn(joined.graph)
+        assert len(whole) == sum(len(drawn(part.graph)) for part in parts) >= len(parts)
+        for name, array in whole.items():
+            number, plain = place(name)
+            np.testing.assert_array_equal(array, drawn(parts[number].graph)[plain])
 
 
 def test_parameters_are_the_same_in_all_runs() -> None:

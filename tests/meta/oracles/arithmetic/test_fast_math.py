@@ -9,6 +9,7 @@ import pytest
 from examples.small_graphs import chain_case
 from planted.targets import planted
 
+from generators.bounds.bounded import Bounded
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN, OPS, check
@@ -242,6 +243,15 @@ def test_the_rest_of_an_estimated_quotient_may_underflow() -> None:
     for case in (applied(("div", ("x", "x")), x=x), applied(("sinc", ("x",)), x=x)):
         assert [under(XLA_FASTEST, case, output).status for output in lost] == ["agree", "mismatch"]
         assert [under(XLA_FAST, case, output).status for output in lost] == ["mismatch", "mismatch"]
+
+
+def test_a_quotient_by_an_infinity_that_is_open_is_open() -> None:
+    """Whoever is the greatest, its sum may be infinite or not: nothing is said of the quotient, and nothing warned."""
+    divisor = Bounded(np.array([np.inf, 4.0]), np.array([np.inf, 0.0]), "float32")
+    x = Bounded(np.array([1.0, 1.0]), np.array([1e-9, 1e-9]), "float32")
+    found = fast_math._uncorrected(x, divisor)
+    assert found.error[0] == np.inf
+    assert 0 < found.error[1] < 1e-8
 
 
 def test_other_questions_are_not_asked() -> None:
