@@ -37,7 +37,7 @@ def _order(call: Call) -> int:
 
 def _amplitude(x: Array) -> Array:
     """sqrt(2 / (pi x)), below which J0 and Y0 stay for all x > 0 (Watson, *Theory of Bessel Functions*, 13.74)."""
-    return np.sqrt(2 / (math.pi * np.abs(x)))
+    return math.sqrt(2 / math.pi) / np.sqrt(np.abs(x))
 
 
 def _of_number(x: Bounded, result: Bounded) -> Bounded:

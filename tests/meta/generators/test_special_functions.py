@@ -50,6 +50,16 @@ def test_what_is_rounded_is_accepted_and_what_is_off_is_not(operator: str, attrs
     assert not _accepts(result, result.value + off * size).any()
 
 
+@pytest.mark.parametrize(("operator", "attrs"), UNARY)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_there_is_a_bound_at_all_numbers(operator: str, attrs: dict[str, Attr], dtype: str) -> None:
+    """None is NaN or negative, where pi x overflows, say."""
+    ends = np.finfo(dtype)
+    sizes = [0.0, ends.smallest_subnormal, ends.tiny, 1e-30, 1e30, float(ends.max) / 2.9, ends.max, np.inf]
+    result = _of(operator, np.array([*sizes, *(-one for one in sizes), np.nan], dtype), **attrs)
+    assert (result.error >= 0).all()
+
+
 def test_wronskians_of_bessel_functions_are_met() -> None:
     """Abramowitz and Stegun 9.1.16 and 9.6.15."""
     j, y, i, k = (
