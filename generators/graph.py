@@ -39,6 +39,8 @@ MOST_ELEMENTS = 2**22
 MOST_VALUES = 4096
 """Leaves, and nodes, of a graph in a file that is read."""
 MOST_AXES = 32
+GREATEST = 2**64 - 1
+"""Of attributes that are whole numbers: of uint64."""
 
 Attr = bool | int | float | str | tuple[int, ...] | tuple[float, ...] | None
 Role = Literal["input", "parameter"]
@@ -223,7 +225,9 @@ def loads(text: str) -> Graph:
 
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
-Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+End = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Whole = Annotated[int, Meta(ge=-(2**63))]
+"""No more than GREATEST, too; bounds that int64 does not hold are beyond msgspec."""
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0, le=2**31 - 1)], ...], Meta(max_length=MOST_AXES)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_VALUES)]
 ManyNumbers = Annotated[tuple[Whole | float, ...], Meta(max_length=1024)]
@@ -237,7 +241,7 @@ class LeafFile(Struct, frozen=True, forbid_unknown_fields=True):
     dtype: Annotated[str, Meta(max_length=16)]
     shape: Shape
     role: Role
-    domain: tuple[Whole, Whole] | None
+    domain: tuple[End, End] | None
 
 
 class NodeFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -264,6 +268,10 @@ class GraphFile(Struct, frozen=True, forbid_unknown_fields=True):
 def graph_of(file: GraphFile) -> Graph:
     """The graph of a file, unless it is too large. Raises GraphError."""
     total = 0
+    for node in file.nodes:
+        for name, attr in node.attrs.items():
+            if any(isinstance(one, int) and one > GREATEST for one in (attr if isinstance(attr, tuple) else (attr,))):
+                raise GraphError(f"{node.name}: {name} is a number beyond uint64")
     for value in (*file.leaves, *file.nodes):
         if prod(value.shape) > LARGEST:
             raise GraphError(f"{value.name}: {list(value.shape)} has more than {LARGEST} elements")

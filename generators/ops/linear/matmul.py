@@ -263,7 +263,8 @@ def _biased(args: Sequence[Bounded], call: Call) -> Bounded:
     found = _added(
         (a.map(np.zeros_like), b.map(np.zeros_like), wide), replace(whole, attrs={**call.attrs, "alpha": 1.0})
     )
-    return replace(found, error=np.where(np.isfinite(product.value + product.error), found.error, np.inf))
+    decided = np.isfinite(product.value) & np.isfinite(product.error)
+    return replace(found, error=np.where(decided, found.error, np.inf))
 
 
 def _bias(d: Draw, earlier: Types) -> TensorType:

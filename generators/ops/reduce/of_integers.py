@@ -59,8 +59,7 @@ def _cut(f: Callable[[Array], Array], terms: Callable[[Array], Array], open_end:
             loose = ~(np.trunc(value - off) == np.trunc(value + off)) & ~whole
             loose |= ~np.isfinite(value) | (size >= float(np.iinfo(x.dtype).max))
             loose |= ~(np.abs(value - np.trunc(value)) + off < open_end) & ~whole
-        value = np.where(np.isfinite(value), value, 0.0)
-        return exact(np.trunc(value), x.dtype, loose | along(np.any, call)(x.undetermined))
+        return exact(np.trunc(np.where(loose, 0.0, value)), x.dtype, loose | along(np.any, call)(x.undetermined))
 
     return reference
 

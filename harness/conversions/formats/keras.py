@@ -68,6 +68,8 @@ FORMATS = (
         ),
         refuses=(
             ("ValueError: a functional model", "an input is a scalar, or an output depends on no input"),
+            # eager tensors it takes, though the documentation says that the channels are those of the kernel
+            ("number of input channels must match the kernel's", "no groups of channels in keras.ops.conv"),
             *NO_KERNEL,
         ),
     ),

@@ -98,6 +98,17 @@ def test_json_that_is_not_understood_is_refused(change: dict, message: str) -> N
         Graph.from_json({**chain().to_json(), **change})
 
 
+def test_numbers_of_uint64_are_read_again_and_greater_ones_refused() -> None:
+    """A finding whose file cannot be read ended a hunt."""
+    unsigned = TensorType("uint64", (2,))
+    most = (("min", 1), ("max", 2**64 - 1))
+    whole = Graph((Leaf("x0", unsigned),), (Node("v0", "clip", ("x0",), most, unsigned),), ("v0",))
+    assert graph.loads(json.dumps(whole.to_json())) == whole
+    beyond = replace(whole, nodes=(replace(whole.nodes[0], attrs=(("min", 1), ("max", 2**64))),))
+    with pytest.raises(GraphError, match="v0: max is a number beyond uint64"):
+        graph.loads(json.dumps(beyond.to_json()))
+
+
 def test_text_that_is_not_json_is_refused() -> None:
     with pytest.raises(GraphError, match="not JSON"):
         graph.loads("{")
