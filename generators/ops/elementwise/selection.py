@@ -14,7 +14,17 @@ from generators.ops.composed import left_out
 from generators.ops.elementwise.records import numpy_binary
 from generators.ops.elementwise.references import certainly_nan, spread_out, wrapping
 from generators.ops.slots import NUMBERS, boolean, broadcast, broadcastable, floating, numeric, one_of, tensor, within
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Reference, TypeRuleError, Types, unsupported
+from generators.ops.spec import (
+    Attrs,
+    Call,
+    Draw,
+    OpSpec,
+    Reference,
+    TypeRuleError,
+    Types,
+    Unsupported,
+    unsupported,
+)
 
 Array = np.ndarray
 
@@ -226,10 +236,20 @@ where = OpSpec(
     relax="relax.op.where({0}, {1}, {2})", onnx=_onnx_where, signed_zero=True,
 )  # fmt: skip
 
+
+_JAX_CLIP = "jnp.clip({0}, min={min}, max={max})"
+
+
+def _wide(plain: str, typed: str | Unsupported) -> Callable[[Call], str | Unsupported]:
+    """`typed` where the upper limit is beyond int64, which Python's numbers become."""
+    return lambda call: typed if float(call.number("max")) >= 2.0**63 else plain
+
+
 clip = OpSpec(
     "clip", "comparison", (numeric(),), _clip_type, _clip, attrs={"min": _clip_low, "max": _clip_high},
     torch="torch.clamp({0}, min={min}, max={max})", tensorflow="tf.clip_by_value({0}, {min}, {max})",
-    jax="jnp.clip({0}, min={min}, max={max})", relax="relax.op.clip({0}, {min}, {max})",
+    jax=_wide(_JAX_CLIP, "jnp.clip({0}, min={min}, max=np.uint64({max}))"),
+    relax=_wide("relax.op.clip({0}, {min}, {max})", Unsupported("its literals are of int64")),
     onnx='g.op("Clip", {0}, g.const({min}, {name}), g.const({max}, {name}))',
 )  # fmt: skip
 
@@ -261,7 +281,7 @@ def _one_side(lower: str, upper: str) -> Callable[[Call], str]:
 
 _one_sided = left_out(
     clip, "clip_one_side", {"min": _furthest("min"), "max": _furthest("max")},
-    attrs={"min": _open_low, "max": _open_high}, torch=clip.torch, jax=clip.jax,
+    attrs={"min": _open_low, "max": _open_high}, torch=clip.torch, jax=_JAX_CLIP,
     tensorflow=_one_side("tf.maximum({0}, {min})", "tf.minimum({0}, {max})"),
     relax=_one_side("relax.op.maximum({0}, relax.const({min}, {dtype}))",
                     "relax.op.minimum({0}, relax.const({max}, {dtype}))"),
@@ -279,7 +299,7 @@ def _open_at_infinity(args: Sequence[Bounded], call: Call) -> Bounded:
 clip_one_side = replace(_one_sided, reference=_open_at_infinity)
 
 clip_crossed = replace(
-    clip, name="clip_crossed", result=_crossed_type, reference=_crossed,
+    clip, name="clip_crossed", result=_crossed_type, reference=_crossed, jax=_JAX_CLIP,
     attrs={"min": _crossed_low, "max": _crossed_high}, tensorflow="tf.minimum(tf.maximum({0}, {min}), {max})",
     relax=unsupported("it does not say what a lower limit above the upper one does"),
 )  # fmt: skip

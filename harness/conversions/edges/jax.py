@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edges.edge import Edge
-from harness.conversions.formats.savedmodel import OLDER
+from harness.conversions.formats.savedmodel import NO_JAX_KERNEL, OLDER
 
 _JAX2TF = """
 def convert(source, target):
@@ -78,7 +78,7 @@ EDGES = (
         _PACKAGES,
         _JAX2TF,
         inherits=("tf-xla",),  # TensorFlow compiles by it what the file holds
-        refuses=(*OLDER, (r"NotImplementedError: .*Unsupported dtype (\w+)", "JAX has no kernel of {}")),
+        refuses=(*OLDER, NO_JAX_KERNEL),
     ),
     Edge(
         "call-tf",

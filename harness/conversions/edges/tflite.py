@@ -31,6 +31,7 @@ def convert(source, target):
 SELECT = (
     (r"failed to legalize operation 'tfl\.(\w+)' that was explicitly marked illegal", "TFLite has no {} of this dtype"),
     ("(?s)ERROR_NEEDS_FLEX_OPS.*?TF Select ops: ([^\n]+)", "{}: only with TensorFlow's own kernels (TF Select)"),
+    (r"Unsupported TensorFlow type `<dtype: '(\w+)'>` provided for the input", "the converter takes no inputs of {}"),
     ("ERROR_NEEDS_CUSTOM_OPS", "TFLite has no such operator"),
     ("ERROR_NEEDS_FLEX_OPS", "an operator needs TensorFlow's own kernels (TF Select)"),
 )
