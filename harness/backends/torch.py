@@ -33,7 +33,7 @@ COMPILED_DECLINES = {
     "Could not guard on data-dependent expression": "it says that a size which is known at run time only decides this",
     "does not support running with fake tensors|UnsupportedOperatorException": "it says that it cannot trace this",
 }
-"""What it says where rows are chosen by a mask (`kept_roll`), and of symbolic sizes (`quantize_dequantize`), by message."""
+"""What it says where rows are chosen by a mask (`kept_roll`), and of sizes that are symbols, by message."""
 
 _UNSIGNED = "inductor promotes no uint16, uint32 or uint64"
 INDUCTOR_REFUSES = {**COMPILED_REFUSES, **{("*", dtype): _UNSIGNED for dtype in ("uint16", "uint32", "uint64")}}
