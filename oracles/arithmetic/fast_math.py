@@ -41,6 +41,7 @@ class Approximation:
 class Arithmetic:
     """name:          for people
     nans, infinities, signed_zeros: is IEEE 754 kept with them? What holds one that is not is undetermined
+    invalid:       is a function of a number outside of its domain NaN (sqrt(-1)), or may it be taken for inside?
     reassociates:  sums and products may be computed by any formula that is equal for real numbers (`chains`)
     reciprocals:   x / y may be computed as x * (1 / y)
     estimates:     the quotient q by an estimate of 1 / y may be corrected by the rest, x - y q, which may underflow
@@ -55,6 +56,7 @@ class Arithmetic:
     nans: bool = True
     infinities: bool = True
     signed_zeros: bool = True
+    invalid: bool = True
     reassociates: bool = False
     reciprocals: bool = False
     estimates: bool = False
@@ -116,6 +118,8 @@ def apply(graph: Graph, index: int, values: Mapping[str, Bounded], rules: Arithm
         result = _approximated(result, first, function)
     if rules.reassociates and OPS[node.op].family not in _KEEP_NAN and result.floating:
         result = replace(result, error=np.where(np.isnan(result.value), np.inf, result.error))
+    if not rules.invalid and OPS[node.op].family == "unary" and result.floating:
+        result = replace(result, error=np.where(np.isnan(result.value) & ~np.isnan(first.value), np.inf, result.error))
     if not rules.infinities and node.op in _EXPONENTIALS:
         result = _overflown(result, first)
     divisor = values[node.operands[-1]] if node.op in _DIVIDING else None

@@ -73,7 +73,7 @@ def load(parameters):
         lanes = [torch.from_numpy(x) for x in inputs]
         with torch.no_grad():
             each = [compiled(torch.tensor(number), *lanes) for number in range(len(inputs[0]))]
-        return [torch.stack(outputs).numpy() for outputs in zip(*each)]
+        return [output.numpy() for output in map(torch.stack, zip(*each))]
 
     return run
 """

@@ -112,7 +112,7 @@ NONE_AT_ALL: Patterns = (
         "does not support automatic differentiation for outputs with complex dtype",
         "it says so of complex results",
     ),
-    ("tensorflow", "Could not find device for node", "TensorFlow has no kernel of this dtype for its gradient"),
+    ("tensorflow", "Could not find device for node|No OpKernel was registered", "no kernel of its gradient"),
     ("torch", "is not differentiable with respect to argument", "what it says of weights and targets"),
     ("tensorflow", "Input is not invertible", "its derivative of determinants is by way of tf.linalg.inv"),
     ("torch", "The derivative of linalg.qr depends on Q", "what it says of QR without Q"),

@@ -58,11 +58,13 @@ XLA_FASTEST = Arithmetic(
 functions no other accuracy is documented than the ordinary one, which is asked. With both LLVM divides float32 by an
 estimate and one step of Newton's (BuildDivEstimate of DAGCombiner.cpp)."""
 
-INDUCTOR_FAST = Arithmetic("-funsafe-math-optimizations", signed_zeros=False, reassociates=True, reciprocals=True)
+INDUCTOR_FAST = Arithmetic(
+    "-funsafe-math-optimizations", signed_zeros=False, invalid=False, reassociates=True, reciprocals=True
+)
 """cpp.enable_unsafe_math_opt_flag of inductor: the C++ compiler's -funsafe-math-optimizations, which is
 -fno-signed-zeros, -fno-trapping-math, -fassociative-math and -freciprocal-math (GCC's manual, "Options That Control
 Optimization"); with cpp.enable_floating_point_contract_flag also -ffp-contract=fast. NaN and infinities are honoured
-(-fno-finite-math-only, torch/_inductor/cpp_builder.py)."""
+(-fno-finite-math-only, torch/_inductor/cpp_builder.py), but arguments are assumed to be valid: sqrt(x) ** 2 is x."""
 
 NCNN_FAST = replace(XLA_FASTEST, name="-ffast-math")
 """ncnn's releases are compiled with -Ofast and -ffast-math (src/CMakeLists.txt), which are -funsafe-math-optimizations,

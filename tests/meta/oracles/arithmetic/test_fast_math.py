@@ -14,7 +14,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN, OPS, check
 from harness.backends import TARGETS
-from harness.backends.target.arithmetic import TORCH_TF32, TVM_FAST, XLA_FAST, XLA_FASTEST
+from harness.backends.target.arithmetic import INDUCTOR_FAST, TORCH_TF32, TVM_FAST, XLA_FAST, XLA_FASTEST
 from harness.execute.pool import Pool
 from harness.questions.derivatives.gradient import GRADIENT
 from harness.questions.forward import FORWARD
@@ -243,6 +243,16 @@ def test_the_rest_of_an_estimated_quotient_may_underflow() -> None:
     for case in (applied(("div", ("x", "x")), x=x), applied(("sinc", ("x",)), x=x)):
         assert [under(XLA_FASTEST, case, output).status for output in lost] == ["agree", "mismatch"]
         assert [under(XLA_FAST, case, output).status for output in lost] == ["mismatch", "mismatch"]
+
+
+def test_arguments_may_be_taken_for_valid() -> None:
+    """GCC makes x of sqrt(x) ** 2 under -funsafe-math-optimizations; a NaN that is given stays one."""
+    case = applied(("sqrt", ("x",)), ("square", ("v0",)), x=np.array([-103.0, 4.0]))
+    assert under(INDUCTOR_FAST, case, np.array([-103.0, 4.0])).status == "agree"
+    assert under(INDUCTOR_FAST, case, np.array([-103.0, 5.0])).status == "mismatch"
+    assert under(XLA_FAST, applied(("sqrt", ("x",)), x=np.array([-103.0])), np.array([-103.0])).status == "mismatch"
+    given = applied(("sqrt", ("x",)), x=np.array([np.nan]))
+    assert under(INDUCTOR_FAST, given, np.array([1.0])).status == "mismatch"
 
 
 def test_a_quotient_by_an_infinity_that_is_open_is_open() -> None:
