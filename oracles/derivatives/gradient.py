@@ -238,7 +238,9 @@ def vjp(
     tiny, more = np.full(rows.shape, least), 0
     if local.known is not None:  # n products, their roundings counted already, take n - 1 sums; none vanishes
         size = np.abs(local.value * given.value)
-        tiny, more = np.where((size < 2 * least) | (local.size < 2 * least), least, 0.0), -2
+        # of terms whose last bits are below the least normal number a sum on the way may be, too
+        cancelling = (size < least / unit) & (np.bincount(columns, minlength=x.value.size)[columns] > 1)
+        tiny, more = np.where((size < 2 * least) | (local.size < 2 * least) | cancelling, least, 0.0), -2
         if local.known.adjoint is not None:  # whose sums are those of the formula
             more = -rows.size - 1
     found = products(local.value, doubt, lost, given, columns, x.value.size, unit, tiny, more)

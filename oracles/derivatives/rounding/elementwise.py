@@ -95,6 +95,11 @@ def _division(x: Sequence[Number], y: Number, position: int, call: Call) -> Sequ
     return a / (b * b), (a / b) / b, a * (1.0 / (b * b)), y / b
 
 
+def _added_quotient(x: Sequence[Number], y: Number, position: int, call: Call) -> Sequence[Number]:
+    """By the divisor of x + value b / c: as of a quotient, whose step may overflow."""
+    return _division((x[1] * call.number("value"), x[2]), (x[1] / x[2]) * call.number("value"), 1, call)
+
+
 def _atan2(x: Sequence[Number], y: Number, position: int, call: Call) -> Sequence[Number]:
     square, other = x[0] * x[0] + x[1] * x[1], x[1 - position]
     return other / square, other * (1.0 / square)
@@ -140,6 +145,7 @@ SLOPES: dict[str, Formula] = {
     "erfc": lambda x, y, *_: ((-(x[0] * x[0])).f("exp") * (2 / sqrt(pi)),),
     "sigmoid": lambda x, y, *_: (sigmoid_slope(y),),
     "div": _division,
+    "addcdiv": _added_quotient,
     "atan2": _atan2,
     "hypot": _hypot,
     "logaddexp": _logaddexp,

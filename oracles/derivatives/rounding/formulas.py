@@ -70,9 +70,8 @@ def known(op: str, operands: Sequence[Bounded], position: int, result: Bounded, 
         return None
     nothing = np.zeros(result.value.size)
     narrowed = float(PRECISION[x.dtype].unit > PRECISION[result.dtype].unit)  # rounded once more on its way back
-    count = _factors(x, result, call)
+    count, added = _factors(x, result, call), op in ADDED_TO and position > 0
     if (relative := roundings(op, position, call, count)) is not None:
-        added = op in ADDED_TO and position > 0
         return Known(nothing, relative + narrowed, relative == 0, op in PIECES, op in LINEAR, added)
     op, operands, position, call = _of_tensors(op, operands, position, call)
     if op in ADJOINTS:
@@ -90,7 +89,7 @@ def known(op: str, operands: Sequence[Bounded], position: int, result: Bounded, 
         size = np.median(sizes, axis=0)
         # where a step of one of them overflows, it says something else
         error = np.max([off + np.abs(said - size) for off, said in zip(errors, sizes, strict=True)], axis=0)
-    return Known(error, 1.0, pieces=op in PIECES, size=size)
+    return Known(error, 1.0, pieces=op in PIECES, added=added, size=size)
 
 
 def _exact_operands(op: str, operands: Sequence[Bounded], call: Call) -> tuple[list[Number], Number]:

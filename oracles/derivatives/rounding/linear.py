@@ -67,8 +67,8 @@ ROUNDINGS: dict[str, dict[int, float | None]] = {
     # alpha is rounded; it and the other factor are multiplied with the adjoint. beta and one product
     **{name: {0: 3, 1: 3, 2: 2} for name in _ADDED},
     "addcmul": {1: 3, 2: 3},
-    # value is rounded; a quotient, 2.5 ulp, and a product: value / c. Two quotients: value b / c / c, or b / (c c)
-    "addcdiv": {1: 7, 2: 13},
+    # value is rounded; a quotient, 2.5 ulp, and a product: value / c. By c, see its formulas
+    "addcdiv": {1: 7, 2: None},
 }
 """By position, how many roundings the product with the adjoint has whose slope is an element of other operands, times
 constants; direct algorithms, as for the values. Each slope by another operand, a bias, is 1."""
