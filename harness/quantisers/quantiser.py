@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from zlib import crc32
 
-from generators.graph import Graph, Node
+from generators.graph import CONTINUOUS, Graph, Node
 from harness.backends.target.target import Target, types_listed
 from harness.quantisers.cases import OPERATORS
 from oracles.quantised.model import Judgement, RecordedModel
@@ -39,7 +39,10 @@ class Quantiser(Target):
         return super().expresses(operator) and (self.further or operator in OPERATORS)
 
     def unsupported(self, graph: Graph) -> str | None:
-        """Nor is there anything to say of a graph in which nothing is quantised."""
+        """Nor is there anything to say of a graph in which nothing is quantised. Levels stand for numbers of float32
+        here: of other real or complex dtypes most quantisers know nothing, and the judges no roundoff."""
+        if other := sorted({type_.dtype for type_ in graph.types.values()} & {*CONTINUOUS} - {"float32"}):
+            return f"levels of {', '.join(other)} are not judged"
         if self.takes and not any(operator in self.takes for operator in graph.operators):
             return f"nothing of what {self.name} quantises"
         return super().unsupported(graph)

@@ -61,6 +61,7 @@ _ALLOWS = (
 )
 DECLINES = {
     "is neither a custom op nor a flex op": "TFLite has no such operator for these types",
+    "Didn't find op for builtin opcode": "the interpreter has no kernel for it",
     "Unsupported TensorFlow type": "the converter takes no inputs of this dtype",
     "Quantization to 16x8-bit not yet supported": "an operator that is not quantised to 16 bits",
     "is only defined for (positive|non-negative) values": "a function of real numbers outside of its domain",

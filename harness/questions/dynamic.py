@@ -40,6 +40,7 @@ _REFUSALS: Patterns = (
         "n is constrained or specialised (ConstraintViolationError)",
     ),
     ("tensorflow", "ValueError: None values not supported", _HELPER),
+    ("tensorflow", r"TypeError: Failed to convert elements of \[.*None.*\] to Tensor", _HELPER),
     ("jax", "TypeError: '_DimExpr' object cannot be interpreted as an integer", _HELPER),
     ("jax", r"TracerBoolConversionError: [\s\S]*\(window_table\)", _HELPER),
     ("jax", "Shape polymorphism for FFT with non-constant fft_length", "it transforms no axis of a symbolic size"),

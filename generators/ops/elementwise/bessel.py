@@ -41,8 +41,8 @@ def _amplitude(x: Array) -> Array:
 
 
 def _of_number(x: Bounded, result: Bounded) -> Bounded:
-    """`result`, undetermined at infinities: kernels take the cosine of the phase there, or the limit."""
-    return replace(result, error=np.where(np.isinf(x.value) & (x.error == 0), np.inf, result.error))
+    """`result`, undetermined at what is, or may be, an infinity: kernels take the cosine of the phase, or the limit."""
+    return replace(result, error=np.where(np.isinf(x.value), np.inf, result.error))
 
 
 def _j(args: Sequence[Bounded], call: Call) -> Bounded:

@@ -102,8 +102,8 @@ def _polygamma(args: Sequence[Bounded], call: Call) -> Bounded:
     n, x = int(call.number("n")), args[0]
     if n == 0:
         return compute(_digamma, x)
-    known = (x.value - x.error >= 2.0**-20) & (x.value < 1e6)
     with np.errstate(all="ignore"):
+        known = (x.value - x.error >= 2.0**-20) & (x.value < 1e6)
         inside = Bounded(np.where(known, x.value, 1.0), np.where(known, x.error, 0.0), x.dtype)
         result = monotone(lambda v: special.polygamma(n, v), inside, 96)
         # the factors may leave the range before the result does

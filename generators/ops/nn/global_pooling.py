@@ -29,7 +29,9 @@ def _norm(args: Sequence[Bounded], call: Call) -> Bounded:
     p = int_of(call.attrs, "p")
     if p == 1:
         return compute(sum_, magnitude(args[0]), **_AXES)
-    return compute(l2_norm, args[0], **_AXES) if p == 2 else compute(vector_norm, args[0], ord="3", **_AXES)
+    if p == 2 or not args[0].value.size:  # of no samples, too
+        return compute(l2_norm, args[0], **_AXES)
+    return compute(vector_norm, args[0], ord="3", **_AXES)
 
 
 def _pooled(native: str, other: str) -> Spelling:

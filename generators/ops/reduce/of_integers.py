@@ -40,7 +40,8 @@ def _mean(args: Sequence[Bounded], call: Call) -> Bounded:
     size = along(np.sum, call)(np.abs(x.value.astype(np.float64)))
     total = along(np.sum, call)(x.value.astype(np.int64))
     wraps = size >= float(np.iinfo(x.dtype).max)
-    value = np.sign(total) * (np.abs(total) // n)
+    with np.errstate(over="ignore"):  # of what wraps
+        value = np.sign(total) * (np.abs(total) // n)
     return exact(value, x.dtype, wraps | along(np.any, call)(x.undetermined))
 
 

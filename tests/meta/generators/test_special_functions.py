@@ -58,6 +58,8 @@ def test_there_is_a_bound_at_all_numbers(operator: str, attrs: dict[str, Attr], 
     sizes = [0.0, ends.smallest_subnormal, ends.tiny, 1e-30, 1e30, float(ends.max) / 2.9, ends.max, np.inf]
     result = _of(operator, np.array([*sizes, *(-one for one in sizes), np.nan], dtype), **attrs)
     assert (result.error >= 0).all()
+    overflown = Bounded(np.array([np.inf, -np.inf, 1.0]), np.full(3, np.inf), dtype)
+    assert (compute(OPS[operator], overflown, **attrs).error >= 0).all()
 
 
 def test_wronskians_of_bessel_functions_are_met() -> None:

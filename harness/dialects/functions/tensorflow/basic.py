@@ -325,7 +325,7 @@ def adaptive_pool(reduce, x, *cells):
     for place in np.ndindex(*counts):
         box = (slice(*along[number]) for along, number in zip(cells, place))
         parts.append(reduce(x[(..., *box)], axis=axes))
-    return tf.reshape(tf.stack(parts, axis=-1), [*x.shape[:2], *counts])
+    return tf.reshape(tf.stack(parts, axis=-1), tf.concat([tf.shape(x)[:2], counts], 0))
 
 
 def upsample_nearest(x, factor):
