@@ -59,6 +59,6 @@ TARGETS = (
         declines=_DECLINES,
         gradient=Unsupported("what it imports is for inference"),
         opt_in=True,
-        inherits=("tvm-O2",),
+        inherits=("tvm-O2", "torch/tvm-pt2/tvm"),  # its importer has most translations in common with that one
     ),
 )

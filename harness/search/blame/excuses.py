@@ -171,12 +171,16 @@ class Excuses:
         )
 
     def concerns(self, issue: KnownIssue, target: Target, discrepancy: Discrepancy) -> bool:
-        """Is a discrepancy of the target one of the entry's, its operators apart?"""
+        """Is a discrepancy of the target one of the entry's, its operators apart? What is known of a route that it has
+        a part in common with is known of a conversion."""
         oracles = self.lab.question.oracles
         return issue.threads <= self.lab.pool.limits.threads and any(
-            issue.concerns(name, version, oracles, discrepancy.symptom, discrepancy.message)
+            issue.concerns(
+                name, version, (*oracles, CONVERSION) if "/" in name else oracles,
+                discrepancy.symptom, discrepancy.message,
+            )
             for name, version in _versions(target).items()
-        )
+        )  # fmt: skip
 
     def _as_run(self, target: Target, graph: Graph) -> dict[str, Running]:
         """Each node by name, with the dtypes that run."""
@@ -199,6 +203,10 @@ class Excuses:
 
     def _applies(self, issue: KnownIssue, target: Target) -> bool:
         return any(map(issue.names, _versions(target))) and issue.threads <= self.lab.pool.limits.threads
+
+
+CONVERSION = "conversion"
+"""The question of routes."""
 
 
 def _values(

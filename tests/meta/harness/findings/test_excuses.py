@@ -24,6 +24,7 @@ from harness.search.blame.blind import measure
 from harness.search.blame.culprit import Culprit
 from harness.search.blame.excuses import Excuses, may_show
 from harness.search.laboratory import Laboratory
+from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Outcome, Rejected, Value
 from oracles.judge.verdict import judge
 
@@ -118,6 +119,14 @@ def test_what_shows_beside_others_excuses_nothing_alone(pool: Pool) -> None:
     lab, culprit = argmax(pool, Value((np.array([0, 0]),)))
     assert Excuses(lab, (issue(together=True),)).explain(TARGET, culprit).left == culprit.discrepancy
     assert Excuses(lab, (issue(together="also"),)).explain(TARGET, culprit).left is None
+
+
+def test_what_is_known_of_an_importer_holds_for_the_target_that_shares_it(pool: Pool) -> None:
+    known = issue(oracle="conversion", targets=("torch/tvm-pt2/*",), symptoms=("rejected",), message="no such")
+    excuses, shown = Excuses(Laboratory(pool), (known,)), Discrepancy("rejected", "no such operator")
+    assert excuses.concerns(known, TARGETS["tvm-fx"], shown)
+    assert not excuses.concerns(known, TARGETS["tvm-O2"], shown)
+    assert not excuses.concerns(known, TARGETS["tvm-fx"], Discrepancy("rejected", "another"))
 
 
 def test_what_a_node_alone_may_make_a_graph_show() -> None:
