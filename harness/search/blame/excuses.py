@@ -218,8 +218,8 @@ def _values(
 
 def may_show(symptom: str, alone: str) -> bool:
     """May a graph show this symptom because of a node that shows that one alone? A wrong result makes other wrong
-    results, but no crash, hang or rejection."""
-    return symptom == alone or not {symptom, alone} & set(SILENT)
+    results, but no crash, hang or rejection, unless it is of another shape or dtype, which others may refuse."""
+    return symptom == alone or not {symptom, alone} & set(SILENT) or (symptom, alone) == ("rejected", "type")
 
 
 def _versions(target: Target) -> dict[str, str]:

@@ -132,7 +132,9 @@ def test_what_is_known_of_an_importer_holds_for_the_target_that_shares_it(pool: 
 def test_what_a_node_alone_may_make_a_graph_show() -> None:
     assert may_show("value", "special")
     assert may_show("crash", "crash")
+    assert may_show("rejected", "type")
     assert not may_show("crash", "value")
+    assert not may_show("rejected", "value")
     assert not may_show("rejected", "crash")
     assert not may_show("value", "rejected")
 
