@@ -51,7 +51,7 @@ LEFT = (
     (r"INVALID_GRAPH .* No Op registered for (\w+)", "{} is left as it is"),
     (r"make_sure failure: (.*) not yet supported", "no {}"),
     (r"ComplexAbs expected the first dimension to be 2", "complex numbers are left as they are"),
-    (r"don't know how to cast type 1[45] ", "complex numbers are left as they are"),
+    (r"don't know how to cast type (\d+) on node", "it does not know how to cast type {}"),  # of TensorProto
     (r"make_sure failure: Current implementation of (.*) only allows (\w+) as consumer", "{} for {} alone"),
     ("make_sure failure: perm can't be dynamic in ONNX", "ONNX has no permutation that is computed"),
     ("make_sure failure: dtype for Segment ops must be float or int", "no segments of this dtype"),
