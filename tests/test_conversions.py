@@ -127,7 +127,7 @@ def test_what_onnx_has_no_type_for_is_refused() -> None:
     [
         ("tensorflow/tf2onnx/ort-all", "RuntimeError: don't know how to cast type 14 on node x0\nin step tf2onnx",
          "tf2onnx: it does not know how to cast type 14"),
-        ("tensorflow/tf2onnx/ort-all", "RuntimeError: don't know how to cast type 14 on node x0\nin step open", None),
+        ("tensorflow/tf2onnx/ort-all", "RuntimeError: don't know how to cast type 14 on node x0\nin step write", None),
         ("tensorflow/tf2onnx/ort-all",
          "ValueError: make_sure failure: Current implementation of RFFT or FFT only allows ComplexAbs as consumer not "
          "{'Real'}\nin step tf2onnx", "tf2onnx: RFFT or FFT for ComplexAbs alone"),
