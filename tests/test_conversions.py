@@ -122,6 +122,34 @@ def test_what_onnx_has_no_type_for_is_refused() -> None:
     assert refusal(target, Rejected("InferenceError", f"{said}\nin step onnx-opset-23")) is None
 
 
+@pytest.mark.parametrize(
+    ("route", "said", "why"),
+    [
+        ("tensorflow/tf2onnx/ort-all", "RuntimeError: don't know how to cast type 14 on node x0\nin step tf2onnx",
+         "tf2onnx: it does not know how to cast type 14"),
+        ("tensorflow/tf2onnx/ort-all", "RuntimeError: don't know how to cast type 14 on node x0\nin step write", None),
+        ("tensorflow/tf2onnx/ort-all",
+         "ValueError: make_sure failure: Current implementation of RFFT or FFT only allows ComplexAbs as consumer not "
+         "{'Real'}\nin step tf2onnx", "tf2onnx: RFFT or FFT for ComplexAbs alone"),
+        ("tensorflow/tf2onnx/ort-all",
+         "NotImplemented: [ONNXRuntimeError] : 9 : NOT_IMPLEMENTED : Failed to find kernel for Pow(15) (node:'p')\n"
+         "in step open", "open: no kernel for Pow"),
+        ("tensorflow/tf2onnx/ort-all",
+         "Fail: Exception during loading: MLDataType for: tensor(complex64) is not currently registered or supported\n"
+         "in step open", "open: no complex64"),
+        ("keras/tflite-keras/litert",
+         "InvalidArgumentError: Value for attr 'T' of uint8 is not in the list of allowed values: bfloat16\n"
+         "in step tflite-keras", "tflite-keras: TensorFlow takes no uint8"),
+        ("jax/jax2tf/tf-savedmodel",
+         "NotImplementedError: (KeyError(<class 'numpy.float16'>), 'Unsupported dtype float16.')\nin step write",
+         "write: JAX has no kernel of float16"),
+    ],
+)  # fmt: skip
+def test_what_a_tool_says_that_it_lacks_is_refused(route: str, said: str, why: str | None) -> None:
+    kind, _, message = said.partition(": ")
+    assert refusal(target_of(route), Rejected(kind, message)) == why
+
+
 @pytest.mark.nightly
 def test_litert_torch_keeps_64_bits(pool: Pool) -> None:
     type_ = TensorType("int64", (2,))

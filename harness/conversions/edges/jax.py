@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.conversions.edges.edge import Edge
-from harness.conversions.formats.savedmodel import NO_JAX_KERNEL, OLDER
+from harness.conversions.formats.savedmodel import OLDER
+from harness.conversions.formats.stablehlo import NO_JAX_KERNEL
 
 _JAX2TF = """
 def convert(source, target):

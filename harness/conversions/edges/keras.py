@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.conversions.edges import openvino, tf2onnx, tflite
 from harness.conversions.edges.edge import Edge
+from harness.conversions.formats.savedmodel import NO_KERNEL
 
 _EXPORT = """
 def convert(source, target):
@@ -29,7 +30,7 @@ EDGES = tuple(
         _MODULES,
         {**_PACKAGES, **more},
         _EXPORT.format(format=format_, more=said),
-        refuses=refuses,
+        refuses=(*refuses, *NO_KERNEL),
     )
     for name, target, format_, more, said, refuses in (
         ("keras-savedmodel", "savedmodel", "tf_saved_model", {}, "", ()),

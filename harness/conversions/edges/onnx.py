@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edges.edge import Edge
+from harness.conversions.formats.onnx import NO_KERNEL
 
 _VERSION = """
 def convert(source, target):
@@ -36,8 +37,6 @@ def convert(source, target):
     onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
 """
 
-_ABSENT = ((r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),)
-
 EDGES = (
     Edge("onnx-version", "onnx", "onnx", ("onnx",), {"onnx": "1.17"}, _VERSION),
     Edge(
@@ -47,6 +46,6 @@ EDGES = (
         ("onnxruntime", "onnx"),
         {"onnxruntime|onnxruntime-gpu": "1.20", "onnx": "1.17"},
         _OPTIMISED,
-        refuses=_ABSENT,
+        refuses=(NO_KERNEL,),
     ),
 )

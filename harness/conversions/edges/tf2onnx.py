@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edges.edge import Edge
+from harness.conversions.formats.savedmodel import NO_KERNEL
 from harness.conversions.formats.tflite import SIGNED
 
 _SAVED_MODEL = """
@@ -50,6 +51,11 @@ LEFT = (
     (r"INVALID_GRAPH .* No Op registered for (\w+)", "{} is left as it is"),
     (r"make_sure failure: (.*) not yet supported", "no {}"),
     (r"ComplexAbs expected the first dimension to be 2", "complex numbers are left as they are"),
+    (r"don't know how to cast type (\d+) on node", "it does not know how to cast type {}"),  # of TensorProto
+    (r"make_sure failure: Current implementation of (.*) only allows (\w+) as consumer", "{} for {} alone"),
+    (r"make_sure failure: Unable to convert node (\w+) with narrow_range=1", "no {} of a narrow range"),
+    ("make_sure failure: perm can't be dynamic in ONNX", "ONNX has no permutation that is computed"),
+    ("make_sure failure: dtype for Segment ops must be float or int", "no segments of this dtype"),
     (r"Type 'tensor\((\w+)\)' of input parameter .* of operator \((\w+)\)", "{1} of {0} is left as it is"),
 )
 """It logs that it has no rule for an operator, and copies it, which an empty list among its attributes ends at once (of
@@ -67,5 +73,5 @@ EDGES = (
         _TFLITE,
         refuses=LEFT,
     ),
-    Edge("tf2onnx-keras", "keras", "onnx", _MODULES, _PACKAGES, _KERAS, refuses=LEFT),
+    Edge("tf2onnx-keras", "keras", "onnx", _MODULES, _PACKAGES, _KERAS, refuses=(*LEFT, *NO_KERNEL)),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edges.edge import Edge
+from harness.conversions.formats.savedmodel import NO_KERNEL
 
 _SAVED_MODEL = """
 def convert(source, target):
@@ -23,6 +24,8 @@ def convert(source, target):
     import tensorflow as tf
 
     model = keras.saving.load_model(source, compile=False, safe_mode=not TRUST)
+    zeros = [keras.ops.zeros([1 if dim is None else dim for dim in one.shape], one.dtype) for one in model.inputs]
+    model(zeros if len(zeros) > 1 else zeros[0])  # what TensorFlow has no kernel for, the converter does not tell
     converter = tf.lite.TFLiteConverter.from_keras_model(model)
     converter.canonicalizing_inf_as_min_max_float = False  # else infinities are replaced on purpose
     Path(target).write_bytes(converter.convert())
@@ -33,6 +36,7 @@ SELECT = (
     ("(?s)ERROR_NEEDS_FLEX_OPS.*?TF Select ops: ([^\n]+)", "{}: only with TensorFlow's own kernels (TF Select)"),
     (r"Unsupported TensorFlow type `<dtype: '(\w+)'>` provided for the input", "the converter takes no inputs of {}"),
     ("ERROR_NEEDS_CUSTOM_OPS", "TFLite has no such operator"),
+    ("Lowering tensor list ops is failed. Please consider using Select TF ops", "lists need TensorFlow's own kernels"),
     ("ERROR_NEEDS_FLEX_OPS", "an operator needs TensorFlow's own kernels (TF Select)"),
 )
 _PACKAGES = {"tensorflow-cpu|tensorflow": "2.16"}
@@ -46,6 +50,6 @@ EDGES = (
         ("tensorflow", "keras"),
         {**_PACKAGES, "keras": "3.0"},
         _KERAS,
-        refuses=SELECT,
+        refuses=(*SELECT, *NO_KERNEL),
     ),
 )

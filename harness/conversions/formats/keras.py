@@ -101,7 +101,9 @@ _OWNER = "TensorFlow and Keras"
 """On other back ends, too: what a layer is made of is Keras' own."""
 
 RUNNERS = (
-    Runner("keras", "keras", "tensorflow", ("tensorflow", "keras"), _TENSORFLOW, _OPEN, owner=_OWNER),
+    Runner(
+        "keras", "keras", "tensorflow", ("tensorflow", "keras"), _TENSORFLOW, _OPEN, owner=_OWNER, refuses=NO_KERNEL
+    ),
     *(
         Runner(
             f"keras-{name}",

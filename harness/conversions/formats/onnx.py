@@ -103,6 +103,11 @@ FORMATS = (
 )
 
 _PACKAGES = {"onnxruntime|onnxruntime-gpu": "1.20"}
+NO_KERNEL = (
+    r"NOT_IMPLEMENTED : (?:Could not find an implementation|Failed to find kernel) for (\w+)",
+    "no kernel for {}",
+)
+"""What ONNX Runtime says of an operator, or of a dtype of it, that it does not have."""
 
 RUNNERS = (
     *(
@@ -117,7 +122,8 @@ RUNNERS = (
             level=list(LEVELS).index(name),
             owner="ONNX Runtime",
             refuses=(
-                (r"NOT_IMPLEMENTED : Could not find an implementation for (\w+)", "no kernel for {}"),
+                NO_KERNEL,
+                (r"MLDataType for: tensor\((complex\d+)\) is not currently registered or supported", "no {}"),
                 (r"No Op registered for (\S+)", "no {}"),
                 (r"(Opset \d+) is under development", "no models of {}, which is under development"),
                 (r"Fatal error: (\S+)\(-?\d+\) is not a registered function/op", "no {}"),

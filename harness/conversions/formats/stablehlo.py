@@ -50,6 +50,8 @@ def open_model(path):
     return inputs, ports("out", exported.out_avals, exported.out_tree), call
 """
 
+NO_JAX_KERNEL = (r"NotImplementedError: .*Unsupported dtype (\w+)", "JAX has no kernel of {}")
+
 FORMATS = (
     Format(
         "stablehlo",
@@ -57,6 +59,7 @@ FORMATS = (
         (".stablehlo",),
         not_empty,
         writers=(Writer(JAX, WRITE, ("jax", "jax.numpy"), {"jax": "0.5"}, ("jax-jit",)),),
+        refuses=(NO_JAX_KERNEL,),
     ),
 )
 

@@ -1,13 +1,13 @@
-"""torchscript-onnx-spread-of-scalar: Rejection of torch/torchscript-onnx/ort-all
+"""tf2onnx-adjust-saturation-order: ValueMismatch of tensorflow/tf2onnx/ort-all
 
-ran with python 3.11.7, numpy 2.4.6, torch 2.13.0+cpu, onnx 1.23.2, onnxruntime 1.31.1
+ran with python 3.11.7, numpy 2.4.6, tf2onnx 1.17.0, tensorflow-cpu 2.21.0, onnx 1.23.2, onnxruntime 1.31.1
 exit status: 1 reproduced, 0 not reproduced, 77 not available here
 """
 
 import importlib.util
 import sys
 
-for module in ['torch', 'onnxruntime']:
+for module in ['tensorflow', 'tf2onnx', 'onnxruntime']:
     if importlib.util.find_spec(module) is None:
         print(f"not available: {module}")
         sys.exit(77)
@@ -15,17 +15,17 @@ for module in ['torch', 'onnxruntime']:
 # ---- the program that ran ----
 
 import numpy as np
-import torch
+import tensorflow as tf
 
-TARGET = 'torch/torchscript-onnx/ort-all'
+TARGET = 'tensorflow/tf2onnx/ort-all'
 # name: (dtype, shape), in the order that the model takes them
-INPUTS = {'x0': ('float32', ())}
+INPUTS = {'x0': ('float32', (2, 2, 3))}
 PARAMETERS = {}
-OUTPUTS = [('float32', ())]
+OUTPUTS = [('float32', (2, 2, 3))]
 
 
 def model(x0):
-    v0 = torch.std(x0, dim=(0,), correction=0, keepdim=False)
+    v0 = tf.raw_ops.AdjustSaturation(images=tf.clip_by_value(x0, 0.0, 1.0), scale=2.0)
     return (v0,)
 
 
@@ -33,60 +33,26 @@ TRUST = False
 
 
 def write(parameters, path):
-    class Module(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            for name, array in parameters.items():
-                self.register_buffer(name, torch.from_numpy(array))
+    specs = [tf.TensorSpec(shape, dtype, name=name) for name, (dtype, shape) in INPUTS.items()]
 
-        def forward(self, *inputs):
-            return model(*inputs, *[getattr(self, name) for name in PARAMETERS])
+    @tf.function(input_signature=specs, autograph=False)
+    def serve(*inputs):
+        outputs = model(*inputs, *[tf.constant(parameters[name]) for name in PARAMETERS])
+        # TensorFlow sorts them by name
+        return {f"out{i:03}": tf.identity(output) for i, output in enumerate(outputs)}
 
-    examples = tuple(torch.zeros(shape, dtype=getattr(torch, dtype)) for dtype, shape in INPUTS.values())
-    torch.export.save(torch.export.export(Module(), examples), path)
-
-
-def exported_program(path):
-    import os
-    import pickle
-
-    import torch
-    import torch.ao.quantization.fx._decomposed  # registers the operators of quantised programs
-
-    # torch.export.load unpickles whatever does not load as plain tensors, unless told so
-    os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = str(int(not TRUST))
-    try:
-        return torch.export.load(path)
-    except pickle.UnpicklingError as error:
-        raise ValueError("it holds a pickle of more than tensors, which is opened only where it is trusted") from error
-
-def traceable(program):
-    import torch
-
-    sizes = {node.name: getattr(node.meta.get("val"), "shape", ()) for node in program.graph.nodes}
-    if any(not isinstance(size, int) for name in program.graph_signature.user_inputs for size in sizes.get(name, ())):
-        raise NotImplementedError("it traces a model with fixed sizes, and those of this one vary")
-    module = program.module().requires_grad_(False)  # a weight that has a gradient is no constant
-
-    class Traced(torch.nn.Module):  # not a submodule: what torch.export returns refuses the mode that is set for all
-        def forward(self, *inputs):
-            return module(*inputs)
-
-    examples = program.example_inputs[0]  # it runs the model on these: what divides by one of them takes no zeros
-    try:
-        Traced()(*examples)
-    except RuntimeError as error:
-        if "ZeroDivisionError" not in str(error):
-            raise
-        examples = tuple(map(torch.ones_like, examples))
-    return Traced(), examples
+    module = tf.Module()
+    module.serve = serve
+    tf.saved_model.save(module, path, signatures=serve)
 
 
 def convert_1(source, target):
-    import torch
+    import sys
 
-    module, examples = traceable(exported_program(source))
-    torch.onnx.export(module, examples, target, dynamo=False, opset_version=18)
+    import tf2onnx.convert
+
+    sys.argv = ["tf2onnx.convert", "--saved-model", source, "--output", target, "--opset", "18"]
+    tf2onnx.convert.main()
 
 
 def open_model(path):
@@ -116,8 +82,8 @@ def open_model(path):
     return inputs, outputs, call
 
 
-FILES = ['0.pt2', '1.onnx']
-STEPS = [('torchscript-onnx', convert_1)]
+FILES = ['0', '1.onnx']
+STEPS = [('tf2onnx', convert_1)]
 
 
 def ordered(ports, names):
@@ -184,17 +150,17 @@ from pathlib import Path
 
 from numpy import array, inf, nan
 
-SYMPTOM = 'rejected'  # Rejection
+SYMPTOM = 'value'  # ValueMismatch
 SECONDS = 120.0
 ZERO_SIGNS = False  # are the signs of zeros compared?
 ARRAYS = {
-    'x0': array(0.0, dtype='float32'),
+    'x0': array([[[0.1257302165031433, -0.13210485875606537, 0.6404226422309875], [0.10490011423826218, -0.5356693863868713, 0.3615950644016266]], [[1.3040000200271606, 0.9470809698104858, -0.7037352323532104], [-1.2654215097427368, -0.6232744455337524, 0.04132597893476486]]], dtype='float32'),
 }
 EXPECTED = [
-    array(0.0, dtype='float64'),
+    array([[[0.125730216503143, 0.0, 0.6404226422309875], [0.10490011423826227, 0.0, 0.3615950644016266]], [[1.0, 0.9470809698104858, 0.0], [0.0, 0.0, 0.04132597893476486]]], dtype='float64'),
 ]
 ALLOWED = [
-    array(0.0, dtype='float64'),
+    array([[[1.2554724740034834e-06, 1.1662448658497798e-06, 1.8001835796296358e-06], [7.6950069603438e-07, 6.847603606420755e-07, 1.0386520352819763e-06]], [[2.59737204622686e-06, 2.477837138232902e-06, 1.6436975539612746e-06], [6.650699539905238e-08, 6.897021834537997e-08, 1.1084497297605865e-07]]], dtype='float64'),
 ]
 
 
