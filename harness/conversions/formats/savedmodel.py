@@ -111,10 +111,10 @@ FORMATS = (
                 ("jax-jit",),
                 "jax-variables",
                 like="jax/jax2tf",
-                refuses=(*OLDER, NO_JAX_KERNEL),
+                refuses=OLDER,
             ),
         ),
-        refuses=NO_KERNEL,
+        refuses=(*NO_KERNEL, NO_JAX_KERNEL),
     ),
 )
 
