@@ -81,6 +81,7 @@ OLDER = ((r"(?s)failed to deserialize portable artifact using (StableHLO_v[\d.]+
 NO_KERNEL = (
     (r"No OpKernel was registered to support Op '(\w+)'", "TensorFlow has no kernel of {} for this dtype"),
     (r"Value passed to parameter '\w+' has DataType (\w+) not in list of allowed values", "TensorFlow takes no {}"),
+    (r"Tensor object has no attribute 'astype'", "tf.experimental.numpy has no bfloat16"),
     (r"Value for attr '\w+' of (\w+) is not in the list of allowed values", "TensorFlow takes no {}"),
 )
 """What TensorFlow says of dtypes that an operator does not list, or has no kernel for."""
