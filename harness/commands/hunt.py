@@ -171,9 +171,9 @@ def hunt(
     if code:
         console.print("interrupted; everything found so far is kept", style="yellow")
         raise typer.Exit(code)
-    for line in (*latest.repeated, *latest.died):
-        console.print(line, style="yellow", markup=False, highlight=False)
-    if latest.died:
+    for line in (*latest.repeated, *latest.died, *latest.faults):
+        console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    if latest.died or latest.faults:
         raise typer.Exit(2)
     if not (latest.elements or latest.findings or latest.excused):
         cases_run = latest.cases + latest.taken

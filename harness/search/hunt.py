@@ -14,7 +14,8 @@ from generators.graphs import Case, Style, seeded_case
 from harness.backends import Target, probe
 from harness.execute.isolation.cluster import Cluster, jobs
 from harness.execute.isolation.jobs import JobError, Share
-from harness.execute.pool import Limits, OutOfTime, Pool, Unavailable
+from harness.execute.pool import HarnessError, Limits, OutOfTime, Pool, Unavailable
+from harness.execute.reading import FileError
 from harness.findings.database.recorder import Recorder
 from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding, Store
@@ -23,6 +24,7 @@ from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from harness.search import coverage
 from harness.search.campaign import Campaign, operators_for
+from harness.search.hunting import faults
 from harness.search.hunting.carry_out import NOTHING, Carrier
 from harness.search.hunting.cut import runnable
 from harness.search.hunting.later import Later, Waiting
@@ -81,7 +83,7 @@ Progress = Callable[[Tally], None]
 def run(options: Options, progress: Progress) -> Tally:
     """Hunt by `options.jobs` processes, or tasks of a cluster. `progress` is called often with the figures so far. A
     KeyboardInterrupt ends all jobs, with nothing lost but the cases under way, and is raised again; a job that dies is
-    told of, and the others go on. Raises JobError where one meets a fault of ours."""
+    told of, and the others go on; so does one that meets a fault of ours. Raises JobError where there are too many."""
     if options.jobs == 1 and not options.cluster:
         return _job(options, Share(0, progress))
     together = jobs(partial(_job, options), options.jobs, options.cluster)
@@ -196,6 +198,12 @@ class _Hunter:
                 return self._see_to_one()
         except OutOfTime:  # what is under way is not counted, but for what it has found already
             return False
+        except (HarnessError, OSError, FileError):
+            raise
+        except Exception as error:
+            self.tally.faults += (faults.keep(self.options.findings, error),)
+            if len(self.tally.faults) >= faults.MOST:
+                raise
         finally:
             self.spent[what] += time.monotonic() - started - (self.later.spent - spent)
             self._count(asked)
@@ -221,7 +229,7 @@ class _Hunter:
             self._examine(campaign, index, self.question.prepare(drawn), chosen)
         except OutOfTime:
             raise
-        except Exception as error:  # a bug of ours: it has to be found again
+        except Exception as error:  # a fault of ours: it has to be found again
             error.add_note(f"case {index} of seed {options.seed}")
             raise
 
@@ -368,7 +376,7 @@ def to_json(options: Options, tally: Tally, seconds: float) -> dict:
         "waiting": tally.waiting,
         "known_issues": dict(sorted(tally.excused.items())),
         "workers": {"started": tally.restarts, "off": list(tally.off)}
-        | {"died": list(tally.died), "repeated": list(tally.repeated)},
+        | {"died": list(tally.died), "repeated": list(tally.repeated), "faults": list(tally.faults)},
         "unconfirmed": dict(sorted(tally.unconfirmed.items())),
         "cpu_seconds": {name: round(value, 3) for name, value in sorted(tally.seconds.items())},
         "inconsistencies": list(tally.inconsistencies),

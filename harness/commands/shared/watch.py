@@ -42,6 +42,8 @@ def hunt_line(options: Options, tally: Tally, seconds: float) -> str:
     if run:
         name = max(run, key=lambda target: run[target])
         slowest = f", slowest {name} ({100 * run[name] / sum(run.values()):.0f} % of the time in programs)"
+    if tally.faults:
+        slowest = f", {len(tally.faults)} faults of ours{slowest}"
     whole = "" if options.cases is not None else f" of {options.budget / MINUTE:g}"
     return (
         f"{seconds / MINUTE:.0f}{whole} min: {tally.cases} cases ({tally.cases / max(seconds, 1e-9):.1f}/s), "

@@ -15,7 +15,8 @@ class Tally:
     """Running figures of a hunt; those of several jobs add up. cut: nodes that targets refuse, taken out of drawn
     cases; planned: verdicts of the plan by question; taken: places of the plan that were looked at; steps: that these
     were; off: why frameworks were switched off; died: a line for each job that ended before its time, repeated: for
-    each that was lost and gone on with; unrecorded: why something is not in the store; elapsed: seconds of a job."""
+    each that was lost and gone on with; unrecorded: why something is not in the store; elapsed: seconds of a job;
+    faults: a line for each of ours that was met."""
 
     cases: int = 0
     statuses: dict[str, Counter[str]] = field(default_factory=dict)
@@ -37,6 +38,7 @@ class Tally:
     steps: int = 0
     elapsed: float = 0.0
     repeated: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
     @property
     def inconsistencies(self) -> tuple[str, ...]:
@@ -64,6 +66,8 @@ class Tally:
             self.unrecorded or other.unrecorded,
             self.steps + other.steps,
             self.elapsed + other.elapsed,
+            (),
+            self.faults + other.faults,
         )
 
 

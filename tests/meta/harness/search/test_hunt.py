@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from harness.backends import TARGETS, Level, Target
 from harness.execute.pool import Limits
 from harness.findings.known import issues as known_issues
 from harness.search import hunt
+from harness.search.hunting import faults
 from oracles.judge.verdict import STATUSES
 
 _TROUBLE = """
@@ -151,17 +154,34 @@ def test_a_hunt_that_ends_before_its_first_case_has_a_report(tmp_path: Path) -> 
     assert hunt.to_json(options, hunt.Tally(), 0.5)["targets"] == {"ort-all": dict.fromkeys(STATUSES, 0)}
 
 
-def test_a_bug_of_ours_names_the_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def broken(at: Container[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing the cases of these numbers fails."""
+
     def drawn(seed: int, index: int, *rest: object) -> Case:
-        if index == 3:
+        if index in at:
             raise ValueError("no such shape")
         return seeded_case(seed, index, 2)
 
     monkeypatch.setattr(hunt, "seeded_case", drawn)
+
+
+def test_a_fault_of_ours_names_the_case_and_the_hunt_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken({3}, monkeypatch)
     options = hunt.Options((TARGETS["ort-disable"],), 60.0, 7, 2, tmp_path, DRAWN, cases=10)
-    with pytest.raises(ValueError, match="no such shape") as error:
+    tally = hunt.run(options, lambda tally: None)
+    assert tally.cases == 9
+    (line,) = tally.faults
+    assert re.fullmatch(r"fault of ours: ValueError: no such shape \(test_hunt.py:\d+\) case 3 of seed 7", line)
+    assert "Traceback" in (tmp_path / faults.FILE).read_text()
+    assert hunt.to_json(options, tally, 1.0)["workers"]["faults"] == [line]
+
+
+def test_too_many_faults_of_ours_end_a_hunt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken(range(100), monkeypatch)
+    options = hunt.Options((TARGETS["ort-disable"],), 60.0, 7, 2, tmp_path, DRAWN, cases=100)
+    with pytest.raises(ValueError, match="no such shape"):
         hunt.run(options, lambda tally: None)
-    assert error.value.__notes__ == ["case 3 of seed 7"]
+    assert (tmp_path / faults.FILE).read_text().count("ValueError: no such shape") == faults.MOST
 
 
 def test_interrupt_ends_everything_and_keeps_findings(tmp_path: Path, scratch: Path) -> None:
