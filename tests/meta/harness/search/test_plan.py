@@ -97,6 +97,15 @@ def test_targets_of_a_framework_begin_with_different_operators() -> None:
     assert len(set().union(*met)) == len(lanes) * STEP
 
 
+def test_gradients_of_usual_operators_come_first() -> None:
+    """Drawn cases are full of these, and ask another question."""
+    names = tuple(sorted(OPS))
+    for question in ("gradient", "forward"):
+        steps = islice(Plan((Lane(question, EAGER),), names, 3).steps(), 2)
+        usual = [operator in OFTEN for step in steps for operator, _ in step.takes]
+        assert all(usual) == (question == "gradient")
+
+
 def test_a_dear_target_has_turns_by_the_root_of_its_cost() -> None:
     cheap, dear = Lane("forward", TARGETS["ort-all"]), Lane("forward", TARGETS["torch-inductor"])
     turns = Counter(step.lane for step in islice(Plan((cheap, dear), tuple(OPS), 3).steps(), 60))
