@@ -31,6 +31,8 @@ from harness.search import hunt
 from harness.search.hunting.plan import Plan
 from harness.search.hunting.tally import Tally
 
+CARRY = ("forward", "gradient", "conversion")
+
 
 @dataclass
 class Found:
@@ -52,9 +54,11 @@ def shows(finding: Finding, fault: ReachFault) -> bool:
 
 
 def options_of(budget: float, seed: int, jobs: int, findings: Path) -> hunt.Options:
-    """Those of `hunt --budget … --seed …`, with faulty targets."""
-    faulty = {lane.target: riddled(lane.target) for lane in lanes_of("*", QUESTIONS)}
-    lanes = tuple(replace(lane, target=faulty[lane.target]) for lane in lanes_of("*", QUESTIONS))
+    """Those of `hunt --budget … --seed …`, with faulty targets; the programs of other questions do not carry faults."""
+    lanes = tuple(
+        replace(lane, target=riddled(lane.target)) if lane.question in CARRY else lane
+        for lane in lanes_of("*", QUESTIONS)
+    )
     return hunt.Options(
         targets=tuple(map(riddled, usable("*"))),
         budget=budget,
