@@ -71,7 +71,7 @@ EDGES = (
         (*_MODULES, "onnx", "tflite"),
         {**_PACKAGES, "tflite": "2.18"},
         _TFLITE,
-        refuses=LEFT,
+        refuses=(*LEFT, (r"KeyError: 18\n", "its table of TFLite's dtypes has no bfloat16")),  # TensorType.BFLOAT16
     ),
     Edge("tf2onnx-keras", "keras", "onnx", _MODULES, _PACKAGES, _KERAS, refuses=(*LEFT, *NO_KERNEL)),
 )

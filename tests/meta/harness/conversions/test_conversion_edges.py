@@ -382,3 +382,9 @@ def test_the_command_counts_keeps_and_goes_on(tmp_path: Path, monkeypatch: pytes
 def test_every_edge_but_those_of_keras_is_reached() -> None:
     unreached = [name for name, edge in EDGES.items() if shortest(edge) is None]
     assert all(EDGES[name].source == "keras" for name in unreached)
+
+
+def test_a_dtype_that_tf2onnx_has_no_number_for_is_refused() -> None:
+    for number, why in ((18, "tf2onnx-tflite: its table of TFLite's dtypes has no bfloat16"), (180, None), (1, None)):
+        said = Rejected("KeyError", f"{number}\nin step tf2onnx-tflite")
+        assert refusal(target_of("tensorflow/tflite/tf2onnx-tflite/ort-all"), said) == why
