@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from zlib import crc32
 
-from generators.graph import CONTINUOUS, Graph, Node
+from generators.graph import COMPLEX, Graph, Node
 from harness.backends.target.target import Target, types_listed
 from harness.quantisers.cases import OPERATORS
 from oracles.quantised.model import Judgement, RecordedModel
+
+UNJUDGED = frozenset(("float16", "bfloat16", *COMPLEX))
 
 
 def _nobody(record: RecordedModel) -> Judgement:
@@ -40,8 +42,8 @@ class Quantiser(Target):
 
     def unsupported(self, graph: Graph) -> str | None:
         """Nor is there anything to say of a graph in which nothing is quantised. Levels stand for numbers of float32
-        here: of other real or complex dtypes most quantisers know nothing, and the judges no roundoff."""
-        if other := sorted({type_.dtype for type_ in graph.types.values()} & {*CONTINUOUS} - {"float32"}):
+        here: of half precision and of complex numbers most quantisers know nothing, and the judges no roundoff."""
+        if other := sorted({type_.dtype for type_ in graph.types.values()} & UNJUDGED):
             return f"levels of {', '.join(other)} are not judged"
         if self.takes and not any(operator in self.takes for operator in graph.operators):
             return f"nothing of what {self.name} quantises"

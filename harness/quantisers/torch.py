@@ -93,7 +93,7 @@ _ALLOWS = (
 
 DECLINES = {
     "(works on|expects a) Float Tensor|(histogram|linspace|aminmax)_cpu.* not implemented": "only float32 is quantised",
-    "Expecting input to have dtype torch.float32/16/b16": "only float32 is quantised",
+    "Expecting input to have dtype torch.float32": "only float32 is quantised",
     "torch.histc: max must be larger": "only float32 is quantised",  # said of int64 near its ends
     "(dimension|rank) .*should be (larger than or equal to|>=) 2": "a quantised linear layer takes no vector",
 }

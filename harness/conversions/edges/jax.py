@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edges.edge import Edge
-from harness.conversions.formats.savedmodel import OLDER
-from harness.conversions.formats.stablehlo import NO_JAX_KERNEL
+from harness.conversions.formats.savedmodel import NO_JAX_KERNEL, OLDER
 
 _JAX2TF = """
 def convert(source, target):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from harness.backends.target.text import swapped
 from harness.conversions.formats.format import Format, Runner, Writer
-from harness.conversions.formats.stablehlo import NO_JAX_KERNEL
 from harness.dialects import JAX, TENSORFLOW
 
 _WRITE = """
@@ -78,6 +77,7 @@ def check(path: Path) -> str | None:
 
 OLDER = ((r"(?s)failed to deserialize portable artifact using (StableHLO_v[\d.]+\d)", "TensorFlow reads {} only"),)
 """What jax2tf writes is of JAX' version of StableHLO, and loads all the same."""
+NO_JAX_KERNEL = (r"NotImplementedError: .*Unsupported dtype (\w+)", "JAX has no kernel of {}")
 NO_KERNEL = (
     (r"No OpKernel was registered to support Op '(\w+)'", "TensorFlow has no kernel of {} for this dtype"),
     (r"Value passed to parameter '\w+' has DataType (\w+) not in list of allowed values", "TensorFlow takes no {}"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.formats.format import Format, Runner, Writer, not_empty
+from harness.conversions.formats.savedmodel import NO_JAX_KERNEL
 from harness.dialects import JAX
 
 WRITE = """
@@ -49,8 +50,6 @@ def open_model(path):
     inputs = ports("in", exported.in_avals, exported.in_tree)
     return inputs, ports("out", exported.out_avals, exported.out_tree), call
 """
-
-NO_JAX_KERNEL = (r"NotImplementedError: .*Unsupported dtype (\w+)", "JAX has no kernel of {}")
 
 FORMATS = (
     Format(
