@@ -111,7 +111,7 @@ TARGETS = tuple(
             "Dilation not supported for AutoPadType": "it says so of a dilation beside auto_pad",
             r"implementation for RoiAlign\(22\)": "it has RoiAlign of opset 16, and not of 22",
             r"implementation for GlobalLpPool\(22\)": "it has GlobalLpPool of opset 2, and not of 22",
-            r"implementation for Swish\(24\)": "it has no Swish, and the function is taken in its own opset only",
+            r"(implementation|kernel) for Swish\(24\)": "it has no Swish, and takes its function in its own opset only",
             "data type is not supported with ScatterElements": "it says so of a reduction of half precision",
         },
         symbolic=symbolic,

@@ -242,7 +242,7 @@ _JAX_CLIP = "jnp.clip({0}, min={min}, max={max})"
 
 def _wide(plain: str, typed: str | Unsupported) -> Callable[[Call], str | Unsupported]:
     """`typed` where the upper limit is beyond int64, which Python's numbers become."""
-    return lambda call: typed if float(call.number("max")) >= 2.0**63 else plain
+    return lambda call: typed if isinstance(call.attrs["max"], int) and call.attrs["max"] > 2**63 - 1 else plain
 
 
 clip = OpSpec(

@@ -16,6 +16,7 @@ from generators.graph import Graph, GraphError, Leaf, Node, TensorType
 from generators.graphs import cases, graphs, seeded_case
 from generators.ops import DRAWN, OPS, check
 from harness.backends import TARGETS
+from harness.dialects import JAX, RELAX
 
 
 @given(graphs(max_nodes=12))
@@ -107,6 +108,15 @@ def test_numbers_of_uint64_are_read_again_and_greater_ones_refused() -> None:
     beyond = replace(whole, nodes=(replace(whole.nodes[0], attrs=(("min", 1), ("max", 2**64))),))
     with pytest.raises(GraphError, match="v0: max is a number beyond uint64"):
         graph.loads(json.dumps(beyond.to_json()))
+
+
+@pytest.mark.parametrize(("dtype", "most", "typed"), [("uint64", 2**64 - 1, True), ("int64", 2**63 - 1, False)])
+def test_only_a_limit_beyond_int64_has_a_dtype_of_its_own(dtype: str, most: int, typed: bool) -> None:
+    """np.uint64 beside int64 is float64 in JAX."""
+    type_ = TensorType(dtype, (2,))
+    graph = Graph((Leaf("x0", type_),), (Node("v0", "clip", ("x0",), (("min", 1), ("max", most)), type_),), ("v0",))
+    assert ("np.uint64" in JAX.source(graph, "")) == typed
+    assert (RELAX.unsupported(graph) is not None) == typed
 
 
 def test_text_that_is_not_json_is_refused() -> None:
