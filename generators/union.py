@@ -11,6 +11,9 @@ from generators.graph import Graph
 from generators.graphs import Case
 from generators.inputs import Arrays
 
+_NAME = re.compile(r"(|[a-z]+_)c(\d+)_(.*)")
+"""Made of a union's name."""
+
 
 @dataclass(frozen=True)
 class Filled:
@@ -49,7 +52,7 @@ def union(members: Sequence[Filled]) -> Filled:
 def place(name: str) -> tuple[int, str]:
     """The member that a name made of a union's (c3_v0, d_c3_x1) is about, and the name without it. Raises ValueError
     for another name."""
-    found = re.fullmatch(r"(|[a-z]+_)c(\d+)_(.*)", name)
+    found = _NAME.fullmatch(name)
     if not found:
         raise ValueError(f"{name!r} is of no member of a union")
     return int(found[2]), found[1] + found[3]
@@ -60,7 +63,7 @@ def numbered(names: Iterable[str]) -> list[int]:
     seen: Counter[int | None] = Counter()
     numbers = []
     for name in names:
-        member = int(found[1]) if (found := re.match(r"c(\d+)_", name)) else None
+        member = int(found[2]) if (found := _NAME.fullmatch(name)) else None
         numbers.append(seen[member])
         seen[member] += 1
     return numbers

@@ -6,14 +6,12 @@ from harness.conversions.edges import openvino, tf2onnx, tflite
 from harness.conversions.edges.edge import Edge
 from harness.conversions.formats.savedmodel import NO_KERNEL
 
-_EXPORT = """
+_EXPORT = f"""
 def convert(source, target):
     import keras
 
-    model = keras.saving.load_model(source, compile=False, safe_mode=not TRUST)
-    zeros = [keras.ops.zeros([1 if dim is None else dim for dim in one.shape], one.dtype) for one in model.inputs]
-    model(zeros if len(zeros) > 1 else zeros[0])  # an exporter wants a model that was called
-    model.export(target, format={format!r}, verbose=False{more})
+{tflite.CALLED}\
+    model.export(target, format={{format!r}}, verbose=False{{more}})
 """
 
 _MODULES = ("tensorflow", "keras")

@@ -16,16 +16,21 @@ def convert(source, target):
     Path(target).write_bytes(converter.convert())
 """
 
-_KERAS = """
+CALLED = """\
+    model = keras.saving.load_model(source, compile=False, safe_mode=not TRUST)
+    zeros = [keras.ops.zeros([1 if dim is None else dim for dim in one.shape], one.dtype) for one in model.inputs]
+    model(zeros if len(zeros) > 1 else zeros[0])  # an exporter wants a model that was called
+"""
+"""Keras' model, which says itself what TensorFlow has no kernel for: the converter does not."""
+
+_KERAS = f"""
 def convert(source, target):
     from pathlib import Path
 
     import keras
     import tensorflow as tf
 
-    model = keras.saving.load_model(source, compile=False, safe_mode=not TRUST)
-    zeros = [keras.ops.zeros([1 if dim is None else dim for dim in one.shape], one.dtype) for one in model.inputs]
-    model(zeros if len(zeros) > 1 else zeros[0])  # what TensorFlow has no kernel for, the converter does not tell
+{CALLED}\
     converter = tf.lite.TFLiteConverter.from_keras_model(model)
     converter.canonicalizing_inf_as_min_max_float = False  # else infinities are replaced on purpose
     Path(target).write_bytes(converter.convert())

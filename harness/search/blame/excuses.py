@@ -16,6 +16,7 @@ from harness.conversions.route import target_of
 from harness.findings.known.issues import KnownIssue
 from harness.findings.known.predicate import Predicate, values_of
 from harness.quantisers import QUANTISERS
+from harness.questions.conversion import CONVERSION
 from harness.search.blame.culprit import Culprit
 from harness.search.laboratory import Laboratory
 from oracles.judge.compare import Expected, wide, wrong_elements
@@ -174,13 +175,14 @@ class Excuses:
         """Is a discrepancy of the target one of the entry's, its operators apart? What is known of a route that it has
         a part in common with is known of a conversion."""
         oracles = self.lab.question.oracles
+
+        def by(name: str) -> tuple[str, ...]:
+            return (*oracles, CONVERSION.name) if "/" in name else oracles
+
         return issue.threads <= self.lab.pool.limits.threads and any(
-            issue.concerns(
-                name, version, (*oracles, CONVERSION) if "/" in name else oracles,
-                discrepancy.symptom, discrepancy.message,
-            )
+            issue.concerns(name, version, by(name), discrepancy.symptom, discrepancy.message)
             for name, version in _versions(target).items()
-        )  # fmt: skip
+        )
 
     def _as_run(self, target: Target, graph: Graph) -> dict[str, Running]:
         """Each node by name, with the dtypes that run."""
@@ -203,10 +205,6 @@ class Excuses:
 
     def _applies(self, issue: KnownIssue, target: Target) -> bool:
         return any(map(issue.names, _versions(target))) and issue.threads <= self.lab.pool.limits.threads
-
-
-CONVERSION = "conversion"
-"""The question of routes."""
 
 
 def _values(
