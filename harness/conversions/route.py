@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from harness.backends import probe
+from harness.backends import TARGETS, probe
 from harness.backends.target.target import Level, Target
 from harness.backends.target.text import swapped
 from harness.conversions.edges import EDGES, Edge
@@ -157,6 +157,7 @@ def target_of(name: str) -> Target:
     parts = [*reversed(route.edges), route.runner]
     packages = {package: least for part in parts for package, least in part.packages.items()}
     compiled = [name for edge in route.edges for name in edge.inherits]
+    direct = next((one for name in route.runner.inherits if (one := TARGETS[name]).dialect is writer.dialect), None)
     modules = dict.fromkeys([*writer.modules, *(module for part in parts for module in part.modules)])
     return Target(
         name,
@@ -172,7 +173,9 @@ def target_of(name: str) -> Target:
             ("*", dtype): f"{one} computes it as {narrow}, as it documents"
             for one, narrows in ((writer.dialect.name, writer.narrows), (route.runner.name, route.runner.narrows))
             for dtype, narrow in narrows.items()
-        },
+        }
+        | dict(direct.refuses if direct else {}),
+        refusals_file=direct.refusals_file if direct else "",  # what is refused without a file is refused with one
         environment=next((edge.environment for edge in route.edges if edge.environment), ""),
         opt_in=True,
         inherits=(*writer.inherits, *compiled, *route.runner.inherits, *_like(writer, (*edges, runner))),

@@ -64,15 +64,16 @@ class Excuses:
         """Is anything known of the target?"""
         return any(self._applies(issue, target) for issue in self.issues)
 
-    def silent(self, target: Target) -> Excuses:
-        """What says that a node returns nothing on the target. An issue of all operators, which a case has to have more
-        for than its operator (a shape, a neighbour), does not say so of any, unless it is about what is empty."""
+    def silent(self, target: Target, symptoms: Sequence[str] = SILENT) -> Excuses:
+        """What says that a node returns nothing on the target, by one of these symptoms. An issue of all operators, which
+        a case has to have more for than its operator (a shape, a neighbour), does not say so of any, unless it is about
+        what is empty."""
         return replace(
             self,
             issues=tuple(
                 issue
                 for issue in self.issues
-                if not set(SILENT).isdisjoint(issue.symptoms)
+                if not set(symptoms).isdisjoint(issue.symptoms)
                 and (issue.empty or "*" not in issue.operators)
                 and self._applies(issue, target)
             ),
@@ -174,15 +175,15 @@ class Excuses:
     def concerns(self, issue: KnownIssue, target: Target, discrepancy: Discrepancy) -> bool:
         """Is a discrepancy of the target one of the entry's, its operators apart? What is known of a route that it has
         a part in common with is known of a conversion."""
-        oracles = self.lab.question.oracles
-
-        def by(name: str) -> tuple[str, ...]:
-            return (*oracles, CONVERSION.name) if "/" in name else oracles
-
         return issue.threads <= self.lab.pool.limits.threads and any(
-            issue.concerns(name, version, by(name), discrepancy.symptom, discrepancy.message)
+            issue.concerns(name, version, self._oracles(name), discrepancy.symptom, discrepancy.message)
             for name, version in _versions(target).items()
         )
+
+    def _oracles(self, target: str) -> tuple[str, ...]:
+        """Whose entries are asked about what a target of this name does."""
+        oracles = self.lab.question.oracles
+        return (*oracles, CONVERSION.name) if "/" in target else oracles
 
     def _as_run(self, target: Target, graph: Graph) -> dict[str, Running]:
         """Each node by name, with the dtypes that run."""
@@ -204,7 +205,9 @@ class Excuses:
         return issue.covers(node.operator, node.result, node.operands, node.parameters)
 
     def _applies(self, issue: KnownIssue, target: Target) -> bool:
-        return any(map(issue.names, _versions(target))) and issue.threads <= self.lab.pool.limits.threads
+        return issue.threads <= self.lab.pool.limits.threads and any(
+            issue.names(name) and issue.oracle in self._oracles(name) for name in _versions(target)
+        )
 
 
 def _values(

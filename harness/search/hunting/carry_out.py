@@ -15,7 +15,7 @@ from harness.search.hunting.plan import Step, member
 from harness.search.hunting.silence import Silence
 from harness.search.hunting.together import Judged, Together
 from oracles.judge.compare import Expected
-from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.discrepancy import SILENT, Discrepancy
 from oracles.judge.verdict import Verdict
 
 JOINED = 32
@@ -23,6 +23,8 @@ JOINED = 32
 USUAL = ("float32", "float64", "int64", "int32", "bool")
 """What most targets take; cases of other dtypes, which may be refused, stand beside each other."""
 NOTHING = Expected((), (), ())
+DEADLY = tuple(symptom for symptom in SILENT if symptom != "rejected")
+"""Symptoms that cost a worker."""
 
 Pursue = Callable[[Campaign, Target, Case, Discrepancy], None]
 
@@ -61,15 +63,16 @@ class Carrier:
                 yield self._seen_to(campaign, target, one)
 
     def _batches(self, campaign: Campaign, target: Target, members: Sequence[Filled]) -> Iterator[list[Filled]]:
-        """Those that go into one program; what is likely to return nothing would take the others with it."""
-        alike: dict[str, list[Filled]] = {}
-        silent = campaign.excuses.silent(target)
+        """Those that go into one program. What may be rejected, by what is known, would take the others with it, and has
+        programs apart: most of it returns something after all; what may end the worker has one of its own."""
+        alike: dict[tuple[str, bool], list[Filled]] = {}
+        rejected, deadly = (campaign.excuses.silent(target, some) for some in (("rejected",), DEADLY))
         for one in members:
             key = campaign.lab.question.joins(one.graph)
-            if key is None or silent.nearby(target, one.graph):
+            if key is None or deadly.nearby(target, one.graph):
                 yield [one]
             else:
-                alike.setdefault(key, []).append(one)
+                alike.setdefault((key, rejected.nearby(target, one.graph)), []).append(one)
         for group in alike.values():
             group.sort(key=lambda one: dtype_of(one.graph, one.graph.nodes[0]) not in USUAL)
             for first in range(0, len(group), JOINED):
