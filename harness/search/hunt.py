@@ -143,8 +143,11 @@ class _Hunter:
         self.done, self.saved = Done(), time.monotonic()
         self.told: Counter[str] = Counter()
         self.spent = {"plan": 0.0, "drawn": 0.0}
-        extra = [voter for voter in options.voters if voter not in options.targets]
-        self.only_voting = tuple(dict.fromkeys((voter.framework, voter.environment) for voter in extra))
+        asked, voting = (
+            dict.fromkeys((target.framework, target.environment) for target in some)
+            for some in (options.targets, options.voters)
+        )
+        self.only_voting = tuple(worker for worker in voting if worker not in asked)
         self.voted = False
 
     def campaign(self, question: Question) -> Campaign:

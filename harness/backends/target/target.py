@@ -119,9 +119,11 @@ class Target:
 
     def unsupported(self, graph: Graph) -> str | None:
         """Why this target cannot run the graph, or None. Every reason was written down by somebody."""
-        reason = self.dialect.unsupported(graph)
-        if reason:
-            return reason
+        return self.dialect.unsupported(graph) or self.refused(graph)
+
+    def refused(self, graph: Graph) -> str | None:
+        """Why this target refuses an operator of the graph that a dialect can express, or None: by `refuses` and
+        `refusals_file`."""
         for node in graph.nodes:
             dtypes = [node.type.dtype, *(graph.types[o].dtype for o in node.operands)]
             names = [node.op, *([OPS[node.op].base] if node.op in SAID_OTHERWISE else [])]

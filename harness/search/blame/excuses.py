@@ -65,9 +65,9 @@ class Excuses:
         return any(self._applies(issue, target) for issue in self.issues)
 
     def silent(self, target: Target, symptoms: Sequence[str] = SILENT) -> Excuses:
-        """What says that a node returns nothing on the target, by one of these symptoms. An issue of all operators, which
-        a case has to have more for than its operator (a shape, a neighbour), does not say so of any, unless it is about
-        what is empty."""
+        """What says that a node returns nothing on the target, by one of these symptoms. An issue of all operators,
+        which a case has to have more for than its operator (a shape, a neighbour), does not say so of any, unless it is
+        about what is empty."""
         return replace(
             self,
             issues=tuple(

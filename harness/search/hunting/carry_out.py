@@ -8,11 +8,11 @@ from functools import partial
 
 from generators.graphs import Case
 from generators.union import Filled
-from harness.backends import Target
+from harness.backends import TARGETS, Target
 from harness.search.campaign import Campaign
 from harness.search.coverage import dtype_of
 from harness.search.hunting.plan import Step, member
-from harness.search.hunting.silence import Silence
+from harness.search.hunting.silence import Silence, kind_of
 from harness.search.hunting.together import Judged, Together
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT, Discrepancy
@@ -63,12 +63,16 @@ class Carrier:
                 yield self._seen_to(campaign, target, one)
 
     def _batches(self, campaign: Campaign, target: Target, members: Sequence[Filled]) -> Iterator[list[Filled]]:
-        """Those that go into one program. What may be rejected, by what is known, would take the others with it, and has
-        programs apart: most of it returns something after all; what may end the worker has one of its own."""
+        """Those that go into one program. What may be rejected, by what is known, would take the others with it, and
+        has programs apart: most of it returns something after all; what may end the worker has one of its own. What a
+        part of the target refuses elsewhere is doubted."""
         alike: dict[tuple[str, bool], list[Filled]] = {}
         rejected, deadly = (campaign.excuses.silent(target, some) for some in (("rejected",), DEADLY))
+        parts = [TARGETS[name] for name in target.inherits if name in TARGETS]
         for one in members:
             key = campaign.lab.question.joins(one.graph)
+            if any(part.refused(one.graph) for part in parts):
+                self.silence.doubted.add(kind_of(campaign.lab.question, target, one.graph))
             if key is None or deadly.nearby(target, one.graph):
                 yield [one]
             else:

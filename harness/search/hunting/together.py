@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from generators.graphs import Case
 from generators.union import Filled, place, union
 from harness.backends import Target
-from harness.search.coverage import dtype_of
+from harness.search.blame.excuses import ELEMENTWISE
 from harness.search.hunting.runs import run
-from harness.search.hunting.silence import MOSTLY, OFTEN, Kind, Silence
+from harness.search.hunting.silence import MOSTLY, OFTEN, Kind, Silence, kind_of
 from harness.search.laboratory import Laboratory
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT, Discrepancy
@@ -26,7 +26,7 @@ one: a compiler takes longer for more, and where that is all, nothing is wrong."
 @dataclass(frozen=True)
 class Judged:
     """A case and what came of it. company: it holds several independent cases, since it takes all of them to show
-    this; known: all that is wrong with it is, so that it was not shown by the case alone."""
+    this; known: all that is wrong with it is, or was seen with other arrays, so that it was not shown alone."""
 
     case: Case
     expected: Expected
@@ -123,6 +123,7 @@ class Together:
         if len(outcome.outputs) != sum(len(one.names) for one in expected):
             return None
         found, first = [], 0
+        seen: set[tuple[int, str, str]] = set()
         for k, one in enumerate(expected):
             outputs = outcome.outputs[first : first + len(one.names)]
             first += len(one.names)
@@ -137,7 +138,12 @@ class Together:
                     own = Value(tuple(outputs[i] for i in mine))
                     verdict = judge(part, own)
                 shown = Judged(member.case(k), part, verdict)
-                found.append(self._confirmed(shown, own, joined.case(k)) if verdict.discrepancy else shown)
+                if wrong := verdict.discrepancy:
+                    key = number, wrong.symptom, wrong.message
+                    shown = replace(shown, known=True) if key in seen else self._confirmed(shown, own, joined.case(k))
+                    if wrong.symptom not in ELEMENTWISE and shown.verdict.discrepancy == wrong:
+                        seen.add(key)  # whatever the values are
+                found.append(shown)
         return found
 
     def _confirmed(self, shown: Judged, outcome: Outcome, whole: Case) -> Judged:
@@ -171,8 +177,7 @@ class Together:
         return Judged(case, found.expected, found.verdicts[self.target.name])
 
     def _kind(self, member: Filled) -> Kind:
-        node = member.graph.nodes[0]
-        return self.lab.question.name, self.target.name, node.op, dtype_of(member.graph, node)
+        return kind_of(self.lab.question, self.target, member.graph)
 
     def _cpu(self) -> float:
         return self.lab.seconds[f"run:{self.target.whole}"]

@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 from examples.commands import workers
+from planted.targets import planted
 
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN
@@ -104,6 +105,21 @@ def test_workers_that_voted_only_are_gone_at_the_next_case(tmp_path: Path) -> No
     assert [finding.votes["voter"] for finding in tally.findings.values()] == ["agree"]
     assert max(seen) == 2
     assert seen[-2:] == [1, 1]
+
+
+def test_workers_that_vote_and_hunt_stay(tmp_path: Path) -> None:
+    """A voter of a framework that the hunt runs, too: no more workers are started for a finding than without it."""
+    wrong = planted("abs", "-torch.abs({0})")
+    voters, started = (), []
+    for name in ("without", "with"):
+        options = hunt.Options(
+            (wrong,), 200.0, 1, 1, tmp_path / name, ("abs",), cases=8, favoured=("float32",), voters=voters
+        )
+        tally = hunt.run(options, lambda tally: None)
+        assert len(tally.findings) == 1
+        started.append(tally.restarts)
+        voters = (replace(wrong, name="voter"),)
+    assert started[0] == started[1]
 
 
 def command(*arguments: str) -> list[str]:

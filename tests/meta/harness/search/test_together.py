@@ -20,6 +20,7 @@ from harness.execute.pool import Limits, Pool
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 from harness.search.campaign import Campaign
+from harness.search.hunting.silence import ENOUGH, Silence
 from harness.search.hunting.together import Judged, Together
 from harness.search.laboratory import Laboratory
 from oracles.derivatives import gradient, jvp
@@ -282,3 +283,27 @@ def test_a_fault_of_gradients_is_found_in_a_union(pool: Pool) -> None:
     found = Together(lab, target).judge(members(2, ("tanh", "softmax", "linear")))
     assert {one.case.graph.operators for one in wrong(found)} == {("tanh",)}
     assert not wrong(Together(Laboratory(pool, FORWARD), target).judge(members(2, ("tanh", "softmax"))))
+
+
+def test_a_wrong_type_is_shown_once_whatever_the_values(pool: Pool) -> None:
+    """Values that are wrong may be so for another reason each time: all of them are shown alone."""
+    lab = Laboratory(pool)
+    for wrong, shown in (("torch.tanh({0}).double()", 1), ("torch.tanh({0}) + 1", 3)):
+        found = Together(lab, planted("tanh", wrong)).judge(members(3, ("tanh", "add", "sum")))
+        assert len([one for one in found if one.verdict.discrepancy]) == 3
+        assert len([one for one in found if one.verdict.discrepancy and not one.known]) == shown
+
+
+def test_what_is_doubted_runs_alone_until_it_is_seen() -> None:
+    silence, doubted, other = Silence(), ("q", "t", "add", "uint16"), ("q", "t", "add", "float32")
+    assert silence.share(doubted) == 0
+    silence.doubted.add(doubted)
+    assert silence.share(doubted) == 1
+    for _ in range(ENOUGH):
+        silence.note(doubted, nothing=True)
+    assert silence.share(other) == 0
+    silence.note(other, nothing=False)
+    silence.note(("q", "t", "add", "int8"), nothing=True)
+    assert silence.share(("q", "t", "add", "int64")) == 0.5
+    silence.note(("q", "t", "add", "int64"), nothing=False)
+    assert silence.share(("q", "t", "add", "int64")) == 0

@@ -20,7 +20,7 @@ from planted.faults.reach import REACH_FAULTS, ReachFault
 from generators.baits import BAITS
 from generators.graphs import MAX_NODES
 from generators.ops import OPS
-from harness.commands.hunt import lanes_of, voters_of
+from harness.commands.hunt import lanes_of
 from harness.commands.shared.cases import usable
 from harness.findings.known.entry import FOLDER
 from harness.findings.known.issues import load
@@ -59,8 +59,9 @@ def options_of(budget: float, seed: int, jobs: int, findings: Path) -> hunt.Opti
         replace(lane, target=riddled(lane.target)) if lane.question in CARRY else lane
         for lane in lanes_of("*", QUESTIONS)
     )
+    targets = tuple(map(riddled, usable("*")))
     return hunt.Options(
-        targets=tuple(map(riddled, usable("*"))),
+        targets=targets,
         budget=budget,
         seed=seed,
         max_nodes=MAX_NODES,
@@ -68,7 +69,7 @@ def options_of(budget: float, seed: int, jobs: int, findings: Path) -> hunt.Opti
         operators=FORWARD.drawn,
         issues=load(FOLDER),
         jobs=jobs,
-        voters=tuple(voters_of(FORWARD)),
+        voters=targets,
         plan=Plan(lanes, (*OPS, *BAITS), seed),
     )
 
