@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from examples.small_graphs import several_outputs
 
+from generators.graph import Graph, Leaf, Node, TensorType
+from harness.backends import TARGETS
 from harness.conversions.edges import EDGES
 from harness.conversions.formats import FORMATS, RUNNERS, runners_of
 from harness.conversions.model_file import FormatError, Port, Signature, program, recognise, signature
@@ -32,6 +34,17 @@ def onnx_file(pool: Pool, folder: Path) -> Path:
 def test_formats_and_runners_belong_together() -> None:
     assert {runner.format for runner in RUNNERS.values()} == set(FORMATS)
     assert all(edge.source in FORMATS and edge.target in FORMATS for edge in EDGES.values())
+
+
+def test_what_a_runner_refuses_of_its_own_graphs_its_files_are_not_asked() -> None:
+    """An exporter may write the operator otherwise: its files are asked."""
+    type_ = TensorType("float64", (2,))
+    graph = Graph((Leaf("x0", type_),), (Node("v0", "acos", ("x0",), (), type_),), ("v0",))
+    why = TARGETS["ort-all"].unsupported(graph)
+    assert why == "acos: the CPU provider has a kernel for float only"
+    assert target_of("onnx/onnx-opset-18/ort-all").unsupported(graph) == why
+    assert target_of("torch/torch-onnx/ort-all").unsupported(graph) is None
+    assert target_of("onnx/tvm-onnx/tvm").unsupported(graph) is None
 
 
 BAD = {

@@ -79,11 +79,12 @@ def main(
     seed: Annotated[int, typer.Option(help="Of the hunt.")] = 1,
     jobs: Annotated[int, typer.Option(help="Processes of the hunt.")] = 2,
     json_file: Annotated[Path | None, typer.Option("--json", help="Where the figures go, too.")] = None,
+    findings: Annotated[Path | None, typer.Option(help="Where the findings stay.")] = None,
 ) -> None:
     """Hunt, and say which faults were found, and when."""
     with tempfile.TemporaryDirectory() as folder:
         found = Found()
-        tally = hunt.run(options_of(budget, seed, jobs, Path(folder)), found.tell)
+        tally = hunt.run(options_of(budget, seed, jobs, findings or Path(folder)), found.tell)
         met: dict[ReachFault, list[Finding]] = {}
         for fault in REACH_FAULTS:
             met[fault] = [one for one in tally.findings.values() if shows(one, fault)]
@@ -94,7 +95,8 @@ def main(
         least = min((one.nodes for one in some), default=0)
         print(f"{fault.kind:8} {fault}: {f'after {first:.0f} s, {least} nodes' if some else 'MISSED'}")
     for other in others:
-        print(f"not planted: {other.target} {', '.join(other.operators)}: {other.symptom} {other.message}"[:200])
+        told = f"{other.fingerprint} {other.target} {', '.join(other.operators)}: {other.symptom} {other.message}"
+        print(f"not planted: {told}"[:200])
     nodes = [min(one.nodes for one in some) for some in met.values() if some]
     print(f"{len(nodes)} of {len(met)} found, median {median(nodes or [0])} nodes; {tally.cases} drawn cases, "
           f"{tally.taken} places of the plan; {len(others)} findings that were not planted")  # fmt: skip
