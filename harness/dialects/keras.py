@@ -26,6 +26,13 @@ def _along(*names: str) -> dict[str, Spelling]:
     return {name: f"keras.ops.{name}({{0}}, axis={{axes}}, keepdims={{keepdims}})" for name in names}
 
 
+def _sum(call: Call) -> str:
+    """It takes no dtype: what wraps in 32 bits, and then in fewer, has wrapped in those."""
+    text = "keras.ops.sum({0}, axis={axes}, keepdims={keepdims})"
+    narrow = call.operands[0].dtype in ("int8", "uint8", "int16", "uint16")
+    return f"keras.ops.cast({text}, {{dtype}})" if narrow else text
+
+
 def _conv2d(call: Call) -> str | Unsupported:
     """NCHW by OIHW, as Keras convolves on a CPU: NHWC by HWIO, with padding of its own."""
     attrs: Any = call.attrs
@@ -54,7 +61,10 @@ KERAS = Dialect(
         **_pair(logical_and="logical_and", logical_or="logical_or", logical_xor="logical_xor", equal="equal"),
         **_pair(not_equal="not_equal", less="less", less_equal="less_equal", greater="greater", matmul="matmul"),
         **_pair(greater_equal="greater_equal", outer="outer"),
-        **_along("sum", "mean", "max", "min", "prod", "all", "any", "logsumexp"),
+        **_along("mean", "max", "min", "all", "any", "logsumexp"),
+        # of integers narrower than 32 bits sums and products are of 32 bits, as numpy's are, unless one says otherwise
+        "sum": _sum,
+        "prod": "keras.ops.prod({0}, axis={axes}, keepdims={keepdims}, dtype={dtype})",
         "neg": "keras.ops.negative({0})",
         "asin": "keras.ops.arcsin({0})",
         "acos": "keras.ops.arccos({0})",

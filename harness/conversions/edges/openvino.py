@@ -69,6 +69,11 @@ SAYS = (
 )
 _TRACED = (
     *SAYS,
+    # the None is the type, and taken for a second shape
+    (
+        r"More than one input shape provided: \('\w+', <PartialShape: [^>]*>, None\)",
+        "its table of PyTorch's dtypes lacks an input's",
+    ),
     (r"_Type\.Complex object", "no complex inputs"),
     (r"Conversion is failed for: ComplexTypeMark", "no complex results"),
     (r"w_hh_pshape\[1\]\.is_static", "no lstm of weights whose sizes are known at run time only"),

@@ -131,6 +131,7 @@ RUNNERS = (
                 (r"Dilation not supported for AutoPadType", "no dilation beside auto_pad"),
                 (r"(BFloat16|MLFloat16) data type is not supported with (\w+)", "{1} reduces no {0}"),
                 (r"Numpy_type 2\d\d can't be converted to MLDataType", "no arrays of what numpy does not know"),
+                (r"No corresponding Numpy type for Tensor Type\. (\w+)", "no arrays of {}, which numpy does not know"),
             ),
         )
         for name, level in reversed(LEVELS.items())

@@ -109,7 +109,7 @@ FORMATS = (
                 _FROM_JAX,
                 ("jax", "jax.numpy", "tensorflow"),
                 {"jax": "0.5", **_PACKAGES},
-                ("jax-jit",),
+                ("jax-jit", "tf-xla"),
                 "jax-variables",
                 like="jax/jax2tf",
                 refuses=OLDER,

@@ -189,6 +189,7 @@ def test_files_of_keras_have_the_known_issues_of_keras_on_tensorflow() -> None:
 
 def test_what_xla_compiles_into_a_file_has_its_known_issues() -> None:
     assert "tf-xla" in target_of("tensorflow-variables/call-tf/jax-exported").inherits
+    assert "tf-xla" in target_of("jax-variables/tf-savedmodel").inherits
 
 
 @pytest.mark.parametrize(
