@@ -22,8 +22,11 @@ _KEEP_NAN = frozenset(["unary", "comparison", "layout", "indexing", "sorting"])
 notwithstanding."""
 _EXPONENTIALS = frozenset(["sigmoid", "silu", "log_sigmoid", "softplus", "mish"])
 """Elementwise operators that are composed of the exponential of their operand or of its negative."""
-_DIVIDING = frozenset(["div", "reciprocal", "sinc"])
-"""Operators that divide by their last operand, or by pi times it."""
+_DIVISORS: Mapping[str, Callable[[Bounded], Bounded]] = {
+    **dict.fromkeys(("div", "reciprocal", "sinc"), lambda x: x),
+    "softsign": lambda x: replace(x, value=1 + np.abs(x.value)),
+}
+"""What operators divide by, from their last operand; sinc by pi times it."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ def apply(graph: Graph, index: int, values: Mapping[str, Bounded], rules: Arithm
         result = replace(result, error=np.where(np.isnan(result.value) & ~np.isnan(first.value), np.inf, result.error))
     if not rules.infinities and node.op in _EXPONENTIALS:
         result = _overflown(result, first)
-    divisor = values[node.operands[-1]] if node.op in _DIVIDING else None
+    divisor = _DIVISORS[node.op](values[node.operands[-1]]) if node.op in _DIVISORS else None
     if rules.reciprocals and divisor:
         result = _inverted(result, divisor)
     if rules.estimates:

@@ -172,7 +172,11 @@ def _through_jacobian_derivative(
             unknown |= ~known.reshape(operand.value.shape)
         elif not known.all():
             return Estimate(np.zeros(x.value.size), lost)
-    own_error = first_derivatives.own_error(op, operands, call)
+
+    def own_error(points: Sequence[Array]) -> Array:
+        moved = [replace(o, value=v) for o, v in zip(operands, points, strict=True)]
+        return first_derivatives.own_error(op, moved, call)
+
     further, reach = shift(op, operands, call), LONGER if op in MATRICES else (1.0,)
     cap = 1.0 if op in second_derivatives.PERIODIC else np.inf
     local = jacobian_derivative(f, operands, position, result, along, loose, own_error, further, reach, cap)
@@ -207,7 +211,7 @@ def jacobian_derivative(
     result: Bounded,
     along: Sequence[Array],
     loose: Sequence[Array],
-    own: Array,
+    own: Callable[[Sequence[Array]], Array],
     further: Array | float = 0.0,
     reach: Sequence[float] = (1.0,),
     cap: float = np.inf,
@@ -215,9 +219,9 @@ def jacobian_derivative(
     """Differences, along the tangents, of slopes that are differences themselves; both steps are halved together, so
     that what is left is even in them and is extrapolated. None where it cannot be told what depends on what.
 
-    along: tangents, shaped like the operands; loose: what these may be off by; own: the bound of the operator alone;
-    further: how far operand 0 is moved beside what it is off by; reach: of the steps, times the usual one; cap: what
-    greater elements count as, for the steps"""
+    along: tangents, shaped like the operands; loose: what these may be off by; own: points -> the bound of the operator
+    alone; further: how far operand 0 is moved beside what it is off by; reach: of the steps, times the usual one; cap:
+    what greater elements count as, for the steps"""
     values, count = [o.value for o in operands], operands[position].value.size
     steps = [step for times in reach for step in _steps(operands, position, along, times, cap)]
     if not steps and any(np.any(off) for off in loose):  # tangents that are zero, but for their roundings
@@ -246,10 +250,14 @@ def jacobian_derivative(
 
     def rounding(step: _Step) -> Array:
         """What the greatest of the results, and an operand whose sum with a step is rounded, may be off by, in units
-        of U; as many times more as the reference itself cancels."""
+        of U; as many times more as the reference itself cancels, here or as far away as it is asked."""
         ahead, behind = ends(step, values, along, 1.0)
+        far = [list(values), *(list(points) for points in (ahead, behind) for _ in range(2))]
+        for points, sign in zip(far[1:], (1, -1, 1, -1), strict=True):
+            points[position] = points[position] + sign * step.own
+        lost = np.max([np.nan_to_num(own(points), posinf=0.0) for points in far], axis=0)
         size = np.max([np.abs(base), np.abs(f(ahead)), np.abs(f(behind))], axis=0)
-        size = np.maximum(size, own.ravel() / PRECISION[result.dtype].unit)[rows]
+        size = np.maximum(size, lost.ravel() / PRECISION[result.dtype].unit)[rows]
         steep = np.abs(local.at(values, step.own))
         return np.where(np.isfinite(size), size, 0.0) + steep * (near + step.own.ravel()[columns])
 

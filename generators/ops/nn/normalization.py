@@ -353,7 +353,8 @@ layer_norm_plain = OpSpec(
     "layer_norm_plain", "norm", (normalizable(1),), _layer_type, _layer_norm_plain,
     attrs={"last": _last, "epsilon": EPSILON},
     torch="torch.nn.functional.layer_norm({0}, {shape0}[-{last}:], eps={epsilon})",
-    tensorflow=_LAYER["tensorflow"], jax="jax.nn.standardize({0}, axis=tuple(range(-{last}, 0)), epsilon={epsilon})",
+    tensorflow=_LAYER["tensorflow"],
+    jax="jax.nn.standardize({0}, axis=tuple(range(-{last}, 0)), epsilon={epsilon}, algorithm='stable')",
     relax=_LAYER["relax"],
     onnx='g.op("LayerNormalization", {0}, g.const(np.ones({shape0}[-{last}:]), {name}), axis=-{last}, '
     "epsilon={epsilon}, stash_type={dtype})",

@@ -9,9 +9,12 @@ import pytest
 
 from generators.bounds.bounded import Bounded, leaf
 from generators.graph import Attr, Graph, Leaf, Node, TensorType
-from generators.graphs import SeededDraw
+from generators.graphs import Case, SeededDraw
 from generators.ops import OPS, check
 from generators.ops.composed import compute
+from harness.backends import TARGETS
+from harness.execute.pool import Pool
+from harness.search.laboratory import Laboratory
 from oracles.judge import reference
 
 
@@ -147,3 +150,11 @@ def test_extremes_of_segments_are_those_of_all_numbers(name: str, sign: float) -
     np.testing.assert_array_equal(found.value, [np.nan, np.nan, -sign * inf, sign * 2, lowest])
     ordered = _of(f"sorted_segment_{name}", data, sizes=(2, 2, 2, 0, 2))
     np.testing.assert_array_equal(ordered.value, [np.nan, np.nan, -sign * inf, 0, sign * 2])
+
+
+def test_a_variance_that_cancels_is_not_asked_for(pool: Pool) -> None:
+    """jax.nn.standardize takes mean(x^2) - mean^2, unless it is asked for the stable algorithm."""
+    type_ = TensorType("float32", (1, 2))
+    node = Node("v0", "layer_norm_plain", ("x0",), (("last", 1), ("epsilon", 2.0**-17)), type_)
+    case = Case(Graph((Leaf("x0", type_),), (node,), ("v0",)), {"x0": np.array([[1000.0, 1000.25]], np.float32)})
+    assert Laboratory(pool).judge(case, [TARGETS["jax-jit"]]).verdicts["jax-jit"].status == "agree"

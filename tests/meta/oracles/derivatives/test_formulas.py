@@ -176,6 +176,17 @@ def test_a_step_that_is_lost_beside_a_great_element_shows_no_second_derivative()
     assert np.isinf(found.error).tolist() == [True, False]
 
 
+def test_what_cancels_in_the_reference_is_in_the_bound_of_a_second_derivative() -> None:
+    """tanhshrink is 2 x near 0 by its second derivative, and as far off as tanh a step away."""
+    x = np.array([2.0**-9, 22.0, 2.0**-28, 2.0**-55, 1.0])
+    leaf = Leaf("x0", TensorType("float64", x.shape))
+    case = Case(Graph((leaf,), (Node("v0", "tanhshrink", ("x0",), (), leaf.type),), ("v0",)), {"x0": x})
+    found, given = hessian.expect(case).values[0], hessian.program_inputs(case)
+    exact = 2 * np.tanh(x) / np.cosh(x) ** 2 * given["tangent_x0"] * gradient.weights(case.graph)["v0"]
+    assert np.all(np.abs(found.value - exact) <= found.error)
+    assert np.all(found.error < 1e-6)
+
+
 def test_a_gradient_may_vanish_in_the_narrower_dtype_of_its_operand() -> None:
     """Of float32 times a float64 of 1e-301 the gradient by the first is 0 in float32."""
     leaves = Leaf("x", TensorType("float32", (1,))), Leaf("z", TensorType("float64", (1,)))
