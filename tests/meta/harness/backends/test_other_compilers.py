@@ -67,6 +67,16 @@ def test_an_input_that_nothing_reads_is_left_out(lab: Laboratory) -> None:
     assert lab.judge(case, [TARGETS["openvino"]]).verdicts["openvino"].status == "agree"
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("operator", ["sum", "prod"])
+def test_keras_keeps_the_type_of_narrow_integers(operator: str, lab: Laboratory) -> None:
+    """By itself it returns 32 bits, as numpy does. The product wraps."""
+    type_, axes = TensorType("int16", (3,)), (("axes", (0,)), ("keepdims", False))
+    node = Node("v0", operator, ("x0",), axes, TensorType("int16", ()))
+    case = Case(check(Graph((Leaf("x0", type_),), (node,), ("v0",))), {"x0": np.array([300, -300, 2], np.int16)})
+    assert lab.judge(case, [TARGETS["keras-tensorflow"]]).verdicts["keras-tensorflow"].status == "agree"
+
+
 @pytest.mark.parametrize(
     ("name", "message", "refused"),
     [
