@@ -187,13 +187,11 @@ torch-instance-norm-gradient-empty torch-eager v0 rejected alone torch-instance-
 torch-onnx-hard-sigmoid-double torch/torch-onnx/ort-all v3 value together torch-onnx-hard-sigmoid-double
 tvm-bucketize-empty tvm-O3 v4 rejected alone tvm-cumulative-divide-by-zero
 tvm-combine-parallel-matmul-constant tvm-O3 v0 rejected alone tvm-combine-parallel-matmul-constant
-tvm-float-division-by-constant-zero tvm-O3 v0 rejected alone tvm-cumulative-divide-by-zero
 tvm-fuse-transpose-matmul-same tvm-O3 v1 rejected alone tvm-fuse-transpose-matmul-same
 tvm-fused-difference-with-itself tvm-O2 v8 special together tvm-fused-difference-with-itself
 tvm-integer-minimum-difference tvm-O2 v0 value alone tvm-integer-minimum-difference
 tvm-meta-empty tvm-O3-meta v0 rejected alone tvm-cumulative-divide-by-zero
 tvm-min-of-infinities tvm-O0 v2 special alone tvm-clip-nan-composed
-tvm-qdq-resize-one tvm-qdq-u8s8 v1 rejected alone tvm-cumulative-divide-by-zero
 xla-asinh-zero-sign jax-jit v1 special together xla-asinh-zero-sign
 xla-division-of-a-quotient tf-xla v3 special together xla-division-of-a-quotient
 xla-exp-of-infinity-in-a-fusion tf-xla v3 special together xla-exp-of-infinity-in-a-fusion
@@ -210,10 +208,8 @@ MESSAGES = {
     "torch-instance-norm-gradient-empty": "index 0 out of range\nselect()",
     "tvm-bucketize-empty": "Divide by zero",
     "tvm-combine-parallel-matmul-constant": "GenericConst",
-    "tvm-float-division-by-constant-zero": "Divide by zero",
     "tvm-fuse-transpose-matmul-same": "Index out of range. size: 1, got index 1",
     "tvm-meta-empty": "Divide by zero",
-    "tvm-qdq-resize-one": "Divide by zero",
 }
 """What entries look for in the messages of these cases."""
 
