@@ -275,7 +275,7 @@ class Campaign:
         """How many of so many runs in fresh processes fail."""
         count = 0
         for _ in range(times):
-            self.lab.pool.restart_worker(target.framework, target.environment)
+            self.lab.pool.restart_worker(*target.worker)
             count += fails(case)
         return count
 
@@ -288,7 +288,7 @@ class Campaign:
         guilt = guilty_pass.find(target.switches.passes, run, self.reduction().spend)
         for off, awaited in ((), "same"), (guilt.names, "right"):
             if guilt.names:
-                self.lab.pool.restart_worker(target.framework, target.environment)
+                self.lab.pool.restart_worker(*target.worker)
                 guilt = guilt if run(off) == awaited else GuiltyPass((), "unknown, it comes and goes")
         return guilt
 

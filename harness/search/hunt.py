@@ -143,11 +143,8 @@ class _Hunter:
         self.done, self.saved = Done(), time.monotonic()
         self.told: Counter[str] = Counter()
         self.spent = {"plan": 0.0, "drawn": 0.0}
-        asked, voting = (
-            dict.fromkeys((target.framework, target.environment) for target in some)
-            for some in (options.targets, options.voters)
-        )
-        self.only_voting = tuple(worker for worker in voting if worker not in asked)
+        self.workers = {target.worker for target in options.targets}
+        self.only_voting = {voter.worker for voter in options.voters} - self.workers
         self.voted = False
 
     def campaign(self, question: Question) -> Campaign:
@@ -172,8 +169,8 @@ class _Hunter:
     def _end_voters(self) -> None:
         """Let workers go that have started, or grown, for votes alone: a hunt over few targets takes no more memory
         after a finding than before it."""
-        for framework, environment in self.only_voting if self.voted else ():
-            self.pool.restart_worker(framework, environment)
+        for worker in self.only_voting if self.voted else ():
+            self.pool.restart_worker(*worker)
         self.voted = False
 
     def go_on(self) -> bool:
@@ -210,8 +207,7 @@ class _Hunter:
         finally:
             self.spent[what] += time.monotonic() - started - (self.later.spent - spent)
             self._count(asked)
-        targets = {(t.framework, t.environment) for t in self.options.targets}
-        if len(self.pool.off) >= len(targets) and targets <= set(self.pool.off):
+        if self.workers <= set(self.pool.off):
             raise Unavailable("; ".join(self.tally.off))
         return True
 

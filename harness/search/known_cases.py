@@ -55,7 +55,7 @@ def _found(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) -> Di
     asking = Laboratory(lab.pool, QUESTIONS[issue.oracle])
     for again in (False, True):
         if again:
-            lab.pool.restart_worker(target.framework, target.environment)
+            lab.pool.restart_worker(*target.worker)
         found = asking.judge(case, [target]).verdicts[target.name].discrepancy
         if found and found.symptom in issue.symptoms and issue.says(found.message):
             return found

@@ -251,10 +251,12 @@ def jacobian_derivative(
     def rounding(step: _Step) -> Array:
         """What the greatest of the results, and an operand whose sum with a step is rounded, may be off by, in units
         of U; as many times more as the reference itself cancels, here or as far away as it is asked."""
+
+        def aside(points: Sequence[Array], own_step: Array) -> list[Array]:
+            return [v + own_step if i == position else v for i, v in enumerate(points)]
+
         ahead, behind = ends(step, values, along, 1.0)
-        far = [list(values), *(list(points) for points in (ahead, behind) for _ in range(2))]
-        for points, sign in zip(far[1:], (1, -1, 1, -1), strict=True):
-            points[position] = points[position] + sign * step.own
+        far = [values, *(aside(points, sign * step.own) for points in (ahead, behind) for sign in (1, -1))]
         lost = np.max([np.nan_to_num(own(points), posinf=0.0) for points in far], axis=0)
         size = np.max([np.abs(base), np.abs(f(ahead)), np.abs(f(behind))], axis=0)
         size = np.maximum(size, lost.ravel() / PRECISION[result.dtype].unit)[rows]

@@ -104,6 +104,11 @@ class Target:
         return "@" in self.name
 
     @property
+    def worker(self) -> tuple[str, str]:
+        """Which worker runs it: of its framework, in its environment."""
+        return self.framework, self.environment
+
+    @property
     def whole(self) -> str:
         """The name of the target with all its passes."""
         return self.name.split("~")[0]
