@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from generators import caseio
 from harness.execute import environments
-from harness.execute.pool import environment
+from harness.execute.variables import variables_in, variables_of
 from harness.findings.known import issues as known_issues
 from harness.findings.known import programs as known_programs
 from harness.findings.known.entry import FOLDER
@@ -71,7 +71,7 @@ def test_reproducer(issue: KnownIssue, tmp_path: Path) -> None:
         text=True,
         timeout=300,
         cwd=tmp_path,
-        env=environment(tmp_path, issue.threads),
+        env=variables_of(issue.threads) | variables_in(tmp_path),
     )
     last = result.stdout.strip().splitlines()[-1:] or [""]
     if result.returncode == 77:
@@ -95,7 +95,7 @@ def test_reproducer_of_models_and_programs(issue: KnownModel | KnownProgram, tmp
         text=True,
         timeout=300,
         cwd=tmp_path,
-        env=environment(tmp_path, 1),
+        env=variables_of(1) | variables_in(tmp_path),
     )
     last = result.stdout.strip().splitlines()[-1:] or [""]
     if result.returncode == 77:

@@ -20,8 +20,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from generators.schema import SchemaError, converted
-from harness.execute import install, worker
+from harness.execute import install
 from harness.execute.files import locked, replace_text
+from harness.execute.processes import worker
 from harness.execute.reading import FileError, read_json, read_toml
 
 ROOT = Path(__file__).absolute().parents[2]

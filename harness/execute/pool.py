@@ -4,14 +4,10 @@ the pool, neither a process nor a file."""
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 import selectors
-import signal
-import subprocess
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -20,12 +16,12 @@ from typing import Self
 import numpy as np
 
 from harness.execute import environments, machine
-from harness.execute.isolation import confinement, folders, keeper
+from harness.execute.isolation import confinement, folders
 from harness.execute.isolation.confinement import Confinement
-from harness.execute.worker import read_message, write_message
+from harness.execute.processes.worker import read_message, write_message
+from harness.execute.processes.zygotes import SCRIPT, Forked, OutOfTime, Patience, ZygoteError, Zygotes, shared
+from harness.execute.variables import variables_in, variables_of
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
-
-WORKER = Path(__file__).with_name("worker.py")
 
 MISSING = "not in this version: "
 """How the reason of an `Unsupported` begins where a version has not what a program names."""
@@ -84,45 +80,18 @@ class Unavailable(HarnessError):
     """A framework that cannot be imported here; the message says why."""
 
 
-class OutOfTime(Exception):
-    """The time that a pool was given is over: whatever ran is abandoned, and says nothing."""
-
-
 class ProgramError(HarnessError):
     """A printed program is wrong by itself (a misspelt name, a syntax error)."""
 
 
 class _Worker:
-    """One process and its place in the protocol."""
+    """One process and its place in the protocol. alone: the zygotes that have forked it and nothing else."""
 
-    def __init__(self, first: Job, folder: Path, limits: Limits, allowed: Confinement | None) -> None:
-        self.key = first.worker
-        self.name = "@".join(part for part in self.key if part)
-        self.limits = limits
-        try:
-            python = environments.interpreter(first.environment)
-        except environments.EnvironmentsError as error:
-            raise Unavailable(f"{first.framework}: {error}") from error
-        self.program = folder / f"program_{self.name}.py"  # never a name that an import could find
-        self.log = (folder / f"{self.name}.log").open("ab")
-        command = [python, str(WORKER), "--memory", str(limits.memory), "--recycle", str(limits.recycle)]
-        command += ["--modules", *first.modules]
-        variables = environment(folder, limits.threads, first.environment)
-        if allowed and not first.own:
-            command = confinement.command(allowed, folder, command)
-            variables = confinement.environment(variables, folder)
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            env=variables,
-            cwd=folder,
-            start_new_session=True,
-        )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.requests, self.replies = self.process.stdin, self.process.stdout
+    def __init__(self, key: Key, limits: Limits, process: Forked, alone: Zygotes | None) -> None:
+        self.key, self.limits, self.process, self._alone = key, limits, process, alone
+        self.name = name_of(key)
+        self.program = process.log.with_name(f"program_{self.name}.py")  # never a name that an import could find
+        self.requests, self.replies = process.connection.makefile("wb"), process.connection.makefile("rb")
         self.ready = False
         self.served = 0
         self.job: tuple[int, Job] | None = None
@@ -136,66 +105,34 @@ class _Worker:
             raise OSError(error.errno, error.strerror, str(self.program)) from error
         self.job = (index, job)
         self.deadline = time.monotonic() + min(self.limits.seconds, job.seconds)
-        with contextlib.suppress(BrokenPipeError):  # a dead worker shows when its reply is read
+        with contextlib.suppress(ConnectionError):  # a dead worker shows when its reply is read
             write_message(self.requests, {"program": str(self.program)}, dict(job.arrays))
 
     def stop(self) -> None:
-        """Kill the process and everything that it started."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.log.close()
+        """End the process and everything that it started."""
         for stream in (self.requests, self.replies):
-            with contextlib.suppress(BrokenPipeError):
+            with contextlib.suppress(ConnectionError):
                 stream.close()
-
-    def death(self) -> Crash:
-        """How the process ended, once its reply stream has."""
-        code = self.process.wait()
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
-        return Crash(how, death_message(Path(self.log.name).read_text(encoding="utf-8", errors="replace")))
+        self.process.close()
+        if self._alone:
+            self._alone.stop()
 
 
-def death_message(log: str) -> str:
-    """The line that says why a process died: the last one that names a failed check, otherwise the last one that
-    is not a frame of a stack trace. Empty where there is none."""
-    lines = [line.strip() for line in log.splitlines()[-100:] if line.strip()]
-    telling = [line for line in lines if re.search(r"[Cc]heck failed|Assertion|terminate called", line)]
-    others = [line for line in lines if not re.match(r"@ +0x|#\d|\*\*\* ", line)]
-    return (telling or others or [""])[-1][:300]
-
-
-def environment(folder: Path, threads: int, name: str = "") -> dict[str, str]:
-    """So many threads a library, quiet logs, caches inside the pool's folder, apart for other environments; commands of
-    an environment are found, as where a person has activated it. TensorFlow takes oneDNN's kernels on some processors
-    only: here it takes them everywhere, so that one case meets the same code on every machine, unless the variable is
-    set already."""
-    commands = [str(environments.named(name).interpreter.parent)] if name else []
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
-    return {
-        "TF_ENABLE_ONEDNN_OPTS": "1",
-        **os.environ,
-        "PATH": os.pathsep.join([*commands, os.environ.get("PATH", os.defpath)]),
-        **dict.fromkeys(names, str(threads)),
-        "TF_NUM_INTEROP_THREADS": "1",
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-        "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()} " + os.environ.get("XLA_FLAGS", ""),
-        "TORCHINDUCTOR_CACHE_DIR": str(folder / f"inductor{name}"),
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
-        "TMPDIR": str(folder),
-        keeper.VARIABLE: str(folder),
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+def name_of(key: Key) -> str:
+    """Of a worker, as messages and files have it."""
+    return "@".join(part for part in key if part)
 
 
 @dataclass
 class Pool:
     """Runs jobs on one worker for each framework and environment, all side by side. Use as a context manager. confined:
-    what its workers may reach, where they open files of strangers (None: everything)."""
+    what its workers may reach, where they open files of strangers (None: everything); shared: are they forked from
+    processes that have imported their modules? Otherwise each imports them anew, and has a memory layout of its own, as
+    confined ones always do."""
 
     limits: Limits = field(default_factory=Limits)
     confined: Confinement | None = None
+    shared: bool = True
     tolerant: bool = False
     """Is a framework whose worker does not start switched off, with `Unsupported` outcomes, and no error?"""
     until: float = float("inf")
@@ -210,6 +147,7 @@ class Pool:
         self._kept = folders.make()
         self._folder = self._kept.path
         self._workers: dict[Key, _Worker] = {}
+        self._patience = Patience(self.limits.start, lambda: self.until)
         self._failed: set[Key] = set()
         self._stopped: list[int] = []
 
@@ -256,9 +194,8 @@ class Pool:
     def abandon(self) -> None:
         """Called by another thread than the one that waits for an outcome: nothing runs on, `OutOfTime` there."""
         self.until = 0.0
-        for worker in list(self._workers.values()):  # the one that waits sees their end, and closes what is theirs
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(worker.process.pid, signal.SIGKILL)
+        for worker in list(self._workers.values()):  # the one that waits sees their end
+            worker.process.kill()
 
     def stop_workers(self) -> None:
         """Let all workers go; the next jobs start new ones."""
@@ -275,6 +212,7 @@ class Pool:
             else:
                 queues.setdefault(job.worker, deque()).append((index, job))
         try:
+            self._prepare([queue[0][1] for key, queue in queues.items() if key not in self._workers])
             for key, queue in queues.items():
                 self._feed(key, queue)
             while len(outcomes) < len(jobs):
@@ -291,11 +229,45 @@ class Pool:
             return
         if key not in self._workers:
             self._make_room()
-            self._workers[key] = _Worker(queue[0][1], self._folder, self.limits, self.confined)
+            self._workers[key] = self._start(queue[0][1])
             self.restarts += 1
         worker = self._workers[key] = self._workers.pop(key)  # the last one used stands last
         if worker.ready and worker.job is None:
             worker.send(*queue.popleft())
+
+    def _prepare(self, jobs: Sequence[Job]) -> None:
+        """Import what the workers of these jobs need, side by side."""
+        for name in {job.environment for job in jobs if not self._is_alone(job)}:
+            wanted = [job.modules for job in jobs if job.environment == name and not self._is_alone(job)]
+            with contextlib.suppress(environments.EnvironmentsError, ZygoteError):  # said where one is forked
+                shared(environments.interpreter(name), variables_of(self.limits.threads, name)).prepare(
+                    wanted, self._patience
+                )
+
+    def _start(self, first: Job) -> _Worker:
+        """A worker for this job. Raises Unavailable, OSError and OutOfTime."""
+        name, limits, folder = first.environment, self.limits, self._folder
+        own = variables_in(folder, name)
+        order = {"kind": "worker", "memory": limits.memory, "recycle": limits.recycle}
+        order |= {"folder": str(folder), "variables": own}
+        try:
+            python, variables = environments.interpreter(name), variables_of(limits.threads, name)
+            if self._is_alone(first):
+                command = [python]
+                if self.confined and not first.own:
+                    command = confinement.command(self.confined, folder, python, SCRIPT.parent)
+                    variables = confinement.environment(variables, folder)
+                zygotes = Zygotes(command, {**variables, **own}, folder, shared=False)
+            else:
+                zygotes = shared(python, variables)
+            process = zygotes.fork(order, first.modules, folder / f"{name_of(first.worker)}.log", self._patience)
+        except (environments.EnvironmentsError, ZygoteError) as error:
+            raise Unavailable(f"{first.framework}: {error}") from error
+        return _Worker(first.worker, limits, process, None if zygotes.shared else zygotes)
+
+    def _is_alone(self, job: Job) -> bool:
+        """Does its worker share nothing with others?"""
+        return not self.shared or (self.confined is not None and not job.own)
 
     def _make_room(self) -> None:
         """Let those workers go that were used longest ago, where there are too many; none that is at work or starts."""
@@ -323,8 +295,8 @@ class Pool:
     def _receive(self, worker: _Worker, queues: dict, outcomes: dict[int, Outcome]) -> None:
         try:
             header, arrays = read_message(worker.replies)
-        except EOFError:
-            self._bury(worker, worker.death(), queues, outcomes)
+        except (EOFError, ConnectionError):
+            self._bury(worker, Crash(*worker.process.death()), queues, outcomes)
             return
         else:
             if not worker.ready:

@@ -4,12 +4,7 @@ framework, kept as long as all goes well, thrown away whole after a failure; not
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import selectors
-import signal
-import socket
-import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,13 +16,14 @@ import numpy as np
 
 from harness.execute import environments
 from harness.execute.isolation import folders
-from harness.execute.pool import HarnessError, OutOfTime, ProgramError, Unavailable, death_message, environment
-from harness.execute.worker import address, read_message, write_message
+from harness.execute.pool import HarnessError, OutOfTime, ProgramError, Unavailable
+from harness.execute.processes.worker import read_message, write_message
+from harness.execute.processes.zygotes import Forked, Patience, ZygoteError, shared
+from harness.execute.variables import variables_in, variables_of
 from oracles.judge.outcome import Crash, Rejected, Timeout
 
 PORT_TAKEN = ("Could not start gRPC server", "EADDRINUSE", "Address already in use")
 """What frameworks say when another process took a port before they did."""
-ZYGOTE = Path(__file__).with_name("zygote.py")
 
 
 @dataclass(frozen=True)
@@ -57,86 +53,14 @@ RankOutcome = RankOutputs | Rejected | Crash | Timeout
 """What came of one program. The message of a failure names the rank that failed first."""
 
 
-class _Zygote:
-    """The process that forks ranks of one framework."""
-
-    def __init__(self, modules: tuple[str, ...], folder: Path, limits: RankLimits, environment_name: str) -> None:
-        try:
-            python = environments.interpreter(environment_name)
-        except environments.EnvironmentsError as error:
-            raise Unavailable(f"{modules[0]}: {error}") from error
-        self.log = (folder / "zygote.log").open("ab")
-        self.process = subprocess.Popen(
-            [python, str(ZYGOTE), "--modules", *modules],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            env=environment(folder, 1, environment_name) | {"GLOO_SOCKET_IFNAME": "lo"},
-            cwd=folder,
-            start_new_session=True,
-        )
-        self.ended: dict[int, int] = {}
-        self._pending = b""
-        first = self._line(limits.start)
-        if first is None or "ready" not in first:
-            self.stop()
-            why = (first or {}).get("unavailable", f"not imported within {limits.start:g} s")
-            raise Unavailable(f"{modules[0]}: {why}")
-
-    def _line(self, seconds: float) -> dict | None:
-        """The next line within so many seconds."""
-        assert self.process.stdout is not None
-        deadline = time.monotonic() + seconds
-        handle = self.process.stdout.fileno()
-        while b"\n" not in self._pending:
-            with selectors.DefaultSelector() as selector:
-                selector.register(handle, selectors.EVENT_READ)
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    return None
-            data = os.read(handle, 4096)
-            if not data:
-                return None
-            self._pending += data
-        line, self._pending = self._pending.split(b"\n", 1)
-        return json.loads(line)
-
-    def fork(self, order: dict) -> None:
-        """Start one rank."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(order).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def status_of(self, pid: int) -> int | None:
-        """The exit status of a rank that has ended (negative: by a signal)."""
-        deadline = time.monotonic() + 2
-        while pid not in self.ended and time.monotonic() < deadline:
-            line = self._line(deadline - time.monotonic())
-            if line is None:
-                break
-            self.ended[line["pid"]] = line["status"]
-        return self.ended.get(pid)
-
-    def stop(self) -> None:
-        """Kill it, and its ranks with it."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.log.close()
-        for stream in (self.process.stdin, self.process.stdout):
-            assert stream is not None
-            with contextlib.suppress(BrokenPipeError):
-                stream.close()
-
-
 @dataclass(frozen=True)
 class _Rank:
-    """One process: its number, its process id, what it sends and what it is sent."""
+    """One process: its number, what it sends and what it is sent."""
 
     number: int
-    pid: int
+    process: Forked
     replies: IO[bytes]
     requests: IO[bytes]
-    log: Path
 
 
 @dataclass
@@ -149,11 +73,12 @@ class _Group:
     def kill(self) -> None:
         """End all ranks."""
         for rank in self.ranks:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(rank.pid, signal.SIGKILL)
+            rank.process.kill()
+        for rank in self.ranks:
             for stream in (rank.replies, rank.requests):
                 with contextlib.suppress(OSError):
                     stream.close()
+            rank.process.close()
 
 
 @dataclass
@@ -169,7 +94,7 @@ class RankPools:
     def __post_init__(self) -> None:
         self._kept = folders.make()
         self._folder = self._kept.path
-        self._zygotes: dict[tuple[str, tuple[str, ...]], _Zygote] = {}
+        self._patience = Patience(self.limits.start, lambda: self.until)
         self._groups: dict[_Key, _Group] = {}
 
     def __enter__(self) -> RankPools:
@@ -184,10 +109,7 @@ class RankPools:
         """Kill all processes and remove all files."""
         for group in self._groups.values():
             group.kill()
-        for zygote in self._zygotes.values():
-            zygote.stop()
         self._groups.clear()
-        self._zygotes.clear()
         self._kept.close()
 
     def run(
@@ -221,7 +143,7 @@ class RankPools:
         path.write_text(program, encoding="utf-8")
         group.served += 1
         try:
-            outcome = self._collect(group, self._zygotes[key[:2]], path, arrays)
+            outcome = self._collect(group, path, arrays)
         except BaseException:
             self._drop(key)
             raise
@@ -241,41 +163,50 @@ class RankPools:
 
     def _start(self, key: _Key) -> _Group:
         environment_name, modules, world, variables = key
-        if (environment_name, modules) not in self._zygotes:
-            self._zygotes[environment_name, modules] = _Zygote(modules, self._folder, self.limits, environment_name)
-        zygote = self._zygotes[environment_name, modules]
         self.started += 1
         name = self._folder / f"group{self.started}"
-        ranks: dict[int, _Rank] = {}
-        with socket.socket(socket.AF_UNIX) as listener:
-            with address(f"{name}.sock") as near:
-                listener.bind(near)
-            listener.listen(world)
-            listener.settimeout(max(0.1, min(self.limits.start, self.until - time.monotonic())))
+        order = {"kind": "rank", "world": world, "folder": str(self._folder)}
+        given = {**variables_in(self._folder, environment_name), "GLOO_SOCKET_IFNAME": "lo"}
+        given |= {"WORLD_SIZE": str(world), "RENDEZVOUS": f"file://{name}.meet"}
+        ranks: list[_Rank] = []
+        try:
+            zygotes = shared(environments.interpreter(environment_name), variables_of(1, environment_name))
             for rank in range(world):
-                spot = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world)}
-                meeting = {"RENDEZVOUS": f"file://{name}.meet"}
-                log = f"{name}.{rank}.log"
-                order = {"socket": f"{name}.sock", "rank": rank, "world": world, "log": log}
-                zygote.fork({**order, "environment": {**spot, **meeting, **dict(variables)}})
-            for _ in range(world):
-                try:
-                    connection, _ = listener.accept()
-                except TimeoutError as error:
-                    if time.monotonic() >= self.until:
-                        raise OutOfTime from error
-                    raise HarnessError(f"{modules[0]}: a rank did not start within {self.limits.start:g} s") from error
-                replies, requests = connection.makefile("rb"), connection.makefile("wb")
-                connection.close()
-                header, _ = read_message(replies)
-                rank = header["rank"]
-                ranks[rank] = _Rank(rank, header["pid"], replies, requests, Path(f"{name}.{rank}.log"))
-        return _Group([ranks[rank] for rank in range(world)])
+                spot = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+                told = {**order, "rank": rank, "variables": {**given, **spot, **dict(variables)}}
+                process = zygotes.fork(told, modules, Path(f"{name}.{rank}.log"), self._patience)
+                connection = process.connection
+                ranks.append(_Rank(rank, process, connection.makefile("rb"), connection.makefile("wb")))
+            for rank in ranks:
+                self._await(rank, modules[0])
+        except (environments.EnvironmentsError, ZygoteError) as error:
+            _Group(ranks).kill()
+            raise Unavailable(f"{modules[0]}: {error}") from error
+        except BaseException:
+            _Group(ranks).kill()
+            raise
+        return _Group(ranks)
 
-    def _collect(self, group: _Group, zygote: _Zygote, path: Path, arrays: Mapping[str, np.ndarray]) -> RankOutcome:
+    def _await(self, rank: _Rank, framework: str) -> None:
+        """Until a rank has imported what its zygote could not. Raises Unavailable, HarnessError and OutOfTime."""
+        rank.process.connection.settimeout(max(0.1, min(self.limits.start, self.until - time.monotonic())))
+        try:
+            header, _ = read_message(rank.replies)
+        except TimeoutError as error:
+            if time.monotonic() >= self.until:
+                raise OutOfTime from error
+            raise HarnessError(f"{framework}: a rank did not start within {self.limits.start:g} s") from error
+        except (EOFError, ConnectionError) as error:
+            how = ": ".join(filter(None, rank.process.death()))
+            raise Unavailable(f"{framework}: a rank died while importing it ({how})") from error
+        if header["outcome"] == "unavailable":
+            raise Unavailable(f"{framework}: {header['message']}")
+        rank.process.connection.settimeout(None)
+
+    def _collect(self, group: _Group, path: Path, arrays: Mapping[str, np.ndarray]) -> RankOutcome:
         """Give all ranks the program and wait for all, or for the first that fails and a little longer."""
         for rank in group.ranks:
-            with contextlib.suppress(BrokenPipeError):  # a dead rank shows when its reply is read
+            with contextlib.suppress(ConnectionError):  # a dead rank shows when its reply is read
                 write_message(rank.requests, {"program": str(path)}, dict(arrays))
         waiting = {rank.number: rank for rank in group.ranks}
         replies: dict[int, Mapping[str, np.ndarray]] = {}
@@ -295,8 +226,9 @@ class RankPools:
                 del waiting[rank.number]
                 try:
                     header, results = read_message(rank.replies)
-                except (EOFError, ConnectionResetError):
-                    found = self._death(zygote, rank)
+                except (EOFError, ConnectionError):
+                    how, words = rank.process.death()
+                    found = Crash(how, f"rank {rank.number}: {words}".rstrip(": "))
                 else:
                     cpu += float(header["cpu"])
                     if header["outcome"] == "value":
@@ -316,12 +248,3 @@ class RankPools:
             names = ", ".join(f"rank {number}" for number in sorted(waiting))
             return Timeout(self.limits.seconds, missing=names)
         return RankOutputs(tuple(replies[rank.number] for rank in group.ranks), cpu)
-
-    def _death(self, zygote: _Zygote, rank: _Rank) -> Crash:
-        """How a rank ended."""
-        status = zygote.status_of(rank.pid)
-        how = "of unknown cause" if status is None else f"exit {status}"
-        if status is not None and status < 0:
-            how = f"signal {signal.Signals(-status).name}"
-        words = death_message(rank.log.read_text(encoding="utf-8", errors="replace")) if rank.log.exists() else ""
-        return Crash(how, f"rank {rank.number}: {words}".rstrip(": "))

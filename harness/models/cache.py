@@ -19,7 +19,7 @@ from generators.schema import converted
 from harness.conversions.admit import files_of
 from harness.execute import environments
 from harness.execute.pool import Job, Pool
-from harness.execute.worker import read_message, write_message
+from harness.execute.processes.worker import read_message, write_message
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Value
 
 KINDS = {kind.__name__: kind for kind in (Value, Rejected, Crash, Timeout)}

@@ -15,7 +15,7 @@ from harness.conversions.formats import runners_of
 from harness.conversions.model_file import FormatError, Port, Signature, plain, recognise, signature, unavailable
 from harness.execute.isolation.confinement import Confinement
 from harness.execute.pool import HarnessError, Limits, Pool
-from harness.execute.worker import versions_of
+from harness.execute.processes.worker import versions_of
 from harness.findings.known.entry import FOLDER
 from harness.models import known, reference
 from harness.models.cache import CachingPool

@@ -10,8 +10,8 @@ from packaging.specifiers import SpecifierSet
 from generators import caseio
 from harness.backends import TARGETS
 from harness.conversions.formats import RUNNERS
+from harness.execute.processes.worker import versions_of
 from harness.execute.reading import read_by, read_json
-from harness.execute.worker import versions_of
 from harness.findings.bisection import search
 from harness.findings.deviation import Deviation
 from harness.findings.known import deviations, issues, programs

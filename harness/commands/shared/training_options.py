@@ -10,7 +10,7 @@ import typer
 
 from generators.training.architectures.named import ARCHITECTURES
 from harness.commands.shared.terminal import fail, finite
-from harness.execute.worker import versions_of
+from harness.execute.processes.worker import versions_of
 from harness.studies.datasets import NAMES
 from harness.studies.loops.loop import DEVICES, FRAMEWORKS, OPTIMIZERS
 from harness.studies.runs.plan import AUGMENTATIONS

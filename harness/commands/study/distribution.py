@@ -33,7 +33,7 @@ from harness.execute.isolation.cluster import Cluster
 from harness.execute.isolation.cluster import jobs as jobs_of
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError
-from harness.execute.worker import versions_of
+from harness.execute.processes.worker import versions_of
 from harness.findings.database.recorder import Recorder
 from harness.findings.known.deviations import load
 from harness.findings.known.entry import KnownFileError

@@ -30,8 +30,8 @@ from harness.commands.shared.terminal import (
     write_json,
 )
 from harness.execute.files import replace_text
+from harness.execute.processes.worker import versions_of
 from harness.execute.reading import FileError
-from harness.execute.worker import versions_of
 from harness.studies.datasets import NAMES
 from harness.studies.faults.experiment import Experiment, each, undone
 from harness.studies.faults.injection import FRAMEWORKS

@@ -14,7 +14,7 @@ from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.recorded_jobs import cluster_with, here_or_together
 from harness.commands.shared.terminal import Json, console, fail, named, print_wide, write_json, write_text
-from harness.execute.worker import versions_of
+from harness.execute.processes.worker import versions_of
 from harness.studies.faults.mutation import OF_RANKS, ORACLES, Mutant, each_case, undone
 from harness.studies.faults.sensitivity import as_json, csv_of, page, tables_of
 

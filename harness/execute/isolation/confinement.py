@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,16 +57,16 @@ def missing() -> str | None:
     return confine.missing()
 
 
-def command(allowed: Confinement, folder: Path, program: Sequence[str]) -> list[str]:
-    """The command that runs a program of an interpreter confined. folder: of the worker, where it may write; program:
-    the interpreter, the script and its arguments."""
-    python = Path(program[0])
+def command(allowed: Confinement, folder: Path, interpreter: str, scripts: Path) -> list[str]:
+    """What runs a script and its arguments, which follow, confined. folder: of the worker, where it may write; scripts:
+    where the script is."""
+    python = Path(interpreter)
     homes = {python.absolute().parents[1], python.resolve().parents[1]}
     own = [str(home / part) for home in sorted(homes) for part in _OF_INTERPRETERS]
-    reads = [*_SYSTEM, *own, str(Path(program[1]).parent), *(str(path.resolve()) for path in allowed.reads)]
+    reads = [*_SYSTEM, *own, str(scripts), *(str(path.resolve()) for path in allowed.reads)]
     writes = [str(folder), *(str(path.resolve()) for path in allowed.writes)]
     told = json.dumps({"reads": reads, "writes": writes, "bytes": LARGEST})
-    return [sys.executable, "-I", "-S", str(_LAUNCHER), told, *program]
+    return [sys.executable, "-I", "-S", str(_LAUNCHER), told, interpreter]
 
 
 def environment(variables: Mapping[str, str], folder: Path) -> dict[str, str]:

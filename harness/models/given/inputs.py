@@ -14,7 +14,7 @@ import numpy as np
 
 from generators.schema import one_line
 from harness.conversions.model_file import FormatError, Port
-from harness.execute import worker
+from harness.execute.processes import worker
 from harness.execute.reading import FileError, read_json, read_text, size_of_plain
 from oracles.judge.compare import dtype_of
 

@@ -69,7 +69,8 @@ class Bench:
     """Two pools, whose processes have one thread and two. Use as a context manager."""
 
     def __init__(self, seconds: float = 120.0) -> None:
-        self.one, self.two = Pool(Limits(seconds=seconds)), Pool(Limits(seconds=seconds, threads=2))
+        self.one = Pool(Limits(seconds=seconds), shared=False)
+        self.two = Pool(Limits(seconds=seconds, threads=2), shared=False)
 
     def __enter__(self) -> Self:
         return self

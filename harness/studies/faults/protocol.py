@@ -21,7 +21,7 @@ from generators.faults.models import MODELS
 from generators.training.architectures.named import architecture
 from generators.training.networks import Network
 from harness.execute.pool import Pool
-from harness.execute.worker import versions_of
+from harness.execute.processes.worker import versions_of
 from harness.studies.datasets import load
 from harness.studies.datasets.dataset import DataSet
 from harness.studies.faults.injection import FRAMEWORKS, GUARDED, Watched, watched

@@ -79,7 +79,7 @@ def time_one(
     empty = np.zeros((0, *network.shape), np.float32), y[:0]
     limits = Limits(seconds=timeout, memory=0, recycle=0)
     seconds: tuple[list[float], list[float]] = [], []
-    with Pool(limits) as one, Pool(limits) as two:
+    with Pool(limits, shared=False) as one, Pool(limits, shared=False) as two:
         pools = (one, two)
         state = loops[0].begin(draws.initial(one, loops[0], 0))
 

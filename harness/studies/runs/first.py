@@ -52,7 +52,7 @@ def named_difference(plan: Plan, data: DataSet, base: Run, other: Run, kept: Dif
     step by step. What does not come again is the kept difference, which says so. Raises LoopError, and what a pool
     raises."""
     epoch = max(0, kept.moment.epoch)
-    with Pool(limits_of(plan, base)) as one, Pool(limits_of(plan, other)) as two:
+    with Pool(limits_of(plan, base), shared=False) as one, Pool(limits_of(plan, other), shared=False) as two:
         traces = zip(_trace(one, plan, base, data, epoch), _trace(two, plan, other, data, epoch), strict=True)
         for first, second in traces:
             difference = first_difference(kept.run, [first], [second])

@@ -31,7 +31,7 @@ def perform(plan: Plan, run: Run, data: DataSet, path: Path, told: Callable[[int
     kept = read(path) if path.exists() else None
     if kept and kept.epochs >= plan.epochs:
         return kept
-    with Pool(limits_of(plan, run)) as pool:
+    with Pool(limits_of(plan, run), shared=False) as pool:
         loop = plan.loop(data, run)
         history = kept or start(pool, loop, run, data)
         while history.epochs < plan.epochs:

@@ -19,8 +19,8 @@ from generators.sweep import graphs
 from harness.backends import TARGETS, Target
 from harness.execute.files import replace_text
 from harness.execute.pool import HarnessError, Job, Pool
+from harness.execute.processes.worker import versions_of
 from harness.execute.reading import FileError, read_json
-from harness.execute.worker import versions_of
 from harness.studies.surface.cell import Listed, Observation
 from harness.studies.surface.registry import Registry, Tracer, helper
 from oracles.judge.outcome import Outcome, Unsupported, Value

@@ -18,4 +18,9 @@ def model(*arguments: str | Path) -> tuple[int, str]:
 
 def workers() -> set[int]:
     """Worker processes of this one."""
-    return {p.pid for p in psutil.Process().children(recursive=True) if "worker.py" in " ".join(p.cmdline())}
+    return {process.pid for process in started("worker")}
+
+
+def started(*names: str) -> list[psutil.Process]:
+    """What this process has started, and what that has, by name."""
+    return [process for process in psutil.Process().children(recursive=True) if process.name() in names]

@@ -20,7 +20,7 @@ from generators.inputs import FLOATING, INTEGER, Recipe, fill
 from generators.ops import check
 from generators.retype import float64_twin
 from harness.backends import TARGETS
-from harness.execute.worker import read_message, write_message
+from harness.execute.processes.worker import read_message, write_message
 from harness.findings import reproducer
 from harness.questions.forward import FORWARD
 from harness.questions.question import reproduction_of

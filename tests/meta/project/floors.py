@@ -40,8 +40,10 @@ FLOORS = {
         " | training models | studies | commands | __main__"
     ),
     "harness/execute": (
-        "files globs install isolation machine reading templates worker zygote | environments | pool releases | ranks"
+        "files globs install isolation machine reading templates | processes | environments | variables"
+        " | pool releases | ranks"
     ),
+    "harness/execute/processes": ("worker | rank | zygote | zygotes"),
     "harness/execute/isolation": "confine keeper signals | confinement folders jobs | cluster",
     "harness/dialects": "dialect functions | * | __init__",
     "harness/backends": "target | programs | * | __init__ | probe",

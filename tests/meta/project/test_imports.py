@@ -42,7 +42,8 @@ ALLOWED = {
 FORMATS = {"oracles/onnx/*": {"onnx"}}
 """What evaluates models of a format reads them with its library."""
 STANDALONE = tuple(
-    f"harness/execute/{name}.py" for name in ("worker", "zygote", "isolation/confine", "isolation/keeper")
+    f"harness/execute/{name}.py"
+    for name in ("processes/rank", "processes/worker", "processes/zygote", "isolation/confine", "isolation/keeper")
 )
 PRINTED = (
     "harness/dialects/functions/*",

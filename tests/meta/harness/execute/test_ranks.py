@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from examples.commands import started
 
 from harness.execute.pool import ProgramError, Unavailable
 from harness.execute.ranks import RankLimits, RankOutputs, RankPools
@@ -195,9 +196,9 @@ def test_nothing_is_left() -> None:
         run(pools, "def train(rank, world, arrays):\n    time.sleep(60 * (1 - rank))\n    return {}")
         run(pools, GOOD, world=3)
         folder = pools._folder
-        children = [p for p in psutil.Process().children(recursive=True) if p not in others]
-        assert any(len(child.children()) >= 3 for child in children)  # the zygote's ranks
-    _, alive = psutil.wait_procs(children, timeout=5)
+        ranks = [process for process in started("rank") if process not in others]
+        assert len(ranks) >= 3
+    _, alive = psutil.wait_procs(ranks, timeout=5)
     assert not alive
     assert not folder.exists()
 

@@ -1,36 +1,29 @@
 """A worker: a process that executes the programs it is sent and returns their arrays. Standalone: it imports
 nothing but the standard library and numpy (and ml_dtypes where there is a bfloat16), so that any interpreter with
-a framework can run it as a script.
+a framework can run it; `zygote.py` forks it.
 
 Messages are a 4-byte length, a JSON header and the raw bytes of the arrays that the header lists; no pickle.
-They travel over the process' original stdin and stdout; programs get /dev/null and a file in their place."""
+They travel over a socket; standard input and output of programs are /dev/null, standard error is a file."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import ctypes
 import importlib
 import importlib.metadata
 import importlib.util
 import json
 import os
 import resource
-import signal
+import socket
 import struct
 import sys
 import traceback
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
 MESSAGE_LIMIT = 2000  # characters kept of an error message
-LATER = {"torch": "sympy"}
-"""What a framework imports with the first operator that needs it (34 MB). A worker has it from the start, so that what
-it grows by afterwards is a leak."""
 
 
 def write_message(stream: IO[bytes], header: dict, arrays: dict[str, np.ndarray]) -> None:
@@ -69,16 +62,6 @@ def _exactly(stream: IO[bytes], count: int) -> bytes:
     if len(data) < count:
         raise EOFError(f"{count} bytes expected, {len(data)} received")
     return data
-
-
-@contextlib.contextmanager
-def address(path: str) -> Iterator[str]:
-    """Of a Unix socket: it has 107 bytes at most, and the temporary folder may have a longer path."""
-    folder = os.open(Path(path).parent, os.O_PATH | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{folder}/{Path(path).name}"
-    finally:
-        os.close(folder)
 
 
 def cpu_seconds() -> float:
@@ -159,31 +142,19 @@ def _after_program() -> None:
             sys.modules["torch"]._C._exit_dual_level(level=0)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--modules", nargs="*", default=[], help="imported before the first program")
-    parser.add_argument("--memory", type=int, default=0, help="bytes that programs may allocate; 0: no limit")
-    parser.add_argument("--recycle", type=int, default=0, help="leave when resident memory has grown by this")
-    options = parser.parse_args()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: do not outlive the parent
-    requests = os.fdopen(os.dup(0), "rb")
-    replies = os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(null, 1)
-    warnings.filterwarnings("ignore")
+def serve(order: dict, connection: socket.socket) -> None:
+    """Import what is left of the modules, and execute programs until there are no more. order: modules, memory (bytes
+    that programs may allocate; 0: no limit), recycle (leave when resident memory has grown by so many; 0: never)."""
+    requests, replies = connection.makefile("rb"), connection.makefile("wb")
     started = cpu_seconds()
     try:
-        for module in options.modules:
+        for module in order["modules"]:
             importlib.import_module(module)
-            if module in LATER and importlib.util.find_spec(LATER[module]):
-                importlib.import_module(LATER[module])
     except Exception as error:  # any failure to import is the reason why its targets are off
         write_message(replies, {"outcome": "unavailable", "message": f"{type(error).__name__}: {error}"}, {})
         return
-    if options.memory:
-        _limit_memory(options.memory)
+    if order["memory"]:
+        _limit_memory(order["memory"])
     baseline = _memory_used()
     write_message(replies, {"outcome": "ready", "cpu": cpu_seconds() - started}, {})
     while True:
@@ -194,12 +165,8 @@ def main() -> None:
         os.ftruncate(2, 0)
         reply, results = execute(header["program"], arrays)
         del arrays
-        leave = reply["outcome"] == "memory" or (options.recycle and _memory_used() - baseline > options.recycle)
+        leave = reply["outcome"] == "memory" or (order["recycle"] and _memory_used() - baseline > order["recycle"])
         write_message(replies, {**reply, "leaving": bool(leave)}, results)
         if leave:
             os._exit(0)
         _after_program()
-
-
-if __name__ == "__main__":
-    main()
