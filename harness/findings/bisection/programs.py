@@ -18,10 +18,11 @@ from tempfile import TemporaryDirectory
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from harness.execute import environments, pool, releases
+from harness.execute import environments, releases
 from harness.execute.environments import Environment, EnvironmentsError, build
 from harness.execute.isolation.signals import ends_with_parent
 from harness.execute.reading import FileError, read_text
+from harness.execute.variables import variables_in, variables_of
 from harness.findings import written
 from harness.findings.bisection import answers
 from harness.findings.bisection.answers import Answers
@@ -85,7 +86,7 @@ def modules_of(path: Path) -> set[str]:
 def run(path: Path, python: str, seconds: float, threads: int = 1) -> Answer:
     """What a reproducer says with an interpreter."""
     with TemporaryDirectory() as folder:
-        variables = pool.environment(Path(folder), threads)
+        variables = variables_of(threads) | variables_in(Path(folder))
         variables["PATH"] = f"{Path(python).parent}:{variables['PATH']}"  # commands that come with packages
         try:
             done = _ended([python, str(path)], Path(folder), variables, seconds)
