@@ -87,10 +87,10 @@ class ProgramError(HarnessError):
 class _Worker:
     """One process and its place in the protocol. alone: the zygotes that have forked it and nothing else."""
 
-    def __init__(self, key: Key, limits: Limits, process: Forked, alone: Zygotes | None) -> None:
+    def __init__(self, key: Key, folder: Path, limits: Limits, process: Forked, alone: Zygotes | None) -> None:
         self.key, self.limits, self.process, self._alone = key, limits, process, alone
         self.name = name_of(key)
-        self.program = process.log.with_name(f"program_{self.name}.py")  # never a name that an import could find
+        self.program = folder / f"program_{self.name}.py"  # never a name that an import could find
         self.requests, self.replies = process.connection.makefile("wb"), process.connection.makefile("rb")
         self.ready = False
         self.served = 0
@@ -115,7 +115,7 @@ class _Worker:
                 stream.close()
         self.process.close()
         if self._alone:
-            self._alone.stop()
+            self._alone.close()
 
 
 def name_of(key: Key) -> str:
@@ -257,13 +257,13 @@ class Pool:
                 if self.confined and not first.own:
                     command = confinement.command(self.confined, folder, python, SCRIPT.parent)
                     variables = confinement.environment(variables, folder)
-                zygotes = Zygotes(command, {**variables, **own}, folder, shared=False)
+                zygotes = Zygotes(command, {**variables, **own}, shared=False)
             else:
                 zygotes = shared(python, variables)
             process = zygotes.fork(order, first.modules, folder / f"{name_of(first.worker)}.log", self._patience)
         except (environments.EnvironmentsError, ZygoteError) as error:
             raise Unavailable(f"{first.framework}: {error}") from error
-        return _Worker(first.worker, limits, process, None if zygotes.shared else zygotes)
+        return _Worker(first.worker, folder, limits, process, None if zygotes.shared else zygotes)
 
     def _is_alone(self, job: Job) -> bool:
         """Does its worker share nothing with others?"""

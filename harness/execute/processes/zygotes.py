@@ -18,16 +18,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO
-
-from harness.execute.isolation import folders
+from tempfile import TemporaryFile
+from typing import IO
 
 LONGEST = 1 << 16
 """Bytes of a message."""
 SCRIPT = Path(__file__).with_name("zygote.py")
-_LOG = "zygote.log"
 _GLANCE = 0.5
 """Seconds after which it is looked whether there is time left."""
+_NOWHERE = "/"
+"""Where zygotes work, which write no files."""
 _ENDS = 2.0
 """Seconds in which a process whose socket is closed has ended."""
 
@@ -63,9 +63,10 @@ def death_message(log: str) -> str:
 
 
 class Forked:
-    """A process that a zygote has started. connection: to it; log: its standard error."""
+    """A process that a zygote has started. connection: to it; log: its standard error (None: it is its
+    parent's)."""
 
-    def __init__(self, pid: int, connection: socket.socket, log: Path, parent: Zygote) -> None:
+    def __init__(self, pid: int, connection: socket.socket, log: Path | None, parent: Zygote) -> None:
         self.pid, self.connection, self.log, self._parent = pid, connection, log, parent
         self._status: int | None = None
 
@@ -86,7 +87,8 @@ class Forked:
         how = "of unknown cause" if status is None else f"exit {status}"
         if status is not None and status < 0:
             how = f"signal {signal.Signals(-status).name}"
-        return how, death_message(self.log.read_text(encoding="utf-8", errors="replace"))
+        text = self.log.read_text(encoding="utf-8", errors="replace") if self.log else ""
+        return how, death_message(text)
 
     def _ended(self) -> int | None:
         """Its exit status; its process id may be another's afterwards."""
@@ -134,13 +136,12 @@ class Zygote:
 
 @dataclass
 class Zygotes:
-    """The zygotes of one interpreter. command: that runs a script of it; variables: of their environment; folder: where
-    they write what they say; shared: do they import what they are asked for, and not each process that they fork?
-    Several threads may use them."""
+    """The zygotes of one interpreter. command: that runs a script of it; variables: of their environment; shared: do
+    they import what they are asked for, and not each process that they fork? They have no folder, since they live on when
+    those of pools are gone. Several threads may use them."""
 
     command: Sequence[str]
     variables: Mapping[str, str]
-    folder: Path
     shared: bool = True
     unfit: dict[str, str] = field(default_factory=dict)
     """Modules that no zygote can have, and why: whoever needs one imports it after all the others."""
@@ -148,6 +149,7 @@ class Zygotes:
     def __post_init__(self) -> None:
         self._found: dict[tuple[str, ...], Zygote] = {}
         self._root: subprocess.Popen[bytes] | None = None
+        self._log = TemporaryFile("a+b")  # noqa: SIM115
         self._lock = threading.RLock()
 
     def prepare(self, wanted: Iterable[Sequence[str]], patience: Patience) -> None:
@@ -180,7 +182,8 @@ class Zygotes:
                 return self._fork(order, modules, log, patience)
             except ZygoteError as error:
                 self.stop()
-                text = (self.folder / _LOG).read_text(encoding="utf-8", errors="replace")
+                self._log.seek(0)
+                text = self._log.read().decode(errors="replace")
                 raise ZygoteError(f"{error}: {death_message(text)}".rstrip(": ")) from error
 
     def stop(self) -> None:
@@ -194,6 +197,11 @@ class Zygotes:
             self._root.wait()
         self._root = None
 
+    def close(self) -> None:
+        """End them for good."""
+        self.stop()
+        self._log.close()
+
     def _fit(self, modules: Sequence[str]) -> tuple[str, ...]:
         """Those of the modules that a zygote can have."""
         return tuple(module for module in modules if self.shared and module not in self.unfit)
@@ -205,26 +213,25 @@ class Zygotes:
         told = {**order, "modules": [module for module in modules if module not in fit]}
         ours, theirs = socket.socketpair()
         with theirs, log.open("ab") as file:
-            return _asked(zygote, told, (ours, theirs), file, patience)
+            return _asked(zygote, told, (ours, theirs), file, log, patience)
 
     def _start(self, modules: tuple[str, ...], patience: Patience) -> None:
         """Start the zygote of these modules, of which another one has all but the last."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        log = self.folder / _LOG
         itself = None
-        with theirs, log.open("ab") as file:
+        with theirs:
             if modules:
                 parent = self._found[modules[:-1]]
-                order = {"kind": "zygote", "module": modules[-1], "folder": str(self.folder), "variables": {}}
-                itself = _asked(parent, order, (ours, theirs), file, patience)
+                order = {"kind": "zygote", "module": modules[-1], "folder": _NOWHERE, "variables": {}}
+                itself = _asked(parent, order, (ours, theirs), self._log, None, patience)
             else:
                 self._root = subprocess.Popen(
                     [*self.command, str(SCRIPT), str(theirs.fileno())],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    stderr=file,
+                    stderr=self._log,
                     env=dict(self.variables),
-                    cwd=self.folder,
+                    cwd=_NOWHERE,
                     pass_fds=(theirs.fileno(),),
                     start_new_session=True,
                 )
@@ -252,16 +259,22 @@ class Zygotes:
 
 
 def _asked(
-    zygote: Zygote, order: Mapping, pair: tuple[socket.socket, socket.socket], log: BinaryIO, patience: Patience
+    zygote: Zygote,
+    order: Mapping,
+    pair: tuple[socket.socket, socket.socket],
+    log: IO[bytes],
+    path: Path | None,
+    patience: Patience,
 ) -> Forked:
-    """What a zygote starts by an order. pair: the connection to it, and what it gets of that."""
+    """What a zygote starts by an order. pair: the connection to it, and what it gets of that; log, path: its standard
+    error."""
     ours, theirs = pair
     try:
         answer = zygote.ask(order, (theirs.fileno(), log.fileno()), patience.seconds)
     except BaseException:
         ours.close()
         raise
-    return Forked(answer["pid"], ours, Path(log.name), zygote)
+    return Forked(answer["pid"], ours, path, zygote)
 
 
 def shared(interpreter: str, variables: Mapping[str, str]) -> Zygotes:
@@ -272,13 +285,11 @@ def shared(interpreter: str, variables: Mapping[str, str]) -> Zygotes:
 
 @cache
 def _shared(interpreter: str, variables: tuple[tuple[str, str], ...], process: int) -> Zygotes:
-    kept = folders.make()
-    found = Zygotes([interpreter], {**dict(variables), **kept.variables, "TMPDIR": str(kept.path)}, kept.path)
+    found = Zygotes([interpreter], dict(variables))
 
     def close() -> None:
         if os.getpid() == process:
-            found.stop()
-            kept.close()
+            found.close()
 
     atexit.register(close)
     return found

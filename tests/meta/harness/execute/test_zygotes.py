@@ -35,21 +35,26 @@ def zygotes(tmp_path: Path) -> Iterator[Zygotes]:
     for name, more in {**made, "e": "raise ValueError('broken')"}.items():
         (tmp_path / f"{name}.py").write_text(COUNTED.format(more=more))
     variables = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
-    found = Zygotes([sys.executable], variables, tmp_path)
+    found = Zygotes([sys.executable], variables)
     yield found
-    found.stop()
+    found.close()
+
+
+def folder_of(zygotes: Zygotes) -> Path:
+    """Where their modules are."""
+    return Path(zygotes.variables["PYTHONPATH"])
 
 
 def fork(zygotes: Zygotes, *modules: str) -> tuple[Forked, dict]:
     """A worker, and what it says first."""
-    order = {"kind": "worker", "memory": 0, "recycle": 0, "folder": str(zygotes.folder), "variables": {}}
-    process = zygotes.fork(order, modules, zygotes.folder / "log", PATIENCE)
+    order = {"kind": "worker", "memory": 0, "recycle": 0, "folder": str(folder_of(zygotes)), "variables": {}}
+    process = zygotes.fork(order, modules, folder_of(zygotes) / "log", PATIENCE)
     with process.connection.makefile("rb") as replies:
         return process, read_message(replies)[0]
 
 
 def imported(zygotes: Zygotes) -> str:
-    path = zygotes.folder / "imported"
+    path = folder_of(zygotes) / "imported"
     return "".join(sorted(path.read_text())) if path.exists() else ""
 
 
@@ -78,10 +83,10 @@ def test_what_cannot_be_imported_is_said_by_whoever_needs_it(zygotes: Zygotes) -
 
 
 def test_where_nothing_is_shared_each_process_imports_all(tmp_path: Path, zygotes: Zygotes) -> None:
-    alone = Zygotes(zygotes.command, zygotes.variables, tmp_path, shared=False)
+    alone = Zygotes(zygotes.command, zygotes.variables, shared=False)
     for _ in range(2):
         fork(alone, "a", "b")[0].close()
-    alone.stop()
+    alone.close()
     assert imported(zygotes) == "aabb"
 
 
@@ -117,13 +122,14 @@ def test_how_a_process_ended_is_known(zygotes: Zygotes) -> None:
 
 def test_an_interpreter_that_cannot_run_it_is_named(tmp_path: Path) -> None:
     """It has no numpy."""
-    found = Zygotes([sys.executable, "-S", "-I"], dict(os.environ), tmp_path)
+    found = Zygotes([sys.executable, "-S", "-I"], dict(os.environ))
     with pytest.raises(ZygoteError, match="No module named"):
         found.fork({"kind": "worker", "folder": str(tmp_path), "variables": {}}, (), tmp_path / "log", PATIENCE)
+    found.close()
 
 
 def test_an_import_ends_with_the_time_that_is_left(zygotes: Zygotes) -> None:
-    (zygotes.folder / "slow.py").write_text("import time\ntime.sleep(60)\n")
+    (folder_of(zygotes) / "slow.py").write_text("import time\ntime.sleep(60)\n")
     until = time.monotonic() + 1
     with pytest.raises(OutOfTime):
         zygotes.prepare([("slow",)], Patience(20.0, lambda: until))
@@ -131,7 +137,7 @@ def test_an_import_ends_with_the_time_that_is_left(zygotes: Zygotes) -> None:
 
 
 def test_an_import_that_takes_too_long_is_left_to_whoever_needs_it(zygotes: Zygotes) -> None:
-    (zygotes.folder / "slow.py").write_text("import time\ntime.sleep(60)\n")
+    (folder_of(zygotes) / "slow.py").write_text("import time\ntime.sleep(60)\n")
     zygotes.prepare([("slow",)], Patience(1.0, lambda: float("inf")))
     assert zygotes.unfit == {"slow": "not imported within 1 s"}
 
