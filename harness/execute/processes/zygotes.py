@@ -21,6 +21,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
+from harness.execute.isolation import folders
+
 LONGEST = 1 << 16
 """Bytes of a message."""
 SCRIPT = Path(__file__).with_name("zygote.py")
@@ -137,8 +139,8 @@ class Zygote:
 @dataclass
 class Zygotes:
     """The zygotes of one interpreter. command: that runs a script of it; variables: of their environment; shared: do
-    they import what they are asked for, and not each process that they fork? They have no folder, since they live on when
-    those of pools are gone. Several threads may use them."""
+    they import what they are asked for, and not each process that they fork? They have no folder but while they import,
+    since they live on when those of pools are gone. Several threads may use them."""
 
     command: Sequence[str]
     variables: Mapping[str, str]
@@ -156,7 +158,8 @@ class Zygotes:
         """Have zygotes for so many sets of modules, which import side by side. Raises ZygoteError, OSError and
         OutOfTime."""
         sets = [tuple(modules) for modules in wanted]
-        with self._lock:
+        with self._lock, contextlib.ExitStack() as kept:
+            folder: Path | None = None  # some modules write files as they are imported
             started = True
             while started:
                 started = False
@@ -165,7 +168,11 @@ class Zygotes:
                     depth = next((n for n in range(len(fit) + 1) if fit[:n] not in self._found), None)
                     if depth is not None and (depth == 0 or self._found[fit[: depth - 1]].loaded):
                         patience.check()
-                        self._start(fit[:depth], patience)
+                        if depth and folder is None:
+                            made = folders.make()
+                            kept.callback(made.close)
+                            folder = made.path
+                        self._start(fit[:depth], folder, patience)
                         started = True
                 self._settle(patience)
 
@@ -215,14 +222,15 @@ class Zygotes:
         with theirs, log.open("ab") as file:
             return _asked(zygote, told, (ours, theirs), file, log, patience)
 
-    def _start(self, modules: tuple[str, ...], patience: Patience) -> None:
-        """Start the zygote of these modules, of which another one has all but the last."""
+    def _start(self, modules: tuple[str, ...], folder: Path | None, patience: Patience) -> None:
+        """Start the zygote of these modules, of which another one has all but the last. folder: for temporary files."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         itself = None
         with theirs:
             if modules:
                 parent = self._found[modules[:-1]]
-                order = {"kind": "zygote", "module": modules[-1], "folder": _NOWHERE, "variables": {}}
+                variables = {"TMPDIR": str(folder)}
+                order = {"kind": "zygote", "module": modules[-1], "folder": _NOWHERE, "variables": variables}
                 itself = _asked(parent, order, (ours, theirs), self._log, None, patience)
             else:
                 self._root = subprocess.Popen(
