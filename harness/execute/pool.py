@@ -123,6 +123,12 @@ def name_of(key: Key) -> str:
     return "@".join(part for part in key if part)
 
 
+def zygotes_of(threads: int, name: str) -> Zygotes:
+    """What forks the processes of an environment that share their imports; so many threads a library. Raises
+    EnvironmentsError and OSError."""
+    return shared(environments.interpreter(name), variables_of(threads, name))
+
+
 @dataclass
 class Pool:
     """Runs jobs on one worker for each framework and environment, all side by side. Use as a context manager. confined:
@@ -240,9 +246,7 @@ class Pool:
         for name in {job.environment for job in jobs if not self._is_alone(job)}:
             wanted = [job.modules for job in jobs if job.environment == name and not self._is_alone(job)]
             with contextlib.suppress(environments.EnvironmentsError, ZygoteError):  # said where one is forked
-                shared(environments.interpreter(name), variables_of(self.limits.threads, name)).prepare(
-                    wanted, self._patience
-                )
+                zygotes_of(self.limits.threads, name).prepare(wanted, self._patience)
 
     def _start(self, first: Job) -> _Worker:
         """A worker for this job. Raises Unavailable, OSError and OutOfTime."""
@@ -250,20 +254,29 @@ class Pool:
         own = variables_in(folder, name)
         order = {"kind": "worker", "memory": limits.memory, "recycle": limits.recycle}
         order |= {"folder": str(folder), "variables": own}
+        log, zygotes = folder / f"{name_of(first.worker)}.log", None
         try:
-            python, variables = environments.interpreter(name), variables_of(limits.threads, name)
-            if self._is_alone(first):
-                command = [python]
-                if self.confined and not first.own:
-                    command = confinement.command(self.confined, folder, python, SCRIPT.parent)
-                    variables = confinement.environment(variables, folder)
-                zygotes = Zygotes(command, {**variables, **own}, shared=False)
-            else:
-                zygotes = shared(python, variables)
-            process = zygotes.fork(order, first.modules, folder / f"{name_of(first.worker)}.log", self._patience)
-        except (environments.EnvironmentsError, ZygoteError) as error:
-            raise Unavailable(f"{first.framework}: {error}") from error
+            zygotes = self._alone(first, own) if self._is_alone(first) else zygotes_of(limits.threads, name)
+            process = zygotes.fork(order, first.modules, log, self._patience)
+        except BaseException as error:
+            if zygotes and not zygotes.shared:
+                zygotes.close()
+            if isinstance(error, environments.EnvironmentsError | ZygoteError):
+                raise Unavailable(f"{first.framework}: {error}") from error
+            raise
         return _Worker(first.worker, folder, limits, process, None if zygotes.shared else zygotes)
+
+    def _alone(self, job: Job, own: Mapping[str, str]) -> Zygotes:
+        """What forks the worker of this job and nothing else. own: variables of the pool. Raises EnvironmentsError."""
+        python, variables = (
+            environments.interpreter(job.environment),
+            variables_of(self.limits.threads, job.environment),
+        )
+        command = [python]
+        if self.confined and not job.own:
+            command = confinement.command(self.confined, self._folder, python, SCRIPT.parent)
+            variables = confinement.environment(variables, self._folder)
+        return Zygotes(command, {**variables, **own}, shared=False)
 
     def _is_alone(self, job: Job) -> bool:
         """Does its worker share nothing with others?"""

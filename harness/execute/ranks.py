@@ -16,10 +16,10 @@ import numpy as np
 
 from harness.execute import environments
 from harness.execute.isolation import folders
-from harness.execute.pool import HarnessError, OutOfTime, ProgramError, Unavailable
+from harness.execute.pool import HarnessError, OutOfTime, ProgramError, Unavailable, zygotes_of
 from harness.execute.processes.worker import read_message, write_message
-from harness.execute.processes.zygotes import Forked, Patience, ZygoteError, shared
-from harness.execute.variables import variables_in, variables_of
+from harness.execute.processes.zygotes import Forked, Patience, ZygoteError
+from harness.execute.variables import variables_in
 from oracles.judge.outcome import Crash, Rejected, Timeout
 
 PORT_TAKEN = ("Could not start gRPC server", "EADDRINUSE", "Address already in use")
@@ -170,7 +170,7 @@ class RankPools:
         given |= {"WORLD_SIZE": str(world), "RENDEZVOUS": f"file://{name}.meet"}
         ranks: list[_Rank] = []
         try:
-            zygotes = shared(environments.interpreter(environment_name), variables_of(1, environment_name))
+            zygotes = zygotes_of(1, environment_name)
             for rank in range(world):
                 spot = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
                 told = {**order, "rank": rank, "variables": {**given, **spot, **dict(variables)}}

@@ -4,14 +4,13 @@ speaks: the standard library and numpy only."""
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import socket
 import traceback
 from pathlib import Path
 
 import numpy as np
-from worker import MESSAGE_LIMIT, cpu_seconds, read_message, write_message  # beside this file
+from worker import MESSAGE_LIMIT, cpu_seconds, load, read_message, write_message  # beside this file
 
 
 def execute(path: str, rank: int, world: int, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
@@ -34,11 +33,7 @@ def execute(path: str, rank: int, world: int, arrays: dict[str, np.ndarray]) -> 
 def serve(order: dict, connection: socket.socket) -> None:
     """Import what is left of the modules, and run programs until there are no more. order: rank, world, modules."""
     requests, replies = connection.makefile("rb"), connection.makefile("wb")
-    try:
-        for module in order["modules"]:
-            importlib.import_module(module)
-    except Exception as error:  # any failure to import is the reason why its strategies are off
-        write_message(replies, {"outcome": "unavailable", "message": f"{type(error).__name__}: {error}"}, {})
+    if not load(order["modules"], replies):
         return
     write_message(replies, {"outcome": "ready"}, {})
     while True:

@@ -142,16 +142,23 @@ def _after_program() -> None:
             sys.modules["torch"]._C._exit_dual_level(level=0)
 
 
+def load(modules: list[str], replies: IO[bytes]) -> bool:
+    """Import them. Where one fails, say so: any failure is the reason why nothing of that framework runs."""
+    try:
+        for module in modules:
+            importlib.import_module(module)
+    except Exception as error:
+        write_message(replies, {"outcome": "unavailable", "message": f"{type(error).__name__}: {error}"}, {})
+        return False
+    return True
+
+
 def serve(order: dict, connection: socket.socket) -> None:
     """Import what is left of the modules, and execute programs until there are no more. order: modules, memory (bytes
     that programs may allocate; 0: no limit), recycle (leave when resident memory has grown by so many; 0: never)."""
     requests, replies = connection.makefile("rb"), connection.makefile("wb")
     started = cpu_seconds()
-    try:
-        for module in order["modules"]:
-            importlib.import_module(module)
-    except Exception as error:  # any failure to import is the reason why its targets are off
-        write_message(replies, {"outcome": "unavailable", "message": f"{type(error).__name__}: {error}"}, {})
+    if not load(order["modules"], replies):
         return
     if order["memory"]:
         _limit_memory(order["memory"])

@@ -118,8 +118,11 @@ class Zygote:
                 socket.send_fds(self.control, [json.dumps(message).encode()], list(handles))
                 self.control.settimeout(seconds)
                 text = self.control.recv(LONGEST)
-        except OSError as error:
-            raise ZygoteError(f"it does not answer ({error})") from error
+        except BaseException as error:  # an answer under way would be taken for that to the next message
+            self.control.close()
+            if isinstance(error, OSError):
+                raise ZygoteError(f"it does not answer ({error})") from error
+            raise
         answer = json.loads(text) if text else {}
         if "errno" in answer:
             raise OSError(answer["errno"], os.strerror(answer["errno"]))

@@ -102,6 +102,16 @@ def test_one_that_was_killed_is_started_again(zygotes: Zygotes) -> None:
     assert imported(zygotes) == "aabb"
 
 
+def test_an_answer_that_nobody_waited_for_is_not_taken_for_another_one(zygotes: Zygotes) -> None:
+    living, _ = fork(zygotes)
+    with pytest.raises(ZygoteError):
+        zygotes._found[()].ask({"kind": "ended", "pid": living.pid, "seconds": 1}, (), 0.01)
+    living.close()
+    process, first = fork(zygotes)
+    assert first["outcome"] == "ready"
+    process.close()
+
+
 def test_what_a_zygote_forked_ends_with_it(zygotes: Zygotes) -> None:
     process, _ = fork(zygotes, "a")
     zygotes.stop()
