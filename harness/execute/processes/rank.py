@@ -10,7 +10,7 @@ import traceback
 from pathlib import Path
 
 import numpy as np
-from worker import MESSAGE_LIMIT, cpu_seconds, load, read_message, write_message  # beside this file
+from worker import cpu_seconds, load, read_message, said, write_message  # beside this file
 
 
 def execute(path: str, rank: int, world: int, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
@@ -24,8 +24,7 @@ def execute(path: str, rank: int, world: int, arrays: dict[str, np.ndarray]) -> 
         frames = traceback.extract_tb(error.__traceback__)
         inside = bool(frames) and frames[-1].filename == path
         own = (inside and isinstance(error, NameError | AttributeError | KeyError)) or isinstance(error, SyntaxError)
-        message = str(error)[:MESSAGE_LIMIT]
-        header = {"outcome": "rejected", "kind": type(error).__name__, "message": message, "own": own}
+        header = {"outcome": "rejected", "kind": type(error).__name__, "message": said(error), "own": own}
         return {**header, "cpu": cpu_seconds() - started}, {}
     return {"outcome": "value", "cpu": cpu_seconds() - started}, results
 

@@ -23,7 +23,8 @@ from typing import IO
 
 import numpy as np
 
-MESSAGE_LIMIT = 2000  # characters kept of an error message
+KEPT = 2000
+"""Characters of an error message, at its beginning and at its end: what stands between is where it was called from."""
 
 
 def write_message(stream: IO[bytes], header: dict, arrays: dict[str, np.ndarray]) -> None:
@@ -83,7 +84,7 @@ def execute(path: str, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, n
             if result.dtype.kind not in "biufcU" and str(result.dtype) != "bfloat16":
                 raise TypeError(f"an output is not a plain array but {result.dtype}")
     except MemoryError as error:
-        return {"outcome": "memory", "message": str(error)[:MESSAGE_LIMIT], "cpu": cpu_seconds() - started}, {}
+        return {"outcome": "memory", "message": said(error), "cpu": cpu_seconds() - started}, {}
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
         own = (bool(frames) and frames[-1].filename == path) or isinstance(error, SyntaxError)
@@ -92,13 +93,19 @@ def execute(path: str, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, n
         header = {
             "outcome": "rejected",
             "kind": type(error).__name__,
-            "message": "\n".join([str(error)[:MESSAGE_LIMIT], *steps_of(error)]),
+            "message": "\n".join([said(error), *steps_of(error)]),
             # raised by the program's own text, not by a framework that it called
             "own": own and isinstance(error, NameError | AttributeError | SyntaxError | ImportError),
             "cpu": cpu_seconds() - started,
         }
         return header, {}
     return {"outcome": "value", "cpu": cpu_seconds() - started}, results
+
+
+def said(error: Exception) -> str:
+    """Its message, shortened in the middle."""
+    text = str(error)
+    return text if len(text) <= 2 * KEPT else f"{text[:KEPT]} ... {text[-KEPT:]}"
 
 
 def steps_of(error: Exception) -> list[str]:

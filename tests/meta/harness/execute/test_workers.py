@@ -91,6 +91,15 @@ def test_exception_is_a_rejection(pool: Pool) -> None:
     assert (got.kind, got.message) == ("ValueError", "kernel too large")
 
 
+def test_a_long_message_keeps_its_end(pool: Pool) -> None:
+    """Where its reason may stand, behind the places that it was called from."""
+    got = outcome(pool, "raise ValueError('at one place' + ', at another' * 9999 + ': no kernel')")
+    assert isinstance(got, Rejected)
+    assert got.message.startswith("at one place, at another")
+    assert got.message.endswith("at another: no kernel")
+    assert len(got.message) < 4100
+
+
 def test_a_name_that_the_program_does_not_say_is_not_its_fault(pool: Pool) -> None:
     """An exception of a framework that takes its own frames out of the traceback."""
     got = outcome(pool, "raise AttributeError('no such attribute', name='as' + 'type', obj=3)")

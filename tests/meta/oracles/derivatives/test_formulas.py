@@ -194,3 +194,14 @@ def test_a_gradient_may_vanish_in_the_narrower_dtype_of_its_operand() -> None:
     first, second = gradient.expect(Case(graph, {"x": np.array([2.0], np.float32), "z": np.array([-1e-301])})).values
     assert 1e-301 < first.error.item() < 2e-38
     assert second.error.item() < 1e-11
+
+
+def test_a_slope_that_underflows_with_what_it_is_multiplied_by_is_not_exactly_zero() -> None:
+    """-1e-258 times 2e-132 is 0 however it is moved; the slope is 2e-132. The second element crosses
+    0 by longer steps."""
+    leaves = Leaf("x", TensorType("float64", (1, 2))), Leaf("slope", TensorType("float64", (2,)))
+    graph = check(Graph(leaves, (Node("y", "prelu", ("x", "slope"), (), leaves[0].type),), ("y",)))
+    arrays = {"x": np.array([[-4e293, -1e-258]]), "slope": np.array([0.0, 2e-132])}
+    found = gradient.expect(Case(graph, arrays)).values[0]
+    exact = 2e-132 * gradient.weights(graph)["y"].astype(np.float64).ravel()[1]
+    assert abs(found.value.ravel()[1] - exact) <= found.error.ravel()[1] < 1e-50
