@@ -13,6 +13,7 @@ from generators.inputs import Arrays
 
 _NAME = re.compile(r"(|[a-z]+_)c(\d+)_(.*)")
 """Made of a union's name."""
+_MENTIONED = re.compile(r"(?<![A-Za-z0-9])c(\d{1,4})_")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,13 @@ def place(name: str) -> tuple[int, str]:
     if not found:
         raise ValueError(f"{name!r} is of no member of a union")
     return int(found[2]), found[1] + found[3]
+
+
+def mentions(text: str) -> list[tuple[int, str]]:
+    """The members of a union whose names stand in a text, such as a program or what a compiler says, each with what
+    follows up to the next name."""
+    _, *found = _MENTIONED.split(text)
+    return [(int(number), rest) for number, rest in zip(found[::2], found[1::2], strict=True)]
 
 
 def numbered(names: Iterable[str]) -> list[int]:

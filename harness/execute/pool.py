@@ -379,6 +379,6 @@ def _outcome(header: dict, arrays: dict[str, np.ndarray], job: Job) -> Outcome:
         case "rejected" if header["own"]:
             raise ProgramError(f"{header['kind']}: {header['message']}\nin this program:\n{job.program}")
         case "rejected":
-            return Rejected(header["kind"], header["message"], cpu)
+            return Rejected(header["kind"], header["message"], cpu, tuple(header["lines"]))
         case other:
             raise HarnessError(f"a worker answered {other!r}")

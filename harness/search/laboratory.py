@@ -73,11 +73,11 @@ class Laboratory:
         with self.clock("transfer"):
             answers = self.pool.run((job for _, job in jobs), confirm)
         for (index, _), outcome in zip(jobs, answers, strict=True):
-            why = None
+            results[index] = outcome
             if isinstance(outcome, Rejected):
                 target = runs[index][0]
                 why = self.question.refusal(target, outcome) or target.declined(outcome)
-            results[index] = Unsupported(why) if why else outcome
+                results[index] = Unsupported(why, refusal=outcome) if why else outcome
             self.seconds[f"run:{runs[index][0].whole}"] += outcome.cpu
         return [results[i] for i in range(len(runs))]
 

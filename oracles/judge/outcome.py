@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,11 +17,13 @@ class Value:
 
 @dataclass(frozen=True)
 class Rejected:
-    """The framework refused the program with an exception. kind: its class; message: its text."""
+    """The framework refused the program with an exception. kind: its class; message: its text; lines: of the program,
+    through which it was raised."""
 
     kind: str
     message: str
     cpu: float = 0.0
+    lines: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,11 @@ class Timeout:
 
 @dataclass(frozen=True)
 class Unsupported:
-    """Never run: somebody wrote down that this target cannot."""
+    """Never run: somebody wrote down that this target cannot. refusal: its own words, where it did run."""
 
     why: str
     cpu: float = 0.0
+    refusal: Rejected | None = field(default=None, compare=False, repr=False)
 
 
 Outcome = Value | Rejected | Crash | Timeout | Unsupported

@@ -87,6 +87,7 @@ def execute(path: str, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, n
         return {"outcome": "memory", "message": said(error), "cpu": cpu_seconds() - started}, {}
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.line for frame in frames if frame.filename == path and frame.line]
         own = (bool(frames) and frames[-1].filename == path) or isinstance(error, SyntaxError)
         if isinstance(error, AttributeError) and error.name:  # TensorFlow takes its own frames out of a traceback
             own &= error.name in Path(path).read_text(encoding="utf-8")
@@ -97,6 +98,7 @@ def execute(path: str, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, n
             # raised by the program's own text, not by a framework that it called
             "own": own and isinstance(error, NameError | AttributeError | SyntaxError | ImportError),
             "cpu": cpu_seconds() - started,
+            "lines": lines,
         }
         return header, {}
     return {"outcome": "value", "cpu": cpu_seconds() - started}, results

@@ -12,6 +12,7 @@ from harness.backends import Target
 from harness.search.blame.excuses import ELEMENTWISE
 from harness.search.hunting.runs import run
 from harness.search.hunting.silence import MOSTLY, OFTEN, Kind, Silence, kind_of
+from harness.search.hunting.suspects import suspects
 from harness.search.laboratory import Laboratory
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import SILENT, Discrepancy
@@ -75,7 +76,7 @@ class Together:
                 self.silence.note(self._kind(member), nothing=False)
             return found
         started = self._cpu()
-        apart = [one for half in _halves(members) for one in self.judge(half)]
+        apart = self._apart(members, joined, outcome)
         if any(one.verdict.discrepancy and _failed(one) for one in apart):
             return apart
         if _refused(outcome, apart):
@@ -84,6 +85,15 @@ class Together:
             self.unconfirmed["several cases together took too long, and not one by one"] += 1
             return apart
         return [*apart, *self._company(joined)]
+
+    def _apart(self, members: Sequence[Filled], joined: Filled, outcome: Outcome) -> list[Judged]:
+        """What failed together, in parts: who is suspected alone and the rest together; by halves where nobody is, or
+        where it was not they."""
+        suspected = suspects(outcome, self.lab.question.program(self.target, joined.graph), len(members))
+        alone = [one for number in suspected for one in self._single(members[number])]
+        rest = [member for number, member in enumerate(members) if number not in suspected]
+        parts = [rest] if any(map(_failed, alone)) or len(rest) == 1 else _halves(rest)
+        return [*alone, *(one for part in parts for one in self.judge(part))]
 
     def _single(self, member: Filled) -> list[Judged]:
         """One member in programs of its own."""

@@ -62,7 +62,7 @@ FLOORS = {
     "harness/findings/site": "heat highlight hunted past values | pages | sarif summary",
     "harness/commands/findings": "gather | *",
     "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | hunting | *",
-    "harness/search/hunting": "runs silence | together | *",
+    "harness/search/hunting": "runs silence suspects | together | *",
     "harness/training": "* | findings table | known_runs share",
     "harness/models": "variants | given | * | results | known report | examine",
     "harness/models/given": "inputs spectra images | audio | *",
