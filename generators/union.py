@@ -12,8 +12,9 @@ from generators.graphs import Case
 from generators.inputs import Arrays
 
 _NAME = re.compile(r"(|[a-z]+_)c(\d+)_(.*)")
-"""Made of a union's name."""
+"""Made of a union's name, as a whole."""
 _MENTIONED = re.compile(r"(?<![A-Za-z0-9])c(\d{1,4})_")
+"""Begins such a name, in a text."""
 
 
 @dataclass(frozen=True)

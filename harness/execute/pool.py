@@ -268,10 +268,8 @@ class Pool:
 
     def _alone(self, job: Job, own: Mapping[str, str]) -> Zygotes:
         """What forks the worker of this job and nothing else. own: variables of the pool. Raises EnvironmentsError."""
-        python, variables = (
-            environments.interpreter(job.environment),
-            variables_of(self.limits.threads, job.environment),
-        )
+        python = environments.interpreter(job.environment)
+        variables = variables_of(self.limits.threads, job.environment)
         command = [python]
         if self.confined and not job.own:
             command = confinement.command(self.confined, self._folder, python, SCRIPT.parent)

@@ -46,7 +46,8 @@ class Timeout:
 
 @dataclass(frozen=True)
 class Unsupported:
-    """Never run: somebody wrote down that this target cannot. refusal: its own words, where it did run."""
+    """Somebody wrote down that this target cannot, so that it was never run, or refused in documented words.
+    refusal: those, where it was run."""
 
     why: str
     cpu: float = 0.0

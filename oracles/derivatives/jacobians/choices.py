@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from generators.bounds.bounded import U64, Bounded
-from oracles.derivatives.jacobians.finite_differences import SUBNORMAL, Function, steps_of
+from generators.bounds.bounded import Bounded
+from oracles.derivatives.jacobians.finite_differences import Function, off_by, steps_of
 from oracles.derivatives.jacobians.sparsity import SHORT, groups_of
 
 Array = np.ndarray
@@ -62,7 +62,7 @@ def between(
             h[moved[members]] = length * step[moved[members]]
             there.append(f([*values[:position], x + h.reshape(x.shape), *values[position + 1 :]]))
         moved_to, short = np.array(there)[group[of_column[open_]], rows[open_]], length * step[columns[open_]]
-        noise = (64 * U64 * np.maximum(np.abs(moved_to), np.abs(base[rows[open_]])) + SUBNORMAL) / np.abs(short)
+        noise = off_by(np.maximum(np.abs(moved_to), np.abs(base[rows[open_]]))) / np.abs(short)
         return (moved_to - base[rows[open_]]) / short, noise
 
     sides = [_of_side([quotients(length * sign) for length in (1.0, 0.5, 0.25)], whole) for sign in (1, -1)]

@@ -18,6 +18,11 @@ SUBNORMAL = 2.0**-1060
 """What differences of subnormal numbers may be off by."""
 
 
+def off_by(top: Array) -> Array:
+    """What differences of results may be off by that are no greater than `top`, before they are divided by a step."""
+    return 64 * U64 * top + SUBNORMAL
+
+
 @dataclass(frozen=True)
 class Difference:
     """A derivative along one direction: its value, what it may be off by, the plain half-step difference."""
@@ -72,7 +77,7 @@ def extrapolated(halves: Sequence[Array], gaps: Sequence[Array], top: Array) -> 
     first = (4 * halves[1] - halves[0]) / 3
     second = (4 * halves[2] - halves[1]) / 3
     value = (16 * second - first) / 15
-    noise = 64 * U64 * top + SUBNORMAL
+    noise = off_by(top)
     error = np.abs(value - second) + noise
     # where only the curvature jumps, halving the step halves the change instead of quartering it
     change, last = np.abs(halves[1] - halves[0]), np.abs(halves[2] - halves[1])

@@ -16,10 +16,10 @@ from generators.ops.spec import Call, OpSpec
 from oracles.derivatives.complex_pairs import exact, numbers_of, paired
 from oracles.derivatives.jacobians.choices import between
 from oracles.derivatives.jacobians.finite_differences import (
-    SUBNORMAL,
     Function,
     along,
     extrapolated,
+    off_by,
     steps_of,
     swallowed,
 )
@@ -253,9 +253,7 @@ def _single(
     error = np.where(denied, np.where(clear, error_near, np.inf), error)
     unseen = np.ones(count, bool)
     unseen[columns] = False
-    floor = np.where(
-        unseen, (64 * U64 * np.max(np.abs(base[np.isfinite(base)]), initial=0.0) + SUBNORMAL) / longest, 0.0
-    )
+    floor = np.where(unseen, off_by(np.max(np.abs(base[np.isfinite(base)]), initial=0.0)) / longest, 0.0)
     # moved along the same steps: one shift after the other
     h = _per_column(count, columns, np.where(sharp[rows], step, 0.0)).reshape(x.value.shape)
     h = np.where(h > 0, h, steps[0])
@@ -305,7 +303,7 @@ def _dense(
         h[j], ahead[j], behind[j], touched[j] = alone(f, values, position, tried, j, base)
     touched &= known
     # what a result that is great beside the long step hides
-    hidden = (64 * U64 * np.max(np.abs(base[known]), initial=0.0) + SUBNORMAL) / (FAR * float(np.max(tried)))
+    hidden = off_by(np.max(np.abs(base[known]), initial=0.0)) / (FAR * float(np.max(tried)))
     floor = np.full(count, hidden)
     h = h.reshape(x.value.shape)
     columns, rows = np.nonzero(touched)
