@@ -33,6 +33,10 @@ LATER = {"torch": ("sympy", "torch._inductor.compile_fx", "torch._export", "torc
 """What a framework imports with the first program that needs it. What is forked has it from the start, so that what it
 grows by afterwards is a leak."""
 
+TELLING = ("openvino_telemetry",)
+"""Modules that tell the makers of a framework over the network what it is used for, and leave a number of the user in
+the home folder. Programs do not find them; the frameworks do without."""
+
 
 def say(control: socket.socket, message: dict) -> None:
     """A message, in one piece."""
@@ -146,6 +150,7 @@ def main() -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
     warnings.filterwarnings("ignore")
+    sys.modules.update(dict.fromkeys(TELLING))
     serve(control)
 
 

@@ -28,10 +28,15 @@ def kind_of(question: Question, target: Target, graph: Graph) -> Kind:
     return question.name, target.name, node.op, dtype_of(graph, node)
 
 
+def _doubted(kind: Kind) -> tuple[str, ...]:
+    return (*kind[:2], "", "doubted")
+
+
 @dataclass
 class Silence:
     """seen, nothing: how many cases there were, and of how many nothing came, by question and target, by operator
-    there, and by dtype of that; doubted: kinds that are thought to return nothing until one of them is seen"""
+    there, and by dtype of that; doubted: kinds that are thought to return nothing until one of them is seen, as long as
+    most of the target's doubted kinds that were seen did"""
 
     seen: Counter[tuple[str, ...]] = field(default_factory=Counter)
     nothing: Counter[tuple[str, ...]] = field(default_factory=Counter)
@@ -39,7 +44,7 @@ class Silence:
 
     def note(self, kind: Kind, nothing: bool) -> None:
         """A case more. What was doubted says nothing of others."""
-        for one in (kind,) if kind in self.doubted else (kind[:2], kind[:3], kind):
+        for one in (_doubted(kind), kind) if kind in self.doubted else (kind[:2], kind[:3], kind):
             self.seen[one] += 1
             self.nothing[one] += nothing
 
@@ -47,7 +52,7 @@ class Silence:
         """Which part returns nothing: of that kind, else of its operator, else of all on that target; 0 where too
         little is known."""
         if kind in self.doubted and not self.seen[kind]:
-            return 1.0
+            return (self.nothing[_doubted(kind)] + 1) / (self.seen[_doubted(kind)] + 1)
         for one, enough in ((kind, 1), (kind[:3], 1), (kind[:2], ENOUGH)):
             if self.seen[one] >= enough:
                 return self.nothing[one] / self.seen[one]

@@ -57,12 +57,14 @@ class Together:
         judged with the first set that shows it alone."""
         if len(members) == 1:
             return self._single(members[0])
-        likely: list[Filled] = []
+        alone: list[Judged] = []
         rest: list[Filled] = []
-        for member in members:
-            (likely if self.silence.share(self._kind(member)) > OFTEN else rest).append(member)
-        if likely:
-            alone = [one for member in likely for one in self._single(member)]
+        for member in members:  # each tells something of those behind it
+            if self.silence.share(self._kind(member)) > OFTEN:
+                alone += self._single(member)
+            else:
+                rest.append(member)
+        if alone:
             return [*alone, *self.judge(rest)] if rest else alone
         joined = union(members)
         if self.lab.question.why_not(self.target, joined.graph):  # such as outputs of two dtypes in one sum

@@ -13,9 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness.conversions.route import target_of
 from harness.execute.pool import Job, Limits, Pool
 from harness.execute.processes.worker import read_message
 from harness.execute.processes.zygotes import Forked, OutOfTime, Patience, ZygoteError, Zygotes
+from harness.questions import QUESTIONS
+from harness.search.hunting.plan import member
+from harness.search.laboratory import Laboratory
 from oracles.judge.outcome import Value
 
 PATIENCE = Patience(20.0, lambda: float("inf"))
@@ -168,3 +172,16 @@ def test_what_shares_nothing_has_a_memory_layout_of_its_own(shared: bool) -> Non
             pool.restart_worker("one")
     assert len({process for _, process in found}) == 6
     assert (len({place for place, _ in found}) == 1) == shared
+
+
+def test_frameworks_tell_nobody_what_they_are_used_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """openvino.convert_model sends what it converts to Google Analytics, and numbers the user in the home folder."""
+    pytest.importorskip("openvino_telemetry")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    question, target = QUESTIONS["conversion"], target_of("onnx/openvino-onnx/openvino")
+    with Pool(Limits(seconds=60), shared=False) as pool:
+        case = member(question, "tanh", 0).case(0)
+        judged = Laboratory(pool, question).judge(case, [target]).verdicts[target.name]
+    assert judged.status == "agree"
+    assert not list((tmp_path / "home").iterdir())
