@@ -105,9 +105,13 @@ def execute(path: str, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, n
 
 
 def said(error: Exception) -> str:
-    """Its message, shortened in the middle."""
+    """Its message, shortened in the middle, of which lines that name an error are kept, as far as there is room."""
     text = str(error)
-    return text if len(text) <= 2 * KEPT else f"{text[:KEPT]} ... {text[-KEPT:]}"
+    if len(text) <= 2 * KEPT:
+        return text
+    middle = "\n".join(line for line in text[KEPT:-KEPT].splitlines() if " error: " in line)
+    between = f" ... \n{middle[:KEPT]}\n ... " if middle else " ... "
+    return f"{text[:KEPT]}{between}{text[-KEPT:]}"
 
 
 def steps_of(error: Exception) -> list[str]:

@@ -4,7 +4,7 @@ halves. It is a guess: whoever is named is run alone."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import log
 
 from generators.union import mentions
@@ -14,17 +14,28 @@ MOST = 4
 """Of so many members one may be named; where it is more, halves are fewer programs."""
 LEAST = 4
 """Letters of a word that tells something."""
+_ERROR = re.compile(r"^.*\berror: .*$", re.MULTILINE)
+"""A line by which a compiler of MLIR or C++ says one error of several; notes and the whole program stand around it."""
+_QUOTED = re.compile(r"""['"`](?:[\w.]*\.)?(\w{3,}?)(?:V\d)?:?['"`]""")
+"""A name in quotes without its dialect, and without the version that TensorFlow has behind it ('tf.TopKV2')."""
 _WORD = re.compile(r"[A-Za-z]\w+")
 _STEP = re.compile(r"^in step .*$", re.MULTILINE)
 
 
 def suspects(outcome: Outcome, program: str, members: int) -> list[int]:
-    """Numbers of the members whose values are named (`c3_v0`) in the message or in lines that the exception was raised
-    through; else of those whose own lines have the rarest words of the message in common (an operator that has no
-    kernel, a dtype). None where nobody is named, or more than one of `MOST`."""
+    """Numbers of the members whose operators are named by the errors of a compiler, as many as half of them; else of
+    those whose values are named (`c3_v0`) in the message or in lines that the exception was raised through; else of
+    those whose own lines have the rarest words of the message in common (an operator that has no kernel, a dtype).
+    None where nobody is named, or more than one of `MOST`."""
     lines, message = _words(outcome)
+    texts = _own_text(program, members)
+    errors = sorted({n for line in _ERROR.findall(message) for n in _alike(_QUOTED.findall(line), texts)})
+    if 0 < len(errors) <= members // 2:
+        return errors
     named = {number for number, _ in mentions(f"{lines}\n{message}") if number < members}
-    found = sorted(named) or _alike(message, _own_text(program, members))
+    said = _WORD.findall(_STEP.sub("", message))
+    parts = [part for word in said for part in word.split("_")]
+    found = sorted(named) or _alike((word for word in (*said, *parts) if len(_plain(word)) >= LEAST), texts)
     return found if len(found) <= members // MOST else []
 
 
@@ -54,14 +65,12 @@ def _plain(text: str) -> str:
     return text.lower().replace("_", "")
 
 
-def _alike(message: str, texts: Mapping[int, str]) -> list[int]:
-    """Members that the words of a message fit best, each word by how few it fits (the logarithm of its inverse document
-    frequency; Spärck Jones 1972)."""
+def _alike(words: Iterable[str], texts: Mapping[int, str]) -> list[int]:
+    """Members that the words fit best, each word by how few it fits (the logarithm of its inverse document frequency;
+    Spärck Jones 1972)."""
     weights: dict[int, float] = {}
-    said = _WORD.findall(_STEP.sub("", message))
-    parts = [part for word in said for part in word.split("_")]
-    for word in set(map(_plain, (*said, *parts))):
-        owners = [number for number, text in texts.items() if len(word) >= LEAST and word in text]
+    for word in set(map(_plain, words)):
+        owners = [number for number, text in texts.items() if word in text]
         if 0 < len(owners) <= len(texts) // MOST:
             for number in owners:
                 weights[number] = weights.get(number, 0.0) + log(len(texts) / len(owners))
