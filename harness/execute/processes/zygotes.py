@@ -142,8 +142,9 @@ class Zygote:
 @dataclass
 class Zygotes:
     """The zygotes of one interpreter. command: that runs a script of it; variables: of their environment; shared: do
-    they import what they are asked for, and not each process that they fork? They have no folder but while they import,
-    since they live on when those of pools are gone. Several threads may use them."""
+    they import what they are asked for, and not each process that they fork? Their folder lives as long as they do, as
+    those of pools do not: some modules keep what it was called when they were imported (torch/_inductor/codecache.py
+    has headers there). Several threads may use them."""
 
     command: Sequence[str]
     variables: Mapping[str, str]
@@ -154,6 +155,7 @@ class Zygotes:
     def __post_init__(self) -> None:
         self._found: dict[tuple[str, ...], Zygote] = {}
         self._root: subprocess.Popen[bytes] | None = None
+        self._folder: folders.Folder | None = None
         self._log = TemporaryFile("a+b")  # noqa: SIM115
         self._lock = threading.RLock()
 
@@ -161,8 +163,7 @@ class Zygotes:
         """Have zygotes for so many sets of modules, which import side by side. Raises ZygoteError, OSError and
         OutOfTime."""
         sets = [tuple(modules) for modules in wanted]
-        with self._lock, contextlib.ExitStack() as kept:
-            folder: Path | None = None  # some modules write files as they are imported
+        with self._lock:
             started = True
             while started:
                 started = False
@@ -171,11 +172,7 @@ class Zygotes:
                     depth = next((n for n in range(len(fit) + 1) if fit[:n] not in self._found), None)
                     if depth is not None and (depth == 0 or self._found[fit[: depth - 1]].loaded):
                         patience.check()
-                        if depth and folder is None:
-                            made = folders.make()
-                            kept.callback(made.close)
-                            folder = made.path
-                        self._start(fit[:depth], folder, patience)
+                        self._start(fit[:depth], patience)
                         started = True
                 self._settle(patience)
 
@@ -206,6 +203,9 @@ class Zygotes:
                 os.killpg(self._root.pid, signal.SIGKILL)
             self._root.wait()
         self._root = None
+        if self._folder:
+            self._folder.close()
+        self._folder = None
 
     def close(self) -> None:
         """End them for good."""
@@ -225,14 +225,15 @@ class Zygotes:
         with theirs, log.open("ab") as file:
             return _asked(zygote, told, (ours, theirs), file, log, patience)
 
-    def _start(self, modules: tuple[str, ...], folder: Path | None, patience: Patience) -> None:
-        """Start the zygote of these modules, of which another one has all but the last. folder: for temporary files."""
+    def _start(self, modules: tuple[str, ...], patience: Patience) -> None:
+        """Start the zygote of these modules, of which another one has all but the last."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         itself = None
         with theirs:
             if modules:
                 parent = self._found[modules[:-1]]
-                variables = {"TMPDIR": str(folder)}
+                self._folder = self._folder or folders.make()
+                variables = {"TMPDIR": str(self._folder.path)}
                 order = {"kind": "zygote", "module": modules[-1], "folder": _NOWHERE, "variables": variables}
                 itself = _asked(parent, order, (ours, theirs), self._log, None, patience)
             else:

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from harness.conversions.route import target_of
+from harness.execute.isolation import folders
 from harness.execute.pool import Job, Limits, Pool
 from harness.execute.processes.worker import read_message
 from harness.execute.processes.zygotes import Forked, OutOfTime, Patience, ZygoteError, Zygotes
@@ -68,6 +69,19 @@ def test_each_module_is_imported_once(zygotes: Zygotes) -> None:
         assert first["outcome"] == "ready"
         process.close()
     assert imported(zygotes) == "abd"
+
+
+def test_temporary_files_of_an_import_are_there_as_long_as_what_has_it(zygotes: Zygotes) -> None:
+    """torch/_inductor/codecache.py keeps the folder's name as it is imported, and has headers there later."""
+    told = folder_of(zygotes) / "told"
+    lines = f"import pathlib, tempfile\npathlib.Path({str(told)!r}).write_text(tempfile.mkdtemp())"
+    (folder_of(zygotes) / "f.py").write_text(lines)
+    process, _ = fork(zygotes, "f")
+    process.close()
+    folders.remove_stale()
+    assert Path(told.read_text()).is_dir()
+    zygotes.close()
+    assert not Path(told.read_text()).parent.exists()
 
 
 def test_what_starts_threads_is_imported_by_each_process_after_the_others(zygotes: Zygotes) -> None:
