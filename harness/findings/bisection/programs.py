@@ -80,6 +80,8 @@ def modules_of(path: Path) -> set[str]:
                 found.add(name.partition(".")[0])
             case ast.For(target=ast.Name(id="module"), iter=ast.List(elts=items)):
                 found |= {str(item.value).partition(".")[0] for item in items if isinstance(item, ast.Constant)}
+            case ast.Attribute(value=ast.Name(id="torch"), attr="onnx"):
+                found.add("onnx")  # without which its exporter by TorchScript refuses to write
     return found
 
 
@@ -130,6 +132,7 @@ def alike(answer: Answer, first: Answer) -> Answer:
 def _kind(told: str) -> str:
     """What is wrong, without places and numbers; signals are all alike, those that end a framework's own tools among
     them."""
+    told = told.removeprefix(f"{PLAIN}: ")
     if told.startswith("the process ended"):
         return "signal" if "-" in told else told
     told = re.sub(r"\b(code|status):? -\d+", "signal", told)

@@ -71,9 +71,9 @@ class Bisection:
         return {
             "package": self.package,
             "here": str(self.here),
-            "since": str(self.since) if self.since else f"<={self.oldest}",
-            "until": str(self.until) if self.until else "",
-            "newest": str(self.newest),
+            "since": self.since.public if self.since else f"<={self.oldest.public}",
+            "until": self.until.public if self.until else "",
+            "newest": self.newest.public,
             "answers": {str(v): {"state": a.state, "told": a.told} for v, a in sorted(self.answers.items())},
         }
 

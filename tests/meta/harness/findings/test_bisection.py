@@ -66,6 +66,7 @@ def test_another_build_of_the_release_is_not_asked() -> None:
     states = {Version("1.0"): RIGHT, Version("1.1"): RIGHT, Version("1.1+cpu"): WRONG}
     found = bisect("package", Version("1.1+cpu"), [Version("1.0"), Version("1.1")], lambda v: Answer(states[v]))
     assert (found.since, found.before) == (Version("1.1+cpu"), Version("1.0"))
+    assert (found.to_json()["since"], found.to_json()["newest"]) == ("1.1", "1.1")
 
 
 def test_releases_that_lack_what_the_program_uses() -> None:
@@ -136,6 +137,9 @@ def test_another_failure_says_nothing() -> None:
     died = Answer(WRONG, "the process ended with status -11")
     assert alike(Answer(WRONG, "the process ended with status -6"), died).state == WRONG
     assert alike(Answer(WRONG, "the process ended with status 1"), died).state == UNKNOWN
+    told = Answer(WRONG, "reproduced: the process ended with -6")
+    assert alike(Answer(WRONG, "reproduced: the process ended with -11"), told).state == WRONG
+    assert alike(Answer(WRONG, "reproduced: the process ended with 1"), told).state == UNKNOWN
 
 
 def test_what_pip_lists() -> None:
@@ -157,6 +161,8 @@ def test_what_a_reproducer_needs(tmp_path: Path) -> None:
     )
     assert programs.modules_of(path) == {"onnxruntime", "numpy", "jax", "sys"}
     assert list(releases.distributions(programs.modules_of(path))) == ["jax", "numpy", "onnxruntime"]
+    path.write_text("import torch\n\ndef convert():\n    torch.onnx.export(dynamo=False)\n")
+    assert programs.modules_of(path) == {"torch", "onnx"}
     path.write_text("import (")
     with pytest.raises(FileError, match=r"reproducer\.py"):
         programs.modules_of(path)
