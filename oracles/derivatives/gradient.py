@@ -202,7 +202,7 @@ def entries(
         doubt += first_derivatives.own_error(op, operands, call).ravel()[rows] * _reference_rounding(x)[columns]
     lost = np.isinf(local.error) | ~np.isfinite(doubt)
     lost |= (
-        first_derivatives.at_a_break(op, x, call)[columns]
+        first_derivatives.at_a_break(op, operands, position, call)[columns]
         | first_derivatives.singular(op, operands, position, result)[rows]
     )
     lost |= beside_infinity(operands, position, result)[rows]
@@ -263,7 +263,7 @@ def vjp(
     if local.open.any() or beside_infinity(operands, position, result).all():
         bound[:] = np.inf
     bound[open_elements(op, operands, position, call, [above.value])] = np.inf
-    bound = np.where(~wild(x).ravel() & ~first_derivatives.at_a_break(op, x, call), bound, np.inf)
+    bound = np.where(~wild(x).ravel() & ~first_derivatives.at_a_break(op, operands, position, call), bound, np.inf)
     return Estimate(found.value, bound)
 
 

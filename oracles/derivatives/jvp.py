@@ -143,7 +143,7 @@ def _share(
     bound = found.bound
     bound += first_derivatives.tangent_noise(op, operands, position, result, call, np.abs(tangent.value)) * unit
     bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
-    breaks = first_derivatives.at_a_break(op, operands[position], call)
+    breaks = first_derivatives.at_a_break(op, operands, position, call)
     if breaks.size == bound.size:  # elementwise, as all operators that have such ends
         bound = np.where(breaks, np.inf, bound)
     bound += np.sum(np.where(local.floor > 0, local.floor * (np.abs(tangent.value) + tangent.error), 0.0))

@@ -60,10 +60,17 @@ _BREAKS: dict[str, tuple[str, ...]] = {
 _BETWEEN = ("clip", "hardtanh")
 
 
-def at_a_break(op: str, x: Bounded, call: Call) -> Array:
-    """Elements at which an operator is defined by pieces that an attribute bounds. Frameworks differentiate one of the
-    pieces, even where both happen to continue each other (hardshrink with lambd = 0)."""
+def at_a_break(op: str, operands: Sequence[Bounded], position: int, call: Call) -> Array:
+    """Elements of an operand at which an operator is defined by pieces that an attribute, or another operand, bounds.
+    Frameworks differentiate one of the pieces, even where both happen to continue each other (hardshrink with lambd =
+    0; a number between two bounds that are equal to it, where TensorFlow's chain rule takes 1 and 1)."""
+    x = operands[position]
     found = np.zeros(x.value.size, bool)
+    if op == "clip_tensors" and position == 0:
+        numbers = np.arange(x.value.size).reshape(x.value.shape)
+        *given, number = np.broadcast_arrays(*(operand.value for operand in operands), numbers)
+        found[number[(given[0] == given[1]) & (given[1] == given[2])]] = True
+        return found
     if op == "softshrink" and call.number("lambd") > 0:
         return found
     if (
