@@ -22,7 +22,7 @@ from planted.targets import planted
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN
 from harness.backends import TARGETS, Level, Target
-from harness.execute.pool import Limits
+from harness.execute.pool import Limits, zygotes_of
 from harness.findings.known import issues as known_issues
 from harness.search import hunt
 from harness.search.hunting import faults
@@ -83,6 +83,7 @@ def test_a_hunt_survives_crashes_hangs_and_memory_hogs(tmp_path: Path, scratch: 
         assert (Path(finding.path) / "reproducer.py").exists()
     assert {f.symptom for f in tally.findings.values()} == {"crash", "timeout"}
     assert workers() == before
+    zygotes_of(limits.threads, "").stop()  # whose folder lives as long as they do
     assert not list(scratch.iterdir())
 
 
