@@ -109,9 +109,14 @@ def said(error: Exception) -> str:
     text = str(error)
     if len(text) <= 2 * KEPT:
         return text
-    middle = "\n".join(line for line in text[KEPT:-KEPT].splitlines() if " error: " in line)
+    middle = "\n".join(errors_of(text[KEPT:-KEPT]))
     between = f" ... \n{middle[:KEPT]}\n ... " if middle else " ... "
     return f"{text[:KEPT]}{between}{text[-KEPT:]}"
+
+
+def errors_of(text: str) -> list[str]:
+    """Lines by which a compiler of MLIR or C++ says one error of several; notes and the whole program stand around."""
+    return [line for line in text.splitlines() if " error: " in line]
 
 
 def steps_of(error: Exception) -> list[str]:

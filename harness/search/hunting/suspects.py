@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping
 from math import log
 
 from generators.union import mentions
+from harness.execute.processes.worker import errors_of
 from oracles.judge.outcome import Crash, Outcome, Rejected, Unsupported
 
 MOST = 4
 """Of so many members one may be named; where it is more, halves are fewer programs."""
 LEAST = 4
 """Letters of a word that tells something."""
-_ERROR = re.compile(r"^.*\berror: .*$", re.MULTILINE)
-"""A line by which a compiler of MLIR or C++ says one error of several; notes and the whole program stand around it."""
 _QUOTED = re.compile(r"""['"`](?:[\w.]*\.)?(\w{3,}?)(?:V\d)?:?['"`]""")
 """A name in quotes without its dialect, and without the version that TensorFlow has behind it ('tf.TopKV2')."""
 _WORD = re.compile(r"[A-Za-z]\w+")
@@ -29,13 +28,14 @@ def suspects(outcome: Outcome, program: str, members: int) -> list[int]:
     None where nobody is named, or more than one of `MOST`."""
     lines, message = _words(outcome)
     texts = _own_text(program, members)
-    errors = sorted({n for line in _ERROR.findall(message) for n in _alike(_QUOTED.findall(line), texts)})
+    quoted = (map(_plain, _QUOTED.findall(line)) for line in errors_of(message))
+    errors = sorted({number for words in quoted for number in _alike(words, texts)})
     if 0 < len(errors) <= members // 2:
         return errors
     named = {number for number, _ in mentions(f"{lines}\n{message}") if number < members}
     said = _WORD.findall(_STEP.sub("", message))
     parts = [part for word in said for part in word.split("_")]
-    found = sorted(named) or _alike((word for word in (*said, *parts) if len(_plain(word)) >= LEAST), texts)
+    found = sorted(named) or _alike((word for word in map(_plain, (*said, *parts)) if len(word) >= LEAST), texts)
     return found if len(found) <= members // MOST else []
 
 
@@ -66,10 +66,10 @@ def _plain(text: str) -> str:
 
 
 def _alike(words: Iterable[str], texts: Mapping[int, str]) -> list[int]:
-    """Members that the words fit best, each word by how few it fits (the logarithm of its inverse document frequency;
-    Spärck Jones 1972)."""
+    """Members that the plain words fit best, each word by how few it fits (the logarithm of its inverse document
+    frequency; Spärck Jones 1972)."""
     weights: dict[int, float] = {}
-    for word in set(map(_plain, words)):
+    for word in set(words):
         owners = [number for number, text in texts.items() if word in text]
         if 0 < len(owners) <= len(texts) // MOST:
             for number in owners:

@@ -68,8 +68,8 @@ def at_a_break(op: str, operands: Sequence[Bounded], position: int, call: Call) 
     found = np.zeros(x.value.size, bool)
     if op == "clip_tensors" and position == 0:
         numbers = np.arange(x.value.size).reshape(x.value.shape)
-        *given, number = np.broadcast_arrays(*(operand.value for operand in operands), numbers)
-        found[number[(given[0] == given[1]) & (given[1] == given[2])]] = True
+        given, low, high, number = np.broadcast_arrays(*(operand.value for operand in operands), numbers)
+        found[number[(given == low) & (low == high)]] = True
         return found
     if op == "softshrink" and call.number("lambd") > 0:
         return found

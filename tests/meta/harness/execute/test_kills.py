@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -31,11 +30,6 @@ LATEST = 25.0
 STATUSES = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
 INTERRUPTED = {**STATUSES, signal.SIGTERM: 2, signal.SIGINT: 2}
 """pytest's own."""
-ORPHANED = re.compile(
-    r"Traceback \(most recent call last\):\n(?: .*\n)*?.*spawn_main(?: .*\n|\n)*?"
-    r"(?:EOFError|_pickle\.UnpicklingError): .*\n"
-)
-"""What Python itself says of a process whose parent was killed as it told what the process is to do."""
 MOMENTS = 9
 """For each command and signal: 54 kills by each signal."""
 FEW = "ort-all,torch-eager,jax-eager,tf-eager"

@@ -100,6 +100,13 @@ def test_a_long_message_keeps_its_end(pool: Pool) -> None:
     assert len(got.message) < 4100
 
 
+def test_a_long_message_keeps_the_errors_of_its_middle(pool: Pool) -> None:
+    got = outcome(pool, "raise ValueError('note\\n' * 999 + 'x: error: no kernel for A\\n' + 'note\\n' * 999)")
+    assert isinstance(got, Rejected)
+    assert got.message.count("x: error: no kernel for A") == 1
+    assert len(got.message) < 4100
+
+
 def test_a_name_that_the_program_does_not_say_is_not_its_fault(pool: Pool) -> None:
     """An exception of a framework that takes its own frames out of the traceback."""
     got = outcome(pool, "raise AttributeError('no such attribute', name='as' + 'type', obj=3)")

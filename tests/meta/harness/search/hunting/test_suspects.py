@@ -36,6 +36,12 @@ PROGRAM += "".join(f"    c{i}_v0 = torch.{name}(c{i}_x0)\n" for i, name in enume
         (Rejected("Error", "c1_ c2_ c3_"), []),
         (Rejected("Error", "out of luck\nin step floor_divide"), []),
         (Rejected("Error", "c99_v0, and c10::Error"), []),
+        (
+            Rejected("Error", "c0_x0\na: error: 'tf.LogSoftmax' op\nnote: c1_x0\nb: error: 'tf.Relu' op of \"c7_v0\""),
+            [0, 1],
+        ),
+        (Rejected("Error", "a: error: 'tf.CumsumV2' op"), [2]),
+        (Rejected("Error", "a: error: 'tf.Floor' op: c4_v0"), [4]),  # too many have it
         (Unsupported("never run"), []),
         (Timeout(3.0), []),
     ],
