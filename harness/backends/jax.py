@@ -1,5 +1,4 @@
-"""JAX: operation by operation, and the whole function through jit (XLA), also with its fast math, on the CPU and on
-CUDA."""
+"""JAX: operation by operation, and the whole function through jit (XLA), also with its fast math."""
 
 from __future__ import annotations
 
@@ -44,18 +43,6 @@ def load(parameters):
 
     return run
 """
-
-_CUDA = """
-import os
-
-os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # leave memory to the other workers
-jax.config.update("jax_default_matmul_precision", "highest")  # 10 bits of mantissa (TF32) are not float32
-
-""" + swapped(
-    _LOAD,
-    ('jax.devices("cpu")[0]):  # also where there is a GPU', 'jax.devices("cuda")[0]):'),
-    ('jax.devices("cpu")[0]', 'jax.devices("cuda")[0]'),
-)
 
 _SYMBOLIC = """
 def compile_once(parameters):
@@ -155,25 +142,6 @@ TARGETS = (
         for name, options, rules in (
             ("xla-fast", _FAST, XLA_FAST),
             ("xla-fastest", _FASTEST, XLA_FASTEST),
-        )
-    ),
-    *(
-        Target(
-            name,
-            "jax-cuda",
-            _MODULES,
-            JAX,
-            _CUDA.format(compiled=compiled),
-            {**_PACKAGES, "jax-cuda13-plugin|jax-cuda12-plugin": "0.5"},
-            Level("jax-cuda", level),
-            refuses=REFUSES,
-            refusals_file="jax",
-            sample_every=sample_every,
-            device="cuda",
-        )
-        for name, compiled, level, sample_every in (
-            ("jax-cuda", "apply", 0, 4),
-            ("jax-cuda-jit", "jax.jit(apply)", 1, 2),
         )
     ),
 )

@@ -1,5 +1,4 @@
-"""PyTorch: eager, and the compilers behind torch.compile and torch.export; inductor also with unsafe math; eager and
-inductor on CUDA, eager also with TF32."""
+"""PyTorch: eager, and the compilers behind torch.compile and torch.export; inductor also with unsafe math."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ from harness.backends.programs import (
 )
 from harness.backends.programs.gradient import TORCH_EAGER, torch_compiled
 from harness.backends.target import passes
-from harness.backends.target.arithmetic import INDUCTOR_FAST, TF32_REFUSES, TORCH_TF32
+from harness.backends.target.arithmetic import INDUCTOR_FAST
 from harness.backends.target.target import Level, Target
-from harness.backends.target.text import before, swapped
+from harness.backends.target.text import before
 from harness.dialects import TORCH
 
 _TRACED = "it checks its operands by their values, which a compiler that traces does not know"
@@ -53,30 +52,6 @@ def load(parameters):
 
     return run
 """
-
-_CUDA = """
-torch.backends.cuda.matmul.allow_tf32 = False  # 10 bits of mantissa are not float32
-torch.backends.cudnn.allow_tf32 = False
-
-
-def load(parameters):
-    with torch.device("cuda"), torch.no_grad():
-        bound = [torch.from_numpy(parameters[name]).cuda() for name in PARAMETERS]
-        compiled = {compiled}
-
-    def run(*inputs):
-        with torch.device("cuda"), torch.no_grad():
-            outputs = compiled(*[torch.from_numpy(x).cuda() for x in inputs], *bound)
-        return [output.cpu().numpy() for output in outputs]
-
-    return run
-"""
-
-_CUDA_TF32 = swapped(
-    _CUDA,
-    ("matmul.allow_tf32 = False  # 10 bits of mantissa are not float32", "matmul.allow_tf32 = True"),
-    ("cudnn.allow_tf32 = False", "cudnn.allow_tf32 = True"),
-)
 
 _EXPORT = """
 class Module(torch.nn.Module):
@@ -194,13 +169,6 @@ _SYMBOLIC_EXPORT = (
 
     return run
 """
-)
-
-
-_SYMBOLIC_CUDA = (
-    before(_CUDA, "\n\n\ndef load")
-    + "\n\n"
-    + _SYMBOLIC.format(compiled=_torch_compile("inductor", dynamic=True), to=".cuda()")
 )
 
 
@@ -335,43 +303,5 @@ TARGETS = (
         refusals_file="torch",
         sample_every=64,
         arithmetic=INDUCTOR_FAST,
-    ),
-    Target(
-        "torch-cuda",
-        "torch-cuda",
-        _MODULES,
-        TORCH,
-        _CUDA.format(compiled="model"),
-        _PACKAGES,
-        Level("torch-cuda", 0),
-        refusals_file="torch",
-        device="cuda",
-    ),
-    Target(
-        "torch-cuda-tf32",
-        "torch-cuda",
-        _MODULES,
-        TORCH,
-        _CUDA_TF32.format(compiled="model"),
-        _PACKAGES,
-        Level("torch-cuda-tf32", 0),
-        refuses=TF32_REFUSES,
-        refusals_file="torch",
-        device="cuda",
-        arithmetic=TORCH_TF32,
-    ),
-    Target(
-        "torch-inductor-cuda",
-        "torch-cuda",
-        _MODULES,
-        TORCH,
-        _CUDA.format(compiled=_torch_compile("inductor")),
-        _PACKAGES,
-        Level("torch-cuda", 1),
-        refuses=INDUCTOR_REFUSES,
-        refusals_file="torch",
-        sample_every=16,
-        device="cuda",
-        symbolic=_SYMBOLIC_CUDA,
     ),
 )

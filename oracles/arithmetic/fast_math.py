@@ -110,7 +110,8 @@ def apply(graph: Graph, index: int, values: Mapping[str, Bounded], rules: Arithm
     node = graph.nodes[index]
     given = {name: kept(values[name], rules) for name in node.operands}
     first = given[node.operands[0]]
-    product = rules.operand_unit > 0 and node.op in rules.products and first.dtype == "float32"
+    named = {node.op, OPS[node.op].base} & rules.products
+    product = rules.operand_unit > 0 and bool(named) and first.dtype == "float32"
     if product:
         given = {name: _rounded_to(x, rules.operand_unit) for name, x in given.items()}
     result = reference.apply(graph, index, given)

@@ -145,8 +145,8 @@ def _groups(call: Call) -> list[list[int]]:
 _CALL = "torch.nn.functional.embedding_bag({1}, {0}"
 _TORCH = {
     "embedding_bag": f"{_CALL}, mode={{mode}}, padding_idx={{padding}})",
-    "embedding_bag_offsets": f"{_CALL}, torch.tensor({{offsets}}, dtype={{dtype1}}), mode={{mode}}, "
-    "padding_idx={padding})",
+    "embedding_bag_offsets": f"{_CALL}, torch.tensor({{offsets}}, dtype={{dtype1}}, device={{1}}.device), "
+    "mode={mode}, padding_idx={padding})",
     "embedding_bag_weighted": f'{_CALL}, per_sample_weights={{2}}, mode="sum", padding_idx={{padding}})',
 }
 

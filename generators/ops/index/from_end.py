@@ -21,7 +21,7 @@ Sizes = Callable[[Call], int | tuple[int, ...]]
 """The sizes that places count along: one, or one for each coordinate."""
 
 _REMAINDER = {
-    "torch": ("({1} % #)", "({1} % torch.tensor([#]))"),
+    "torch": ("({1} % #)", "({1} % torch.tensor([#], device={1}.device))"),
     "tensorflow": ("({1} % #)", "({1} % tf.constant([#], {dtype1}))"),
     "relax": ("relax.op.floor_mod({1}, relax.const(#, {dtype1}))",) * 2,
 }

@@ -138,7 +138,7 @@ segment_sum = OpSpec(
         ),
     ),
     segment_type, _segment_sum, attrs={"segments": lambda d, operands, attrs: d.choice((CLASSES, 5, 9))},
-    torch="torch.index_add(torch.zeros({shape}, dtype={dtype}), 0, {1}, {0})",
+    torch="torch.index_add(torch.zeros({shape}, dtype={dtype}, device={0}.device), 0, {1}, {0})",
     tensorflow="tf.math.unsorted_segment_sum({0}, {1}, {segments})",
     jax="jax.ops.segment_sum({0}, {1}, num_segments={segments})",
     relax="index_add(relax.op.zeros({shape}, {name}), 0, {1}, {0})",

@@ -76,7 +76,7 @@ tapered = OpSpec(
     attrs={"kind": one_of(*PARTS), "periodic": flag()},
     torch=_by_kind(
         "",
-        hann="{0} * torch.hann_window({n}, {periodic}, dtype={dtype})",
+        hann="{0} * torch.hann_window({n}, {periodic}, dtype={dtype}, device={0}.device)",
         hamming="{0} * torch.hamming_window({n}, {periodic}, 25 / 46, 21 / 46, dtype={dtype})",
         blackman="{0} * torch.blackman_window({n}, {periodic}, dtype={dtype})",
     ),

@@ -94,7 +94,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     otherwise(
         SAID["segment_sum"],
-        torch=("torch.index_put(torch.zeros({shape}, dtype={dtype}), ({1},), {0}, accumulate=True)",
+        torch=("torch.index_put(torch.zeros({shape}, dtype={dtype}, device={0}.device), ({1},), {0}, accumulate=True)",
                "scattered_rows({0}, {1}, {segments})"),
         tensorflow=(_filled("tf.scatter_nd({1}[:, tf.newaxis], {0}, tf.constant({shape}, {1}.dtype))"),
                     "tf.sparse.segment_sum({0}, tf.argsort({1}), tf.sort({1}), num_segments={segments})"),
@@ -119,7 +119,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     otherwise(
         SAID["masked_fill"],
-        torch=(_masked("torch.index_put({0}, ({1},), torch.tensor({value}, dtype={dtype}))"),
+        torch=(_masked("torch.index_put({0}, ({1},), torch.tensor({value}, dtype={dtype}, device={0}.device))"),
                "torch.where({1}, torch.full_like({0}, {value}), {0})"),
     ),
     otherwise(

@@ -181,7 +181,9 @@ def _repeats(text: str):
 
 def _eye(call: Call) -> str | Unsupported:
     """Of the dtype that is taken where none is said."""
-    return "torch.eye(*{shape})" if call.result.dtype == "float32" and call.attrs["k"] == 0 else PLAIN
+    return (
+        "torch.eye(*{shape}, device={0}.device)" if call.result.dtype == "float32" and call.attrs["k"] == 0 else PLAIN
+    )
 
 
 OPERATORS: tuple[OpSpec, ...] = (

@@ -42,7 +42,8 @@ def _with_column(text: str, float64: str = "") -> Spelling:
 hardmax = OpSpec(
     "hardmax", "reduction", (reducible(FLOATS, min_rank=1),), same_as(0), _hardmax, attrs={"axis": filled_axis},
     torch=_with_column(
-        "(torch.argmax({0}, dim={axis}, keepdim=True) == torch.arange({size}).reshape({column})).to({dtype})"
+        "(torch.argmax({0}, dim={axis}, keepdim=True) == "
+        "torch.arange({size}, device={0}.device).reshape({column})).to({dtype})"
     ),
     tensorflow=_with_column(
         "tf.cast(tf.equal(tf.expand_dims(tf.argmax({0}, {axis}), {axis}), "

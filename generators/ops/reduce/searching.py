@@ -61,7 +61,7 @@ def _bucketize_tensorflow(call: Call) -> str:
 bucketize = OpSpec(
     "bucketize", "sorting", (numeric(),), _bucketize_type, _bucketize,
     attrs={"boundaries": _boundaries, "right": flag()},
-    torch="torch.bucketize({0}, torch.tensor({boundaries}, dtype={dtype0}), right={right})",
+    torch="torch.bucketize({0}, torch.tensor({boundaries}, dtype={dtype0}, device={0}.device), right={right})",
     tensorflow=_bucketize_tensorflow,
     jax='jnp.searchsorted(jnp.array({boundaries}, {dtype0}), {0}, side="right" if {right} else "left")'
     ".astype(jnp.int64)",

@@ -33,7 +33,8 @@ def _onnx(call: Call) -> str | Unsupported:
 
 eye_like = OpSpec(
     "eye_like", "grids", (tensor(EVERY, min_rank=2, max_rank=2),), _type, _eye, attrs={"k": one_of(0, 1, -1, 5)},
-    torch="(torch.arange({shape}[1]) - torch.arange({shape}[0])[:, None] == {k}).to({dtype})",
+    torch="(torch.arange({shape}[1], device={0}.device) - torch.arange({shape}[0], device={0}.device)[:, None] "
+          "== {k}).to({dtype})",
     tensorflow="tf.cast(tf.equal(tf.range({shape}[1]) - tf.range({shape}[0])[:, None], {k}), {dtype})",
     jax="jnp.eye(*{shape}, k={k}, dtype={dtype})",
     relax="relax.op.eye_like({0}, {k})",

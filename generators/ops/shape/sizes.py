@@ -44,8 +44,9 @@ def _onnx_size(call: Call) -> str:
 tensor_size = OpSpec(
     "tensor_size", "grids", (tensor(EVERY),), _size_type, lambda args, call: exact(np.asarray(_numbers(call)), "int64"),
     attrs={"kind": lambda d, operands, attrs: d.choice(KINDS if operands[0].rank else KINDS[:2])},
-    torch=lambda call: {"size": "torch.tensor({0}.numel())", "rank": "torch.tensor({0}.dim())",
-                        "shape": "torch.tensor({0}.shape)"}[str(call.attrs["kind"])],
+    torch=lambda call: {"size": "torch.tensor({0}.numel(), device={0}.device)",
+                        "rank": "torch.tensor({0}.dim(), device={0}.device)",
+                        "shape": "torch.tensor({0}.shape, device={0}.device)"}[str(call.attrs["kind"])],
     tensorflow=_size_text,
     jax=lambda call: {"size": "jnp.asarray(jnp.size({0}), jnp.int64)", "rank": "jnp.asarray(jnp.ndim({0}), jnp.int64)",
                       "shape": "jnp.asarray(jnp.shape({0}), jnp.int64)"}[str(call.attrs["kind"])],
@@ -119,7 +120,7 @@ def _line(args: Sequence[Bounded], call: Call) -> Bounded:
 _SCALAR = Slot(lambda t, e: t.dtype in FLOATS and t.rank == 0, lambda d, e: TensorType(draw_dtype(d, FLOATS), ()))
 line_between = OpSpec(
     "line_between", "grids", (_SCALAR, Slot(lambda t, e: t == e[0], lambda d, e: e[0])), _line_type, _line,
-    attrs={"size": one_of(5, 1, 2, 33)}, torch="torch.linspace({0}, {1}, {size}, dtype={dtype})",
+    attrs={"size": one_of(5, 1, 2, 33)}, torch="torch.linspace({0}, {1}, {size}, dtype={dtype}, device={0}.device)",
     tensorflow="tf.raw_ops.LinSpace(start={0}, stop={1}, num={size})", jax="jnp.linspace({0}, {1}, {size})",
     relax=unsupported("it has no such operator"), onnx=unsupported("it has no such operator"),
 )  # fmt: skip

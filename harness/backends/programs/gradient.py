@@ -123,10 +123,8 @@ def tvm(load: str) -> str:
         load,
         (model, adjoint),
         ("tvm.compile(bb.get(),", "tvm.compile(module,"),
-        (
-            'output.numpy() for output in machine["main"](*[tvm.runtime.tensor(x) for x in inputs])]',
-            'gradient.numpy() for gradient in machine["main"](*[tvm.runtime.tensor(x) for x in inputs])[1]]',
-        ),
+        ('output.numpy() for output in machine["main"]', 'gradient.numpy() for gradient in machine["main"]'),
+        ("for x in inputs])]", "for x in inputs])[1]]"),
     )
 
 
@@ -332,8 +330,8 @@ def unsupported(target: Target, graph: Graph) -> str | None:
     """Why this target cannot differentiate the graph, or None."""
     if isinstance(target.gradient, Unsupported):
         return target.gradient.why
-    reason = underivable(target, graph, REFUSES.get(target.framework, {}))
-    if reason is None and target.framework == "tvm":
+    reason = underivable(target, graph, REFUSES.get(target.library, {}))
+    if reason is None and target.library == "tvm":
         return _unsupported_by_tvm(target, graph)
     return reason
 

@@ -144,7 +144,7 @@ def unsupported(target: Target, graph: Graph) -> str | None:
     what has none is refused here, too."""
     if "jvp" not in target.question_loads:
         return "no program of forward mode is written"
-    return underivable(target, graph, {} if target.framework == "jax" else REFUSES.get(target.framework, {}))
+    return underivable(target, graph, {} if target.library == "jax" else REFUSES.get(target.library, {}))
 
 
 def program(target: Target, graph: Graph) -> str:

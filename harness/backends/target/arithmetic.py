@@ -71,8 +71,10 @@ NCNN_FAST = replace(XLA_FASTEST, name="-ffast-math")
 -ffinite-math-only and -fno-signed-zeros (GCC's manual, "Options That Control Optimization")."""
 
 _PRODUCTS = (
+    "addbmm",
     "addmm",
     "baddbmm",
+    "batch_matmul",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -80,6 +82,7 @@ _PRODUCTS = (
     "conv_transpose2d",
     "conv_transpose3d",
 )
+_PRODUCTS += ("conv1d_same", "conv2d_same")
 _PRODUCTS += ("depthwise_conv2d", "dot", "einsum", "linear", "matmul", "tensordot", "vecdot")
 TORCH_TF32 = Arithmetic("TF32", operand_unit=2.0**-11, products=frozenset(_PRODUCTS), accumulators=2.0)
 """torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32: operands of matrix products and
@@ -87,23 +90,47 @@ convolutions are rounded to 10 bits of mantissa (NVIDIA A100 Tensor Core GPU Arc
 products added in float32. Tensor cores truncate sums (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of NVIDIA
 tensor cores, PeerJ CS 2021, section 3): each addition may lose 2**-23, twice the unit roundoff."""
 
-TF32_REFUSES = {
-    (operator, "float32"): "products of products in TF32: what lies between them is rounded, too, and is not derived"
-    for operator in (
-        "affine_grid",
-        "attention",
-        "attention_biased",
-        "attention_masked",
-        "cdist",
-        "corrcoef",
-        "cov",
-        "gru",
-        "gru_cell",
-        "lstm",
-        "lstm_cell",
-        "matrix_power",
-        "pseudo_inverse",
-        "rnn",
-        "rnn_cell",
-    )
-} | {("*", "complex64"): "how products of complex numbers are made of TF32 is not documented"}
+TF32_REFUSES = (
+    {
+        (
+            operator,
+            "float32",
+        ): "products of products in TF32: what lies between them is rounded, too, and is not derived"
+        for operator in (
+            "affine_grid",
+            "attention",
+            "attention_biased",
+            "attention_masked",
+            "cdist",
+            "corrcoef",
+            "cov",
+            "gru",
+            "gru_cell",
+            "lstm",
+            "lstm_cell",
+            "matrix_power",
+            "multi_dot",
+            "rnn",
+            "rnn_cell",
+        )
+    }
+    | {
+        (operator, "float32"): "which products of a decomposition are made in TF32 is not documented"
+        for operator in (
+            *(
+                "cholesky",
+                "cholesky_inverse",
+                "cholesky_solve",
+                "condition_number",
+                "det",
+                "eigenvalues",
+                "eigh_product",
+            ),
+            *("householder_product", "inverse", "ldl_solve", "least_squares", "lu_product", "lu_solve"),
+            *("lu_unpacked_product", "matrix_exp", "matrix_rank", "ormqr_product", "pseudo_inverse", "qr_factor"),
+            *("qr_product", "reflections", "singular_values", "slogdet", "solve", "spectral_norm", "svd_product"),
+            *("least_squares_regularized", "triangular_solve"),
+        )
+    }
+    | {("*", "complex64"): "how products of complex numbers are made of TF32 is not documented"}
+)

@@ -9,7 +9,7 @@ from harness.backends.target.target import Target
 from oracles.judge.outcome import Rejected
 
 Patterns = tuple[tuple[str, str, str], ...]
-"""(framework, regular expression of "class: message", why)"""
+"""(library, regular expression of "class: message", why)"""
 
 
 def refusal_of(patterns: Patterns) -> Callable[[Target, Rejected], str | None]:
@@ -17,6 +17,6 @@ def refusal_of(patterns: Patterns) -> Callable[[Target, Rejected], str | None]:
 
     def refusal(target: Target, outcome: Rejected) -> str | None:
         text = f"{outcome.kind}: {outcome.message}"
-        return next((why for name, said, why in patterns if name == target.framework and re.search(said, text)), None)
+        return next((why for name, said, why in patterns if name == target.library and re.search(said, text)), None)
 
     return refusal

@@ -30,7 +30,8 @@ _UNWRITTEN = Unsupported("no program for its gradients is written")
 @dataclass(frozen=True, eq=False)
 class Target:
     """name:      e.g. tvm-O2
-    framework: the worker that runs it, e.g. tvm; targets of one framework and environment share a worker
+    framework: the worker that runs it, e.g. tvm, on another device LIBRARY-DEVICE; targets of one framework and
+               environment share a worker
     modules:   what that worker imports before its first program
     load:      source of `def load(parameters)`, which compiles `model` and returns a function from input
                arrays to a list of output arrays. It may use INPUTS, PARAMETERS and OUTPUTS of the program
@@ -102,6 +103,11 @@ class Target:
     def foreign(self) -> bool:
         """Does it run `elsewhere`, in an environment that its programs were not written for?"""
         return "@" in self.name
+
+    @property
+    def library(self) -> str:
+        """The framework whose rules hold, whatever the device: torch of torch-cuda."""
+        return self.framework.removesuffix(f"-{self.device}")
 
     @property
     def worker(self) -> tuple[str, str]:

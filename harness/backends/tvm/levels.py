@@ -90,8 +90,9 @@ _CUDA = f"""
 def load(parameters):{_HEAD}
     device = tvm.cuda()
     target = tvm.target.Target.from_device(device)
-    bound = relax.transform.BindParams("main", parameters)(bb.get())
-    machine = relax.VirtualMachine(tvm.compile(bound, target), device)
+    passes = [relax.transform.BindParams("main", parameters), relax.get_default_pipeline(target)]
+    executable = tvm.compile(bb.get(), target, relax_pipeline=tvm.transform.Sequential(passes))
+    machine = relax.VirtualMachine(executable, device)
 
     def run(*inputs):
         return [output.numpy() for output in machine["main"](*[tvm.runtime.tensor(x, device) for x in inputs])]
@@ -180,6 +181,7 @@ TARGETS = (
         refuses=REFUSES,
         refusals_file="tvm",
         sample_every=4,
+        gradient=gradient.tvm(_CUDA),
         device="cuda",
     ),
 )

@@ -39,7 +39,7 @@ def unsupported(target: Target, graph: Graph) -> str | None:
         return "no program of its gradients at several sizes is written"
     why = at_sizes.sized(target, graph, lambda one: gradient_programs.unsupported(target, one))
     plan = sizes.plan(graph)
-    if why or plan is None or target.framework not in _SYMBOLS:
+    if why or plan is None or target.library not in _SYMBOLS:
         return why
     shapes = sizes.arguments(plan, dynamic.taken).values()
     return (

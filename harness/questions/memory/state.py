@@ -17,7 +17,7 @@ from oracles.questions import cells, state
 
 def _writes(target: Target) -> Target | None:
     """The target with programs that write; None where the state is returned."""
-    if state.NAME not in target.question_loads or target.framework == "jax":
+    if state.NAME not in target.question_loads or target.library == "jax":
         return None
     return in_place(target, views=False) if target.dialect.name == "torch" else with_variables(target)
 

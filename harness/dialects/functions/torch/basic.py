@@ -52,7 +52,7 @@ def reverse_sequence(x, lengths, axis, batch):
     """Each sequence turned round up to its length."""
     shape = [1] * x.dim()
     shape[axis] = -1
-    place = torch.arange(x.shape[axis]).reshape(shape)
+    place = torch.arange(x.shape[axis], device=x.device).reshape(shape)
     shape[axis], shape[batch] = 1, -1
     lengths = lengths.long().reshape(shape)
     return torch.gather(x, axis, torch.where(place < lengths, lengths - 1 - place, place).expand(x.shape))
@@ -71,7 +71,7 @@ def running(scan, x, axis, exclusive, reverse, start):
 def write_cache(cache, update, first, axis, circular):
     """Rows along an axis, each part of the batch from a place of its own on."""
     axis %= cache.dim()
-    place = first.long()[:, None] + torch.arange(update.shape[axis])
+    place = first.long()[:, None] + torch.arange(update.shape[axis], device=update.device)
     place = place % cache.shape[axis] if circular else place
     shape = [size if i in (0, axis) else 1 for i, size in enumerate(update.shape)]
     return torch.scatter(cache, axis, place.reshape(shape).expand(update.shape), update)

@@ -8,15 +8,15 @@ def formed(x, form):
     x = torch.where(x.abs() <= 4, x, torch.zeros_like(x))
     rows, columns = x.shape[-2:]
     if form == "gram":
-        return x @ x.mT + rows * torch.eye(rows, dtype=x.dtype)
-    diagonal = (4 * columns + 1) * torch.eye(rows, columns, dtype=x.dtype)
+        return x @ x.mT + rows * torch.eye(rows, dtype=x.dtype, device=x.device)
+    diagonal = (4 * columns + 1) * torch.eye(rows, columns, dtype=x.dtype, device=x.device)
     return x + {"tamed": 0 * diagonal, "shifted": diagonal, "turned": diagonal.flip(-1)}[form]
 
 
 def triangular_solve(x, b, lower, unit, transposed):
     t = formed(x, "tamed")
     if not unit:
-        t = t + 5 * torch.eye(t.shape[-1], dtype=t.dtype)
+        t = t + 5 * torch.eye(t.shape[-1], dtype=t.dtype, device=t.device)
     if transposed:
         t = t.mT
     return torch.linalg.solve_triangular(t, b, upper=lower == transposed, unitriangular=unit)
@@ -69,7 +69,7 @@ def ormqr_product(x):
 def reflections(x):
     """I - tau v v^T one after the other, tau = 2 / |v|^2, v a column below its diagonal, which is 1."""
     x = formed(x, "tamed")
-    v = x.tril(-1) + torch.eye(*x.shape[-2:], dtype=x.dtype)
+    v = x.tril(-1) + torch.eye(*x.shape[-2:], dtype=x.dtype, device=x.device)
     return torch.linalg.householder_product(x, 2 / (v * v).sum(-2))
 
 

@@ -19,9 +19,11 @@ def unbatched(f, x, *others):
 def scattered_rows(x, segments, count):
     """Row after row added up where its number says."""
     rows = segments.long().reshape(-1, *[1] * (x.dim() - 1)).expand(x.shape)
-    return torch.zeros((count, *x.shape[1:]), dtype=x.dtype).scatter_add(0, rows, x)
+    return torch.zeros((count, *x.shape[1:]), dtype=x.dtype, device=x.device).scatter_add(0, rows, x)
 
 
 def repeated(x, times, axis):
     """Each element along the axis as often as it says."""
-    return torch.repeat_interleave(x, torch.tensor(times, dtype=torch.int64), dim=axis, output_size=sum(times))
+    return torch.repeat_interleave(
+        x, torch.tensor(times, dtype=torch.int64, device=x.device), dim=axis, output_size=sum(times)
+    )

@@ -12,11 +12,11 @@ class Space:
 
     @staticmethod
     def maximum(x, limit):
-        return torch.maximum(x, torch.as_tensor(limit, dtype=x.dtype))
+        return torch.maximum(x, torch.as_tensor(limit, dtype=x.dtype, device=x.device))
 
     @staticmethod
     def minimum(x, limit):
-        return torch.minimum(x, torch.as_tensor(limit, dtype=x.dtype))
+        return torch.minimum(x, torch.as_tensor(limit, dtype=x.dtype, device=x.device))
 
     @staticmethod
     def sum(x, axes, keepdims=False):
@@ -41,13 +41,13 @@ class Space:
     @staticmethod
     def take(x, places, axis):
         """Of a table of places, or of a tensor of them."""
-        places = torch.as_tensor(places)
+        places = torch.as_tensor(places, device=x.device)
         flat = torch.index_select(x, axis, places.reshape(-1))
         return flat.reshape(*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
 
     @staticmethod
     def constant(values, like):
-        return torch.as_tensor(values, dtype=like.dtype)
+        return torch.as_tensor(values, dtype=like.dtype, device=like.device)
 
     @staticmethod
     def cast(x, like):

@@ -18,4 +18,4 @@ def assigned_slice(of, starts, stops, steps, value):
 
 def copied_by_index(to, value):
     """Row by row to where it stands; returns what was written to."""
-    return to.index_copy_(0, torch.arange(to.shape[0]), value)
+    return to.index_copy_(0, torch.arange(to.shape[0], device=to.device), value)

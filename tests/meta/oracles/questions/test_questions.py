@@ -89,7 +89,7 @@ def test_what_states_its_size_is_not_asked() -> None:
 
     broadcast = vector(Node("v0", "neg", ("x0",), (), TensorType("float32", (5,))))
     assert DYNAMIC.unsupported(TARGETS["torch-eager"], broadcast.graph) is None
-    assert DYNAMIC.unsupported(TARGETS["torch-cuda"], broadcast.graph) is not None
+    assert DYNAMIC.unsupported(TARGETS["torch-cuda-tf32"], broadcast.graph) is not None
 
 
 def test_arrays_of_other_sizes_are_made_of_the_same_rows() -> None:
