@@ -18,7 +18,7 @@ import numpy as np
 from harness.execute import environments, machine
 from harness.execute.isolation import confinement, folders
 from harness.execute.isolation.confinement import Confinement
-from harness.execute.processes.worker import read_message, write_message
+from harness.execute.processes.worker import loses_device, read_message, write_message
 from harness.execute.processes.zygotes import SCRIPT, Forked, OutOfTime, Patience, ZygoteError, Zygotes, shared
 from harness.execute.variables import variables_in, variables_of
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Unsupported, Value
@@ -171,19 +171,19 @@ class Pool:
         self._kept.close()
 
     def run(self, jobs: Iterable[Job], confirm: bool = True) -> list[Outcome]:
-        """The outcomes of all jobs, in order. With `confirm` a crash is repeated in a fresh worker, so that
-        damage done by an earlier program is not blamed on the one that was running. Raises Unavailable and
-        ProgramError."""
+        """The outcomes of all jobs, in order. With `confirm` a crash, and an error that costs a process its GPU, is
+        repeated in a fresh worker, so that damage done by an earlier program is not blamed on the one that was
+        running. Raises Unavailable and ProgramError."""
         listed = list(jobs)
         outcomes = self._run(listed)
         if not confirm:
             return outcomes
-        doubted = {i: "a crash" for i, outcome in enumerate(outcomes) if isinstance(outcome, Crash)}
+        doubted = {i: what for i, outcome in enumerate(outcomes) if (what := _damage(outcome))}
         doubted |= dict.fromkeys(self._stopped, "a worker was stopped")
         for i, what in doubted.items():
             self._retire(listed[i].worker)
             again = self._run([listed[i]])[0]
-            if type(again) is not type(outcomes[i]):
+            if type(again) is not type(outcomes[i]) or bool(_damage(again)) != bool(_damage(outcomes[i])):
                 self.unconfirmed[f"{what}, and a fresh worker did not repeat it"] += 1
                 outcomes[i] = again
         return outcomes
@@ -363,6 +363,13 @@ class Pool:
         worker = self._workers.pop(key, None)
         if worker:
             worker.stop()
+
+
+def _damage(outcome: Outcome) -> str:
+    """What may be the work of an earlier program of the same worker: empty where nothing may."""
+    if isinstance(outcome, Crash):
+        return "a crash"
+    return "a lost GPU" if isinstance(outcome, Rejected) and loses_device(outcome.message) else ""
 
 
 def _outcome(header: dict, arrays: dict[str, np.ndarray], job: Job) -> Outcome:

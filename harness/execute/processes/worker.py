@@ -13,6 +13,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import resource
 import socket
 import struct
@@ -25,6 +26,21 @@ import numpy as np
 
 KEPT = 2000
 """Characters of an error message, at its beginning and at its end: what stands between is where it was called from."""
+
+
+_LOST_DEVICE = re.compile(
+    r"illegal memory access|misaligned address|illegal instruction|invalid program counter|device-side assert"
+    r"|hardware stack error|(operation not supported on|invalid) global/shared address space"
+    r"|unspecified launch failure|CUDA_ERROR_(ILLEGAL_ADDRESS|MISALIGNED_ADDRESS|ILLEGAL_INSTRUCTION|INVALID_PC|ASSERT"
+    r"|HARDWARE_STACK_ERROR|INVALID_ADDRESS_SPACE|LAUNCH_FAILED)"
+)
+"""Errors of CUDA that "leave the process in an inconsistent state and any further CUDA work will return the same
+error. To continue using CUDA, the process must be terminated and relaunched" (CUDA Runtime API, cudaError)."""
+
+
+def loses_device(message: str) -> bool:
+    """Does an error say that its process can do nothing more on the GPU?"""
+    return bool(_LOST_DEVICE.search(message))
 
 
 def write_message(stream: IO[bytes], header: dict, arrays: dict[str, np.ndarray]) -> None:
@@ -190,8 +206,9 @@ def serve(order: dict, connection: socket.socket) -> None:
         os.ftruncate(2, 0)
         reply, results = execute(header["program"], arrays)
         del arrays
-        leave = reply["outcome"] == "memory" or (order["recycle"] and _memory_used() - baseline > order["recycle"])
-        write_message(replies, {**reply, "leaving": bool(leave)}, results)
+        leave = reply["outcome"] == "memory" or loses_device(reply.get("message", ""))
+        leave |= bool(order["recycle"]) and _memory_used() - baseline > order["recycle"]
+        write_message(replies, {**reply, "leaving": leave}, results)
         if leave:
             os._exit(0)
         _after_program()

@@ -14,6 +14,7 @@ import pytest
 
 from harness.execute.isolation.folders import PREFIX
 from harness.execute.pool import HarnessError, Job, Limits, Pool, ProgramError, Unavailable
+from harness.execute.processes.worker import loses_device
 from oracles.judge.outcome import Crash, Outcome, Rejected, Timeout, Value
 
 HEADER = "import ctypes, os, signal, sys, time\nimport numpy as np\nINPUTS = {}\nPARAMETERS = {}\n"
@@ -155,6 +156,46 @@ def test_crash_by_an_earlier_program_is_not_blamed_on_the_next(pool: Pool) -> No
     assert isinstance(first, Value)
     assert isinstance(second, Value)
     assert dict(pool.unconfirmed) == {"a crash, and a fresh worker did not repeat it": 1}
+
+
+LOST = "CUDA error: an illegal memory access was encountered"
+"""As PyTorch says it."""
+
+
+def _touching(size: int, breaks: bool) -> Job:
+    """A program that finds the GPU lost where one before it has lost it, or loses it."""
+    found = f"if os.environ.get('LOST') or {breaks}:\n    os.environ['LOST'] = '1'\n    raise RuntimeError({LOST!r})"
+    return job(f"{found}\nreturn lambda: [np.ones({size})]")
+
+
+def test_a_lost_gpu_is_blamed_on_the_program_that_lost_it_alone(pool: Pool) -> None:
+    lost, after, last = pool.run([_touching(1, breaks=True), _touching(2, breaks=False), _touching(3, breaks=False)])
+    assert isinstance(lost, Rejected)
+    assert lost.message == LOST
+    assert [type(after), type(last)] == [Value, Value]  # it left, and they ran in others
+    assert not pool.unconfirmed  # a fresh worker said the same of the first
+
+
+def test_a_gpu_that_an_earlier_program_lost_unnoticed_is_not_blamed_on_the_next(pool: Pool) -> None:
+    silent = job("os.environ['LOST'] = '1'\nreturn lambda: [np.ones(1)]")
+    first, second = pool.run([silent, _touching(2, breaks=False)])
+    assert [type(first), type(second)] == [Value, Value]
+    assert dict(pool.unconfirmed) == {"a lost GPU, and a fresh worker did not repeat it": 1}
+
+
+@pytest.mark.parametrize(
+    ("message", "lost"),
+    [
+        ("CUDA Runtime Error: cudaErrorIllegalAddress (700): an illegal memory access was encountered", True),
+        ("CUDA error: device-side assert triggered", True),
+        ("INTERNAL: CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", True),
+        ("CUDA out of memory. Tried to allocate 2.00 GiB", False),
+        ("cuFFT error: CUFFT_INVALID_SIZE", False),
+        ("NotImplementedError: \"dot\" not implemented for 'Long'", False),
+    ],
+)
+def test_which_errors_cost_a_process_its_gpu(message: str, lost: bool) -> None:
+    assert loses_device(message) is lost
 
 
 def test_a_level_of_forward_mode_that_is_left_open_is_closed_behind_a_program() -> None:
