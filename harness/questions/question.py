@@ -89,7 +89,7 @@ class Question:
 
     def why_not(self, target: Target, graph: Graph) -> str | None:
         """Why a target is not asked, or None."""
-        if target.arithmetic and not self.expect_under:
+        if target.arithmetic and not self.expect_under and target.arithmetic.concerns(graph):
             return f"what {target.arithmetic.name} allows is derived for values of graphs only"
         if target.arithmetic and target.arithmetic.reassociates:
             steps = next((node.op for node in graph.nodes if node.op in STEPPED_OPS), None)

@@ -29,15 +29,30 @@ _DIVISORS: Mapping[str, Callable[[Bounded], Bounded]] = {
 """What operators divide by, from their last operand; sinc by pi times it."""
 
 
+_WITHOUT_FUNCTIONS = frozenset(["layout", "indexing", "comparison", "sorting", "conv", "arithmetic", "kept"])
+"""Families of which neither a value nor a derivative takes a function or a quotient."""
+_SUMS_AND_PRODUCTS = frozenset(
+    [
+        *("abs", "add", "addmm", "baddbmm", "batch_matmul", "cumsum", "dot", "einsum", "einsum_single", "linear"),
+        *("matmul", "max_pool1d", "max_pool2d", "max_pool3d", "mul", "neg", "outer", "relu", "square", "sub", "sum"),
+        *("sum_of_squares", "tril", "triu", "vecdot"),
+    ]
+)
+
+
 @dataclass(frozen=True)
 class Approximation:
     """What an approximated function owes beside its ordinary budget, by dtype of its operand. relative: to its value;
-    absolute: where it underflows; up_to: for operands that are no greater, beyond them anything; nan: is it kept?"""
+    growing: to its value, for each unit of the operand's magnitude; absolute: where it underflows; up_to, down_to: for
+    operands that are no greater, no less, beyond them anything; nan, subnormals: are operands kept that are one?"""
 
     relative: float
     absolute: float = 0.0
     up_to: float = np.inf
     nan: bool = True
+    growing: float = 0.0
+    down_to: float = -np.inf
+    subnormals: bool = True
 
 
 @dataclass(frozen=True)
@@ -68,6 +83,19 @@ class Arithmetic:
     accumulators: float = 1.0
     functions: Mapping[tuple[str, str], Approximation] = field(default_factory=dict)
     casts: Callable[[Graph, Arrays], Case | str] | None = None
+
+    @property
+    def of_functions(self) -> bool:
+        """Do its rules concern functions and quotients alone, and leave sums and products as they are?"""
+        kept = self.nans and self.infinities and self.signed_zeros and self.invalid and not self.reassociates
+        return kept and not self.operand_unit and self.casts is None
+
+    def concerns(self, graph: Graph) -> bool:
+        """May its rules touch values of the graph, or of its derivatives? Not where they are of functions alone, and
+        the graph moves, compares and chooses values only, or adds and multiplies them."""
+        return not self.of_functions or any(
+            OPS[node.op].family not in _WITHOUT_FUNCTIONS and node.op not in _SUMS_AND_PRODUCTS for node in graph.nodes
+        )
 
     def computes_low(self, graph: Graph, name: str) -> bool:
         """Is this node of float32 computed, or kept, in float16?"""
@@ -190,10 +218,16 @@ def _accumulated(graph: Graph, index: int, values: Mapping[str, Bounded]) -> np.
 
 def _approximated(x: Bounded, operand: Bounded, function: Approximation) -> Bounded:
     with np.errstate(all="ignore"):
-        result = _added(x, function.relative * (np.abs(x.value) + x.error) + function.absolute)
+        relative = np.asarray(function.relative)
+        if function.growing:
+            relative = relative + function.growing * (np.abs(operand.value) + operand.error)
+        result = _added(x, np.nan_to_num(relative) * (np.abs(x.value) + x.error) + function.absolute)
         if operand.value.shape != x.value.shape:
             return result
         beyond = operand.value + operand.error > function.up_to
+        beyond |= operand.value - operand.error < function.down_to
+        if not function.subnormals:
+            beyond |= (operand.value != 0) & (np.abs(operand.value) - operand.error < PRECISION[operand.dtype].tiny)
         beyond |= np.isnan(operand.value) & (not function.nan)
     return replace(result, error=np.where(beyond, np.inf, result.error))
 

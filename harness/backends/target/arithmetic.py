@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from generators.bounds.bounded import PRECISION
 from oracles.arithmetic import tvm_mixed_precision
 from oracles.arithmetic.fast_math import Approximation, Arithmetic
@@ -30,6 +32,59 @@ _OF_EXP = ("bce_with_logits", "celu", "elu", "exp_of_integers", "logcumsumexp", 
 TVM_FAST_REFUSES = {
     (operator, "float32"): "composed of an approximated exponential: what it may lose is not derived"
     for operator in _OF_EXP
+}
+
+_ULP = 2.0**-23
+"""Of float32, relative to the least number of its binade."""
+_TINY = PRECISION["float32"].tiny
+TVM_CUDA = Arithmetic(
+    "--use_fast_math",
+    reciprocals=True,
+    estimates=True,
+    functions={
+        ("exp", "float32"): Approximation(2 * _ULP, _TINY, growing=1.173 * _ULP),
+        ("log", "float32"): Approximation(3 * _ULP, 2.0**-21.41, subnormals=False),
+        ("sin", "float32"): Approximation(0.0, 2.0**-21.41, up_to=np.pi, down_to=-np.pi),
+        ("cos", "float32"): Approximation(0.0, 2.0**-21.19, up_to=np.pi, down_to=-np.pi),
+        ("tanh", "float32"): Approximation(2.0**-11, _TINY),
+        ("sqrt", "float32"): Approximation(_ULP, subnormals=False),
+        ("rsqrt", "float32"): Approximation(2.0**-22.9, subnormals=False),
+    },
+)
+"""TVM compiles all kernels of CUDA so (tvm/support/nvcc.py of TVM 0.27: no option of its own turns it off). CUDA C++
+Programming Guide, "Intrinsic Functions": __expf 2 + floor(|1.173 x|) ulp; __logf 2**-21.41 on [0.5, 2], else 3 ulp;
+__sinf and __cosf 2**-21.41 and 2**-21.19 on [-pi, pi], "larger elsewhere"; division 2 ulp, which the ordinary budget
+covers, and nothing for divisors beyond 2**126. Parallel Thread Execution ISA: tanh.approx.f32 2**-11, sqrt.approx.f32
+2**-23, rsqrt.approx.f32 2**-22.9, all relative; subnormal operands are taken as zero (.ftz)."""
+
+_OF_APPROXIMATIONS = (
+    *(
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atan2_mixed",
+        "atanh",
+        "attention",
+        "attention_biased",
+        "attention_masked",
+    ),
+    *("bce_pos_weight", "bce_with_logits", "binary_cross_entropy", "celu", "cosh", "cross_entropy"),
+    *("cross_entropy_weighted", "elu", "erf", "exp2", "gaussian_nll", "gelu", "gelu_tanh", "global_lp_pool", "glu"),
+    *("gru", "gru_cell", "kl_div", "kl_div_log_target", "log10", "log_sigmoid", "log_softmax", "log_softmax_to"),
+    *("log_sum", "logaddexp", "logcumsumexp", "logit", "logsumexp", "lstm", "lstm_cell"),
+    *("mish", "poisson_nll", "pow", "pow_scalar", "pow_scalar_floating", "rnn", "rnn_cell", "scalar_pow"),
+    *("scalar_pow_floating", "scalar_xlogy", "scaled_elu", "selu", "sigmoid", "silu", "sinc", "sinh", "slogdet"),
+    *("soft_margin", "softmax", "softmax_to", "softplus", "softplus_scaled", "swish", "tan", "tanhshrink", "tapered"),
+    *("vector_norm", "xlogy", "xlogy_scalar"),
+    *(f"{name}_of_integers" for name in ("acos", "acosh", "asin", "asinh", "atan", "cos", "cosh", "erf", "exp", "log")),
+    *(f"{name}_of_integers" for name in ("rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh")),
+)
+TVM_CUDA_REFUSES = {
+    (operator, "float32"): "composed of functions of --use_fast_math: what it may lose is not derived"
+    for operator in _OF_APPROXIMATIONS
 }
 
 TVM_MIXED = {

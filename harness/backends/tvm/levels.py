@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from harness.backends.programs import dynamic_gradient, gradient
 from harness.backends.target import passes
-from harness.backends.target.arithmetic import TVM_FAST, TVM_FAST_REFUSES, TVM_MIXED
+from harness.backends.target.arithmetic import TVM_CUDA, TVM_CUDA_REFUSES, TVM_FAST, TVM_FAST_REFUSES, TVM_MIXED
 from harness.backends.target.target import Level, Target
 from harness.backends.target.text import before
 from harness.dialects import RELAX
@@ -178,10 +178,11 @@ TARGETS = (
         _CUDA,
         {**PACKAGES, "cuda-bindings": "12"},  # nvrtc, which compiles the kernels
         Level("tvm-cuda", 0),
-        refuses=REFUSES,
+        refuses={**REFUSES, **TVM_CUDA_REFUSES},
         refusals_file="tvm",
         sample_every=4,
         gradient=gradient.tvm(_CUDA),
         device="cuda",
+        arithmetic=TVM_CUDA,
     ),
 )

@@ -15,7 +15,7 @@ from generators.ops import OPS
 from generators.sweep import sweep
 from harness.backends import TARGETS
 from harness.backends.cuda import jax_on_cuda, torch_on_cuda
-from harness.backends.target.arithmetic import TF32_REFUSES, TORCH_TF32
+from harness.backends.target.arithmetic import TF32_REFUSES, TORCH_TF32, TVM_CUDA, TVM_CUDA_REFUSES
 from harness.execute.pool import Job, Pool
 from oracles.judge.outcome import Value
 
@@ -168,3 +168,27 @@ def test_what_multiplies_matrices_is_in_tf32_or_refused() -> None:
         names = {operator, OPS[operator].base}
         refused = any((name, "float32") in TF32_REFUSES for name in names)
         assert refused or names & (TORCH_TF32.products | _OF_OTHERS), operator
+
+
+_FUNCTIONS = re.compile(
+    r"relax\.op\.(a?(?:cos|sin|tan)h?|atan2|erf|exp|log|log10|log2|log1p|log_add_exp|power|sigmoid"
+    r"|nn\.(?:softmax|log_softmax|gelu|gelu_tanh|silu|softplus|selu|attention))\("
+)
+_BESIDE = {"dilation2d", "lp_pool1d", "lp_pool2d", "max_unpool2d"}
+"""Their programs carry a function named `window`, and do not call it."""
+
+
+def test_what_is_composed_of_approximated_functions_is_refused() -> None:
+    target = TARGETS["tvm-O0"]
+    assert target.dialect is TARGETS["tvm-cuda"].dialect
+    composed = set()
+    for operator in (name for name in OPS if target.expresses(name)):
+        for graph in (case.graph for case in islice(sweep(operator, dtypes=("float32",)), 4)):
+            floating = "float32" in {type_.dtype for type_ in graph.types.values()}
+            if floating and not target.unsupported(graph) and _FUNCTIONS.search(target.dialect.source(graph, "")):
+                composed.add(operator)
+    assert len(composed) > 60
+    direct = {operator for operator, _ in TVM_CUDA.functions}
+    refused = {operator for operator, dtype in TVM_CUDA_REFUSES if dtype == "float32"}
+    assert composed - direct - refused - _BESIDE == set()
+    assert not direct & refused

@@ -14,7 +14,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.ops import DRAWN, OPS, check
 from harness.backends import TARGETS
-from harness.backends.target.arithmetic import INDUCTOR_FAST, TORCH_TF32, TVM_FAST, XLA_FAST, XLA_FASTEST
+from harness.backends.target.arithmetic import INDUCTOR_FAST, TORCH_TF32, TVM_CUDA, TVM_FAST, XLA_FAST, XLA_FASTEST
 from harness.execute.pool import Pool
 from harness.questions.derivatives.gradient import GRADIENT
 from harness.questions.forward import FORWARD
@@ -271,6 +271,43 @@ def test_other_questions_are_not_asked() -> None:
     for name in ("tvm-fast", "xla-fast", "torch-cuda-tf32"):
         assert FORWARD.why_not(TARGETS[name], graph) is None
         assert "derived" in (GRADIENT.why_not(TARGETS[name], graph) or "")
+
+
+def test_rules_of_functions_leave_what_has_none_to_other_questions() -> None:
+    sums = applied(("add", ("x", "x")), ("neg", ("v0",)), x=np.ones(3, F))
+    assert not TVM_CUDA.concerns(sums.graph)
+    assert TVM_CUDA.concerns(applied(("exp", ("x",)), x=np.ones(3, F)).graph)
+    assert TVM_CUDA.concerns(applied(("div", ("x", "x")), x=np.ones(3, F)).graph)
+    for rules in (XLA_FAST, XLA_FASTEST, INDUCTOR_FAST, TORCH_TF32):
+        assert rules.concerns(sums.graph)
+    assert GRADIENT.why_not(TARGETS["tvm-cuda"], sums.graph) is None
+
+
+# ---- CUDA --------------------------------------------------------------------------------------------------
+
+
+def test_functions_of_cuda_may_be_as_far_off_as_documented_and_no_farther() -> None:
+    """2 + floor(|1.173 x|) ulp of exp; absolute errors of the others on their intervals."""
+    x = np.array([-60.0, -3.0, 0.5, 20.0, 80.0], F)
+    case, exact = applied(("exp", ("x",)), x=x), np.exp(x.astype(np.float64))
+    off = (2 + np.floor(np.abs(1.173 * x))) * 2.0**-23
+    assert under(TVM_CUDA, case, (exact * (1 + 0.9 * off)).astype(F)).status == "agree"
+    assert under(TVM_CUDA, case, (exact * (1 + 8 * off)).astype(F)).status == "mismatch"
+    assert under(XLA_FAST, case, (exact * (1 + 0.9 * off)).astype(F)).status == "mismatch"  # 93 ulp at 80
+
+    for name, least in (("sin", 2.0**-21.41), ("cos", 2.0**-21.19)):
+        x = np.array([-3.1, 0.1, 1.5, 3.0], F)
+        case, exact = applied((name, ("x",)), x=x), getattr(np, name)(x.astype(np.float64))
+        assert under(TVM_CUDA, case, (exact + 0.9 * least).astype(F)).status == "agree"
+        assert under(TVM_CUDA, case, (exact + 4 * least).astype(F)).status == "mismatch"
+        beyond = applied((name, ("x",)), x=np.array([-4.0, 4.0], F))
+        assert under(TVM_CUDA, beyond, np.array([0.5, 0.5], F)).status == "undetermined"
+
+
+def test_a_subnormal_is_zero_to_functions_of_cuda() -> None:
+    case = applied(("log", ("x",)), x=np.array([1e-40, 0.75], F))
+    assert under(TVM_CUDA, case, np.array([-np.inf, np.log(0.75)], F)).status == "agree"
+    assert under(TVM_CUDA, case, np.array([-np.inf, -np.inf], F)).status == "mismatch"
 
 
 # ---- TF32 --------------------------------------------------------------------------------------------------
