@@ -10,7 +10,7 @@ from harness.backends.target.target import Level, Target
 from harness.execute.globs import matching
 
 _FIRST = (
-    *("torch", "tensorflow", "jax", "onnxruntime", "cuda", "tvm.levels", "tvm.variants", "tvm.traced"),
+    *("torch", "tensorflow", "jax", "onnxruntime", "tvm.levels", "tvm.variants", "tvm.traced"),
     *("litert", "openvino", "iree", "keras", "executorch", "ncnn"),
 )
 TARGETS: dict[str, Target] = collected(__name__, "TARGETS", _FIRST)

@@ -1,4 +1,5 @@
-"""JAX: operation by operation, and the whole function through jit (XLA), also with its fast math."""
+"""JAX: operation by operation, and the whole function through jit (XLA), also with its fast math, on the CPU and on
+CUDA."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from harness.backends.programs import (
 from harness.backends.programs.gradient import JAX_EAGER, JAX_JIT
 from harness.backends.target import passes
 from harness.backends.target.arithmetic import XLA_FAST, XLA_FASTEST
+from harness.backends.target.cuda import jax_on_cuda, on_cuda
 from harness.backends.target.target import Level, Target
 from harness.backends.target.text import swapped
 from harness.dialects import JAX
@@ -76,7 +78,7 @@ _EXPORTED = "(exported.call if size else compiled)"  # dimension variables are a
 _FAST = {"xla_cpu_enable_fast_math": True}
 _FASTEST = {**_FAST, **{f"xla_cpu_fast_math_honor_{kind}": False for kind in ("nans", "infs", "division", "functions")}}
 
-TARGETS = (
+_CPU = (
     Target(
         "jax-eager",
         "jax",
@@ -143,5 +145,15 @@ TARGETS = (
             ("xla-fast", _FAST, XLA_FAST),
             ("xla-fastest", _FASTEST, XLA_FASTEST),
         )
+    ),
+)
+
+_PLUGIN = {"jax-cuda13-plugin|jax-cuda12-plugin": "0.5"}
+
+TARGETS = (
+    *_CPU,
+    *(
+        on_cuda(cpu, name, jax_on_cuda, packages={**cpu.packages, **_PLUGIN}, switches=None)
+        for cpu, name in zip(_CPU[:2], ("jax-cuda", "jax-cuda-jit"), strict=True)
     ),
 )

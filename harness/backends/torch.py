@@ -1,6 +1,9 @@
-"""PyTorch: eager, and the compilers behind torch.compile and torch.export; inductor also with unsafe math."""
+"""PyTorch: eager, and the compilers behind torch.compile and torch.export; inductor also with unsafe math; eager and
+inductor on CUDA, eager also with TF32."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from generators.graph import FLOATS
 from generators.ops.spec import Unsupported
@@ -17,9 +20,10 @@ from harness.backends.programs import (
 )
 from harness.backends.programs.gradient import TORCH_EAGER, torch_compiled
 from harness.backends.target import passes
-from harness.backends.target.arithmetic import INDUCTOR_FAST
+from harness.backends.target.arithmetic import INDUCTOR_FAST, TF32_REFUSES, TORCH_TF32
+from harness.backends.target.cuda import on_cuda, torch_on_cuda
 from harness.backends.target.target import Level, Target
-from harness.backends.target.text import before
+from harness.backends.target.text import before, swapped
 from harness.dialects import TORCH
 
 _TRACED = "it checks its operands by their values, which a compiler that traces does not know"
@@ -187,7 +191,7 @@ def _question_loads(backend: str) -> dict[str, str]:
     }
 
 
-TARGETS = (
+_CPU = (
     Target(
         "torch-eager",
         "torch",
@@ -305,3 +309,28 @@ TARGETS = (
         arithmetic=INDUCTOR_FAST,
     ),
 )
+
+_BY_NAME = {target.name: target for target in _CPU}
+_KERNELS = {r"\"\w+\" not implemented for '\w+'": "it says that this operator has no CUDA kernel of the dtype"}
+_CUDA, _INDUCTOR_CUDA = (
+    on_cuda(_BY_NAME[cpu], name, torch_on_cuda, declines={**_BY_NAME[cpu].declines, **_KERNELS})
+    for cpu, name in (("torch-eager", "torch-cuda"), ("torch-inductor", "torch-inductor-cuda"))
+)
+_CUDA_TF32 = replace(
+    _CUDA,
+    name="torch-cuda-tf32",
+    level=Level("torch-cuda-tf32", 0),
+    load=swapped(
+        _CUDA.load,
+        ("matmul.allow_tf32 = False  # 10 bits of mantissa are not float32", "matmul.allow_tf32 = True"),
+        ("cudnn.allow_tf32 = False", "cudnn.allow_tf32 = True"),
+    ),
+    symbolic="",
+    gradient=Unsupported("what TF32 loses of gradients is not derived"),
+    question_loads={},
+    refuses=TF32_REFUSES,
+    arithmetic=TORCH_TF32,
+    inherits=("torch-eager", "torch-cuda"),
+)
+
+TARGETS = (*_CPU, _CUDA, _CUDA_TF32, _INDUCTOR_CUDA)

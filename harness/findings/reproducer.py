@@ -35,6 +35,14 @@ for module in {modules!r}:
 
 '''
 
+_GPU = """import shutil
+
+if not shutil.which("nvidia-smi"):
+    print("not available: a CUDA device")
+    sys.exit(77)
+
+"""
+
 _DATA = """
 
 # ---- its inputs, and what a correct evaluation returns: value, and how far from it (inf: anything) ----
@@ -178,6 +186,8 @@ def write(
             'ALLOWED = [DATA[f"ALLOWED_{i}"] for i in range(len(OUTPUTS))]',
         ]
     text = PROLOGUE.format(title=title, versions=shown.versions, modules=looked_for(shown.modules, shown.program))
+    if shown.device == "cuda":
+        text = swapped(text, ("# ---- the program that ran", f"{_GPU}# ---- the program that ran"))
     main = swapped(_MAIN, (_COUNT, _ANOTHER)) if shown.observed else _MAIN
     text += shown.program + _DATA.format(data="\n".join(lines)) + WRONG + main
     path = folder / "reproducer.py"

@@ -116,7 +116,7 @@ class Question:
 class Reproduction:
     """All that a person needs to run a case again: the text that ran and the modules that it needs, what it was given,
     what a correct run returns, and with which versions it ran. observed: is that known for one run only, whose outputs
-    may be others in another version?"""
+    may be others in another version? device: that it needs, as of `Target`."""
 
     program: str
     modules: tuple[str, ...]
@@ -124,6 +124,7 @@ class Reproduction:
     expected: Expected
     versions: str
     observed: bool = False
+    device: str = "cpu"
 
 
 def reproduction_of(question: Question, target: Target, case: Case, outcome: Outcome | None = None) -> Reproduction:
@@ -135,12 +136,12 @@ def reproduction_of(question: Question, target: Target, case: Case, outcome: Out
     arrays = question.arrays(case)
     modules = tuple(dict.fromkeys((*target.modules, *_imported(program))))
     if not question.observe:
-        return Reproduction(program, modules, arrays, question.expected(target, case), versions)
+        return Reproduction(program, modules, arrays, question.expected(target, case), versions, device=target.device)
     expected = Expected((), (), ())
     if isinstance(outcome, Value):
         expected = question.observe(target, outcome).expected
         program = swapped(program, ("OUTPUTS = []", f"OUTPUTS = {types_listed(expected.types)}"))
-    return Reproduction(program, modules, arrays, expected, versions, observed=True)
+    return Reproduction(program, modules, arrays, expected, versions, observed=True, device=target.device)
 
 
 def _imported(program: str) -> list[str]:

@@ -14,8 +14,8 @@ from generators.graph import Graph
 from generators.ops import OPS
 from generators.sweep import sweep
 from harness.backends import TARGETS
-from harness.backends.cuda import jax_on_cuda, torch_on_cuda
 from harness.backends.target.arithmetic import TF32_REFUSES, TORCH_TF32, TVM_CUDA, TVM_CUDA_REFUSES
+from harness.backends.target.cuda import jax_on_cuda, torch_on_cuda
 from harness.execute.pool import Job, Pool
 from oracles.judge.outcome import Value
 

@@ -25,8 +25,10 @@ from harness.execute import machine
 from harness.execute.pool import Pool
 from harness.findings.known import issues as known_issues
 from harness.findings.known.entry import KnownFileError
-from harness.findings.reproducer import looked_for
+from harness.findings.reproducer import looked_for, write
 from harness.findings.store import Finding, Store, failure_text, fingerprint
+from harness.questions.forward import FORWARD
+from harness.questions.question import reproduction_of
 from harness.search import known_cases
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
@@ -116,6 +118,21 @@ def test_reproducer_looks_for_all_packages_and_for_each_before_its_modules() -> 
 
 
 @pytest.mark.slow(one_in=2)
+def test_reproducer_for_a_gpu_exits_with_77_without_one(lab: Laboratory, tmp_path: Path) -> None:
+    """Whatever its symptom: that CUDA does not start is no rejection of the graph."""
+    issue = next(one for one in known_issues.load() if one.id == "tvm-cuda-empty-schedule")
+    case = caseio.loads(issue.case.read_text(encoding="utf-8"))
+    shown = reproduction_of(FORWARD, TARGETS["tvm-cuda"], case)
+    assert shown.device == "cuda"
+    path = write(tmp_path, shown, "rejected", "a title", 60.0)
+    done = subprocess.run(
+        [sys.executable, path], capture_output=True, text=True, env={"PATH": str(tmp_path)}, check=False
+    )
+    assert (done.returncode, done.stdout) == (77, "not available: a CUDA device\n")
+    on_cpu = reproduction_of(FORWARD, TARGETS["tvm-O0"], case)
+    assert "nvidia-smi" not in write(tmp_path, on_cpu, "rejected", "a title", 60.0).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("wrong", "symptom"),
     [
