@@ -199,3 +199,43 @@ def test_frameworks_tell_nobody_what_they_are_used_for(tmp_path: Path, monkeypat
         judged = Laboratory(pool, question).judge(case, [target]).verdicts[target.name]
     assert judged.status == "agree"
     assert not list((tmp_path / "home").iterdir())
+
+
+REGISTRY = """
+import numpy as np
+import torch
+from torch.onnx._internal.exporter import _registration
+
+INPUTS, PARAMETERS, OUTPUTS = {}, {}, []
+
+
+def load(parameters):
+    def run():
+        parse, _registration.onnxscript_apis.get_torchlib_ops = _registration.onnxscript_apis.get_torchlib_ops, None
+        first = _registration.ONNXRegistry.from_torchlib(opset_version=18)
+        known = len(first.functions)
+        for functions in first.functions.values():
+            functions.clear()
+        first.functions.clear()
+        second = _registration.ONNXRegistry.from_torchlib()
+        empty = sum(not functions for functions in second.functions.values())
+        torch.library.define("dissent::registered_later", "(Tensor x) -> Tensor")
+        try:
+            _registration.ONNXRegistry.from_torchlib()
+            again = 0
+        except TypeError:  # None is called
+            again = 1
+        _registration.onnxscript_apis.get_torchlib_ops = parse
+        return [np.array([known == len(second.functions) > 400, empty, second.opset_version, again])]
+
+    return run
+"""
+
+
+def test_functions_of_the_exporter_to_onnx_are_parsed_once() -> None:
+    """Each export has a registry of its own, and what one does to it no other sees; one is made anew once an operator
+    is registered."""
+    with Pool() as pool:
+        (outcome,) = pool.run([Job("torch", ("torch", "onnxscript"), REGISTRY, {})])
+    assert isinstance(outcome, Value), outcome
+    assert outcome.outputs[0].tolist() == [1, 0, 18, 1]
