@@ -50,6 +50,10 @@ FAMILIES = {
     "complex": "annex G of C11 leaves open what comes of numbers with an infinite or NaN part",
     "linalg": "factors are unique up to signs and order only",
     "fourier": "sums of products in any order",
+    **dict.fromkeys(
+        ("conv", "recurrent", "attention"),
+        "sums of products in any order, rounded once or twice (FMA): two that overflow make NaN, or an infinity",
+    ),
     "quantization": "ties of rounding are not said",
 }
 """The same of whole families."""

@@ -20,12 +20,16 @@ _TFLITE = (
 def convert(source, target):
     import openvino
 
-    model, results = openvino.convert_model(source), []
+    def place(value):
+        return value.get_node().get_name(), value.get_index()
+
+    model = openvino.convert_model(source)
     ends = {name: output.get_node().input_value(0) for output in model.outputs for name in output.get_names()}
-    for tensor, _ in sorted(signed(source), key=lambda one: one[1]):  # it makes one output of those that are one tensor
-        if tensor in ends:
-            results.append(openvino.opset13.result(ends[tensor]))
-    if len(results) > len(model.outputs):
+    had = [output.get_node().input_value(0) for output in model.outputs]
+    values = [ends[tensor] for tensor, _ in sorted(signed(source), key=lambda one: one[1]) if tensor in ends]
+    # it makes one output of those that are one tensor, and what is an input has the input's name alone
+    if len(values) >= len(had) and list(map(place, values)) != list(map(place, had)):
+        results = [openvino.opset13.result(value) for value in values]
         model = openvino.Model(results, model.get_sinks(), model.get_parameters())
     openvino.save_model(model, target, compress_to_fp16=False)
 """

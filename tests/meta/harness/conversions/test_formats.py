@@ -87,6 +87,23 @@ def test_what_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
         recognise(tmp_path)
 
 
+def test_outputs_that_are_inputs_keep_their_places(quick: Pool) -> None:
+    """Steps that do nothing are left out of a TFLite file: OpenVINO then knows outputs by the names of inputs alone,
+    in an order of its own."""
+    leaves = (Leaf("x0", TensorType("float32", (1, 2))), Leaf("x1", TensorType("float32", (1, 1))))
+    nodes = (
+        Node("v0", "pad", ("x0",), (("pads", (0, 0, 0, 0)), ("value", 0.0)), leaves[0].type),
+        Node("v1", "flatten_2d", ("x1",), (("axis", 1),), leaves[1].type),
+    )
+    for outputs in (("v0", "v1"), ("v1", "v0")):
+        target = target_of("tensorflow/tflite/openvino-tflite/openvino")
+        arrays = {"x0": np.array([[1.0, 2.0]], np.float32), "x1": np.array([[3.0]], np.float32)}
+        text = target.program(Graph(leaves, nodes, outputs))
+        (outcome,) = quick.run([Job(target.framework, target.modules, text, arrays)])
+        assert isinstance(outcome, Value)
+        assert [y.tolist() for y in outcome.outputs] == [arrays[f"x{name[1:]}"].tolist() for name in outputs]
+
+
 def test_a_file_is_opened_and_run(quick: Pool, tmp_path: Path) -> None:
     path = onnx_file(quick, tmp_path)
     runner = RUNNERS["ort-all"]

@@ -103,6 +103,8 @@ def test_integers_beside_a_rounding(lab: Laboratory) -> None:
 def test_documented_freedom_is_none() -> None:
     assert not QUESTION.concerns("argsort")
     assert not QUESTION.concerns("qr_factor")
+    for products in ("matmul", "conv2d", "lstm", "gru_cell", "attention"):  # inf - inf, or fma(a, b, -inf)
+        assert not QUESTION.concerns(products)
     assert QUESTION.concerns("argmax")
     narrow = case("xlogy", np.zeros(2, np.float16), np.full(2, np.nan, np.float16))
     level, roles, lanes = QUESTION.expect(narrow).values
