@@ -29,11 +29,23 @@ _DIVISORS: Mapping[str, Callable[[Bounded], Bounded]] = {
 """What operators divide by, from their last operand; sinc by pi times it."""
 
 
-_WITHOUT_FUNCTIONS = frozenset(["layout", "indexing", "comparison", "sorting", "conv", "arithmetic", "kept"])
+_WITHOUT_FUNCTIONS = frozenset(["layout", "indexing", "comparison", "sorting", "conv", "kept"])
 """Families of which neither a value nor a derivative takes a function or a quotient."""
 _SUMS_AND_PRODUCTS = frozenset(
     [
-        *("abs", "add", "addmm", "baddbmm", "batch_matmul", "cumsum", "dot", "einsum", "einsum_single", "linear"),
+        *(
+            "abs",
+            "add",
+            "add_n",
+            "addmm",
+            "baddbmm",
+            "batch_matmul",
+            "cumsum",
+            "dot",
+            "einsum",
+            "einsum_single",
+            "linear",
+        ),
         *("matmul", "max_pool1d", "max_pool2d", "max_pool3d", "mul", "neg", "outer", "relu", "square", "sub", "sum"),
         *("sum_of_squares", "tril", "triu", "vecdot"),
     ]
@@ -218,10 +230,10 @@ def _accumulated(graph: Graph, index: int, values: Mapping[str, Bounded]) -> np.
 
 def _approximated(x: Bounded, operand: Bounded, function: Approximation) -> Bounded:
     with np.errstate(all="ignore"):
-        relative = np.asarray(function.relative)
+        relative = function.relative
         if function.growing:
-            relative = relative + function.growing * (np.abs(operand.value) + operand.error)
-        result = _added(x, np.nan_to_num(relative) * (np.abs(x.value) + x.error) + function.absolute)
+            relative += np.nan_to_num(function.growing * (np.abs(operand.value) + operand.error))
+        result = _added(x, relative * (np.abs(x.value) + x.error) + function.absolute)
         if operand.value.shape != x.value.shape:
             return result
         beyond = operand.value + operand.error > function.up_to

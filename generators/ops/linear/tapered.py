@@ -77,8 +77,8 @@ tapered = OpSpec(
     torch=_by_kind(
         "",
         hann="{0} * torch.hann_window({n}, {periodic}, dtype={dtype}, device={0}.device)",
-        hamming="{0} * torch.hamming_window({n}, {periodic}, 25 / 46, 21 / 46, dtype={dtype})",
-        blackman="{0} * torch.blackman_window({n}, {periodic}, dtype={dtype})",
+        hamming="{0} * torch.hamming_window({n}, {periodic}, 25 / 46, 21 / 46, dtype={dtype}, device={0}.device)",
+        blackman="{0} * torch.blackman_window({n}, {periodic}, dtype={dtype}, device={0}.device)",
     ),
     tensorflow=_by_kind(_composed("tf.cos", "tf.cast(tf.range({n}), {dtype})")),
     jax=_by_kind(_composed("jnp.cos", "jnp.arange({n}, dtype={dtype})")),

@@ -251,7 +251,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax=(_open_size("jnp.reshape({0}, <shape>)"), "jax.lax.reshape({0}, {shape})"),
     ),
     otherwise(
-        SAID["broadcast_to"], torch=(_kept_sizes, "{0}.expand_as(torch.zeros({shape}))"),
+        SAID["broadcast_to"], torch=(_kept_sizes, "{0}.expand_as(torch.zeros({shape}, device={0}.device))"),
         tensorflow=(_filled_with, "tf.experimental.numpy.broadcast_to({0}, {shape})"), jax=(_broadcast_in_dim,),
     ),
     *(

@@ -117,7 +117,6 @@ def test_reproducer_looks_for_all_packages_and_for_each_before_its_modules() -> 
     ]
 
 
-@pytest.mark.slow(one_in=2)
 def test_reproducer_for_a_gpu_exits_with_77_without_one(lab: Laboratory, tmp_path: Path) -> None:
     """Whatever its symptom: that CUDA does not start is no rejection of the graph."""
     issue = next(one for one in known_issues.load() if one.id == "tvm-cuda-empty-schedule")
@@ -133,6 +132,7 @@ def test_reproducer_for_a_gpu_exits_with_77_without_one(lab: Laboratory, tmp_pat
     assert "nvidia-smi" not in write(tmp_path, on_cpu, "rejected", "a title", 60.0).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow(one_in=2)
 @pytest.mark.parametrize(
     ("wrong", "symptom"),
     [
