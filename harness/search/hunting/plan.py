@@ -55,7 +55,11 @@ compiler share is met by more of them, and few lanes of an hour's hunt come to a
 USUAL_FIRST = (GRADIENT.name, CONVERSION.name)
 """Questions of which the operators that models are made of come first: drawn cases, which are full of them, are asked
 another one. Of 67 planted faults, most of them in such operators, 44 are come to within 600 s of processor time, 16
-without; of 803 known issues 364 within 1,000 s, 378 without (first by all questions: 45 and 334)."""
+without; of 803 known issues 364 within 1,000 s, 378 without (first by all questions: 45 and 334). The first place of
+such an operator that a lane takes is the simplest, ordinary arrays of float32, since a lane comes to few second ones
+soon: a fault of every ordinary number is missed by an empty array or another dtype. Of the planted faults 32 are seen
+within 30,000 places, 15 where all first places are drawn (32 and 23 where all, or every second, are the simplest); of
+839 known issues 423 are met within 1,000 s, 434 (411, 437)."""
 
 COMPANY = 1 / 3
 """Conversions by one tool from one form of a model and another have most of what may be wrong in common: their turns
@@ -257,11 +261,13 @@ class _Turns:
         return tuple(found)
 
     def _next(self, operator: str, done: int) -> int | None:
-        """The place that comes next, of each window of places one that this lane draws. done: bits of those that are;
-        None: all are."""
+        """The place that comes next: of a usual operator the simplest one, then of each window of places one that this
+        lane draws. done: bits of those that are; None: all are."""
         lowest, count = (~done & (done + 1)).bit_length() - 1, places(operator)
         if lowest >= count:
             return None
+        if not done and operator in USUAL:
+            return 0
         first = lowest - lowest % WINDOW
         drawn = list(range(first, min(first + WINDOW, count)))
         random.Random(f"{self.lane.question}/{self.order}/{operator}/{first}").shuffle(drawn)
