@@ -64,7 +64,8 @@ class StampFile(Struct, frozen=True, forbid_unknown_fields=True):
 class Environment:
     """packages: requirements, each with the one version it allows; no_deps: those that are installed after them,
     without what they ask for; python: of the interpreter, a version such as 3.11 or a path (empty: the one that
-    Dissent runs in); folder: where it is, or would be; compiles: may packages be compiled from their sources?"""
+    Dissent runs in); folder: where it is, or would be; compiles: may packages be compiled from their sources?; cache:
+    where what is loaded for it is kept, else the installer's own place"""
 
     name: str
     packages: tuple[str, ...]
@@ -72,6 +73,7 @@ class Environment:
     python: str
     folder: Path
     compiles: bool = True
+    cache: Path | None = None
 
     @property
     def interpreter(self) -> Path:
@@ -219,7 +221,8 @@ def build(environment: Environment) -> Environment:
                 python = str(environment.interpreter)
                 bare = ["--without-pip"] if install.has_uv() else []
                 _step([base, "-m", "venv", *bare, str(folder)], "python -m venv failed", log, output)
-                start = [*install.command(python), *([] if environment.compiles else ["--only-binary", ":all:"])]
+                kept = str(environment.cache) if environment.cache else None
+                start = [*install.command(python, kept), *([] if environment.compiles else ["--only-binary", ":all:"])]
                 for options, packages in (([], environment.packages), (["--no-deps"], environment.no_deps)):
                     if packages:
                         _step([*start, *options, *packages], f"{name} cannot be installed", log, output)
@@ -236,11 +239,14 @@ def build(environment: Environment) -> Environment:
 
 
 def remove(environment: Environment) -> None:
-    """What `build` has made. Raises OSError."""
+    """What `build` has made, and what was loaded into a cache of its own: 25 releases of PyTorch had left 68 GB in the
+    installer's. Raises OSError."""
     with locked(environment.folder.parent / f".{environment.name}.lock"):
         environment.stamp.unlink(missing_ok=True)  # first: what is half removed is not used
         shutil.rmtree(environment.folder, ignore_errors=True)
         (environment.folder.parent / f"{environment.name}.log").unlink(missing_ok=True)
+        if environment.cache:
+            shutil.rmtree(environment.cache, ignore_errors=True)
 
 
 def _base(environment: Environment) -> str:

@@ -28,14 +28,16 @@ def has_uv() -> bool:
     return importlib.util.find_spec("uv") is not None
 
 
-def command(python: str) -> list[str]:
-    """What installs packages for this interpreter: what is to be installed goes behind it."""
+def command(python: str, cache: str | None = None) -> list[str]:
+    """What installs packages for this interpreter: what is to be installed goes behind it. cache: a folder for what is
+    loaded, else the installer's own."""
+    kept = ["--cache-dir", cache] if cache else []
     if not has_uv():
-        return [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
+        return [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", *kept]
     settings = configured()
     certificates = ["env", f"SSL_CERT_FILE={settings['cert']}"] if "cert" in settings else []
     uv = [sys.executable, "-m", "uv", "pip", "install", "--compile-bytecode", "--python", python]
-    return [*certificates, *uv, *options(settings)]
+    return [*certificates, *uv, *kept, *options(settings)]
 
 
 def configured() -> dict[str, str]:

@@ -89,8 +89,8 @@ def environments_of(
     for packages in dict.fromkeys(map(tuple, tried)):
         digest = hashlib.sha256(" ".join((*packages, *no_deps)).encode()).hexdigest()[:8]
         name = f"{canonicalize_name(package)}-{version}-{digest}"
-        folder = environments.home() / "releases" / name
-        yield Environment(name, packages, tuple(no_deps), "", folder, compiles=False)
+        home = environments.home() / "releases"
+        yield Environment(name, packages, tuple(no_deps), "", home / name, compiles=False, cache=home / "downloads")
 
 
 def _pinned(versions: Mapping[str, str]) -> list[str]:

@@ -183,7 +183,7 @@ def test_create_builds_what_the_file_says(write: Write, monkeypatch: pytest.Monk
     installer.write_text(INSTALLER.replace("{python}", sys.executable))
     installer.chmod(0o755)
     start = [str(installer), "pip", "install", "--python"]
-    monkeypatch.setattr(install, "command", lambda python: [*start, python])
+    monkeypatch.setattr(install, "command", lambda python, cache: [*start, python])
     monkeypatch.chdir(path.parent)
     run = CliRunner()
     Path("fail").touch()

@@ -40,3 +40,11 @@ def test_what_pip_is_configured_with_is_told(monkeypatch: pytest.MonkeyPatch) ->
 def test_pip_installs_where_there_is_no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "has_uv", lambda: False)
     assert install.command("python")[:4] == ["python", "-m", "pip", "install"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_is_loaded_may_have_a_folder_of_its_own(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install, "has_uv", lambda: there)
+    start = install.command("python", "/releases/downloads")
+    assert start[start.index("--cache-dir") + 1] == "/releases/downloads"
+    assert "--cache-dir" not in install.command("python")

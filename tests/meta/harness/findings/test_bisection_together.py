@@ -40,7 +40,7 @@ class Planted:
 
     def places(self, version: Version) -> tuple[Environment, ...]:
         name = f"package-{version}"
-        return () if version == HERE else (Environment(name, (), (), "", self.home / name),)
+        return () if version == HERE else (Environment(name, (), (), "", self.home / name, cache=self.home / "loaded"),)
 
     def known(self, version: Version) -> Answer | None:
         return self.kept.get(version)
@@ -105,6 +105,7 @@ def test_what_was_built_is_dropped_when_nothing_waits_for_it(tmp_path: Path) -> 
     there = Planted("", 0, log, tmp_path).places(RELEASES[0])[0]
     there.folder.mkdir()
     there.stamp.write_text("{}")
+    (tmp_path / "loaded").mkdir()
     seen: list[set[str]] = []
 
     class Watching(Planted):
@@ -116,6 +117,7 @@ def test_what_was_built_is_dropped_when_nothing_waits_for_it(tmp_path: Path) -> 
     all_of([Watching(name, first, log, tmp_path).search for name, first in (("a", 3), ("b", 6), ("c", 6))], drop=True)
     assert max(map(len, seen)) == 1
     assert [path.parent for path in tmp_path.glob("*/dissent.json")] == [there.folder]  # it was there before
+    assert not (tmp_path / "loaded").exists()
 
 
 def test_an_interruption_loses_nothing_that_ended(tmp_path: Path) -> None:

@@ -71,7 +71,10 @@ def test_levels_go_through_the_places_of_a_window_in_orders_of_their_own() -> No
     }
     assert all(sorted(found) == list(range(len(places("conv2d")))) for found in turns.values())
     assert all(sorted(found[:WINDOW]) == list(range(WINDOW)) for found in turns.values())
-    assert len({turn for found in turns.values() for turn in found[:2]}) > 4
+    assert {found[0] for found in turns.values()} == {0}  # of a usual operator the simplest
+    assert len({turn for found in turns.values() for turn in found[1:3]}) > 4
+    few = {lane: next(Plan((lane,), ("hardmax",), 0).steps()).takes[0][1] for lane in lanes}
+    assert len({*few.values()}) > 1
 
 
 def test_routes_of_one_tool_share_turns(monkeypatch: pytest.MonkeyPatch) -> None:
