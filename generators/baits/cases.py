@@ -26,6 +26,9 @@ SHARE = 1 / 8
 """Of the drawn cases of a hunt that get a bait."""
 ATTEMPTS = 16
 """Baits that are drawn before a case is left without one, since its operators or dtypes leave it none."""
+ODD = ("specials", "infinities", "with_zeros", "extreme")
+"""What a rewrite forgets: `not (x < y)` of NaN, the square root of a negative infinity or zero. Arrays of baits have
+few elements, and eight sets of them have all four."""
 MOVED = "moved"
 """Among the choices of a place: the number of a graph of which an attribute or a shape is moved, or a value stands
 behind an operator that does nothing; all else is as usual."""
@@ -71,7 +74,7 @@ def baited(name: str, turn: int, fills: int) -> Filled:
     one = _drawn(name, places(name)[turn])
     first = filled(one, turn, lambda dtype, leaf: _named(dtype, 0))
     constant = {leaf.name: _weights(one, leaf, turn) for leaf in one.graph.parameters}
-    others = [filled(one, turn + k, lambda dtype, leaf, k=k: _named(dtype, turn + k)) for k in range(1, fills)]
+    others = [filled(one, turn + k, lambda dtype, leaf, k=k: _other(dtype, turn, k)) for k in range(1, fills)]
     return Filled(one.graph, tuple({**arrays, **constant} for arrays in (first, *others)))
 
 
@@ -99,6 +102,13 @@ def with_bait(seed: int, index: int, case: Case, operators: Collection[str], dty
 def _named(dtype: str, number: int) -> str:
     names = tuple(FLOATING if dtype in (*FLOATS, *COMPLEX) else INTEGER)
     return names[number % len(names)]
+
+
+def _other(dtype: str, turn: int, k: int) -> str:
+    """The distribution of set `k` of a place's arrays: of every second one that where rewrites are wrong most."""
+    if dtype in (*FLOATS, *COMPLEX) and k % 2:
+        return ODD[(turn + k // 2) % len(ODD)]
+    return _named(dtype, turn + k)
 
 
 def _weights(one: Drawn, leaf: Leaf, turn: int) -> np.ndarray:

@@ -147,7 +147,7 @@ def _where(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _clip(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Monotone, and nothing is rounded; NaN stays NaN."""
+    """Monotone, and nothing is rounded but the limits, once; NaN stays NaN."""
     x = args[0]
     low, high = call.attrs["min"], call.attrs["max"]
     if not x.floating:
@@ -155,6 +155,7 @@ def _clip(args: Sequence[Bounded], call: Call) -> Bounded:
         bounds = np.asarray([low, high], x.dtype)
         return exact(np.minimum(np.maximum(x.value, bounds[0]), bounds[1]), x.dtype, x.undetermined)
     with np.errstate(all="ignore"):
+        low, high = np.asarray([low, high], np.float64).astype(x.dtype).astype(np.float64)
         value = np.clip(x.value, low, high)
         error = spread(value, *(np.clip(end, low, high) for end in ends(x)))
         error = beside_zero(value, error, near_zero(x), x.dtype)
