@@ -87,10 +87,9 @@ def load(parameters):
 
 _FUNCTION = """
 def load(parameters):
-    bound = [tf.constant(parameters[name]) for name in PARAMETERS]
-
     @tf.function{options}
     def compiled(*inputs):
+        bound = [tf.constant(parameters[name]) for name in PARAMETERS]
         return model(*inputs, *bound)
 
     def run(*inputs):
