@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from generators.graph import Graph
+from generators.graph import Graph, Node
 from generators.graphs import PLAIN, Case, Style
 from generators.inputs import Arrays
 from generators.ops import DRAWN, STEPPED_OPS
@@ -44,6 +44,9 @@ class Question:
     worth:       is anything of a case compared? The plan runs no other
     large:       are large cases worth it? What is expected has to take little longer than the program
     apart:       of programs that write: their nodes, each on leaves that hold what its operands hold when it runs
+    taken_out:   of programs that write: the rest of a case when these statements are gone; None: nothing is left to run
+    facts:       what a `where` of this question's entries may name of a node, beside what the node is given
+    named:       the names of these facts
     parts:       of a case and the number of an output: the case that the output is the result of, or those of its rows
     fills:       with how many sets of arrays a program of the plan runs: fewer where what is expected takes long
     symptom:     what a wrong output is a sign of, where that is no wrong value"""
@@ -66,6 +69,9 @@ class Question:
     targets: Mapping[str, Target] = field(default_factory=lambda: TARGETS, hash=False)
     joins: Callable[[Graph], str | None] = lambda graph: ""
     apart: Callable[[Case], Case] | None = None
+    taken_out: Callable[[Case, Sequence[Node]], Case | None] = lambda case, nodes: None
+    facts: Callable[[Graph, Node], Mapping[str, bool]] = lambda graph, node: {}
+    named: tuple[str, ...] = ()
     parts: Callable[[Case, int], Sequence[Case]] = lambda case, place: (case,)
     fills: int = 8
     symptom: str = ""

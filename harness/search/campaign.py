@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from generators.graph import Node
-from generators.graphs import Case, pruned
+from generators.graphs import Case
 from generators.retype import float64_twin
 from harness.backends import Target, probe
 from harness.execute import machine
@@ -15,9 +15,8 @@ from harness.execute.pool import OutOfTime
 from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding, Store, fingerprint
 from harness.questions import QUESTIONS
-from harness.questions.forward import FORWARD
 from harness.questions.question import Question
-from harness.search.blame import culprit, guilty_pass
+from harness.search.blame import culprit, guilty_pass, writing
 from harness.search.blame.excuses import ELEMENTWISE, Excuses, may_show
 from harness.search.blame.guilty_pass import GuiltyPass, Shown
 from harness.search.blame.ordinary import with_ordinary_numbers
@@ -81,9 +80,7 @@ class Campaign:
         if not excuses.nearby(target, case.graph):
             return case, discrepancy
         if self.lab.question.apart:
-            return (
-                None if self._known_apart(target, self.lab.question.apart(case), discrepancy) else (case, discrepancy)
-            )
+            return self._statements_unexplained(target, case, discrepancy, self.lab.question.apart(case))
         used: set[str] = set()
         alone = []
         for found in culprit.blame(self.lab, target, case) or self._inherited(target, case):
@@ -101,21 +98,19 @@ class Campaign:
         remaining = self.verdict(target, rest).discrepancy if rest else None
         return self.unexplained(target, rest, remaining) if rest and remaining else None
 
-    def _known_apart(self, target: Target, apart: Case, discrepancy: Discrepancy) -> bool:
-        """Of a program that writes: is a node wrong by itself, in a way that is known and may show so, and none in
-        another way? apart: the nodes that run, on what they are given then. Those of which nothing is known are not
-        run."""
-        plain = self.with_question(QUESTIONS[FORWARD.name])
-        near = [node for node in apart.graph.nodes if plain.excuses.nearby(target, culprit.alone(apart.graph, node))]
-        if not near:
-            return False
-        some = pruned(replace(apart.graph, nodes=tuple(near), outputs=tuple(n.name for n in near)), apart.arrays)
-        found = [(one, plain.excuses.explain(target, one)) for one in culprit.blame(plain.lab, target, some)]
-        if any(explained.left for _, explained in found):
-            return False
-        shown = [explained for one, explained in found if may_show(discrepancy.symptom, one.discrepancy.symptom)]
-        self.excused.update({issue.id for explained in shown for issue in explained.used})
-        return bool(shown)
+    def _statements_unexplained(
+        self, target: Target, case: Case, discrepancy: Discrepancy, apart: Case
+    ) -> tuple[Case, Discrepancy] | None:
+        """The same of a program that writes. apart: the nodes that run, on what they are given then. Where none of them
+        shows it by itself, statements that are known are taken out, and the rest is run again."""
+        alone = writing.known_alone(self.excuses, target, apart, discrepancy)
+        known = {} if alone else writing.known_statements(self.excuses, target, case, discrepancy)
+        self.excused.update({*alone, *(issue.id for issue in known.values())})
+        if alone or not known:
+            return None if alone else (case, discrepancy)
+        rest = self.lab.question.taken_out(case, [*known])
+        remaining = self.verdict(target, rest).discrepancy if rest else None
+        return self.unexplained(target, rest, remaining) if rest and remaining else None
 
     def _covered(self, target: Target, case: Case, discrepancy: Discrepancy, used: set[str]) -> list[Node] | None:
         """Nodes that known issues make responsible for what no node shows alone; none of them in particular where

@@ -19,10 +19,10 @@ from oracles.judge import reference
 
 WRITE = "write"
 _RESHAPED = ("reshape", "flatten", "flatten_2d", "unflatten", "squeeze", "unsqueeze")
-VIEWS = frozenset(
-    (*_RESHAPED, "slice", "transpose", "swapaxes", "moveaxis", "broadcast_to", "split", "unstack", "diagonal")
-)
-"""Operators whose result is a view wherever their operand's strides allow one."""
+_MOVED = ("slice", "transpose", "swapaxes", "moveaxis", "broadcast_to", "split", "unstack", "diagonal")
+VIEWS = frozenset((*_RESHAPED, *_MOVED, "sliding_windows", "dropout_off"))
+"""Operators whose result is a view wherever their operand's strides allow one: PyTorch's dropout that drops nothing
+returns its operand."""
 
 Cells = dict[str, Bounded]
 Look = Callable[[Node, Cells], None]
@@ -91,8 +91,8 @@ def viewed(graph: Graph, index: int, cells: Cells) -> Bounded | None:
     if node.op not in VIEWS:
         return None
     of = cells[node.operands[0]]
-    single = node.op == "unstack"
-    result = _unstacked(of, node) if single else OPS[node.op].reference([of], call_of(graph, index))
+    by_hand = _BY_HAND.get(node.op)
+    result = by_hand(of, node) if by_hand else OPS[node.op].reference([of], call_of(graph, index))
     if not isinstance(result.value, np.ndarray) or not np.shares_memory(result.value, of.value):
         return None
     if node.op == "diagonal" and of.value.flags.writeable:  # numpy makes it read-only, although its cells differ
@@ -106,6 +106,22 @@ def _unstacked(of: Bounded, node: Node) -> Bounded:
     rank = len(of.value.shape)
     places = (*(slice(None),) * (axis % rank), slice(pick, pick + 1) if pick >= 0 else slice(pick, pick + 1 or None))
     return of.map(lambda array: array[places].reshape(node.type.shape))
+
+
+def _windows(of: Bounded, node: Node) -> Bounded:
+    """Its reference takes copies. Windows that overlap have an element in several places, so that nothing is written
+    through them."""
+    size, step = int_of(node.attributes, "size"), int_of(node.attributes, "step")
+    axis = int_of(node.attributes, "axis") % len(of.value.shape)
+
+    def view(array: np.ndarray) -> np.ndarray:
+        every = np.lib.stride_tricks.sliding_window_view(array, size, axis, writeable=size <= step)
+        return every[(*(slice(None),) * axis, slice(None, None, step))]
+
+    return of.map(view)
+
+
+_BY_HAND: dict[str, Callable[[Bounded, Node], Bounded]] = {"unstack": _unstacked, "sliding_windows": _windows}
 
 
 def leaves(graph: Graph, arrays: Arrays) -> Cells:
@@ -159,18 +175,24 @@ def apart(case: Case, calls: int, views: bool) -> Case:
     return Case(Graph(tuple(found), tuple(nodes), tuple(node.name for node in nodes)), arrays)
 
 
-def without(case: Case, writes: Sequence[Node]) -> Case | None:
-    """The program without these statements; None where nothing is left to run."""
+def without(case: Case, guilty: Sequence[Node]) -> Case | None:
+    """The program without these statements, and without what is computed of those that do not write; None where nothing
+    is left to run."""
     named: dict[str, str] = {}
-    for node in writes:
-        named[node.name] = named.get(node.operands[0], node.operands[0])
-    nodes = tuple(
-        replace(node, operands=tuple(named.get(name, name) for name in node.operands))
-        for node in case.graph.nodes
-        if node.name not in named
-    )
-    outputs = tuple(dict.fromkeys(named.get(name, name) for name in case.graph.outputs))
-    return pruned(Graph(case.graph.leaves, nodes, outputs), case.arrays) if nodes else None
+    gone: set[str] = set()
+    nodes = []
+    for node in case.graph.nodes:
+        operands = tuple(named.get(name, name) for name in node.operands)
+        writes, lost = node.op == WRITE, [name for name in operands if name in gone]
+        if writes and operands[0] not in gone and (node in guilty or lost):
+            named[node.name] = operands[0]
+        elif node in guilty or lost:
+            gone.add(node.name)
+        else:
+            nodes.append(replace(node, operands=operands))
+    outputs = dict.fromkeys(named.get(name, name) for name in case.graph.outputs)
+    graph = Graph(case.graph.leaves, tuple(nodes), tuple(name for name in outputs if name not in gone))
+    return pruned(graph, case.arrays) if graph.nodes and graph.outputs else None
 
 
 def frozen(cell: Bounded) -> Bounded:

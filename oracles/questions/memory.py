@@ -105,6 +105,12 @@ def kind(dtype: str) -> str:
     return "float" if dtype in FLOATS else "int" if dtype in INTEGERS else dtype
 
 
+_VIEWS = (
+    *("slice", "slice", "transpose", "reshape", "unsqueeze", "diagonal", "unstack", "split", "sliding_windows"),
+    "dropout_off",
+)
+
+
 class Writer:
     """A graph in the making, with statements that write between its nodes. TURNED: the share of new values that are
     made of what stands at other places."""
@@ -142,9 +148,11 @@ class Writer:
         """Some view of a value."""
         rng, shape = self.rng, self.graph.types[name].shape
         rank = len(shape)
-        how = rng.choice(("slice", "slice", "transpose", "reshape", "unsqueeze", "diagonal", "unstack", "split"))
+        how = rng.choice(_VIEWS)
         if how == "unsqueeze":
             return self.apply(how, [name], axis=rng.randint(0, rank))
+        if how == "dropout_off":
+            return self.apply(how, [name], rate=0.5)
         if not rank:
             return None
         axis = rng.randrange(rank)
@@ -161,6 +169,9 @@ class Writer:
             return self.apply(how, [name], shape=shape if merged == (-1,) else merged)
         if how == "diagonal":
             return self.apply(how, [name], offset=rng.choice((0, 0, 1, -1)))
+        if how == "sliding_windows":  # apart, so that it can be written through them
+            size = min(rng.choice((1, 2, 2, 3)), shape[axis])
+            return self.apply(how, [name], axis=axis, size=size, step=size + rng.choice((0, 1, 1, 2))) if size else None
         if how == "unstack":
             return self.apply(how, [name], axis=axis, pick=rng.randrange(shape[axis])) if shape[axis] else None
         first = shape[axis] // 2
@@ -176,8 +187,7 @@ class Writer:
             op = rng.choice(ops) if turned else None
             return self.apply(op, [to, turned]) if op and turned else turned
         if rng.random() < 0.5:
-            ops = _UNARY.get(kind(type_.dtype), ("identity",))
-            return self.apply(rng.choice(ops), [rng.choice((to, rng.choice(alike)))])
+            return self.apply(rng.choice(self.unary(to)), [rng.choice((to, rng.choice(alike)))])
         ops = _BINARY.get(kind(type_.dtype), ())
         return self.apply(rng.choice(ops), [to, rng.choice(alike)]) if ops else None
 
@@ -198,11 +208,84 @@ class Writer:
         changed = self.apply(cells.WRITE, [source, what], mode="copy") if what else None
         self.kept += [name for name in (copied, changed) if name]
 
+    def shift(self) -> None:
+        """A slice of a value is copied to an overlapping slice of it: all of it must have been read before."""
+        rng, types = self.rng, self.graph.types
+        long = [(name, axis) for name, type_ in types.items() for axis, dim in enumerate(type_.shape) if dim > 1]
+        if not long:
+            return
+        root, axis = rng.choice(long)
+        shape = types[root].shape
+        by = rng.randint(1, max(1, shape[axis] // 2))
+        ends = [(by, shape[axis]), (0, shape[axis] - by)]
+        rng.shuffle(ends)
+        views = [view for end in ends if (view := self.part(root, axis, *end))]
+        ops = ("identity", "identity", *self.unary(root))
+        copied = self.apply(rng.choice(ops), [views[1]]) if len(views) == 2 else None
+        written = self.apply(cells.WRITE, [views[0], copied], mode=rng.choice(("copy", *MODES))) if copied else None
+        self.kept += [written, root] if written else []
+
+    def part(self, name: str, axis: int, start: int, stop: int, step: int = 1) -> str | None:
+        """A slice along one axis."""
+        shape = self.graph.types[name].shape
+        ends = {"starts": [0] * len(shape), "stops": list(shape), "steps": [1] * len(shape)}
+        ends["starts"][axis], ends["stops"][axis], ends["steps"][axis] = start, stop, step
+        return self.apply("slice", [name], **{key: tuple(numbers) for key, numbers in ends.items()})
+
+    def unary(self, name: str) -> Sequence[str]:
+        """Operators that compute something of one value."""
+        return _UNARY.get(kind(self.graph.types[name].dtype), ("identity",))
+
+    def update(self, name: str) -> str | None:
+        """A new value that differs from this one in a slice, a row or a diagonal."""
+        rng, shape = self.rng, self.graph.types[name].shape
+        if not shape or 0 in shape:
+            return None
+        how, axis = rng.choice(("slice", "unstack", "diagonal")), rng.randrange(len(shape))
+        place = rng.randrange(shape[axis])
+        if how == "slice":
+            step = rng.choice((1, 1, 2))
+            part = self.part(name, axis, place, shape[axis], step)
+            op, attrs = "slice_update", {"axis": axis, "step": step, "start": place}
+        elif how == "unstack":
+            part = self.apply(how, [name], axis=axis, pick=place)
+            op, attrs = "select_scatter", {"axis": axis, "index": place}
+        else:
+            part = self.apply(how, [name], offset=0)
+            op, attrs = "diagonal_scatter", {"offset": 0}
+        new = self.computed(part) if part else None
+        return self.apply(op, [name, new], **attrs) if new else None
+
+    def overwrite(self, name: str, updated: str | None) -> None:
+        """A new value was made of this one, by changes to a part of it. Then all of the old one is written over, mostly
+        by what does not depend on it: the new one must have memory of its own. At times the new one is written there
+        first, and copied, and so must the copy have."""
+        rng, type_ = self.rng, self.graph.types[name]
+        if not updated:
+            return
+        self.kept.append(updated)
+        if rng.random() < 0.4 and self.apply(cells.WRITE, [name, updated], mode="copy"):
+            self.kept += [read] if (read := self.apply("identity", [name])) else []
+        others = [other for other, its in self.graph.types.items() if its == type_ and other not in (name, updated)]
+        ways = ("zeros_like", "other", "other", "computed")
+        how = rng.choice(ways if others else ways[::3])
+        if how == "other":
+            what = rng.choice(others)
+        else:
+            what = self.computed(name) if how == "computed" else self.apply(how, [name])
+        written = self.apply(cells.WRITE, [name, what], mode=rng.choice(("copy", *MODES))) if what else None
+        self.kept += [written] if written else []
+
     def write(self) -> None:
         """A statement that writes, through up to two views, and perhaps a read of what it changed."""
         rng = self.rng
-        if rng.random() < 0.1:
-            self.copy()
+        if rng.random() < 0.3:
+            how = rng.randrange(3)
+            if how == 2:
+                name = rng.choice([*self.graph.types])
+                self.overwrite(name, self.update(name))
+            else:
+                (self.copy, self.shift)[how]()
             return
         names = [*self.graph.types]
         root = to = rng.choice(names[-6:] if rng.random() < 0.5 else names)
@@ -217,8 +300,10 @@ class Writer:
         if rng.random() < 0.3:
             self.kept.append(root)
         if rng.random() < 0.5:
-            read = self.apply(rng.choice(_UNARY.get(kind(self.graph.types[root].dtype), ("identity",))), [root])
+            read = self.apply(rng.choice((*self.unary(root), "identity", "identity")), [root])
             self.kept += [read] if read else []
+            again = self.computed(root) if rng.random() < 0.3 else None
+            self.kept += [rest] if again and (rest := self.apply(cells.WRITE, [root, again], mode="copy")) else []
 
 
 def prepare(case: Case) -> Case:
@@ -228,6 +313,12 @@ def prepare(case: Case) -> Case:
     writer.write()
     for node in case.graph.nodes:
         writer.add(node)
+        if (
+            OPS[node.op].family == "indexing"
+            and node.type == writer.graph.types[node.operands[0]]
+            and rng.random() < 0.4
+        ):
+            writer.overwrite(node.operands[0], node.name)
         if rng.random() < min(0.6, 3 / len(case.graph.nodes)):
             writer.write()
     for _ in range(2):

@@ -135,8 +135,6 @@ class Updater(Writer):
             return None
         axis = rng.choice(axes)
         start, step = rng.randrange(shape[axis]), rng.choice((1, 1, 2))
-        ends = {"starts": [0] * len(shape), "stops": list(shape), "steps": [1] * len(shape)}
-        ends["starts"][axis], ends["steps"][axis] = start, step
-        part = self.apply("slice", [to], **{name: tuple(numbers) for name, numbers in ends.items()})
+        part = self.part(to, axis, start, shape[axis], step)
         new = self.computed(part) if part else None
         return self.apply("slice_update", [to, new], axis=axis, step=step, start=start) if new else None

@@ -23,14 +23,30 @@ _ARITHMETIC = (
 _METHODS_ONLY = (
     *("relu", "sigmoid", "scatter_add", "scatter", "index_add", "floor_divide", "exp2", "log10", "erfc", "sinc"),
     *("deg2rad", "rad2deg", "frac", "hypot", "copysign", "xlogy", "lerp", "addcmul", "masked_fill", "addmm", "baddbmm"),
-    *("gcd", "lcm", "erfinv", "lgamma", "digamma", "nextafter", "trunc_divide"),
+    *(
+        "gcd",
+        "lcm",
+        "erfinv",
+        "lgamma",
+        "digamma",
+        "nextafter",
+        "trunc_divide",
+        "index_fill",
+        "index_put",
+        "index_reduce",
+    ),
+    *("put", "masked_scatter", "scatter_nd", "scatter_value", "scatter_sub", "scatter_max", "scatter_min"),
+    "scatter_reduce",
 )
 METHODS = frozenset((*_ARITHMETIC, *_METHODS_ONLY))
 """Operators that have a method NAME_ which writes over the first operand."""
 _MIXING = ("matmul", "concat", "stack", "sum", "mean", "max", "min", "cumsum", "cumprod")
 OUT = frozenset((*_ARITHMETIC, "maximum", "minimum", *_MIXING))
 """Operators that take `out=`; elements of _MIXING depend on others than that of their own place."""
-_OWN = ("identity", "where", "relu6", "leaky_relu", "elu", "selu", "silu", "gelu", "softplus", "softmax", "log_softmax")
+_OWN = (
+    *("identity", "where", "relu6", "leaky_relu", "elu", "selu", "silu", "gelu", "softplus", "softmax", "log_softmax"),
+    *("slice_update", "slice_update_front", "select_scatter", "diagonal_scatter", "zeros_like", "ones_like"),
+)
 BARE = METHODS | OUT | frozenset(_OWN)
 """Operators whose result is always memory of its own; what others return is copied."""
 

@@ -145,7 +145,8 @@ def _check_where(data: Mapping[str, Any]) -> None:
         try:
             for name in names:
                 spec = OPS[name]
-                Predicate(text).check(tuple(spec.attrs), len(spec.operands) - 1 + spec.variadic)
+                facts = QUESTIONS[data.get("oracle", FORWARD.name)].named
+                Predicate(text).check((*spec.attrs, *facts), len(spec.operands) - 1 + spec.variadic)
         except PredicateError as error:
             raise ValueError(f"where: {text!r}: {error}") from error
         if data.get("together") and "got" in Predicate(text).names:

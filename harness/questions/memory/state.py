@@ -54,6 +54,7 @@ STATE = Question(
     prepare=state.prepare,
     inherits=(FORWARD.name,),
     apart=lambda case: cells.apart(case, state.STEPS, views=False),
+    taken_out=cells.without,
     joins=lambda graph: None,
     fills=1,
     refusal=refusal_of(

@@ -101,6 +101,7 @@ class Excuses:
         leaves and nodes, according to the reference; what a node got is not known, and nothing is asked of it."""
         operands = [values[name] for name in node.operands]
         known = values_of(operands, node.attributes, node.type.dtype, values[node.name])
+        known |= self.lab.question.facts(graph, node)
         for issue in self.asked(target, graph, node, discrepancy, together=True):
             predicate = issue.predicate(node.op)
             if predicate is None or "got" in predicate.names or predicate.holds(known, node.type.shape).any():
