@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from zlib import crc32
 
@@ -84,6 +84,45 @@ def said(name: str, elements: np.ndarray, plain: Discrepancy) -> Discrepancy:
     """The discrepancy, with what was looked at in place of the number of an output."""
     what = name.partition(" ")[2] if not name.startswith("strides") else "strides"
     return replace(plain, message=f"{what}: {plain.message}")
+
+
+# ---- what is known -----------------------------------------------------------------------------------------
+
+FACTS = ("part", "written", "overwritten", "through", "changed", "copied", "overlaps")
+"""What `where` of a known issue of these programs may mention: what an operator is given does not say it."""
+
+
+def facts(graph: Graph, node: Node) -> Mapping[str, bool]:
+    """part: the first operand is a part of what shares its memory; overlaps: the last one is a copy of what does.
+    Of later statements: written: one writes to the memory of the first operand or of the result (the last write through
+    an output counts); copied: before one of these writes, a copy is made of that memory; overwritten: one writes to all
+    of the first operand; through: one writes through the result or a view of it; changed: one writes to the memory of
+    the last operand."""
+    found, later = cells.layout(graph), graph.nodes[graph.nodes.index(node) + 1 :]
+    first, last = node.operands[0], node.operands[-1]
+    made = next((other for other in graph.nodes if other.name == last), None)
+
+    def mine(name: str) -> bool:
+        return not (found.apart(name, node.name) and found.apart(name, first))
+
+    writes = [other for other in later if other.op == cells.WRITE]
+    to_mine = [other for other in writes if mine(other.operands[0])]
+    poke = poked(graph)
+    derived = {node.name}
+    for other in later:
+        if other.operands[0] in derived and (other.name in found.views or other.op == cells.WRITE):
+            derived.add(other.name)
+    before = later[: later.index(to_mine[-1])] if to_mine else ()
+    size = graph.types[first].size
+    return {
+        "part": any(cell.size > size and not found.apart(name, first) for name, cell in found.cells.items()),
+        "written": bool(to_mine) or (poke is not None and mine(graph.outputs[poke])),
+        "overwritten": any(not found.apart(o.operands[0], first) and o.type.size >= size for o in to_mine),
+        "through": any(other.operands[0] in derived for other in writes),
+        "changed": any(not found.apart(other.operands[0], last) for other in writes),
+        "copied": any(other.op == "identity" and mine(other.operands[0]) for other in before),
+        "overlaps": made is not None and made.op == "identity" and not found.apart(made.operands[0], first),
+    }
 
 
 # ---- programs ---------------------------------------------------------------------------------------------

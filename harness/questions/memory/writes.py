@@ -8,7 +8,7 @@ from harness.backends.programs.memory import in_place
 from harness.backends.target.text import swapped
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
-from oracles.questions import cells, memory, state, statements
+from oracles.questions import cells, memory, state
 
 
 def program(target: Target, graph: Graph) -> str:
@@ -36,8 +36,8 @@ MEMORY = Question(
     inherits=(FORWARD.name, state.NAME),
     apart=lambda case: cells.apart(case, memory.CALLS, views=True),
     taken_out=cells.without,
-    facts=statements.facts,
-    named=statements.FACTS,
+    facts=memory.facts,
+    named=memory.FACTS,
     joins=lambda graph: None,
     fills=1,
 )

@@ -28,7 +28,7 @@ OUTPUTS = [('float32', (2, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('floa
 def model(x0, x1):
     u0 = torch.nn.functional.dropout(x0, 0.5, training=False)
     u1 = u0.copy_(x1)
-    return (x0,)
+    return (u1,)
 
 
 def load(parameters):

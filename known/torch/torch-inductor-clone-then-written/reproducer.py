@@ -22,7 +22,7 @@ TARGET = 'torch-inductor'
 INPUTS = {'x0': ('float32', (2, 3)), 'x1': ('float32', (1, 3))}
 PARAMETERS = {}
 POKED = 0  # an output
-OUTPUTS = [('float32', (2, 3)), ('float32', (2, 3)), ('float32', (1, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (1, 3)), ('int64', (2,)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (1, 3))]
+OUTPUTS = [('float32', (1, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (1, 3)), ('float32', (1, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (1, 3)), ('int64', (2,)), ('int64', (2,)), ('int64', (2,)), ('float32', (1, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (1, 3))]
 
 
 def model(x0, x1):
@@ -31,7 +31,7 @@ def model(x0, x1):
     u2 = torch.clone(x0).contiguous()
     u3 = x0.neg_()
     u4 = u3
-    return (u2,)
+    return (u1, u2, u4,)
 
 
 def load(parameters):
@@ -69,25 +69,41 @@ ARRAYS = {
     'x1': array([[-1.0, -2.0, -3.0]], dtype='float32'),
 }
 EXPECTED = [
+    array([[1.0, 2.0, 3.0]], dtype='float64'),
     array([[1.0, 2.0, 3.0], [-1.0, -2.0, -3.0]], dtype='float64'),
     array([[-1.0, -2.0, -3.0], [1.0, 2.0, 3.0]], dtype='float64'),
+    array([[-1.0, -2.0, -3.0], [1.0, 2.0, 3.0]], dtype='float64'),
     array([[-1.0, -2.0, -3.0]], dtype='float64'),
+    array([[1.0, 2.0, 3.0]], dtype='float64'),
     array([[-1.0, -2.0, -3.0], [-1.0, -2.0, -3.0]], dtype='float64'),
+    array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], dtype='float64'),
     array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], dtype='float64'),
     array([[-1.0, -2.0, -3.0]], dtype='float64'),
     array([3, 1], dtype='int64'),
-    array([[3.0, 3.0, 3.0], [3.0, 3.0, 3.0]], dtype='float64'),
-    array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], dtype='float64'),
+    array([3, 1], dtype='int64'),
+    array([3, 1], dtype='int64'),
+    array([[3.0, 3.0, 3.0]], dtype='float64'),
+    array([[-1.0, -2.0, -3.0], [-1.0, -2.0, -3.0]], dtype='float64'),
+    array([[1.0, 2.0, 3.0], [3.0, 3.0, 3.0]], dtype='float64'),
+    array([[1.0, 2.0, 3.0], [3.0, 3.0, 3.0]], dtype='float64'),
     array([[-1.0, -2.0, -3.0]], dtype='float64'),
 ]
 ALLOWED = [
-    array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
-    array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
+    array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0]], dtype='float64'),
+    array([[0.0, 0.0, 0.0]], dtype='float64'),
+    array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
+    array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
+    array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
+    array([[0.0, 0.0, 0.0]], dtype='float64'),
+    array([inf, 0.0], dtype='float64'),
     array([0.0, 0.0], dtype='float64'),
+    array([0.0, 0.0], dtype='float64'),
+    array([[0.0, 0.0, 0.0]], dtype='float64'),
+    array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0]], dtype='float64'),

@@ -21,14 +21,14 @@ TARGET = 'torch-inductor'
 # name: (dtype, shape), in the order that the model takes them
 INPUTS = {'x0': ('float32', (2, 3)), 'x1': ('float32', (1, 3)), 'x2': ('float32', (2, 3))}
 PARAMETERS = {}
-POKED = 0  # an output
-OUTPUTS = [('float32', (2, 3)), ('float32', (2, 3)), ('float32', (1, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (1, 3)), ('float32', (2, 3)), ('int64', (2,)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (1, 3)), ('float32', (2, 3))]
+POKED = 1  # an output
+OUTPUTS = [('float32', (2, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (1, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (1, 3)), ('float32', (2, 3)), ('int64', (2,)), ('int64', (2,)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (2, 3)), ('float32', (1, 3)), ('float32', (2, 3))]
 
 
 def model(x0, x1, x2):
     u0 = torch.slice_scatter(x0, x1, 0, 0, 1, 1).contiguous()
     u1 = x0.copy_(x2)
-    return (u0,)
+    return (u0, u1,)
 
 
 def load(parameters):
@@ -69,28 +69,36 @@ ARRAYS = {
 EXPECTED = [
     array([[-1.0, -2.0, -3.0], [4.0, 5.0, 6.0]], dtype='float64'),
     array([[11.0, 12.0, 13.0], [14.0, 15.0, 16.0]], dtype='float64'),
+    array([[11.0, 12.0, 13.0], [14.0, 15.0, 16.0]], dtype='float64'),
     array([[-1.0, -2.0, -3.0]], dtype='float64'),
     array([[11.0, 12.0, 13.0], [14.0, 15.0, 16.0]], dtype='float64'),
     array([[-1.0, -2.0, -3.0], [14.0, 15.0, 16.0]], dtype='float64'),
     array([[11.0, 12.0, 13.0], [14.0, 15.0, 16.0]], dtype='float64'),
+    array([[11.0, 12.0, 13.0], [14.0, 15.0, 16.0]], dtype='float64'),
     array([[-1.0, -2.0, -3.0]], dtype='float64'),
     array([[11.0, 12.0, 13.0], [14.0, 15.0, 16.0]], dtype='float64'),
     array([3, 1], dtype='int64'),
+    array([3, 1], dtype='int64'),
+    array([[-1.0, -2.0, -3.0], [14.0, 15.0, 16.0]], dtype='float64'),
     array([[3.0, 3.0, 3.0], [3.0, 3.0, 3.0]], dtype='float64'),
-    array([[11.0, 12.0, 13.0], [14.0, 15.0, 16.0]], dtype='float64'),
+    array([[3.0, 3.0, 3.0], [3.0, 3.0, 3.0]], dtype='float64'),
     array([[-1.0, -2.0, -3.0]], dtype='float64'),
     array([[11.0, 12.0, 13.0], [14.0, 15.0, 16.0]], dtype='float64'),
 ]
 ALLOWED = [
     array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
+    array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0]], dtype='float64'),
+    array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([0.0, 0.0], dtype='float64'),
+    array([0.0, 0.0], dtype='float64'),
+    array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype='float64'),
     array([[0.0, 0.0, 0.0]], dtype='float64'),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from generators.ops import check
 from harness.backends import TARGETS, Target
 from harness.backends.target.text import swapped
 from harness.execute.pool import Pool
+from harness.findings.known.issues import KnownIssue
 from harness.questions.memory.writes import MEMORY
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
@@ -65,6 +67,29 @@ def test_cells_are_those_of_a_program_by_hand() -> None:
         np.testing.assert_array_equal(value.value, np.array(right))
 
 
+def test_windows_and_a_dropout_that_drops_nothing_are_views() -> None:
+    graph = Graph(
+        (Leaf("x0", float32(2, 5)),),
+        (
+            Node("v0", "dropout_off", ("x0",), (("rate", 0.5),), float32(2, 5)),
+            Node("v1", "sliding_windows", ("v0",), (("axis", 1), ("size", 2), ("step", 3)), float32(2, 2, 2)),
+            Node("v2", "neg", ("v1",), (), float32(2, 2, 2)),
+            Node("v3", "write", ("v1", "v2"), (("mode", "copy"),), float32(2, 2, 2)),
+            Node("v4", "sliding_windows", ("x0",), (("axis", 1), ("size", 3), ("step", 1)), float32(2, 3, 3)),
+        ),
+        ("v4",),
+    )
+    found = cells.layout(check(graph))
+    assert found.views == {"v0", "v1", "v4"}
+    assert found.strides("v1") == (5, 3, 1)
+    assert not found.cells["v4"].flags.writeable, "windows that overlap"
+    x = np.arange(10, dtype="float32").reshape(2, 5)
+    once = x * np.array([-1, -1, 1, -1, -1])
+    windows = np.stack([once[:, i : i + 3] for i in range(3)], 1)
+    for value, right in zip(memory.expect(Case(graph, {"x0": x})).values, (windows, once), strict=False):
+        np.testing.assert_array_equal(value.value, right)
+
+
 def test_the_program_says_what_it_writes() -> None:
     text = MEMORY.program(EAGER, columns().graph)
     assert "v3 = v2.square_()" in text
@@ -110,6 +135,87 @@ def test_what_is_not_defined_is_not_run(nodes: tuple[Node, ...], why: str) -> No
         ("v1",),
     )
     assert why in (MEMORY.unsupported(EAGER, check(graph)) or "")
+
+
+def test_slices_overlap_and_what_was_changed_is_written_over() -> None:
+    """Among the drawn programs; `test_question_faults.py` plants what they find."""
+    graphs = [drawn(index).graph for index in range(200)]
+    said = [memory.facts(graph, node) for graph in graphs for node in graph.nodes if node.op == cells.WRITE]
+    assert sum(fact["overlaps"] for fact in said) >= 10
+    assert sum(fact["copied"] for fact in said) >= 10
+    updates = [(graph, node) for graph in graphs for node in graph.nodes if node.op.endswith(("_update", "_scatter"))]
+    assert sum(memory.facts(graph, node)["overwritten"] for graph, node in updates) >= 10
+
+
+def test_an_update_is_drawn_over_after_it_is_made() -> None:
+    """Also one that was drawn, with indices."""
+    graphs = [memory.prepare(seeded_case(3, index, 2, ("index_put", "index_fill"))).graph for index in range(60)]
+    updates = [(graph, node) for graph in graphs for node in graph.nodes if node.op in ("index_put", "index_fill")]
+    assert sum(memory.facts(graph, node)["overwritten"] for graph, node in updates) >= 10
+
+
+# ---- what is known ----------------------------------------------------------------------------------------
+
+
+def written_twice(copied: bool, part: bool) -> Case:
+    """A write to all of a leaf, or to its first row, a copy or a negative of the leaf, a write to all of it."""
+    row = (("starts", (0, 0)), ("stops", (1, 3)), ("steps", (1, 1)))
+    to, what = ("v0", "x1") if part else ("x0", "x2")
+    graph = Graph(
+        (Leaf("x0", float32(2, 3)), Leaf("x1", float32(1, 3)), Leaf("x2", float32(2, 3))),
+        (
+            Node("v0", "slice", ("x0",), row, float32(1, 3)),
+            Node("v1", "write", (to, what), (("mode", "copy"),), float32(1 if part else 2, 3)),
+            Node("v2", "identity" if copied else "neg", ("x0",), (), float32(2, 3)),
+            Node("v3", "square", ("x0",), (), float32(2, 3)),
+            Node("v4", "write", ("x0", "v3"), (("mode", "copy"),), float32(2, 3)),
+            Node("v5", "neg", ("x2",), (), float32(2, 3)),
+        ),
+        ("v1", "v2", "v4", "v5"),
+    )
+    values = np.arange(2, 17, dtype="float32")
+    arrays = {"x0": values[:6].reshape(2, 3), "x1": values[6:9].reshape(1, 3), "x2": values[9:].reshape(2, 3)}
+    return Case(check(graph), arrays)
+
+
+def test_what_is_said_of_a_statement() -> None:
+    graph = written_twice(copied=True, part=True).graph
+    _, first, copy, _, last, _ = graph.nodes
+    true = {fact for fact, holds in memory.facts(graph, first).items() if holds}
+    assert true == {"part", "written", "copied", "overwritten"}
+    assert {fact for fact, holds in memory.facts(graph, copy).items() if holds} == {"written", "overwritten", "changed"}
+    assert {fact for fact, holds in memory.facts(graph, last).items() if holds} == {"written"}, "through an output"
+    assert set(memory.facts(graph, last)) == set(memory.FACTS)
+
+
+def late(graph: Graph) -> Graph:
+    """What is read between two writes is read after the last one: a fault of programs that write."""
+    nodes = {node.name: node for node in graph.nodes}
+    order = [*nodes] if "v1" not in nodes else ["v0", "v1", "v3", "v4", "v2", "v5"]
+    return replace(graph, nodes=tuple(nodes[name] for name in order))
+
+
+@pytest.mark.parametrize(
+    ("copied", "part", "more", "left"),
+    [(True, True, False, False), (False, True, False, True), (True, False, False, True), (True, True, True, True)],
+    ids=["what it is about", "no copy", "no part", "and something else"],
+)
+def test_known_statements_are_taken_out(copied: bool, part: bool, more: bool, left: bool, campaign: Campaign) -> None:
+    """An entry about a part that is copied and written over excuses that, nothing near, and nothing beside it."""
+
+    def program(target: Target, graph: Graph) -> str:
+        text = MEMORY.program(target, late(graph))
+        return swapped(text, ("torch.neg(x2)", "torch.abs(x2)")) if more else text
+
+    about = KnownIssue(
+        Path("planted"), ("torch-eager",), ("value",), ("write",), "x", memory.NAME, where="copied and part"
+    )
+    asked = replace(campaign.with_question(replace(MEMORY, program=program)), issues=(about,))
+    case = written_twice(copied, part)
+    assert asked.with_question(MEMORY).verdict(EAGER, case).status == "agree"
+    wrong = asked.verdict(EAGER, case).discrepancy
+    assert wrong
+    assert bool(asked.unexplained(EAGER, case, wrong)) == left
 
 
 def test_correct_programs_are_accepted(campaign: Campaign) -> None:

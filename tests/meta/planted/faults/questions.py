@@ -108,7 +108,18 @@ _EDITED = (
 
 _FORGOTTEN = tuple(
     Fault("what is written through a view is forgotten", operator, "torch.clone({right})")
-    for operator in ("slice", "transpose", "reshape", "diagonal", "unstack", "split", "unsqueeze")
+    for operator in (
+        *("slice", "transpose", "reshape", "diagonal", "unstack", "split", "unsqueeze", "sliding_windows"),
+        "dropout_off",
+    )
+)
+
+_IN_PLACE = (
+    Fault("a copy that is none", "identity", "{0}"),
+    *(
+        Fault("changed in place", name, "({0}).copy_({right})")
+        for name in ("slice_update", "select_scatter", "diagonal_scatter")
+    ),
 )
 
 QUESTION_FAULTS = tuple(
@@ -121,7 +132,7 @@ QUESTION_FAULTS = tuple(
         (SCALARS, _NUMBERS),
         (REPEAT, _REPEATED),
         (METAMORPHIC, _EDITED),
-        (MEMORY, _FORGOTTEN),
+        (MEMORY, (*_FORGOTTEN, *_IN_PLACE)),
     )
     for fault in faults
 )
