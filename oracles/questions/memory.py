@@ -275,7 +275,7 @@ class Writer:
         """Operators that compute something of one value."""
         return _UNARY.get(kind(self.graph.types[name].dtype), ("identity",))
 
-    def update(self, name: str) -> str | None:
+    def changed(self, name: str) -> str | None:
         """A new value that differs from this one in a slice, a row or a diagonal."""
         rng, shape = self.rng, self.graph.types[name].shape
         if not shape or 0 in shape:
@@ -322,7 +322,7 @@ class Writer:
             how = rng.randrange(3)
             if how == 2:
                 name = rng.choice([*self.graph.types])
-                self.overwrite(name, self.update(name))
+                self.overwrite(name, self.changed(name))
             else:
                 (self.copy, self.shift)[how]()
             return
