@@ -20,12 +20,14 @@ FACTORS = (2.5, 2.0, 1.5, 0.5, 1.25, 0.75, 3.0, 1.0, 0.625, 4.0)
 
 
 def _scales(d: Draw, operands: Types, attrs: Attrs) -> tuple[float, ...]:
-    shape, chosen = operands[0].shape, []
+    """Now and then so little above 1 or 2 that the size is that of these factors, while the places are not."""
+    shape, chosen, whole = operands[0].shape, [], d.choice((0.0, 1.0, 2.0))
     room = MAX_ELEMENTS // (shape[0] * shape[1])
     for dim in shape[2:]:
-        factor = d.choice([one for one in FACTORS if 1 <= int(dim * one) <= room] or [1.0])
-        chosen.append(factor)
-        room //= int(dim * factor)
+        just = max(1.0, whole) + 0.5 ** dim.bit_length()
+        factors = (just, 1.0) if whole else FACTORS
+        chosen.append(d.choice([one for one in factors if 1 <= int(dim * one) <= room] or [1.0]))
+        room //= int(dim * chosen[-1])
     return tuple(chosen)
 
 

@@ -68,6 +68,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "rank": np.ndim,
     "size": np.size,
     "length": lambda x, axis: np.shape(x)[axis],
+    "item": lambda x, place: x[place],
 }
 _BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

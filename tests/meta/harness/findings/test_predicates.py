@@ -28,13 +28,15 @@ def holds(text: str, shape: tuple[int, ...], **attributes: object) -> list:
         ("any(isnan(operands))", [[1, 1, 1], [1, 1, 1]]),
         ("max(x0) == 5", [[1, 1, 1], [1, 1, 1]]),
         ("mode == 'keys'", [[1, 1, 1], [1, 1, 1]]),
+        ("item(scales, 1) == 2.5 and x1 < 1", [[1, 0, 0], [1, 0, 0]]),
+        ("item(scales, 2) == 2.5 or item(axis, 0) == 1", [[0, 0, 0], [0, 0, 0]]),
         ("abs(got - expected) <= 4 * unit * abs(x0)", [[0, 0, 0], [0, 0, 1]]),
         ("largest > 3e38 and tiny < 2e-38 and least < 0", [[1, 1, 1], [1, 1, 1]]),
         ("x0 == missing", [[0, 0, 0], [0, 0, 0]]),
     ],
 )
 def test_where_it_holds(text: str, expected: list) -> None:
-    found = holds(text, (2, 3), axis=1, mode="keys")
+    found = holds(text, (2, 3), axis=1, mode="keys", scales=(1.0, 2.5))
     assert found == np.array(expected, bool).tolist()
 
 
