@@ -165,6 +165,8 @@ ON_REQUEST = _names(
     flip_of_scalar gather_of_scalar concat_mixed stack_mixed
     clip_floating clip_one_side_floating masked_fill_otherwise eye_like_otherwise addmm_bias baddbmm_bias
     l2_normalize argmax_to argmin_to take_of_scalar scatter_of_scalar squeeze_of_scalar
+    logsumexp_of_scalar cummin_of_scalar logcumsumexp_of_scalar l1_norm_of_scalar
+    nansum_of_scalar nanmean_of_scalar kth_value_of_scalar mode_of_scalar
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 import numpy as np
 
@@ -26,6 +26,9 @@ ATTEMPTS = 60
 """Draws before there is said to be no such operand."""
 FUNCTIONS = ("sin", "neg", "logical_not")
 """An operand is computed by the first of these that takes its dtype: one that is computed anew to other bits first."""
+SINGLE = ("mul", "div", "zeros_like")
+"""By what one without dimensions is computed, each with a case of its own: of the leaf, or of it twice. Compilers have
+patterns of products before a reduction, whose axis it has not, and make a constant at once."""
 WIDE: Mapping[int, tuple[Shape, Mapping[str, Shape]]] = {
     3: ((2, 2, 64), {"kernel": (32,), "output": (2,)}),
     4: ((2, 2, 10, 12), {"kernel": (5, 6), "output": (2, 2)}),
@@ -56,7 +59,9 @@ def near(operator: str, dtype: str, number: int) -> Graph | None:
             leaf = fit[attempt % len(fit)]
             stored = graph if way == "computed" else _stored(graph, leaf, order)
             return stored if way == "stored" else _computed(stored, leaf)
-    return None
+    singles = map(partial(_drawn, operator, dtype), range(ATTEMPTS if way == "computed" else 0))
+    found = (_of_single(graph, SINGLE[number // len(WAYS)]) for graph in singles if graph)
+    return next((graph for graph in found if graph), None)
 
 
 @lru_cache(2 * ATTEMPTS)
@@ -114,6 +119,16 @@ def _stored(graph: Graph, leaf: Leaf, order: str) -> Graph:
     perm = tuple(int(place) for place in np.argsort(axes))
     turn = Node("u0", "transpose", (leaf.name,), (("perm", perm),), leaf.type)
     return _behind(replace(graph, leaves=tuple(given if one is leaf else one for one in graph.leaves)), turn, leaf.name)
+
+
+def _of_single(graph: Graph, operator: str) -> Graph | None:
+    """The first operand is that function of a leaf; None where anything has dimensions."""
+    node, spec = graph.nodes[0], OPS[operator]
+    leaf = next((one for one in graph.leaves if one.name == node.operands[0] and not one.domain), None)
+    if leaf is None or any(one.type.rank for one in graph.leaves) or not spec.slot(0).accepts(leaf.type, ()):
+        return None
+    made = Node("u1", operator, (leaf.name,) * len(spec.operands), (), leaf.type)
+    return _behind(graph, made, leaf.name)
 
 
 def _computed(graph: Graph, leaf: Leaf) -> Graph | None:

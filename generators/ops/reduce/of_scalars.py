@@ -15,6 +15,7 @@ from generators.ops.elementwise.records import NO_ONNX, NO_RELAX, NO_TENSORFLOW
 from generators.ops.index.gather import OPERATORS as GATHERS
 from generators.ops.index.scatter import OPERATORS as SCATTERS
 from generators.ops.reduce.cumulative import OPERATORS as SCANS
+from generators.ops.reduce.nan_reductions import OPERATORS as WITHOUT_NAN
 from generators.ops.reduce.norms import OPERATORS as NORMS
 from generators.ops.reduce.picks import OPERATORS as PICKS
 from generators.ops.reduce.reductions import OPERATORS as REDUCTIONS
@@ -37,7 +38,10 @@ from generators.ops.spec import (
 
 _BASES = {
     spec.name: spec
-    for specs in (GATHERS, NORMS, PICKS, REDUCTIONS, RESHAPES, SCANS, SCATTERS, SOFTMAX, SORTS, STATISTICS, TURNS)
+    for specs in (
+        *(GATHERS, NORMS, PICKS, REDUCTIONS, RESHAPES, SCANS, SCATTERS, SOFTMAX, SORTS, STATISTICS, TURNS),
+        WITHOUT_NAN,
+    )
     for spec in specs
 }
 OF_SCALAR = "_of_scalar"
@@ -45,6 +49,7 @@ OF_SCALAR = "_of_scalar"
 _NAMES = """
     sum mean max min argmax argmin any all variance std l2_norm max_along min_along median_along
     softmax log_softmax cumsum cumprod cummax sort argsort topk topk_indices flip gather take scatter squeeze
+    logsumexp cummin logcumsumexp l1_norm nansum nanmean kth_value mode
 """
 """The bases, whose spelling in PyTorch gives an axis."""
 

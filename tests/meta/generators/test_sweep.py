@@ -15,7 +15,7 @@ from generators.ops.elementwise.thresholds import THRESHOLDS as BY_OPERATOR
 from generators.ops.slots import ints_of
 from generators.sweep import DTYPES, ScriptedDraw, places, sweep, swept
 from generators.sweep.extents import SHAPES, extents, of_extent
-from generators.sweep.neighbours import COUNT, WAYS, WINDOWS, near, windowed
+from generators.sweep.neighbours import COUNT, SINGLE, WAYS, WINDOWS, near, windowed
 from harness.search.dtype_support import dtypes_of
 from harness.search.hypothesis_profiles import looked_at, nightly
 
@@ -144,6 +144,14 @@ def test_neighbours_are_valid_and_have_places(operator: str) -> None:
     assert sum(graph is not None for graph in found) > COUNT // 2
     swept_graphs = {swept(operator, turn, 1).graph for turn, (_, script) in enumerate(places(operator)) if script < 0}
     assert {graph for graph in found if graph} <= swept_graphs
+
+
+@pytest.mark.parametrize("operator", ["log_softmax_of_scalar", "cumsum_of_scalar", "gather_of_scalar"])
+def test_what_has_no_dimensions_stands_behind_products_and_constants(operator: str) -> None:
+    found = [graph for number in range(COUNT) if (graph := near(operator, "float32", number))]
+    assert [[node.op for node in check(graph).nodes] for graph in found] == [[one, operator] for one in SINGLE]
+    swept_graphs = {swept(operator, turn, 1).graph for turn in range(len(places(operator)))}
+    assert set(found) <= swept_graphs
 
 
 @pytest.mark.parametrize("operator", ["max_pool3d_places", "adaptive_max_pool2d", "avg_pool1d_ceil"])
