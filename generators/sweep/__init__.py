@@ -30,7 +30,7 @@ from generators.inputs import INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
 from generators.ops import OPS
 from generators.ops.slots import DIMS, SMALL
 from generators.sweep.extents import ALL, extents, of_extent
-from generators.sweep.neighbours import COUNT, WINDOWS, near, windowed
+from generators.sweep.neighbours import COUNT, WINDOWS, near, squared, windowed
 from generators.union import Filled
 
 T = TypeVar("T")
@@ -174,7 +174,7 @@ def places(operator: str) -> np.ndarray:
     unusual = extents(operator)
     beside = range(_unusual(operator), _unusual(operator) + COUNT)
     windows = range(beside.stop, beside.stop + len(WINDOWS))
-    for kind in (*unusual, beside, windows):
+    for kind in (*unusual, beside, windows, range(windows.stop, windows.stop + 1)):
         for number, dtype in enumerate(DTYPES):
             turn = number % len(kind)
             for k in kind if dtype in ALL else kind[turn : turn + 1]:
@@ -219,12 +219,17 @@ def _unusual(operator: str) -> int:
 
 
 def _numbered(operator: str, dtype: str, number: int, enlarge: bool = True) -> Graph | None:
-    """A case that is not of choices: large or deep ones, then those beside neighbours, then those of wide windows."""
+    """A case that is not of choices: large or deep ones, then those beside neighbours, then those of wide windows, and in
+    float32 and float64 one whose result is squared."""
     first = _unusual(operator)
     if number < first:
         return of_extent(operator, dtype, number, enlarge)
     number -= first
-    return near(operator, dtype, number) if number < COUNT else windowed(operator, dtype, number - COUNT)
+    if number < COUNT:
+        return near(operator, dtype, number)
+    if number < COUNT + len(WINDOWS):
+        return windowed(operator, dtype, number - COUNT)
+    return squared(operator, dtype) if dtype in ALL else None
 
 
 def successors(first: str, operators: Sequence[str], seed: int = 0, style: Style = PLAIN) -> Iterator[tuple[str, Case]]:

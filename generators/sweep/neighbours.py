@@ -10,7 +10,7 @@ from functools import cache, lru_cache, partial
 
 import numpy as np
 
-from generators.graph import Graph, Leaf, Node, TensorType
+from generators.graph import FLOATS, Graph, Leaf, Node, TensorType
 from generators.graphs import SeededDraw, Style, build_graph
 from generators.ops import OPS
 from generators.ops.spec import Shape, TypeRuleError
@@ -62,6 +62,23 @@ def near(operator: str, dtype: str, number: int) -> Graph | None:
     singles = map(partial(_drawn, operator, dtype), range(ATTEMPTS if way == "computed" else 0))
     found = (_of_single(graph, SINGLE[number // len(WAYS)]) for graph in singles if graph)
     return next((graph for graph in found if graph), None)
+
+
+@cache
+def squared(operator: str, dtype: str) -> Graph | None:
+    """What the operator returns is squared: of an operator that is linear only such a case has a second derivative.
+    None where it does not take the dtype, or returns no floating numbers."""
+    kept = None
+    for attempt in range(ATTEMPTS):
+        graph = _drawn(operator, dtype, attempt)
+        last = graph.nodes[-1] if graph else None
+        if graph and last and last.type.dtype in FLOATS and all(leaf.type.size > 1 for leaf in graph.leaves):
+            square = Node("u1", "square", (last.name,), (), last.type)
+            found = replace(graph, nodes=(*graph.nodes, square), outputs=(square.name,))
+            if not graph.parameters and all(min(leaf.type.shape) > 1 for leaf in graph.leaves):
+                return found
+            kept = kept or found
+    return kept
 
 
 @lru_cache(2 * ATTEMPTS)

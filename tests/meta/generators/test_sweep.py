@@ -15,7 +15,7 @@ from generators.ops.elementwise.thresholds import THRESHOLDS as BY_OPERATOR
 from generators.ops.slots import ints_of
 from generators.sweep import DTYPES, ScriptedDraw, places, sweep, swept
 from generators.sweep.extents import SHAPES, extents, of_extent
-from generators.sweep.neighbours import COUNT, SINGLE, WAYS, WINDOWS, near, windowed
+from generators.sweep.neighbours import COUNT, SINGLE, WAYS, WINDOWS, near, squared, windowed
 from harness.search.dtype_support import dtypes_of
 from harness.search.hypothesis_profiles import looked_at, nightly
 
@@ -152,6 +152,17 @@ def test_what_has_no_dimensions_stands_behind_products_and_constants(operator: s
     assert [[node.op for node in check(graph).nodes] for graph in found] == [[one, operator] for one in SINGLE]
     swept_graphs = {swept(operator, turn, 1).graph for turn in range(len(places(operator)))}
     assert set(found) <= swept_graphs
+
+
+@pytest.mark.parametrize("operator", ["trace", "matmul", "log_softmax_of_scalar", "argmax"])
+def test_what_an_operator_returns_is_squared(operator: str) -> None:
+    """In a place of float32 and one of float64, where there are floating numbers to square."""
+    graphs = {swept(operator, turn, 1).graph for turn, (_, script) in enumerate(places(operator)) if script < 0}
+    found = [check(graph) for dtype in ("float32", "float64") if (graph := squared(operator, dtype))]
+    assert [[node.op for node in graph.nodes] for graph in found] == (
+        [[operator, "square"]] * 2 if operator in ("trace", "matmul") else []
+    )
+    assert set(found) <= graphs
 
 
 @pytest.mark.parametrize("operator", ["max_pool3d_places", "adaptive_max_pool2d", "avg_pool1d_ceil"])
