@@ -219,8 +219,8 @@ def _unusual(operator: str) -> int:
 
 
 def _numbered(operator: str, dtype: str, number: int, enlarge: bool = True) -> Graph | None:
-    """A case that is not of choices: large or deep ones, then those beside neighbours, then those of wide windows, and in
-    float32 and float64 one whose result is squared."""
+    """A case that is not of choices: large or deep ones, then those beside neighbours, then those of wide windows, and
+    in float32 and float64 one whose result is squared."""
     first = _unusual(operator)
     if number < first:
         return of_extent(operator, dtype, number, enlarge)
