@@ -59,7 +59,8 @@ EDGES = (
             (r"conversion of (\w+) not implemented if (\w+) is True", "no {} with {}"),
             (r"ScalarType (UInt\d+|Complex\w+) is an unexpected tensor scalar type", "no {}"),
             (
-                r"Type 'tensor\((\w+)\)' of input parameter \(\S+\) of operator \((\w+)\)",
+                # but Not of numbers, which the exporter writes where it has to compare them
+                r"Type 'tensor\((\w+)\)' of input parameter \(\S+\) of operator \((?!Not\))(\w+)\)",
                 "{1} of {0}, which ONNX lacks",
             ),
             (r"Unknown torch or scalar type: '(UInt\d+)'", "no {}"),

@@ -194,7 +194,7 @@ tvm-meta-empty tvm-O3-meta v0 rejected alone tvm-cumulative-divide-by-zero
 tvm-min-of-infinities tvm-O0 v2 special alone tvm-clip-nan-composed
 xla-asinh-zero-sign jax-jit v1 special together xla-asinh-zero-sign
 xla-division-of-a-quotient tf-xla v3 special together xla-division-of-a-quotient
-xla-exp-of-infinity-in-a-fusion tf-xla v3 special together xla-exp-of-infinity-in-a-fusion
+xla-exp-of-infinity-in-a-fusion tf-xla v3 special together xla-exponential-of-constant-nan
 xla-logarithm-of-rsqrt tf-xla v4 special together xla-logarithm-of-rsqrt
 """
 """Stored cases that several entries explain: the entry of the case, the target, the node that is wrong, the symptom,
