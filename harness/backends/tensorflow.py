@@ -85,11 +85,26 @@ def load(parameters):
     return run
 """
 
-_FUNCTION = """
+# constants of the function's own: those that it captures are of no concern to Grappler
+_GRAPH = """
 def load(parameters):
-    @tf.function{options}
+    @tf.function(autograph=False)
     def compiled(*inputs):
         bound = [tf.constant(parameters[name]) for name in PARAMETERS]
+        return model(*inputs, *bound)
+
+    def run(*inputs):
+        return [output.numpy() for output in compiled(*[tf.constant(x) for x in inputs])]
+
+    return run
+"""
+
+_XLA = """
+def load(parameters):
+    bound = [tf.constant(parameters[name]) for name in PARAMETERS]
+
+    @tf.function(autograph=False, jit_compile=True)
+    def compiled(*inputs):
         return model(*inputs, *bound)
 
     def run(*inputs):
@@ -167,7 +182,7 @@ TARGETS = (
         "tensorflow",
         _MODULES,
         TENSORFLOW,
-        _FUNCTION.format(options="(autograph=False)"),
+        _GRAPH,
         _PACKAGES,
         Level("tf", 1),
         refuses=REFUSES,
@@ -184,7 +199,7 @@ TARGETS = (
         "tensorflow",
         _MODULES,
         TENSORFLOW,
-        _FUNCTION.format(options="(autograph=False, jit_compile=True)"),
+        _XLA,
         _PACKAGES,
         Level("tf", 2),
         refuses={key: why for key, why in {**REFUSES, **XLA_REFUSES}.items() if key != ("avg_pool3d", "float64")},

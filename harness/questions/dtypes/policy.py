@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from generators.graph import Graph
 from harness.backends import Target
 from harness.questions.dtypes.autocast import AUTOCAST
@@ -25,6 +27,7 @@ class Network(keras.layers.Layer):
 
 
 """
+_START = "def load(parameters):"
 _BOUND = "bound = [tf.constant(parameters[name]) for name in PARAMETERS]"
 
 
@@ -32,8 +35,10 @@ def program(target: Target, graph: Graph) -> str:
     """The target's own program, of a layer in place of the model."""
     after = policy.narrowed(graph)
     assert after is not None  # `unsupported` says so before
+    assert _START in target.load
     assert _BOUND in target.load
-    load = target.load.strip().replace(_BOUND, "network, bound = Network(parameters), []").replace("model(", "network(")
+    load = re.sub(rf"\n *{re.escape(_BOUND)}", "", target.load.strip()).replace("model(", "network(")
+    load = load.replace(_START, f"{_START}\n    network, bound = Network(parameters), []")
     layer = _LAYER.format(dtype=policy.dtype(graph)).lstrip()
     return target.text(after, layer + load, {}, [after.types[name] for name in graph.outputs], given=graph)
 
