@@ -85,33 +85,21 @@ def load(parameters):
     return run
 """
 
-# constants of the function's own: those that it captures are of no concern to Grappler
-_GRAPH = """
+_FUNCTION = """
 def load(parameters):
-    @tf.function(autograph=False)
+{captured}    @tf.function{options}
     def compiled(*inputs):
-        bound = [tf.constant(parameters[name]) for name in PARAMETERS]
-        return model(*inputs, *bound)
+{own}        return model(*inputs, *bound)
 
     def run(*inputs):
         return [output.numpy() for output in compiled(*[tf.constant(x) for x in inputs])]
 
     return run
 """
-
-_XLA = """
-def load(parameters):
-    bound = [tf.constant(parameters[name]) for name in PARAMETERS]
-
-    @tf.function(autograph=False, jit_compile=True)
-    def compiled(*inputs):
-        return model(*inputs, *bound)
-
-    def run(*inputs):
-        return [output.numpy() for output in compiled(*[tf.constant(x) for x in inputs])]
-
-    return run
-"""
+_BOUND = "bound = [tf.constant(parameters[name]) for name in PARAMETERS]\n"
+# Grappler leaves constants alone that a function captures
+_GRAPH = _FUNCTION.format(options="(autograph=False)", captured="", own=" " * 8 + _BOUND)
+_XLA = _FUNCTION.format(options="(autograph=False, jit_compile=True)", captured=f"    {_BOUND}\n", own="")
 
 _SYMBOLIC_EAGER = """
 def compile_once(parameters):

@@ -221,8 +221,10 @@ def build(environment: Environment) -> Environment:
                 python = str(environment.interpreter)
                 bare = ["--without-pip"] if install.has_uv() else []
                 _step([base, "-m", "venv", *bare, str(folder)], "python -m venv failed", log, output)
-                kept = str(environment.cache) if environment.cache else None
-                start = [*install.command(python, kept), *([] if environment.compiles else ["--only-binary", ":all:"])]
+                start = [
+                    *install.command(python, environment.cache),
+                    *([] if environment.compiles else ["--only-binary", ":all:"]),
+                ]
                 for options, packages in (([], environment.packages), (["--no-deps"], environment.no_deps)):
                     if packages:
                         _step([*start, *options, *packages], f"{name} cannot be installed", log, output)

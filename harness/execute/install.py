@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 OPTIONS = {
     "index-url": "--default-index",
@@ -28,10 +29,10 @@ def has_uv() -> bool:
     return importlib.util.find_spec("uv") is not None
 
 
-def command(python: str, cache: str | None = None) -> list[str]:
+def command(python: str, cache: Path | None = None) -> list[str]:
     """What installs packages for this interpreter: what is to be installed goes behind it. cache: a folder for what is
     loaded, else the installer's own."""
-    kept = ["--cache-dir", cache] if cache else []
+    kept = ["--cache-dir", str(cache)] if cache else []
     if not has_uv():
         return [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", *kept]
     settings = configured()

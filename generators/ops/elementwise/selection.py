@@ -149,13 +149,11 @@ def _where(args: Sequence[Bounded], call: Call) -> Bounded:
 def _clip(args: Sequence[Bounded], call: Call) -> Bounded:
     """Monotone, and nothing is rounded but the limits, once; NaN stays NaN."""
     x = args[0]
-    low, high = call.attrs["min"], call.attrs["max"]
-    if not x.floating:
-        # not np.clip(x, low, high), whose Python integers make int64 of int32
-        bounds = np.asarray([low, high], x.dtype)
-        return exact(np.minimum(np.maximum(x.value, bounds[0]), bounds[1]), x.dtype, x.undetermined)
     with np.errstate(all="ignore"):
-        low, high = np.asarray([low, high], np.float64).astype(x.dtype).astype(np.float64)
+        # np.clip would make int64 of int32 by Python's integers
+        low, high = np.asarray([call.attrs["min"], call.attrs["max"]], x.dtype).astype(x.value.dtype)
+        if not x.floating:
+            return exact(np.minimum(np.maximum(x.value, low), high), x.dtype, x.undetermined)
         value = np.clip(x.value, low, high)
         error = spread(value, *(np.clip(end, low, high) for end in ends(x)))
         error = beside_zero(value, error, near_zero(x), x.dtype)

@@ -23,20 +23,9 @@ _ARITHMETIC = (
 _METHODS_ONLY = (
     *("relu", "sigmoid", "scatter_add", "scatter", "index_add", "floor_divide", "exp2", "log10", "erfc", "sinc"),
     *("deg2rad", "rad2deg", "frac", "hypot", "copysign", "xlogy", "lerp", "addcmul", "masked_fill", "addmm", "baddbmm"),
-    *(
-        "gcd",
-        "lcm",
-        "erfinv",
-        "lgamma",
-        "digamma",
-        "nextafter",
-        "trunc_divide",
-        "index_fill",
-        "index_put",
-        "index_reduce",
-    ),
-    *("put", "masked_scatter", "scatter_nd", "scatter_value", "scatter_sub", "scatter_max", "scatter_min"),
-    "scatter_reduce",
+    *("gcd", "lcm", "erfinv", "lgamma", "digamma", "nextafter", "trunc_divide", "index_fill", "index_put"),
+    *("index_reduce", "put", "masked_scatter", "scatter_nd", "scatter_value", "scatter_sub", "scatter_max"),
+    *("scatter_min", "scatter_reduce"),
 )
 METHODS = frozenset((*_ARITHMETIC, *_METHODS_ONLY))
 """Operators that have a method NAME_ which writes over the first operand."""

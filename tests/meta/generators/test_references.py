@@ -158,3 +158,16 @@ def test_a_variance_that_cancels_is_not_asked_for(pool: Pool) -> None:
     node = Node("v0", "layer_norm_plain", ("x0",), (("last", 1), ("epsilon", 2.0**-17)), type_)
     case = Case(Graph((Leaf("x0", type_),), (node,), ("v0",)), {"x0": np.array([[1000.0, 1000.25]], np.float32)})
     assert Laboratory(pool).judge(case, [TARGETS["jax-jit"]]).verdicts["jax-jit"].status == "agree"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_limits_of_a_clip_are_rounded_to_the_dtype(dtype: str, pool: Pool) -> None:
+    """What frameworks return there is accepted, and no neighbour of it."""
+    type_, attrs = TensorType(dtype, (3,)), (("min", 0.1), ("max", 1e30))
+    x = np.array([0.0, 1.0, 1e32], dtype)
+    case = Case(Graph((Leaf("x0", type_),), (Node("v0", "clip", ("x0",), attrs, type_),), ("v0",)), {"x0": x})
+    verdicts = Laboratory(pool).judge(case, [TARGETS[name] for name in ("torch-eager", "jax-jit", "tf-eager")]).verdicts
+    assert {verdict.status for verdict in verdicts.values()} == {"agree"}
+    result = _of("clip", x, **dict(attrs))
+    np.testing.assert_array_equal(result.value, np.array([0.1, 1.0, 1e30]).astype(dtype).astype(float))
+    assert not result.error.any()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,6 @@ def test_pip_installs_where_there_is_no_uv(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("there", [True, False])
 def test_what_is_loaded_may_have_a_folder_of_its_own(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(install, "has_uv", lambda: there)
-    start = install.command("python", "/releases/downloads")
+    start = install.command("python", Path("/releases/downloads"))
     assert start[start.index("--cache-dir") + 1] == "/releases/downloads"
     assert "--cache-dir" not in install.command("python")
