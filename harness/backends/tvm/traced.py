@@ -20,6 +20,11 @@ def load(parameters):
         with traced.graph.inserting_before(node):
             node.replace_all_uses_with(traced.graph.get_attr(f"buffer_{name}"))
         traced.graph.erase_node(node)
+    for node in traced.graph.find_nodes(op="call_function", target=getattr):
+        if node.args[1] == "device":  # there is one, and the importer does not know the attribute
+            for user in list(node.users):
+                user.kwargs = {name: given for name, given in user.kwargs.items() if given is not node}
+            traced.graph.erase_node(node)
     traced.recompile()
     module = from_fx(traced, [(shape, dtype) for dtype, shape in INPUTS.values()])
     machine = tvm.relax.VirtualMachine(tvm.compile(module, tvm.target.Target("llvm")), tvm.cpu())
