@@ -125,6 +125,19 @@ class Graph:
     def parameters(self) -> tuple[Leaf, ...]:
         return tuple(leaf for leaf in self.leaves if leaf.role == "parameter")
 
+    @cached_property
+    def constants(self) -> frozenset[str]:
+        """Names of the values that follow from parameters alone, which compilers may fold."""
+        found = {leaf.name for leaf in self.parameters}
+        for node in self.nodes:
+            if found.issuperset(node.operands):
+                found.add(node.name)
+        return frozenset(found)
+
+    def leaf_for(self, name: str) -> Leaf:
+        """A leaf in place of a node: a parameter where a compiler may fold the node, else an input."""
+        return Leaf(name, self.types[name], "parameter" if name in self.constants else "input")
+
     @property
     def operators(self) -> tuple[str, ...]:
         """Names of the operators in use, sorted, each once."""

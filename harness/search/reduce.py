@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from generators.graph import COMPONENT, FLOATS, Attr, Graph, Leaf, TensorType
+from generators.graph import COMPONENT, FLOATS, Attr, Graph, TensorType
 from generators.graphs import Case, pruned
 from generators.ops import valid
 from generators.retype import retyped
@@ -99,13 +99,13 @@ def _outputs(case: Case) -> Iterator[Case]:
 
 
 def _leaves_for_nodes(case: Case) -> Iterator[Case]:
-    """Each node replaced by an input that holds its value, the latest that makes the graph smallest first."""
+    """Each node replaced by a leaf that holds its value, the latest that makes the graph smallest first."""
     values = forward.plan(case)
     graph = case.graph
     for node in reversed(graph.nodes):
         if graph.outputs == (node.name,):
             continue
-        leaf = Leaf(f"x_{node.name}", node.type)
+        leaf = replace(graph.leaf_for(node.name), name=f"x_{node.name}")
         cut = _rename(replace(graph, leaves=(*graph.leaves, leaf)), node.name, leaf.name)
         with np.errstate(all="ignore"):
             array = values[node.name].value.astype(node.type.dtype)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from generators.bounds.bounded import Bounded, leaf
-from generators.graph import Graph, Leaf, Node
+from generators.graph import Graph, Node
 from generators.graphs import Case
 from harness.backends import Target
 from harness.search.laboratory import Laboratory
@@ -40,7 +40,7 @@ def single(case: Case, node: Node, values: Mapping[str, np.ndarray]) -> Case:
 def alone(graph: Graph, node: Node) -> Graph:
     """The graph of one node, its operands turned into leaves."""
     known = {item.name: item for item in graph.leaves}
-    leaves = tuple(known.get(name) or Leaf(name, graph.types[name]) for name in dict.fromkeys(node.operands))
+    leaves = tuple(known.get(name) or graph.leaf_for(name) for name in dict.fromkeys(node.operands))
     return Graph(leaves, (node,), (node.name,))
 
 
@@ -106,7 +106,7 @@ def _guilty(
 
 
 def without(case: Case, nodes: Sequence[Node]) -> Case | None:
-    """The case with inputs in place of these nodes, which hold what the reference says that they return. None
+    """The case with leaves in place of these nodes, which hold what the reference says that they return. None
     where no output is left."""
     graph, gone = case.graph, {node.name for node in nodes}
     outputs = tuple(name for name in graph.outputs if name not in gone)
@@ -114,10 +114,10 @@ def without(case: Case, nodes: Sequence[Node]) -> Case | None:
 
 
 def replaced(case: Case, nodes: Sequence[Node], outputs: Sequence[str]) -> Case:
-    """The case with inputs in place of these nodes, which hold what the reference says that they return, and with these
+    """The case with leaves in place of these nodes, which hold what the reference says that they return, and with these
     outputs."""
     graph, gone = case.graph, {node.name for node in nodes}
-    leaves = (*graph.leaves, *(Leaf(node.name, node.type) for node in nodes))
+    leaves = (*graph.leaves, *(graph.leaf_for(node.name) for node in nodes))
     rest = tuple(node for node in graph.nodes if node.name not in gone)
     cut = Graph(leaves, rest, tuple(outputs)).pruned()
     values = values_of(case)
