@@ -45,7 +45,16 @@ EDGES = (
         ("torch", "onnxscript"),
         {**_PACKAGES, "onnxscript": "0.5"},
         _ONNX,
-        refuses=((r"DispatchError: No ONNX function found for <OpOverload\(op='([\w.]+)'", "no ONNX function for {}"),),
+        refuses=(
+            (r"DispatchError: No ONNX function found for <OpOverload\(op='([\w.]+)'", "no ONNX function for {}"),
+            (r"KeyError: torch\.(complex32)", "no {}"),
+            (
+                # but ScatterND by int32, which the exporter writes where it has to cast
+                r"Type 'tensor\((u?int\d+|bfloat16)\)' of input parameter \(\S+\) of operator \((?!Scatter)(\w+)\)",
+                "{1} of {0}, which ONNX lacks",
+            ),
+            (r"(\w+) operator does not support double yet", "ONNX Runtime has no {} of float64"),
+        ),
     ),
     Edge(
         "torchscript-onnx",
@@ -57,6 +66,12 @@ EDGES = (
         refuses=(
             ("UnsupportedOperatorError: Exporting the operator '(.*?)' to ONNX.* is not supported", "no {}"),
             (r"conversion of (\w+) not implemented if (\w+) is True", "no {} with {}"),
+            (r"ONNX export does NOT support exporting (bitwise \w+) for non-boolean", "no {} of integers"),
+            (r"STFT does not currently support complex types", "no complex numbers"),
+            (r"'Tensor' object has no attribute 'complexfloat'", "no complex numbers"),
+            (r"embedding_bag with (padding_idx)", "no embedding_bag with {}"),
+            (r"Unsupported type for (attn_mask)", "no {} of this dtype"),
+            (r"(\w+) operator does not support double yet", "ONNX Runtime has no {} of float64"),
             (r"ScalarType (UInt\d+|Complex\w+) is an unexpected tensor scalar type", "no {}"),
             (
                 # but Not of numbers, which the exporter writes where it has to compare them
