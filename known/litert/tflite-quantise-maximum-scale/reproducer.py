@@ -19,9 +19,9 @@ import tensorflow as tf
 
 TARGET = 'tflite-int8'
 # name: (dtype, shape), in the order that the model takes them
-INPUTS = {'x0': ('float32', (1, 1, 1)), 'x1': ('float32', (1, 1, 1, 1))}
+INPUTS = {'x0': ('float32', (1, 1, 1)), 'x1': ('float32', (1, 1, 1, 2))}
 PARAMETERS = {}
-OUTPUTS = [('uint8', (1220,)), ('float32', (1, 1, 1, 1)), ('float32', (1, 1, 1, 1)), ('float32', (1, 1, 1)), ('float32', (1, 1, 1, 1)), ('float32', (1, 1, 1)), ('float32', (1, 1, 1, 1)), ('float32', (1, 1, 1)), ('float32', (1, 1, 1, 1)), ('int8', (1, 1, 1, 1)), ('float32', (1, 1, 1)), ('float32', (1, 1, 1, 1)), ('int8', (1, 1, 1, 1)), ('float32', (1, 1, 1, 1)), ('float32', (1, 1, 1)), ('float32', (1, 1, 1, 1)), ('int8', (1, 1, 1, 1)), ('float32', (1, 1, 1)), ('float32', (1, 1, 1, 1)), ('int8', (1, 1, 1, 1)), ('float32', (1, 1, 1, 1))]
+OUTPUTS = [('uint8', (1221,)), ('float32', (1, 1, 1, 2)), ('float32', (1, 1, 1, 2)), ('float32', (1, 1, 1)), ('float32', (1, 1, 1, 2)), ('float32', (1, 1, 1)), ('float32', (1, 1, 1, 2)), ('float32', (1, 1, 1)), ('float32', (1, 1, 1, 2)), ('int8', (1, 1, 1, 2)), ('float32', (1, 1, 1)), ('float32', (1, 1, 1, 2)), ('int8', (1, 1, 1, 2)), ('float32', (1, 1, 1, 2)), ('float32', (1, 1, 1)), ('float32', (1, 1, 1, 2)), ('int8', (1, 1, 1, 2)), ('float32', (1, 1, 1)), ('float32', (1, 1, 1, 2)), ('int8', (1, 1, 1, 2)), ('float32', (1, 1, 1, 2))]
 
 
 def tflite_model(content):
@@ -107,12 +107,12 @@ def calibration(inputs, share):
 def model(x0, x1):
     v0 = tf.negative(x0)
     v1 = tf.maximum(v0, x1)
-    v5 = tf.math.tanh(x1)
-    return (v5, v1,)
+    v2 = tf.math.tanh(x1)
+    return (v1, v2,)
 
 
-RESULTS = [('float32', (1, 1, 1, 1)), ('float32', (1, 1, 1, 1))]
-SHARE = 1.0
+RESULTS = [('float32', (1, 1, 1, 2)), ('float32', (1, 1, 1, 2))]
+SHARE = 0.5
 
 
 def load(parameters):

@@ -115,8 +115,11 @@ def _inputs(found: Judgement, record: RecordedModel, tensors: dict[str, Quantisa
             users = {node.op for node in record.nodes[_GROUP] if made in node.operands}
             if right < 1e-6 or not users <= _OWN_SCALE:  # of nearly nothing, or shared with what has a wider range
                 continue
-            by = f"by its range {low:.9g} to {high:.9g}"
+            held = values[number] if made != number else (values[made] - how.zero) * how.scale
+            levels = np.rint(np.nan_to_num(held / right + position)).clip(least, most).astype(dtype)
+            by, place = f"by its range {low:.9g} to {high:.9g}", record.places[_GROUP, made]
             if abs(how.scale[0] - right) > 1e-6 * right:
-                found.fault(f"scale of input {name}: {how.scale[0]:.9g}, {by} it is {right:.9g}")
+                found.fault(f"scale of input {name}: {how.scale[0]:.9g}, {by} it is {right:.9g}", place, levels)
             elif abs(how.zero[0] - position) > 0.5 + 1e-4:
-                found.fault(f"zero point of input {name}: {how.zero[0]:.0f}, {by} it is {np.rint(position):.0f}")
+                zero = f"{how.zero[0]:.0f}, {by} it is {np.rint(position):.0f}"
+                found.fault(f"zero point of input {name}: {zero}", place, levels)

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from generators import caseio, graph
 from generators.graph import Graph, GraphError, Leaf, Node, TensorType
-from generators.graphs import cases, graphs, seeded_case
+from generators.graphs import Case, cases, graphs, seeded_case
 from generators.ops import DRAWN, OPS, check
 from harness.backends import TARGETS
 from harness.dialects import JAX, RELAX
+from harness.search.blame.culprit import alone, replaced
 
 
 @given(graphs(max_nodes=12))
@@ -166,3 +167,16 @@ def test_operators_on_request_are_drawn_only_where_they_are_asked_for() -> None:
     asked = {name for index in range(20) for name in seeded_case(3, index, 6, sorted(on_request)).graph.operators}
     assert asked
     assert asked <= on_request
+
+
+def test_what_follows_from_parameters_alone_is_a_constant() -> None:
+    """It stays one where its node is judged alone, or replaced by a leaf: compilers fold it."""
+    leaves = (Leaf("x0", F22), Leaf("w1", F22, "parameter"))
+    nodes = (Node("v0", "neg", ("w1",), (), F22), Node("v1", "add", ("x0", "v0"), (), F22))
+    drawn = Graph(leaves, (*nodes, Node("v2", "neg", ("v1",), (), F22)), ("v2",)).validate()
+    assert drawn.constants == {"w1", "v0"}
+    assert alone(drawn, drawn.nodes[1]).leaves == (leaves[0], Leaf("v0", F22, "parameter"))
+    assert alone(drawn, drawn.nodes[2]).leaves == (Leaf("v1", F22),)
+    arrays = {"x0": np.ones((2, 2), "float32"), "w1": np.ones((2, 2), "float32")}
+    cut = replaced(Case(drawn, arrays), nodes[:1], ("v2",)).graph
+    assert [leaf.role for leaf in cut.leaves] == ["input", "parameter"]
