@@ -48,9 +48,12 @@ EDGES = (
         refuses=(
             (r"DispatchError: No ONNX function found for <OpOverload\(op='([\w.]+)'", "no ONNX function for {}"),
             (r"KeyError: torch\.(complex32)", "no {}"),
+            (r"UnsupportedOperatorException: (aten\.\w+)", "no {}"),
+            (r"NotImplementedError: (\S+ with \w+) is not supported", "no {}"),
             (
-                # but ScatterND by int32, which the exporter writes where it has to cast
-                r"Type 'tensor\((u?int\d+|bfloat16)\)' of input parameter \(\S+\) of operator \((?!Scatter)(\w+)\)",
+                # but ScatterND by int32, and a loss of probabilities, which are operators that fit other operands
+                r"Type 'tensor\((u?int\d+|bfloat16)\)' of input parameter \(\S+\) of operator "
+                r"\((?!Scatter|SoftmaxCross)(\w+)\)",
                 "{1} of {0}, which ONNX lacks",
             ),
             (r"(\w+) operator does not support double yet", "ONNX Runtime has no {} of float64"),
