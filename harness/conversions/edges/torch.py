@@ -50,6 +50,7 @@ EDGES = (
             (r"KeyError: torch\.(complex32)", "no {}"),
             (r"UnsupportedOperatorException: (aten\.\w+)", "no {}"),
             (r"NotImplementedError: (\S+ with \w+) is not supported", "no {}"),
+            ("only (4D) query, key, and value are supported", "attention of {} only"),
             (
                 # but ScatterND by int32, and a loss of probabilities, which are operators that fit other operands
                 r"Type 'tensor\((u?int\d+|bfloat16)\)' of input parameter \(\S+\) of operator "
@@ -71,7 +72,9 @@ EDGES = (
             (r"conversion of (\w+) not implemented if (\w+) is True", "no {} with {}"),
             (r"ONNX export does NOT support exporting (bitwise \w+) for non-boolean", "no {} of integers"),
             (r"STFT does not currently support complex types", "no complex numbers"),
-            (r"'Tensor' object has no attribute 'complexfloat'", "no complex numbers"),
+            (r"'Tensor' object has no attribute 'complex\w+'", "no complex numbers"),
+            (r"MKL FFT doesn't support tensors of type: (Half)", "no {}"),
+            (r"ONNX does not support (.*?) *(?:\[|for|$)", "no {}"),
             (r"embedding_bag with (padding_idx)", "no embedding_bag with {}"),
             (r"Unsupported type for (attn_mask)", "no {} of this dtype"),
             (r"(\w+) operator does not support double yet", "ONNX Runtime has no {} of float64"),

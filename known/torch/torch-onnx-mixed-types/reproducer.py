@@ -1,13 +1,13 @@
-"""torchscript-onnx-dtype-afterwards: ValueMismatch of torch/torchscript-onnx/ort-all
+"""torch-onnx-mixed-types: Rejection of torch/torch-onnx/ort-all
 
-ran with python 3.11.7, numpy 2.4.6, torch 2.13.0+cpu, onnx 1.23.2, onnxruntime 1.31.1
+ran with python 3.11.7, numpy 2.4.6, torch 2.13.0+cpu, onnx 1.23.2, onnxscript 0.7.2, onnxruntime 1.31.1
 exit status: 1 reproduced, 0 not reproduced, 77 not available here
 """
 
 import importlib.util
 import sys
 
-for module in ['torch', 'onnxruntime']:
+for module in ['torch', 'onnxscript', 'onnxruntime']:
     if importlib.util.find_spec(module) is None:
         print(f"not available: {module}")
         sys.exit(77)
@@ -17,15 +17,15 @@ for module in ['torch', 'onnxruntime']:
 import numpy as np
 import torch
 
-TARGET = 'torch/torchscript-onnx/ort-all'
+TARGET = 'torch/torch-onnx/ort-all'
 # name: (dtype, shape), in the order that the model takes them
-INPUTS = {'x0': ('float32', (3, 37))}
+INPUTS = {'x0': ('int64', (37, 1)), 'x1': ('float32', (2, 1))}
 PARAMETERS = {}
-OUTPUTS = [('float64', (3, 37))]
+OUTPUTS = [('float32', (39, 1))]
 
 
-def model(x0):
-    v0 = torch.softmax(x0, dim=0, dtype=torch.float64)
+def model(x0, x1):
+    v0 = torch.concat([x0, x1], dim=0)
     return (v0,)
 
 
@@ -60,33 +60,17 @@ def exported_program(path):
     except pickle.UnpicklingError as error:
         raise ValueError("it holds a pickle of more than tensors, which is opened only where it is trusted") from error
 
-def traceable(program):
-    import torch
-
-    sizes = {node.name: getattr(node.meta.get("val"), "shape", ()) for node in program.graph.nodes}
-    if any(not isinstance(size, int) for name in program.graph_signature.user_inputs for size in sizes.get(name, ())):
-        raise NotImplementedError("it traces a model with fixed sizes, and those of this one vary")
-    module = program.module().requires_grad_(False)  # a weight that has a gradient is no constant
-
-    class Traced(torch.nn.Module):  # not a submodule: what torch.export returns refuses the mode that is set for all
-        def forward(self, *inputs):
-            return module(*inputs)
-
-    examples = program.example_inputs[0]  # it runs the model on these: what divides by one of them takes no zeros
-    try:
-        Traced()(*examples)
-    except RuntimeError as error:
-        if "ZeroDivisionError" not in str(error):
-            raise
-        examples = tuple(map(torch.ones_like, examples))
-    return Traced(), examples
-
 
 def convert_1(source, target):
     import torch
 
-    module, examples = traceable(exported_program(source))
-    torch.onnx.export(module, examples, target, dynamo=False, opset_version=18)
+    program = exported_program(source)
+    try:
+        torch.onnx.export(program, (), target, dynamo=True, external_data=False, verbose=False)
+    except torch.onnx.OnnxExporterError as error:  # a page of text around what its first cause says in a line
+        while error.__cause__:
+            error = error.__cause__
+        raise error
 
 
 def open_model(path):
@@ -117,7 +101,7 @@ def open_model(path):
 
 
 FILES = ['0.pt2', '1.onnx']
-STEPS = [('torchscript-onnx', convert_1)]
+STEPS = [('torch-onnx', convert_1)]
 
 
 def ordered(ports, names):
@@ -184,14 +168,19 @@ from pathlib import Path
 
 from numpy import array, inf, nan
 
-SYMPTOM = 'value'  # ValueMismatch
+SYMPTOM = 'rejected'  # Rejection
 SECONDS = 120.0
-ZERO_SIGNS = False  # are the signs of zeros compared?
-DATA = np.load(Path(__file__).with_name("data.npz"))
-TYPES = {**INPUTS, **PARAMETERS}
-ARRAYS = {name: DATA["ARRAYS_" + name].view(dtype) for name, (dtype, _) in TYPES.items()}
-EXPECTED = [DATA[f"EXPECTED_{i}"] for i in range(len(OUTPUTS))]
-ALLOWED = [DATA[f"ALLOWED_{i}"] for i in range(len(OUTPUTS))]
+ZERO_SIGNS = True  # are the signs of zeros compared?
+ARRAYS = {
+    'x0': array([[3], [1], [0], [-2], [-2], [-4], [-4], [-4], [-3], [3], [1], [4], [0], [1], [4], [2], [1], [0], [1], [4], [-2], [3], [2], [-4], [-1], [3], [0], [-4], [2], [2], [3], [-3], [-4], [3], [-4], [0], [-4]], dtype='int64'),
+    'x1': array([[0.3455841839313507], [0.8216181397438049]], dtype='float32'),
+}
+EXPECTED = [
+    array([[3.0], [1.0], [0.0], [-2.0], [-2.0], [-4.0], [-4.0], [-4.0], [-3.0], [3.0], [1.0], [4.0], [0.0], [1.0], [4.0], [2.0], [1.0], [0.0], [1.0], [4.0], [-2.0], [3.0], [2.0], [-4.0], [-1.0], [3.0], [0.0], [-4.0], [2.0], [2.0], [3.0], [-3.0], [-4.0], [3.0], [-4.0], [0.0], [-4.0], [0.3455841839313507], [0.8216181397438049]], dtype='float64'),
+]
+ALLOWED = [
+    array([[0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0], [0.0]], dtype='float64'),
+]
 
 
 def wrong(output, expected, allowed, dtype, shape):
