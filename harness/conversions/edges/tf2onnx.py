@@ -54,6 +54,8 @@ LEFT = (
     (r"don't know how to cast type (\d+) on node", "it does not know how to cast type {}"),  # of TensorProto
     (r"make_sure failure: Current implementation of (.*) only allows (\w+) as consumer", "{} for {} alone"),
     (r"make_sure failure: Unable to convert node (\w+) with narrow_range=1", "no {} of a narrow range"),
+    (r"make_sure failure: Unable to convert node (\w+) with num_bits=(\d+)", "no {} of {} bits"),
+    (r"dtype (\d+) is not supported in onnx for now", "it knows no such operator of type {}"),  # of TensorProto
     ("make_sure failure: perm can't be dynamic in ONNX", "ONNX has no permutation that is computed"),
     ("make_sure failure: dtype for Segment ops must be float or int", "no segments of this dtype"),
     (r"Type 'tensor\((\w+)\)' of input parameter .* of operator \((\w+)\)", "{1} of {0} is left as it is"),

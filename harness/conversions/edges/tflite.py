@@ -39,6 +39,7 @@ def convert(source, target):
 SELECT = (
     (r"failed to legalize operation 'tfl\.(\w+)' that was explicitly marked illegal", "TFLite has no {} of this dtype"),
     ("(?s)ERROR_NEEDS_FLEX_OPS.*?TF Select ops: ([^\n]+)", "{}: only with TensorFlow's own kernels (TF Select)"),
+    (r"'tf\.(\w+)' op is neither a custom op nor a flex op", "{}: only with TensorFlow's own kernels (TF Select)"),
     (r"Unsupported TensorFlow type `<dtype: '(\w+)'>` provided for the input", "the converter takes no inputs of {}"),
     ("ERROR_NEEDS_CUSTOM_OPS", "TFLite has no such operator"),
     ("Lowering tensor list ops is failed. Please consider using Select TF ops", "lists need TensorFlow's own kernels"),

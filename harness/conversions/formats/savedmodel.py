@@ -83,6 +83,8 @@ NO_KERNEL = (
     (r"Value passed to parameter '\w+' has DataType (\w+) not in list of allowed values", "TensorFlow takes no {}"),
     (r"Tensor object has no attribute 'astype'", "tf.experimental.numpy has no bfloat16"),
     (r"Value for attr '\w+' of (\w+) is not in the list of allowed values", "TensorFlow takes no {}"),
+    (r"RFFT requires tf\.float32 or tf\.float64 inputs", "TensorFlow transforms float32 and float64 alone"),
+    (r"The `real` and `imag` components have incorrect types: (\w+)", "TensorFlow has no complex numbers of {}"),
 )
 """What TensorFlow says of dtypes that an operator does not list, or has no kernel for."""
 _NO_HANDLER = (r"No FFI handler registered for (\w+) on a platform Host", "TensorFlow has none of jaxlib's {}")
