@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edges.edge import Edge
-from harness.conversions.formats.pt2 import LOAD, TRACEABLE
+from harness.conversions.formats.pt2 import LOAD, TRACEABLE, UNTRACED
 from harness.conversions.formats.tflite import SIGNED
 
 _CONVERT = """
@@ -86,12 +86,23 @@ _TRACED = (
     (r"Expected both inputs to be Half, Float or Double tensors but got (\w+)", "PyTorch has no complex numbers of {}"),
 )
 """What is traced runs once, in PyTorch, and has sizes that are known at run time only."""
+_ONNX = (
+    *SAYS,
+    (r"Conversion failed for (\w+)-\d+\n(?:[^\n]*\n){1,4}?[^\n]*must (?:be|have) static", "no {} of sizes that are not known"),
+)
+_EXPORTED = (
+    *SAYS,
+    *UNTRACED,
+    (r"Conversion is failed for: ComplexTypeMark", "no complex results"),
+    (r"Bad as from: N2ov8frontend4type7ComplexE", "no conversion to complex numbers"),
+    (r"ord=0 supported only for vector norm", "no norm of order 0 of what has several axes"),
+)
 _PACKAGES = {"openvino": "2025.0"}
 
 EDGES = (
     *(
-        Edge(f"openvino-{format_}", format_, "openvino", ("openvino",), _PACKAGES, _CONVERT, refuses=SAYS)
-        for format_ in ("onnx", "savedmodel")
+        Edge(f"openvino-{format_}", format_, "openvino", ("openvino",), _PACKAGES, _CONVERT, refuses=says)
+        for format_, says in (("onnx", _ONNX), ("savedmodel", SAYS))
     ),
     Edge(
         "openvino-tflite",
@@ -104,6 +115,6 @@ EDGES = (
     ),
     *(
         Edge(name, "pt2", "openvino", ("openvino", "torch"), {**_PACKAGES, "torch": "2.9"}, text, refuses=says)
-        for name, text, says in (("openvino-pt2", _TORCH, SAYS), ("openvino-script", _SCRIPT, _TRACED))
+        for name, text, says in (("openvino-pt2", _TORCH, _EXPORTED), ("openvino-script", _SCRIPT, _TRACED))
     ),
 )
