@@ -69,6 +69,8 @@ SAYS = (
     (r"No translator found for (\w+) node", "no translation of {}"),
     (r"Unsupported padding mode: \[(\w+)\]", "no padding by {}"),
     (r"do(?:es)? not support ([^\n]{1,120})", "it does not support {}"),
+    (r"Check 'complex_type_mark' failed|Unsupported element type: DT_COMPLEX", "no complex numbers"),
+    (r"(Explicit padding for \w+) is not supported", "no {}"),
     (r"Unsupported operation of type: (\w+)(?:.*\n){1,9}Not Implemented:", "no kernel for {}"),
 )
 _TRACED = (
