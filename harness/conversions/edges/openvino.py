@@ -73,8 +73,14 @@ SAYS = (
     (r"(Explicit padding for \w+) is not supported", "no {}"),
     (r"Unsupported operation of type: (\w+)(?:.*\n){1,9}Not Implemented:", "no kernel for {}"),
 )
+_PARTIAL = (
+    (r"ord=0 supported only for vector norm", "no norm of order 0 of what has several axes"),
+    (r"Unsupported ord (\S+) for matrix norm", "no norm of order {} of matrices"),
+    (r"conversion is currently supported with (\S+) only", "only with {}"),
+)
 _TRACED = (
     *SAYS,
+    *_PARTIAL,
     # the None is the type, and taken for a second shape
     (
         r"More than one input shape provided: \('\w+', <PartialShape: [^>]*>, None\)",
@@ -90,14 +96,17 @@ _TRACED = (
 """What is traced runs once, in PyTorch, and has sizes that are known at run time only."""
 _ONNX = (
     *SAYS,
-    (r"Conversion failed for (\w+)-\d+\n(?:[^\n]*\n){1,4}?[^\n]*must (?:be|have) static", "no {} of sizes that are not known"),
+    (
+        r"Conversion failed for (\w+)-\d+\n(?:[^\n]*\n){1,4}?[^\n]*must (?:be|have) static",
+        "no {} of sizes that are known at run time only",
+    ),
 )
 _EXPORTED = (
     *SAYS,
     *UNTRACED,
+    *_PARTIAL,
     (r"Conversion is failed for: ComplexTypeMark", "no complex results"),
     (r"Bad as from: N2ov8frontend4type7ComplexE", "no conversion to complex numbers"),
-    (r"ord=0 supported only for vector norm", "no norm of order 0 of what has several axes"),
 )
 _PACKAGES = {"openvino": "2025.0"}
 
