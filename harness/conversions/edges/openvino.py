@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.conversions.edges.edge import Edge
-from harness.conversions.formats.pt2 import LOAD, TRACEABLE
+from harness.conversions.formats.pt2 import LOAD, TRACEABLE, UNTRACED
 from harness.conversions.formats.tflite import SIGNED
 
 _CONVERT = """
@@ -69,10 +69,18 @@ SAYS = (
     (r"No translator found for (\w+) node", "no translation of {}"),
     (r"Unsupported padding mode: \[(\w+)\]", "no padding by {}"),
     (r"do(?:es)? not support ([^\n]{1,120})", "it does not support {}"),
+    (r"Check 'complex_type_mark' failed|Unsupported element type: DT_COMPLEX", "no complex numbers"),
+    (r"(Explicit padding for \w+) is not supported", "no {}"),
     (r"Unsupported operation of type: (\w+)(?:.*\n){1,9}Not Implemented:", "no kernel for {}"),
+)
+_PARTIAL = (
+    (r"ord=0 supported only for vector norm", "no norm of order 0 of what has several axes"),
+    (r"Unsupported ord (\S+) for matrix norm", "no norm of order {} of matrices"),
+    (r"conversion is currently supported with (\S+) only", "only with {}"),
 )
 _TRACED = (
     *SAYS,
+    *_PARTIAL,
     # the None is the type, and taken for a second shape
     (
         r"More than one input shape provided: \('\w+', <PartialShape: [^>]*>, None\)",
@@ -86,12 +94,26 @@ _TRACED = (
     (r"Expected both inputs to be Half, Float or Double tensors but got (\w+)", "PyTorch has no complex numbers of {}"),
 )
 """What is traced runs once, in PyTorch, and has sizes that are known at run time only."""
+_ONNX = (
+    *SAYS,
+    (
+        r"Conversion failed for (\w+)-\d+\n(?:[^\n]*\n){1,4}?[^\n]*must (?:be|have) static",
+        "no {} of sizes that are known at run time only",
+    ),
+)
+_EXPORTED = (
+    *SAYS,
+    *UNTRACED,
+    *_PARTIAL,
+    (r"Conversion is failed for: ComplexTypeMark", "no complex results"),
+    (r"Bad as from: N2ov8frontend4type7ComplexE", "no conversion to complex numbers"),
+)
 _PACKAGES = {"openvino": "2025.0"}
 
 EDGES = (
     *(
-        Edge(f"openvino-{format_}", format_, "openvino", ("openvino",), _PACKAGES, _CONVERT, refuses=SAYS)
-        for format_ in ("onnx", "savedmodel")
+        Edge(f"openvino-{format_}", format_, "openvino", ("openvino",), _PACKAGES, _CONVERT, refuses=says)
+        for format_, says in (("onnx", _ONNX), ("savedmodel", SAYS))
     ),
     Edge(
         "openvino-tflite",
@@ -104,6 +126,6 @@ EDGES = (
     ),
     *(
         Edge(name, "pt2", "openvino", ("openvino", "torch"), {**_PACKAGES, "torch": "2.9"}, text, refuses=says)
-        for name, text, says in (("openvino-pt2", _TORCH, SAYS), ("openvino-script", _SCRIPT, _TRACED))
+        for name, text, says in (("openvino-pt2", _TORCH, _EXPORTED), ("openvino-script", _SCRIPT, _TRACED))
     ),
 )
