@@ -1,4 +1,4 @@
-"""openvino-segment-max-infinity: SpecialMismatch of tensorflow/openvino-savedmodel/openvino
+"""openvino-savedmodel-max-infinity: SpecialMismatch of tensorflow/openvino-savedmodel/openvino
 
 ran with python 3.11.7, numpy 2.4.6, openvino 2026.4.1, tensorflow-cpu 2.21.0
 exit status: 1 reproduced, 0 not reproduced, 77 not available here
