@@ -41,7 +41,6 @@ SELECT = (
     ("(?s)ERROR_NEEDS_FLEX_OPS.*?TF Select ops: ([^\n]+)", "{}: only with TensorFlow's own kernels (TF Select)"),
     (r"'tf\.(\w+)' op is neither a custom op nor a flex op", "{}: only with TensorFlow's own kernels (TF Select)"),
     (r"Unsupported TensorFlow type `<dtype: '(\w+)'>` provided for the input", "the converter takes no inputs of {}"),
-    (r"'tf\.(\w+)' op is neither a custom op nor a flex op", "{}: only with TensorFlow's own kernels (TF Select)"),
     ("ERROR_NEEDS_CUSTOM_OPS", "TFLite has no such operator"),
     ("Lowering tensor list ops is failed. Please consider using Select TF ops", "lists need TensorFlow's own kernels"),
     ("ERROR_NEEDS_FLEX_OPS", "an operator needs TensorFlow's own kernels (TF Select)"),
