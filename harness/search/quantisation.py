@@ -170,7 +170,7 @@ def draw_case(seed: int, index: int, path: Quantiser, max_nodes: int) -> Case:
 
 
 def expressible(path: Quantiser, case: Case) -> Case:
-    """The case with inputs in place of the nodes that the path does not keep; as it is where it keeps none."""
+    """The case with leaves in place of the nodes that the path does not keep; as it is where it keeps none."""
     graph = case.graph
     kept = [node for node in graph.nodes if path.keeps is None or path.keeps(graph, node)]
     if len(kept) in (0, len(graph.nodes)):

@@ -57,7 +57,6 @@ EDGES = (
                 r"\((?!Scatter|SoftmaxCross)(\w+)\)",
                 "{1} of {0}, which ONNX lacks",
             ),
-            (r"(\w+) operator does not support double yet", "ONNX Runtime has no {} of float64"),
         ),
     ),
     Edge(
@@ -77,7 +76,6 @@ EDGES = (
             (r"ONNX does not support (.*?) *(?:\[|for|$)", "no {}"),
             (r"embedding_bag with (padding_idx)", "no embedding_bag with {}"),
             (r"Unsupported type for (attn_mask)", "no {} of this dtype"),
-            (r"(\w+) operator does not support double yet", "ONNX Runtime has no {} of float64"),
             (r"ScalarType (UInt\d+|Complex\w+) is an unexpected tensor scalar type", "no {}"),
             (
                 # but Not of numbers, which the exporter writes where it has to compare them

@@ -128,6 +128,7 @@ RUNNERS = (
                 (r"(Opset \d+) is under development", "no models of {}, which is under development"),
                 (r"Fatal error: (\S+)\(-?\d+\) is not a registered function/op", "no {}"),
                 (r"Numpy_type 1[45] can't be converted to MLDataType", "no complex tensors"),
+                (r"(\w+) operator does not support double yet", "no {} of float64"),
                 (r"Dilation not supported for AutoPadType", "no dilation beside auto_pad"),
                 (r"(BFloat16|MLFloat16) data type is not supported with (\w+)", "{1} reduces no {0}"),
                 (r"Numpy_type 2\d\d can't be converted to MLDataType", "no arrays of what numpy does not know"),
