@@ -92,7 +92,7 @@ _CONSTANTS = (bool, int, float, str, type(None))
 @dataclass(frozen=True)
 class Predicate:
     """text: an expression of numbers, strings, the names of `names`, comparisons, + - * / %, `and`, `or`, `not` (element
-    by element) and the functions of `FUNCTIONS`."""
+    by element, of attributes that are tuples, too) and the functions of `FUNCTIONS`."""
 
     text: str
 
@@ -187,6 +187,11 @@ def _check(tree: ast.expr) -> None:
                 raise ValueError(f"{ast.unparse(node) or type(node).__name__} is not part of the language")
 
 
+def _rows(value: Any) -> Any:
+    """An attribute of several numbers element by element, where Python compares tuples as a whole, in order."""
+    return np.asarray(value) if isinstance(value, tuple) else value
+
+
 def _evaluate(node: ast.expr, values: Mapping[str, Any]) -> Any:
     match node:
         case ast.Constant(value=value):
@@ -196,7 +201,7 @@ def _evaluate(node: ast.expr, values: Mapping[str, Any]) -> Any:
         case ast.UnaryOp(op=op, operand=operand):
             return _UNARY[type(op)](_evaluate(operand, values))
         case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
-            return _BINARY[type(op)](_evaluate(left, values), _evaluate(right, values))
+            return _BINARY[type(op)](*(_rows(_evaluate(part, values)) for part in (left, right)))
         case ast.BoolOp(op=op, values=parts):
             result = _evaluate(parts[0], values)
             for part in parts[1:]:

@@ -32,11 +32,15 @@ def holds(text: str, shape: tuple[int, ...], **attributes: object) -> list:
         ("item(scales, 2) == 2.5 or item(axis, 0) == 1", [[0, 0, 0], [0, 0, 0]]),
         ("abs(got - expected) <= 4 * unit * abs(x0)", [[0, 0, 0], [0, 0, 1]]),
         ("largest > 3e38 and tiny < 2e-38 and least < 0", [[1, 1, 1], [1, 1, 1]]),
+        ("any(stride > kernel)", [[1, 1, 1], [1, 1, 1]]),
+        ("any(stride > 3)", [[0, 0, 0], [0, 0, 0]]),
+        ("all(stride != kernel) and not any(stride == kernel)", [[1, 1, 1], [1, 1, 1]]),
+        ("item(stride / kernel, 1) == 1.5", [[1, 1, 1], [1, 1, 1]]),
         ("x0 == missing", [[0, 0, 0], [0, 0, 0]]),
     ],
 )
 def test_where_it_holds(text: str, expected: list) -> None:
-    found = holds(text, (2, 3), axis=1, mode="keys", scales=(1.0, 2.5))
+    found = holds(text, (2, 3), axis=1, mode="keys", scales=(1.0, 2.5), stride=(1, 3), kernel=(2, 2))
     assert found == np.array(expected, bool).tolist()
 
 
