@@ -53,7 +53,7 @@ def shows(finding: Finding, fault: ReachFault) -> bool:
     return on and f"{fault.function}(" in Path(finding.path, "reproducer.py").read_text()
 
 
-def options_of(budget: float, seed: int, jobs: int, findings: Path) -> hunt.Options:
+def options_of(budget: float, seed: int, jobs: int, findings: Path, share: float) -> hunt.Options:
     """Those of `hunt --budget … --seed …`, with faulty targets; the programs of other questions do not carry faults."""
     lanes = tuple(
         replace(lane, target=riddled(lane.target)) if lane.question in CARRY else lane
@@ -71,6 +71,7 @@ def options_of(budget: float, seed: int, jobs: int, findings: Path) -> hunt.Opti
         jobs=jobs,
         voters=targets,
         plan=Plan(lanes, (*OPS, *BAITS), seed),
+        share=share,
     )
 
 
@@ -80,11 +81,12 @@ def main(
     jobs: Annotated[int, typer.Option(help="Processes of the hunt.")] = 2,
     json_file: Annotated[Path | None, typer.Option("--json", help="Where the figures go, too.")] = None,
     findings: Annotated[Path | None, typer.Option(help="Where the findings stay.")] = None,
+    share: Annotated[float, typer.Option(help="Of the plan, of the time that is not the findings'.")] = 0.5,
 ) -> None:
     """Hunt, and say which faults were found, and when."""
     with tempfile.TemporaryDirectory() as folder:
         found = Found()
-        tally = hunt.run(options_of(budget, seed, jobs, findings or Path(folder)), found.tell)
+        tally = hunt.run(options_of(budget, seed, jobs, findings or Path(folder), share), found.tell)
         met: dict[ReachFault, list[Finding]] = {}
         for fault in REACH_FAULTS:
             met[fault] = [one for one in tally.findings.values() if shows(one, fault)]
