@@ -99,8 +99,8 @@ def _cov(args: Sequence[Bounded], call: Call) -> Bounded:
             + (gamma(n + 8, unit) + 8 * n * U64) * reach
             + n * p.tiny * (reach > 0)
         )
-        lost = np.asarray(~np.all(plain, axis=1))
-        whole = lost[:, None] | lost | (4 * n * reach > p.largest) | (4 * n * size > p.largest)[:, 0]
+        lost = np.asarray(~np.all(plain, axis=1) | (4 * n * size > p.largest)[:, 0])
+        whole = lost[:, None] | lost | (4 * n * reach > p.largest)
         value = d @ d.T / rest
     return rounded(value, np.where(whole | np.isnan(bound), np.inf, np.maximum(bound, 0.0)), x.dtype)
 

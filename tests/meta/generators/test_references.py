@@ -39,6 +39,15 @@ def test_a_distance_whose_square_overflows_is_undetermined() -> None:
     assert not _of("pairwise_distance", far, zero, p=1.0).undetermined.any()
 
 
+def test_covariances_with_a_row_whose_sum_overflows_are_undetermined() -> None:
+    """With all others, as a row and as a column: its mean may be infinite, and infinity times a deviation of 0 is NaN."""
+    rows = np.array([[0, 0], [0, 1], [3e38, 3e38]], np.float32)
+    result = _of("cov", rows, correction=0)
+    expected = [[False, False, True], [False, False, True], [True, True, True]]
+    assert result.undetermined.tolist() == expected
+    assert result.value[:2, :2].tolist() == [[0.0, 0.0], [0.0, 0.25]]
+
+
 def test_a_smoothed_loss_may_be_weighed_after_it_was_smoothed() -> None:
     """Half of 4 x 32,768 overflows in float16 or not, as the factors are ordered."""
     scores = np.array([[-32768.0, 0.0]], np.float16)
