@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -82,7 +83,7 @@ class KnownIssue(entry.Entry):
 
     def names(self, target: str) -> bool:
         """Is this target one of the entry's, in whatever environment?"""
-        return any(fnmatchcase(target.split("@")[0], glob) for glob in self.targets)
+        return any_of(self.targets).match(target.split("@")[0]) is not None
 
     def says(self, message: str) -> bool:
         """Does the message contain what the entry asks for?"""
@@ -94,7 +95,7 @@ class KnownIssue(entry.Entry):
 
     def is_of(self, operator: str) -> bool:
         """Is this operator one of the entry's, or one that follows from one of them?"""
-        return any(fnmatchcase(name, glob) for name in known_as(operator) for glob in self.operators)
+        return any(map(any_of(self.operators).match, known_as(operator)))
 
     def covers(
         self, operator: str, result: TensorType, operands: Sequence[TensorType], parameters: Sequence[TensorType] = ()
@@ -110,6 +111,12 @@ class KnownIssue(entry.Entry):
         )
 
 
+@cache
+def any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
+    """What matches each name that one of the globs does: thousands of names are asked for by every entry."""
+    return re.compile("|".join(map(translate, globs)))
+
+
 def load(root: Path = entry.FOLDER) -> tuple[KnownIssue, ...]:
     """The issues in a folder of what is known, in the order in which they are asked: those that say `first`, then those
     of the question `forward`, which other questions show, too, then by framework and id. Raises KnownFileError naming the
@@ -121,13 +128,13 @@ def load(root: Path = entry.FOLDER) -> tuple[KnownIssue, ...]:
 def _check(data: Mapping[str, Any]) -> None:
     """Raises ValueError where something else than its keys, symptoms and message is wrong with an entry."""
     for glob in data["operators"]:
-        if not any(fnmatchcase(name, glob) for name in OPS):
+        if not any(map(any_of((glob,)).match, OPS)):
             raise ValueError(f"no operator matches {glob!r}")
     oracle = data.get("oracle", FORWARD.name)
     if oracle not in QUESTIONS:
         raise ValueError(f"unknown oracle {oracle!r}; there are {', '.join(QUESTIONS)}")
     for glob in data["targets"]:
-        if not any(fnmatchcase(name, glob) for name in QUESTIONS[oracle].targets):
+        if not any(map(any_of((glob,)).match, QUESTIONS[oracle].targets)):
             raise ValueError(f"no target matches {glob!r}")
     _check_where(data)
     SpecifierSet(data.get("versions", ""))
@@ -139,7 +146,8 @@ def _check_where(data: Mapping[str, Any]) -> None:
     """Raises ValueError where an expression is none, or names what one of the operators does not have."""
     where = data.get("where", "")
     for glob, text in where.items() if isinstance(where, Mapping) else [("*", where)] if where else []:
-        names = [n for n in OPS if fnmatchcase(n, glob) and any(fnmatchcase(n, g) for g in data["operators"])]
+        own = any_of(tuple(data["operators"]))
+        names = [n for n in OPS if any_of((glob,)).match(n) and own.match(n)]
         if not names:
             raise ValueError(f"where: no operator of the entry matches {glob!r}")
         try:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
 from generators.graphs import Case
+from harness.backends import Target
 from harness.backends.probe import probe
 from harness.execute import environments
 from harness.findings.deviation import Deviation
 from harness.findings.known.deviations import KnownDeviation
-from harness.findings.known.issues import KnownIssue
+from harness.findings.known.issues import KnownIssue, any_of
 from harness.findings.store import Finding
 from harness.questions import QUESTIONS
 from harness.questions.question import Question
@@ -92,10 +94,16 @@ STATES = ("new", "known", "reported", "by design", "fixed")
 want so; one that the installed version does not have any more, as its `versions` say."""
 
 
+@cache
+def _of(oracle: str, globs: tuple[str, ...]) -> list[Target]:
+    """The targets of a question that an entry names."""
+    return [target for target in QUESTIONS[oracle].targets.values() if any_of(globs).match(target.name.split("@")[0])]
+
+
 def of_issue(issue: KnownIssue, case: Case) -> Instance:
     """An issue of targets, with the case that shows it."""
     question = QUESTIONS[issue.oracle]
-    targets = [target for target in question.targets.values() if issue.names(target.name)]
+    targets = _of(issue.oracle, issue.targets)
     version = next((found for target in targets if (found := probe(target).version)), None)
     conditions = [
         *(["an operand that is a constant"] if issue.constant else []),
