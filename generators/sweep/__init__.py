@@ -154,14 +154,14 @@ def places(operator: str) -> np.ndarray:
     had shares as `FAVOURED` has them, complex ones as rare ones. A dtype that no operand and no result has, has no
     places. Those of large and deep cases have the numbers -1, -2, ... as scripts: all of float32 and float64, one in
     turn of every other dtype; they come early, since what they meet depends on few choices, those of wide windows, of
-    which there are few, earliest. Whether an operator has such a neighbour takes long to say, and most have (84 of 100), so
-    that is seen by `swept`."""
+    which there are few, earliest. Whether an operator has such a neighbour takes long to say, and 84 of 100 have:
+    `swept` sees."""
     rng, keys = random.Random(operator), []
     taken = [number for number, dtype in enumerate(DTYPES) if _takes(operator, dtype)]
     first = 3 if len(OPS[operator].attrs) > 2 else 1
     for number in taken:
         dtype = DTYPES[number]
-        count = sum(1 for _ in _scripts(_sizes(operator, _start(dtype))))
+        count = _count(_sizes(operator, _start(dtype)))
         weight = max(1, FAVOURED.count(dtype))
         keys += [
             (
@@ -254,12 +254,22 @@ def pair(first: str, second: str, seed: int = 0, style: Style = PLAIN) -> Case |
 
 
 def _takes(operator: str, dtype: str) -> bool:
-    """Is a value of this dtype in some of the operator's cases that favour it?"""
+    """Is a value of this dtype in some of the operator's cases that favour it? Where the simplest one is of floating
+    numbers of one other dtype alone, it is in none."""
     start = _start(dtype)
+    simplest = _dtypes(operator, start)
+    if dtype in simplest or dtype == DTYPES[0]:
+        return True
+    if len(simplest) == 1 and simplest <= {*FLOATS}:
+        return False
     scripts = list(_scripts(_sizes(operator, start)))
-    some = (ScriptedDraw({**script, **start}) for script in scripts[:: 1 + len(scripts) // 8])
-    graphs = (build_graph(draw, 1, (operator,), style=SWEPT) for draw in some)
-    return dtype == DTYPES[0] or any(dtype == type_.dtype for graph in graphs for type_ in graph.types.values())
+    return any(dtype in _dtypes(operator, {**script, **start}) for script in scripts[:: 1 + len(scripts) // 8])
+
+
+def _dtypes(operator: str, script: Script) -> set[str]:
+    """Of all values of a case."""
+    graph = build_graph(ScriptedDraw(script), 1, (operator,), style=SWEPT)
+    return {type_.dtype for type_ in graph.types.values()}
 
 
 def _start(dtype: str) -> Script:
@@ -271,6 +281,13 @@ def _scripts(sizes: Sequence[int]) -> Iterator[Script]:
     """Of one dtype: without those that would move the first choice, which is the dtype."""
     found = chain.from_iterable(moved(sizes) for moved in (_none, _mixed, _one, _two))
     return (script for script in found if 0 not in script)
+
+
+def _count(sizes: Sequence[int]) -> int:
+    """How many scripts there are, without making them."""
+    one = sum(options - 1 if options <= FEW else 3 for options in sizes[1:])
+    two = sum(len(sizes) - 1 - i for i, options in enumerate(sizes) if i and options > 1)
+    return 1 + MIXED + one + two
 
 
 def _refilled(graph: Graph, turn: int, beside: bool = False) -> Case:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 
 import numpy as np
 
@@ -43,6 +44,12 @@ class Reach:
     level: str
 
 
+@cache
+def _count(globs: tuple[str, ...]) -> int:
+    """Of the operators that they name."""
+    return sum(any(fnmatchcase(name, glob) for glob in globs) for name in OPS)
+
+
 def reach_of(instance: Instance) -> Reach:
     """The reach of one instance. Its level counts what narrows it: 0 wide, 1 medium, more narrow. A trigger counts 1
     where numbers are extreme, NaN or infinite, 2 where tensors are empty; each condition counts 1, and so do a question
@@ -51,9 +58,8 @@ def reach_of(instance: Instance) -> Reach:
     rare = {"extreme numbers": 1, "NaN or infinity": 1, "empty tensors": 2}.get(trigger, 0)
     rare += len(instance.conditions) + (instance.question not in ("", FORWARD.name))
     rare += bool(instance.dtypes) and set(instance.dtypes).isdisjoint(USUAL)
-    operators = [name for name in OPS if any(fnmatchcase(name, glob) for glob in instance.operators)]
     return Reach(
-        instance.reach, instance.asked, instance.dtypes, len(operators), trigger, instance.conditions,
+        instance.reach, instance.asked, instance.dtypes, _count(instance.operators), trigger, instance.conditions,
         LEVELS[min(rare, 2)],
     )  # fmt: skip
 

@@ -40,7 +40,7 @@ def test_a_distance_whose_square_overflows_is_undetermined() -> None:
 
 
 def test_covariances_with_a_row_whose_sum_overflows_are_undetermined() -> None:
-    """With all others, as a row and as a column: its mean may be infinite, and infinity times a deviation of 0 is NaN."""
+    """With all others, as a row and as a column: its mean may be infinite, and infinity times 0 is NaN."""
     rows = np.array([[0, 0], [0, 1], [3e38, 3e38]], np.float32)
     result = _of("cov", rows, correction=0)
     expected = [[False, False, True], [False, False, True], [True, True, True]]
