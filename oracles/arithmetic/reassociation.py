@@ -32,6 +32,10 @@ SHIFTED = frozenset(["log_softmax", "cross_entropy", "cross_entropy_weighted"])
 """Made of (x - m) - log S, m the greatest x, S the sum of all exp(x - m), which may become x - (m + log S): four
 operations on numbers up to max |x| + log n."""
 
+INVERSES = {"exp": "log", "log": "exp", "exp2": "log2", "log2": "exp2"}
+"""A function and the one that it undoes: LLVM's InstructionSimplify makes x of exp(log(x)) and log(exp(x)) that
+have the flag reassoc, whatever stands between (XLA of jaxlib 0.11.2: exp(log(-1)) is -1, log(exp(1000)) is 1000)."""
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -57,6 +61,8 @@ def widened(
     call = call_of(graph, index)
     if node.op in SHIFTED:
         return _shifted(values[node.operands[0]], result)
+    if node.op in INVERSES:
+        return _undone(graph, index, values, result)
     if node.op not in RING or result.dtype not in PRECISION or result.complex:
         return result
     parts = [terms.get(name) or atom(values[name]) for name in node.operands]
@@ -70,6 +76,22 @@ def widened(
         loose = ~(chain.reach <= p.largest / 2) | ~np.isfinite(result.value)
         error = np.where(loose, np.inf, result.error + further)
     return replace(result, error=error)
+
+
+def _undone(graph: Graph, index: int, values: Mapping[str, Bounded], result: Bounded) -> Bounded:
+    """The result of a function where that of its inverse is NaN, infinite or lost below the least normal number. What
+    only moves elements may stand between them."""
+    node = graph.nodes[index]
+    made = {one.name: one for one in graph.nodes}
+    before = made.get(node.operands[0])
+    while before and before.op in MOVES:
+        before = made.get(before.operands[0])
+    if before is None or before.op != INVERSES[node.op] or not result.floating:
+        return result
+    between = values[node.operands[0]].value
+    with np.errstate(all="ignore"):
+        loose = ~np.isfinite(between) | (np.abs(between) < PRECISION[result.dtype].tiny)
+    return replace(result, error=np.where(loose, np.inf, result.error))
 
 
 def _shifted(x: Bounded, result: Bounded) -> Bounded:
