@@ -34,7 +34,8 @@ operations on numbers up to max |x| + log n."""
 
 INVERSES = {"exp": "log", "log": "exp", "exp2": "log2", "log2": "exp2"}
 """A function and the one that it undoes: LLVM's InstructionSimplify makes x of exp(log(x)) and log(exp(x)) that
-have the flag reassoc, whatever stands between (XLA of jaxlib 0.11.2: exp(log(-1)) is -1, log(exp(1000)) is 1000)."""
+have the flag reassoc, whatever stands between (XLA of jaxlib 0.11.2: exp(log(-1)) is -1, log(exp(1000)) is 1000).
+GCC's match.pd does, too, under -funsafe-math-optimizations."""
 
 
 @dataclass(frozen=True)
