@@ -20,7 +20,7 @@ STAMP := $(VENV)/.installed-cpu
 OTHER := $(VENV)/.installed-gpu
 endif
 
-PYTEST = $(BIN)/python -m pytest -n auto --dist loadgroup --findings $(FINDINGS) --targets '$(TEST_TARGETS)'
+PYTEST = $(BIN)/python -m pytest -n auto --findings $(FINDINGS) --targets '$(TEST_TARGETS)'
 
 .DEFAULT_GOAL := help
 .PHONY: help setup hunt test test-all lint bench

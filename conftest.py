@@ -12,6 +12,8 @@ from typing import Any
 
 import psutil
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from generators import caseio
 from harness.backends import TARGETS, Target, probe, select
@@ -41,6 +43,14 @@ hypothesis_profiles.register()
 NIGHTLY_SECONDS = 4 * 3600.0
 """That a test of the nightly profile may take, before it counts as one that hangs."""
 
+ONE_PROCESS = (
+    "tests/test_model.py",
+    "tests/meta/harness/backends/test_cuda.py",
+    "tests/meta/harness/findings/test_site.py",
+    "tests/meta/oracles/quantised/test_quantised_layers.py",
+)
+"""Files whose tests share what takes long to make: one process of pytest-xdist runs them."""
+
 
 def _option(config: pytest.Config, name: str) -> Any:
     return config.getoption(name)
@@ -63,6 +73,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--trust", action="store_true", help="open a --model that runs code of its own (pickle)")
     group.addoption("--findings", type=Path, default=Path("findings"), metavar="DIR", help="where findings go")
     group.addoption("--known-issues", type=Path, default=FOLDER, metavar="DIR", help="what is known already")
+
+
+def scope_of(nodeid: str) -> str:
+    """Tests of one scope run in one process: a file of ONE_PROCESS, or a test alone."""
+    file = nodeid.partition("::")[0]
+    return file if file in ONE_PROCESS else nodeid
+
+
+class _ByScope(LoadScopeScheduling):
+    """The mark `xdist_group` would say so in each file, but pytest-xdist 3.8.0 tells it by `_nodeid`, which pytest 9.2
+    no longer reads."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return scope_of(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    return _ByScope(config, log)
 
 
 def pytest_keyboard_interrupt() -> None:

@@ -6,8 +6,6 @@ import pytest
 
 from harness.models.results import Results
 
-pytestmark = pytest.mark.xdist_group("model")  # one process examines the model, once
-
 
 def test_the_reference_is_beyond_doubt(examined: Results) -> None:
     assert not examined.how.startswith("no reference"), examined.how

@@ -28,10 +28,6 @@ def _texts(name: str) -> dict[str, str]:
     return {question: text for question, text in own.items() if isinstance(text, str) and text}
 
 
-_ONE = pytest.mark.xdist_group("kernels")
-"""One process looks at all programs, once."""
-
-
 def test_every_question_of_the_cpu_has_a_program_on_the_gpu() -> None:
     for cpu, gpu in (
         ("torch-eager", "torch-cuda"),
@@ -145,7 +141,6 @@ def _noted() -> dict[str, list[tuple[str, str, str]]]:
 
 
 @pytest.mark.slow
-@_ONE
 def test_no_operator_leaves_the_device() -> None:
     noted = _noted()
     wrong = {operator: found for operator, runs in noted.items() for _, found, _ in runs if found}
@@ -174,7 +169,6 @@ _OF_OTHERS = {"complex_matmul", "matmul_widened"}
 
 
 @pytest.mark.slow
-@_ONE
 def test_what_multiplies_matrices_is_in_tf32_or_refused() -> None:
     products = {op for op, runs in _noted().items() if any(_PRODUCTS & set(kernels.split()) for *_, kernels in runs)}
     assert len(products) > 50

@@ -36,8 +36,6 @@ from harness.search import coverage
 from harness.search.coverage import Coverage
 from oracles.judge.discrepancy import Discrepancy
 
-pytestmark = pytest.mark.xdist_group("site")  # one process makes it, once
-
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 

@@ -19,7 +19,6 @@ from oracles.quantised import model as quantised_model
 from oracles.quantised.dense import check_weight
 from oracles.quantised.model import Judgement, RecordedModel
 
-pytestmark = pytest.mark.xdist_group("quantised layers")  # one process runs the paths, once
 LAYERS = ("torchao-int8-weight", "torchao-int4-weight", "torchao-int8-dynamic", "torchao-int8-dynamic-int4",
           "keras-int8", "keras-int4", "keras-int4-channels", "keras-float8")  # fmt: skip
 GRAPHS = ("torchao-pt2e-x86-dynamic", "torchao-pt2e-xnnpack")
