@@ -80,8 +80,8 @@ def widened(
 
 
 def _undone(graph: Graph, index: int, values: Mapping[str, Bounded], result: Bounded) -> Bounded:
-    """The result of a function where that of its inverse is NaN, infinite or lost below the least normal number. What
-    only moves elements may stand between them."""
+    """The result of exp where log is NaN (log(0) and log(inf) come back), and of log where exp overflows or underflows.
+    What only moves elements may stand between them."""
     node = graph.nodes[index]
     made = {one.name: one for one in graph.nodes}
     before = made.get(node.operands[0])
@@ -91,7 +91,8 @@ def _undone(graph: Graph, index: int, values: Mapping[str, Bounded], result: Bou
         return result
     between = values[node.operands[0]].value
     with np.errstate(all="ignore"):
-        loose = ~np.isfinite(between) | (np.abs(between) < PRECISION[result.dtype].tiny)
+        beyond = ~np.isfinite(between) | (np.abs(between) < PRECISION[result.dtype].tiny)
+        loose = np.isnan(between) if node.op.startswith("exp") else beyond
     return replace(result, error=np.where(loose, np.inf, result.error))
 
 

@@ -128,6 +128,12 @@ def test_a_deviation_that_cannot_be(text: str, message: str, tmp_path: Path) -> 
         deviations.load(tmp_path)
 
 
+def test_globs_match_what_one_of_them_does() -> None:
+    found = issues.any_of(("torch-*", "ort-all"))
+    assert [bool(found.match(name)) for name in ("torch-eager", "ort-all", "ort-all-2", "a/torch-x")] == [1, 1, 0, 0]
+    assert not issues.any_of(()).match("torch-eager")
+
+
 def test_folders_that_cannot_be(tmp_path: Path) -> None:
     def refused(message: str, *wrong: Path) -> None:
         with pytest.raises(KnownFileError) as caught:
