@@ -1,10 +1,12 @@
-"""Names that comma-separated globs choose."""
+"""Names that globs choose."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
+from functools import cache
 
 _FEW = 40
 """So many names can be read in one line."""
@@ -20,3 +22,9 @@ def matching(globs: str, names: Iterable[str], kind: str) -> tuple[str, ...]:
             near = get_close_matches(pattern, known) if len(known) > _FEW else known
             raise ValueError(f"no {kind} matches {pattern!r}" + (f"; known: {', '.join(near)}" if near else ""))
     return tuple(name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
+@cache
+def any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
+    """What matches each name that one of the globs does: compiled once, for who asks often."""
+    return re.compile("|".join(map(translate, globs)) or "(?!)")

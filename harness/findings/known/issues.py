@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase, translate
-from functools import cache
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from packaging.specifiers import SpecifierSet
 from generators.graph import TensorType
 from generators.ops import OPS
 from harness.execute import machine
+from harness.execute.globs import any_of
 from harness.findings.known import entry
 from harness.findings.known.predicate import Predicate, PredicateError
 from harness.questions import QUESTIONS
@@ -109,12 +109,6 @@ class KnownIssue(entry.Entry):
             and (not self.empty or any(type_.size == 0 for type_ in small))
             and (not self.constant or len(parameters) == len(operands))
         )
-
-
-@cache
-def any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
-    """What matches each name that one of the globs does: thousands of names are asked for by every entry."""
-    return re.compile("|".join(map(translate, globs)) or "(?!)")
 
 
 def load(root: Path = entry.FOLDER) -> tuple[KnownIssue, ...]:

@@ -14,9 +14,10 @@ from generators.graphs import Case
 from harness.backends import Target
 from harness.backends.probe import probe
 from harness.execute import environments
+from harness.execute.globs import any_of
 from harness.findings.deviation import Deviation
 from harness.findings.known.deviations import KnownDeviation
-from harness.findings.known.issues import KnownIssue, any_of
+from harness.findings.known.issues import KnownIssue
 from harness.findings.store import Finding
 from harness.questions import QUESTIONS
 from harness.questions.question import Question

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache
 
 import numpy as np
 
 from generators.graphs import Case
 from generators.ops import OPS
+from harness.execute.globs import any_of
 from harness.findings.triage.instance import Instance
 from harness.questions.forward import FORWARD
 
@@ -47,7 +47,7 @@ class Reach:
 @cache
 def _count(globs: tuple[str, ...]) -> int:
     """Of the operators that they name."""
-    return sum(any(fnmatchcase(name, glob) for glob in globs) for name in OPS)
+    return sum(any_of(globs).match(name) is not None for name in OPS)
 
 
 def reach_of(instance: Instance) -> Reach:
