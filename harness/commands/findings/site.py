@@ -89,9 +89,9 @@ def hunts_of(findings: Path) -> Hunted:
     """What a findings folder has of hunts. Raises FileError."""
     covered = coverage.load(findings)
     done: dict[str, tuple[int, int]] = {}
-    for (question, _, operator), bits in plan.load(findings).bits.items():
+    for (question, _, _), cell in plan.cells(findings).items():
         before = done.get(question, (0, 0))
-        done[question] = (before[0] + bits.bit_count(), before[1] + plan.places(operator))
+        done[question] = (before[0] + int(cell.done, 16).bit_count(), before[1] + cell.places)
     records = [path for path in sorted(findings.glob("[!.]*/finding.json")) if "strategy" not in read_json(path, dict)]
     return Hunted(
         str(findings),

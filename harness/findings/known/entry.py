@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -90,7 +91,7 @@ def load(root: Path, kind: str, record: type[Record], check: Check, stored: bool
     for folder in _folders(root):
         path = folder / FILE
         try:
-            data = read_toml(path)
+            data = dict(_read(path, path.stat().st_mtime_ns))
             said = data.pop("kind", KINDS[0])
             if said not in KINDS:
                 raise SchemaError(f"$.kind: unknown kind {said!r}; there are {', '.join(KINDS)}")
@@ -109,6 +110,12 @@ def load(root: Path, kind: str, record: type[Record], check: Check, stored: bool
             raise KnownFileError(f"{folder}: no {entry.case.name}")
         found.append(entry)
     return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _read(path: Path, _changed: int) -> dict[str, Any]:
+    """A file, once for all kinds that ask for it: most of the time is in its text. Raises FileError."""
+    return read_toml(path)
 
 
 def _check(data: Mapping[str, Any]) -> None:

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from generators.ops import OPS
 from harness.execute.files import whole
+from harness.execute.globs import any_of
 from harness.execute.templates import render
 from harness.findings import written
 from harness.findings.database.history import Past
@@ -120,7 +120,8 @@ def write(
 
 def row_of(cause: Cause) -> Row:
     """What the list says of a cause."""
-    operators = tuple(name for name in OPS if any(glob != "*" and fnmatchcase(name, glob) for glob in cause.operators))
+    named = any_of(tuple(glob for glob in cause.operators if glob != "*"))
+    operators = tuple(name for name in OPS if named.match(name))
     parts = [
         text for one in cause.instances
         for text in (one.id, one.framework, one.reason, one.message, *one.subjects, *one.dtypes, *one.symptoms)

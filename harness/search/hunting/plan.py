@@ -169,18 +169,20 @@ class Done:
 
 def load(folder: Path) -> Done:
     """What `Done.save` wrote; nothing of sweeps that have another length by now. Raises FileError naming the file."""
+    return Done({key: int(cell.done, 16) for key, cell in cells(folder).items() if cell.places == _length(key[2])})
+
+
+def cells(folder: Path) -> dict[Key, Cell]:
+    """What `Done.save` wrote, whatever sweeps have by now: none is made. Raises FileError naming the file."""
     if not (folder / FILE).exists():
-        return Done()
+        return {}
     tree = read_json(folder / FILE, dict[str, dict[str, dict[str, Cell]]])
-    return Done(
-        {
-            (question, target, operator): int(cell.done, 16)
-            for question, targets in tree.items()
-            for target, operators in targets.items()
-            for operator, cell in operators.items()
-            if cell.places == _length(operator)
-        }
-    )
+    return {
+        (question, target, operator): cell
+        for question, targets in tree.items()
+        for target, operators in targets.items()
+        for operator, cell in operators.items()
+    }
 
 
 def _length(operator: str) -> int:
