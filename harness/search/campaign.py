@@ -17,6 +17,7 @@ from harness.findings.store import Finding, Store, fingerprint
 from harness.questions import QUESTIONS
 from harness.questions.question import Question
 from harness.search.blame import culprit, guilty_pass, writing
+from harness.search.blame.alike import as_wrong
 from harness.search.blame.excuses import ELEMENTWISE, Excuses, may_show
 from harness.search.blame.guilty_pass import GuiltyPass, Shown
 from harness.search.blame.ordinary import with_ordinary_numbers
@@ -321,14 +322,16 @@ class Campaign:
 
     def _own(self, target: Target, finding: Finding, like: Discrepancy, small: Case | None = None) -> Finding:
         """A finding under its name, or with the target's behind it where that is another target's, which need not be
-        of the same fault: it is where each target fails with the other's reduced case, too, in the same way."""
+        of the same fault: it is where each target fails with the other's reduced case, too, in the same way, and is as
+        wrong with its own."""
         there = self.store.get(finding.fingerprint)
         if there is None or target.name in there.targets:
             return finding
         other = {**self.lab.question.targets, **{one.name: one for one in self.targets}}.get(there.target)
         stored = self.store.case(finding.fingerprint)
         if small and other and stored and self.fails(target, like)(stored) and self.fails(other, like)(small):
-            return finding
+            if like.symptom not in ELEMENTWISE or as_wrong(self.lab, target, other, small):
+                return finding
         return replace(finding, fingerprint=f"{finding.fingerprint}-{target.name}")
 
     def _alike(self, target: Target, finding: Finding, like: Discrepancy) -> bool:

@@ -166,7 +166,7 @@ take_crossed = OpSpec(
     ),
     relax=_by_coordinates(
         "relax.op.permute_dims(relax.op.gather_nd(relax.op.permute_dims({0}, <before>), "
-        "relax.op.stack([{1}, {2}], axis=-1)), <behind>)"
+        "relax.op.astype(relax.op.stack([{1}, {2}], axis=-1), 'int64')), <behind>)"
     ),
     onnx=_by_coordinates(
         'g.op("Transpose", g.op("GatherND", g.op("Transpose", {0}, perm=<before>), g.op("Concat", '

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from generators.graphs import Case
 from harness.backends import Target
 from harness.execute.pool import Pool
 from harness.findings.store import Finding, Store
+from harness.search.blame.alike import as_wrong
 from harness.search.blame.ordinary import with_ordinary_numbers
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
@@ -49,6 +51,21 @@ def test_faults_of_one_operator_in_two_targets_stay_apart(campaign: Campaign) ->
     third = found(campaign, THIRD, product(0.25))  # the same fault in another target is the same finding
     assert (third.fingerprint, third.targets) == (first.fingerprint, ("planted-1", "planted-3"))
     assert found(campaign, SECOND, product(0.25)).fingerprint == second.fingerprint
+
+
+def test_two_faults_that_one_case_shows_stay_apart(campaign: Campaign) -> None:
+    """Of another sign, they fail on the same smallest case in the same words."""
+    one = planted_all({"matmul": "torch.matmul({0}, {1}) - 1"}, name="planted-4")
+    campaign = replace(campaign, targets=[*campaign.targets, one])
+    first = found(campaign, FIRST, product())
+    assert found(campaign, one, product(0.25)).fingerprint == f"{first.fingerprint}-planted-4"
+    assert not as_wrong(campaign.lab, FIRST, one, product())
+    assert as_wrong(campaign.lab, FIRST, THIRD, product())
+
+
+def test_what_was_never_written_tells_no_faults_apart(campaign: Campaign) -> None:
+    one, other = (planted_all({"matmul": "torch.rand(2, 2)"}, name=f"planted-{i}") for i in (5, 6))
+    assert as_wrong(campaign.lab, one, other, product())
 
 
 def test_what_is_kept_for_later_takes_no_place_of_another_target(campaign: Campaign) -> None:
