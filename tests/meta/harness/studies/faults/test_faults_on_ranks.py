@@ -72,7 +72,7 @@ def test_one_replica_is_struck() -> None:
             assert judge.examine(made(), faulty, 2).status == "mismatch", site
 
 
-@pytest.mark.slow(ci=2)
+@pytest.mark.slow(ci=3)
 @pytest.mark.parametrize("name", ["tf-mirrored-reduction", "tf-multi-worker", "jax-shard-map"])
 def test_one_replica_of_compiled_programs_is_struck(name: str) -> None:
     """As what one replica has is half of what a batch has, the array is that of PyTorch, but for the last bits and the
@@ -123,7 +123,7 @@ def test_a_study_of_layers_on_one_rank(tmp_path: Path) -> None:
     assert not any("is apart from rank 0" in one["said"] for one in told)
 
 
-@pytest.mark.slow(ci=2)
+@pytest.mark.slow(ci=3)
 @pytest.mark.parametrize("strategy", ["tf-mirrored-reduction", "jax-shard-map"])
 def test_a_study_of_compiled_programs(strategy: str, tmp_path: Path) -> None:
     given = ["study", "rank-faults", "--strategy", strategy, "--runs", "3", "--each", "2", "--models", "CHANNEL"]
