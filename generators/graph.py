@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite, prod
+from math import inf, isinf, isnan, prod
 from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
@@ -159,8 +159,8 @@ class Graph:
                     if operand not in seen:
                         raise GraphError(f"node {value.name}: operand {operand} is not defined before it")
                 for key, attr in value.attrs:
-                    if isinstance(attr, float) and not isfinite(attr):
-                        raise GraphError(f"node {value.name}: attribute {key} is not finite")
+                    if isinstance(attr, float) and isnan(attr):
+                        raise GraphError(f"node {value.name}: attribute {key} is NaN")
             elif value.role not in get_args(Role):
                 raise GraphError(f"leaf {value.name}: unknown role {value.role!r}")
             elif value.domain is not None and value.domain[0] > value.domain[1]:
@@ -211,7 +211,7 @@ class Graph:
                     "name": node.name,
                     "op": node.op,
                     "operands": list(node.operands),
-                    "attrs": {k: list(v) if isinstance(v, tuple) else v for k, v in node.attrs},
+                    "attrs": {k: _written(v) for k, v in node.attrs},
                     "dtype": node.type.dtype,
                     "shape": list(node.type.shape),
                 }
@@ -229,6 +229,13 @@ class Graph:
             raise GraphError(str(error)) from error
 
 
+def _written(attr: Attr) -> object:
+    """As JSON has it, which has no infinities."""
+    if isinstance(attr, float) and isinf(attr):
+        return {"infinite": "+" if attr > 0 else "-"}
+    return list(attr) if isinstance(attr, tuple) else attr
+
+
 def loads(text: str) -> Graph:
     """Parse a graph from JSON text; raises GraphError."""
     try:
@@ -244,7 +251,15 @@ Whole = Annotated[int, Meta(ge=-(2**63))]
 Shape = Annotated[tuple[Annotated[int, Meta(ge=0, le=2**31 - 1)], ...], Meta(max_length=MOST_AXES)]
 Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_VALUES)]
 ManyNumbers = Annotated[tuple[Whole | float, ...], Meta(max_length=1024)]
-AttrFile = bool | Whole | float | Annotated[str, Meta(max_length=256)] | ManyNumbers | None
+
+
+class InfiniteFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """An infinity as files have it: its sign."""
+
+    infinite: Literal["+", "-"]
+
+
+AttrFile = bool | Whole | float | Annotated[str, Meta(max_length=256)] | ManyNumbers | InfiniteFile | None
 
 
 class LeafFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -278,6 +293,15 @@ class GraphFile(Struct, frozen=True, forbid_unknown_fields=True):
     outputs: Names
 
 
+def _attributes_of(node: NodeFile) -> tuple[tuple[str, Attr], ...]:
+    def read(attr: AttrFile) -> Attr:
+        if isinstance(attr, InfiniteFile):
+            return inf if attr.infinite == "+" else -inf
+        return attr
+
+    return tuple((key, read(attr)) for key, attr in node.attrs.items())
+
+
 def graph_of(file: GraphFile) -> Graph:
     """The graph of a file, unless it is too large. Raises GraphError."""
     total = 0
@@ -294,7 +318,7 @@ def graph_of(file: GraphFile) -> Graph:
     return Graph(
         tuple(Leaf(leaf.name, TensorType(leaf.dtype, leaf.shape), leaf.role, leaf.domain) for leaf in file.leaves),
         tuple(
-            Node(node.name, node.op, node.operands, tuple(node.attrs.items()), TensorType(node.dtype, node.shape))
+            Node(node.name, node.op, node.operands, _attributes_of(node), TensorType(node.dtype, node.shape))
             for node in file.nodes
         ),
         file.outputs,

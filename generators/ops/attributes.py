@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isinf
 
 from generators.graph import Attr, GraphError, Node
 
@@ -103,6 +104,10 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
 """Where an attribute is of another type than its name says elsewhere, or of one of several."""
 
 
+INFINITE = ("scalar",)
+"""Attributes that may be infinite: numbers that stand where a tensor may."""
+
+
 def types_of(operator: str, attribute: str) -> tuple[str, ...]:
     """What an attribute of an operator may be, in words. Raises LookupError for one that has no type here."""
     return _OWN.get((operator.removesuffix(OTHERWISE), attribute)) or _SEVERAL.get(attribute) or (_TYPES[attribute],)
@@ -134,5 +139,7 @@ def check_attributes(node: Node, names: Mapping[str, object]) -> None:
         wanted = types_of(node.op, name)
         if set(wanted).isdisjoint(kinds_of(value)):
             raise GraphError(f"{where}: attribute {name!r} must be {' or '.join(wanted)}, not {value!r}")
+        if isinstance(value, float) and isinf(value) and name not in INFINITE:
+            raise GraphError(f"{where}: attribute {name!r} is not finite")
         if isinstance(value, tuple) and any(isinstance(item, int) and abs(item) > LARGEST for item in value):
             raise GraphError(f"{where}: attribute {name!r} has a number beyond {LARGEST}")

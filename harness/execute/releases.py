@@ -17,6 +17,8 @@ from harness.execute.environments import NEEDED, Environment, EnvironmentsError
 
 TOGETHER = {"iree-base-compiler": ("iree-base-runtime",), "jax": ("jaxlib",), "torchrec": ("fbgemm-gpu-cpu",)}
 """Packages that are released with another one, under its versions."""
+LATE = {"openvino": ("packaging",)}
+"""What a package imports where it is needed, and does not ask for: OpenVINO's front end for PyTorch."""
 
 
 PATIENCE = ("--retries", "1", "--timeout", "20")
@@ -75,7 +77,8 @@ def environments_of(
     moved = {package, *TOGETHER.get(package, ())}
     alone = {name: have for name, have in (bare or {}).items() if name not in moved}
     others = {name: have for name, have in beside.items() if name not in moved}
-    others |= {name: importlib.metadata.version(name) for name in NEEDED if name not in {*others, *moved}}
+    further = [name for name in (*NEEDED, *LATE.get(package, ())) if name not in {*others, *moved}]
+    others |= {name: importlib.metadata.version(name) for name in further}
     pins = {name: f"{name}=={version}" for name in sorted(moved)}
     no_deps = sorted([pins.pop(name) for name in sorted(moved & set(bare or {}))] + _pinned(alone))
     release = list(pins.values())

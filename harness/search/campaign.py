@@ -329,8 +329,9 @@ class Campaign:
             return finding
         other = {**self.lab.question.targets, **{one.name: one for one in self.targets}}.get(there.target)
         stored = self.store.case(finding.fingerprint)
-        if small and other and stored and self.fails(target, like)(stored) and self.fails(other, like)(small):
-            if like.symptom not in ELEMENTWISE or as_wrong(self.lab, target, other, small):
+        if small and other and stored:
+            both = self.fails(target, like)(stored) and self.fails(other, like)(small)
+            if both and (like.symptom not in ELEMENTWISE or as_wrong(self.lab, target, other, small)):
                 return finding
         return replace(finding, fingerprint=f"{finding.fingerprint}-{target.name}")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf, isinf
 
 import numpy as np
 
@@ -77,6 +78,8 @@ def number(value: Attr, like: Bounded) -> Bounded:
     if like.dtype not in PRECISION:
         return Bounded(np.asarray(value, like.dtype), np.zeros(()), like.dtype, zero_sign=True)
     x = constant(float(value), Bounded(np.zeros(()), np.zeros(()), like.dtype))  # type: ignore[arg-type]
+    if isinf(float(value)):  # type: ignore[arg-type]
+        return replace(x, error=np.zeros(()), zero_sign=True)
     with np.errstate(all="ignore"):
         held = float(x.value.astype(like.dtype)) == float(x.value)
     return replace(x, error=np.zeros(()) if held else x.error, zero_sign=True)
@@ -109,7 +112,7 @@ def with_scalar(
             raise TypeRuleError(f"{value!r} is no number beside {operands[like]}")
         if dtype in INTEGERS and not (isinstance(value, int) and value in within(dtype, (value,))):
             raise TypeRuleError(f"{value!r} is not an {dtype}")
-        if dtype in FLOATS and not abs(value) <= PRECISION[dtype].largest:
+        if dtype in FLOATS and not (abs(value) <= PRECISION[dtype].largest or (isinf(value) and value in floats)):
             raise TypeRuleError(f"{value!r} is beyond {dtype}")
         if not floats if dtype in FLOATS else not integers:
             raise TypeRuleError(f"no number beside {dtype}")
@@ -160,17 +163,20 @@ def _confined(name: str, low: int, high: int) -> tuple[Slot, ...]:
 
 NEAR = 1.000004
 """What compilers with a relative tolerance of 1e-5 take for 1, and less 1 for 0; float32 holds both."""
+_INFINITE = (inf, -inf)
+"""What stands for a number that was never met: starts of extremes, masks, limits."""
 _FLOATS, _INTEGERS = (1.0, 2, 0.5, -1, 0.1, 0.0, 3, -2.5, NEAR, 4e-9), (1, 2, -1, 0, 7, -100, 2**31 - 1)
+_MASKING = (1.0, -inf, inf, *_FLOATS[1:])
 _BITS = (1, 0, -1, 7, 128, 2**31 - 1)
 _CHOSEN = (boolean(), broadcastable(dtypes=NUMBERS))
 _DIVISORS = (2, 1, 7, -3, 100)
 
 OPERATORS: tuple[OpSpec, ...] = (
-    *(_second(name, _FLOATS, _INTEGERS) for name in ("add", "sub", "mul")),
-    _second("div", tuple(value for value in _FLOATS if value)),
+    *(_second(name, (*_FLOATS, *_INFINITE), _INTEGERS) for name in ("add", "sub", "mul")),
+    _second("div", (*(value for value in _FLOATS if value), *_INFINITE)),
     _second("pow", (2, 0.5, 3, -1, 2.0, -0.5, 1, 0, 2 * NEAR, 1.5)),
-    _first("sub", _FLOATS, _INTEGERS, torch="torch.rsub({0}, {scalar})"),
-    _first("div", _FLOATS, torch="{scalar} / {0}"),
+    _first("sub", (*_FLOATS, *_INFINITE), _INTEGERS, torch="torch.rsub({0}, {scalar})"),
+    _first("div", (*_FLOATS, *_INFINITE), torch="{scalar} / {0}"),
     _first("pow", (2, 0.5, 10.0, 1, 0, -1.0, 3)),
     *(_second(name, tuple(v for v in _FLOATS if v), _DIVISORS) for name in ("floor_divide", "remainder", "fmod")),
     _second("trunc_divide", (), _DIVISORS, jax="jax.lax.div({0}, jnp.full_like({0}, {scalar}))"),
@@ -183,7 +189,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     *(_second(f"{side}_shift", (), (1, 0, 3, 7)) for side in ("left", "right")),
     *(_first(name, (), (1, -1, 100, 0), slots=_confined(name, 0, 7)) for name in ("left_shift", "right_shift")),
     *(
-        _second(name, _FLOATS, _INTEGERS)
+        _second(name, (*_FLOATS, *_INFINITE), _INTEGERS)
         for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
     ),
     _second("copysign", (1.0, -1.0, 0.0, -2)),
@@ -198,6 +204,6 @@ OPERATORS: tuple[OpSpec, ...] = (
         for spec in (chebyshev, orthogonal)
     ),
     _second("lerp", (0.5, 0.25, 0.75, 0.0, 1.0, 1.5, -1)),
-    with_scalar(_BASES["where"], 2, _FLOATS, _INTEGERS, name="where_scalar", like=1, slots=_CHOSEN),
-    with_scalar(_BASES["where"], 1, _FLOATS, _INTEGERS, name="scalar_where", like=1, slots=_CHOSEN),
+    with_scalar(_BASES["where"], 2, _MASKING, _INTEGERS, name="where_scalar", like=1, slots=_CHOSEN),
+    with_scalar(_BASES["where"], 1, _MASKING, _INTEGERS, name="scalar_where", like=1, slots=_CHOSEN),
 )  # fmt: skip

@@ -16,7 +16,8 @@ from oracles.judge.outcome import Value
 
 def as_wrong(lab: Laboratory, one: Target, other: Target, case: Case) -> bool:
     """Do both return the same for a case on which both are wrong, as far as each may be off? False only where the
-    values say so: True where one has none, or returns something else the second time, as what was never written does."""
+    values say so: True where one has none, or returns something else the second time, as what was never written
+    does."""
     if lab.question.observe:
         return True
     first, again = (lab.outcomes([(one, case), (other, case)], confirm=False) for _ in range(2))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
+from math import inf, nan
 
+import numpy as np
 import pytest
 
-from generators.graph import Attr, Graph, GraphError, Leaf, Node, TensorType
-from generators.ops import OPS, check
+from generators.bounds.bounded import leaf
+from generators.graph import Attr, Graph, GraphError, Leaf, Node, TensorType, loads
+from generators.ops import OPS, call_of, check
 from generators.ops.attributes import kinds_of, types_of
 from generators.sweep import sweep
 from harness.backends import TARGETS
@@ -47,6 +51,34 @@ def test_unknown_and_missing_attributes_are_refused(attrs: tuple[tuple[str, Attr
     type_ = TensorType("float32", (2,))
     with pytest.raises(GraphError, match=message):
         check(Graph((Leaf("x0", type_),), (Node("v0", "elu", ("x0",), attrs, type_),), ("v0",)))
+
+
+@pytest.mark.parametrize("value", [inf, -inf])
+def test_an_infinite_number_is_kept_and_printed(value: float) -> None:
+    type_ = TensorType("float32", (2,))
+    leaves = (Leaf("x0", replace(type_, dtype="bool")), Leaf("x1", type_))
+    node = Node("v0", "where_scalar", ("x0", "x1"), (("scalar", value),), type_)
+    graph = check(Graph(leaves, (node,), ("v0",)))
+    assert loads(json.dumps(graph.to_json(), allow_nan=False)) == graph
+    for name in ("torch-eager", "tf-eager", "jax-eager", "tvm-O0", "ort-disable"):
+        assert f'float("{value}")' in TARGETS[name].program(graph)
+    result = OPS["where_scalar"].reference(
+        [leaf(np.array([True, False])), leaf(np.array([1.0, 2.0], "float32"))], call_of(graph, 0)
+    )
+    np.testing.assert_array_equal(result.value, [1.0, value])
+    assert not result.error.any()
+
+
+def test_other_attributes_are_finite() -> None:
+    type_ = TensorType("float32", (2,))
+    for operator, attribute, value, message in (
+        ("elu", "alpha", inf, "attribute 'alpha' is not finite"),
+        ("pow_scalar", "scalar", inf, "inf is beyond float32"),
+        ("mul_scalar", "scalar", nan, "attribute scalar is NaN"),
+    ):
+        node = Node("v0", operator, ("x0",), ((attribute, value),), type_)
+        with pytest.raises(GraphError, match=message):
+            check(Graph((Leaf("x0", type_),), (node,), ("v0",)))
 
 
 def test_a_leaf_called_like_a_module_is_printed_otherwise() -> None:

@@ -178,6 +178,8 @@ def test_environments_of_a_release() -> None:
     assert one.folder.parent == environments.home() / "releases"
     (first, *_) = releases.environments_of("numpy", Version("2.0.0"), {})  # in that one version only
     assert [package for package in first.packages if package.startswith("numpy")] == ["numpy==2.0.0"]
+    (first, *_) = releases.environments_of("openvino", Version("2025.0.0"), {"torch": "2.13.0"})
+    assert any(package.startswith("packaging==") for package in first.packages)  # which it does not ask for
     pinned, unpinned, free, _ = releases.environments_of(
         "torchrec", Version("1.7.0"), {"torch": "2.13.0"}, {"torchrec": "1.8.0", "fbgemm-gpu-cpu": "1.8.0"}
     )
