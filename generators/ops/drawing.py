@@ -57,7 +57,7 @@ SELDOM = _names(
 
 STEPPED = _names(
     """
-    frexp_mantissa frexp_exponent ldexp gcd lcm cbrt logaddexp2 positive
+    frexp_mantissa frexp_exponent ldexp gcd lcm cbrt logaddexp2 positive prelu_broadcast
     meshgrid isin unique_inverse unstack cumulative_sum resize_area
     rfft irfft fft fft2
     resize_nearest resize_linear resize_cubic resize_antialias

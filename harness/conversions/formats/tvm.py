@@ -86,6 +86,7 @@ _SAYS = (
     (r"OpNotImplemented: (\w+) subgraph (?:input|output) tensor metadata mismatch", "no {} whose part has open sizes"),
     (r"relax\.nn\.(\w+)\".* must be float, but got T\.(bfloat16)", "no {} of {}"),
     (r"Data type T\.(\w+) not supported for (\w+) op", "no {1} of {0}"),
+    (r"(\w+) requires the input tensor to have float dtype\. .* is T\.(bfloat16)", "no {} of {}"),
     (r"input_type (torch\.complex\d+) is not handled yet", "no {}"),
     (r"Unsupported input kind: InputKind\.(\w+)", "no inputs of kind {}"),
     (r"Only a float mask is supported", "no masks of truth values"),

@@ -32,8 +32,8 @@ FORMULAS: dict[str, Formula] = {**SLOPES, **ACTIVATIONS}
 
 PIECES = frozenset(
     words(
-        """elu hard_sigmoid hard_sigmoid_linear hard_swish hinge_loss l1_loss leaky_relu mean_abs prelu relu_squared
-    scaled_elu selu"""
+        """elu hard_sigmoid hard_sigmoid_linear hard_swish hinge_loss l1_loss leaky_relu mean_abs prelu
+    prelu_broadcast relu_squared scaled_elu selu"""
     )
 )
 """Made of pieces that meet. Those whose slopes are 1, -1 or 0 need not be named."""

@@ -54,7 +54,7 @@ SCALING = 5
 _BY_ANOTHER = words(
     """batch_matmul cross dot einsum kron linear matmul mul outer tensordot tridiagonal_matmul vecdot
     conv1d conv1d_same conv2d conv2d_same conv3d conv_transpose1d conv_transpose2d conv_transpose3d depthwise_conv2d
-    multiply_no_nan prelu"""
+    multiply_no_nan prelu prelu_broadcast"""
 )
 _ADDED = words("addr addmv addmm baddbmm addbmm")
 
@@ -73,7 +73,8 @@ ROUNDINGS: dict[str, dict[int, float | None]] = {
 """By position, how many roundings the product with the adjoint has whose slope is an element of other operands, times
 constants; direct algorithms, as for the values. Each slope by another operand, a bias, is 1."""
 
-LINEAR = frozenset((*_BY_ANOTHER, *_ADDED, "addcmul", "embedding_bag_weighted", "rotary_embedding")) - {"prelu"}
+LINEAR = frozenset((*_BY_ANOTHER, *_ADDED, "addcmul", "embedding_bag_weighted", "rotary_embedding"))
+LINEAR -= {"prelu", "prelu_broadcast"}
 """Those that are linear in each operand by itself."""
 
 ADDED_TO = frozenset(words("addcmul addcdiv"))

@@ -27,7 +27,7 @@ _FUNCTIONS = words(
     """acos acosh asin asinh atan atanh copysign cos cosh exp exp2 hard_swish huber_loss log1p relu_squared sin sinh
     smooth_l1_loss softsign square tan"""
 )
-_PRODUCTS = words("grid_sample lerp mse_loss prelu squared_difference sum_of_squares")
+_PRODUCTS = words("grid_sample lerp mse_loss prelu prelu_broadcast squared_difference sum_of_squares")
 FACTORS = dict.fromkeys(
     words(
         """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cross depthwise_conv2d dot einsum
