@@ -24,7 +24,8 @@ def test_there_are_enough_faults_and_cases() -> None:
 @pytest.mark.slow
 def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Path) -> None:
     """The nightly profile takes all faults and seeds, the others every second fault and the first seed."""
-    lab, seeds, faults = Laboratory(pool), *((SEEDS, FAULTS) if nightly() else (SEEDS[:1], FAULTS[::2]))
+    lab, whole = Laboratory(pool), nightly()
+    seeds, faults = (SEEDS if whole else SEEDS[:1]), (FAULTS if whole else FAULTS[::2])
     detections = {(fault, seed): detect(fault, lab, tmp_path, seed) for fault in faults for seed in seeds}
     missed = sorted(
         f"{fault.operator}: {fault.name} (seed {seed})" for (fault, seed), seen in detections.items() if not seen
