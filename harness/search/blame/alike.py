@@ -20,9 +20,12 @@ def as_wrong(lab: Laboratory, one: Target, other: Target, case: Case) -> bool:
     does."""
     if lab.question.observe:
         return True
-    first, again = (lab.outcomes([(one, case), (other, case)], confirm=False) for _ in range(2))
-    mine, theirs, *repeated = [outcome.outputs for outcome in (*first, *again) if isinstance(outcome, Value)]
-    if len(repeated) < 2 or not (_same_bits(mine, repeated[0]) and _same_bits(theirs, repeated[1])):
+    outcomes = lab.outcomes([(one, case), (other, case)] * 2, confirm=False)
+    values = [outcome.outputs for outcome in outcomes if isinstance(outcome, Value)]
+    if len(values) < len(outcomes):
+        return True
+    mine, theirs, mine_again, theirs_again = values
+    if not (_same_bits(mine, mine_again) and _same_bits(theirs, theirs_again)):
         return True
     return near(mine, theirs, lab.question.expected(one, case))
 

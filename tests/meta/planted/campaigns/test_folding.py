@@ -66,6 +66,9 @@ def test_two_faults_that_one_case_shows_stay_apart(campaign: Campaign) -> None:
 def test_what_was_never_written_tells_no_faults_apart(campaign: Campaign) -> None:
     one, other = (planted_all({"matmul": "torch.rand(2, 2)"}, name=f"planted-{i}") for i in (5, 6))
     assert as_wrong(campaign.lab, one, other, product())
+    gone = planted_all({"matmul": "torch.full((2, 2), 1 / 0)"}, name="planted-7")
+    assert as_wrong(campaign.lab, FIRST, gone, product())
+    assert as_wrong(campaign.lab, gone, gone, product())
 
 
 def test_what_is_kept_for_later_takes_no_place_of_another_target(campaign: Campaign) -> None:
