@@ -256,6 +256,11 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None
     return tuple(result)
 
 
+def spreads_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Does a shape broadcast to the wanted one, and leave that as it is?"""
+    return broadcast_shape([shape, wanted]) == wanted
+
+
 def normalized(axes: Attr, rank: int) -> tuple[int, ...]:
     """Axes (an int or a tuple) counted from the front; raises TypeRuleError outside the rank or repeated."""
     items = axes if isinstance(axes, tuple) else (axes,)

@@ -10,7 +10,7 @@ import numpy as np
 from generators.bounds.bounded import PRECISION, Bounded, ends, multiply, rounded
 from generators.graph import TensorType
 from generators.ops.elementwise.records import activation, by_dtype
-from generators.ops.slots import broadcast_shape, floating, one_of
+from generators.ops.slots import floating, one_of, spreads_to
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 
 Array = np.ndarray
@@ -89,16 +89,12 @@ def _prelu_type(operands: Types, attrs: Attrs) -> TensorType:
     return x
 
 
-def _spreads_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    return broadcast_shape([shape, wanted]) == wanted
-
-
 def _spreading() -> Slot:
     """What broadcasts to operand 0 and leaves its shape as it is: usually one number for each place of the last
     dimension."""
 
     def accepts(type_: TensorType, earlier: Types) -> bool:
-        return type_.dtype == earlier[0].dtype and _spreads_to(type_.shape, earlier[0].shape)
+        return type_.dtype == earlier[0].dtype and spreads_to(type_.shape, earlier[0].shape)
 
     def fresh(d: Draw, earlier: Types) -> TensorType:
         shape = earlier[0].shape
@@ -110,7 +106,7 @@ def _spreading() -> Slot:
 
 def _prelu_broadcast_type(operands: Types, attrs: Attrs) -> TensorType:
     x, slope = operands
-    if not x.rank or slope.dtype != x.dtype or not _spreads_to(slope.shape, x.shape):
+    if not x.rank or slope.dtype != x.dtype or not spreads_to(slope.shape, x.shape):
         raise TypeRuleError(f"{slope} does not broadcast to {x}")
     return x
 

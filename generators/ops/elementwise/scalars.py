@@ -78,8 +78,6 @@ def number(value: Attr, like: Bounded) -> Bounded:
     if like.dtype not in PRECISION:
         return Bounded(np.asarray(value, like.dtype), np.zeros(()), like.dtype, zero_sign=True)
     x = constant(float(value), Bounded(np.zeros(()), np.zeros(()), like.dtype))  # type: ignore[arg-type]
-    if isinf(float(value)):  # type: ignore[arg-type]
-        return replace(x, error=np.zeros(()), zero_sign=True)
     with np.errstate(all="ignore"):
         held = float(x.value.astype(like.dtype)) == float(x.value)
     return replace(x, error=np.zeros(()) if held else x.error, zero_sign=True)
@@ -166,17 +164,17 @@ NEAR = 1.000004
 _INFINITE = (inf, -inf)
 """What stands for a number that was never met: starts of extremes, masks, limits."""
 _FLOATS, _INTEGERS = (1.0, 2, 0.5, -1, 0.1, 0.0, 3, -2.5, NEAR, 4e-9), (1, 2, -1, 0, 7, -100, 2**31 - 1)
-_MASKING = (1.0, -inf, inf, *_FLOATS[1:])
+_EXTENDED, _MASKING = (*_FLOATS, *_INFINITE), (1.0, -inf, inf, *_FLOATS[1:])
 _BITS = (1, 0, -1, 7, 128, 2**31 - 1)
 _CHOSEN = (boolean(), broadcastable(dtypes=NUMBERS))
 _DIVISORS = (2, 1, 7, -3, 100)
 
 OPERATORS: tuple[OpSpec, ...] = (
-    *(_second(name, (*_FLOATS, *_INFINITE), _INTEGERS) for name in ("add", "sub", "mul")),
-    _second("div", (*(value for value in _FLOATS if value), *_INFINITE)),
+    *(_second(name, _EXTENDED, _INTEGERS) for name in ("add", "sub", "mul")),
+    _second("div", tuple(value for value in _EXTENDED if value)),
     _second("pow", (2, 0.5, 3, -1, 2.0, -0.5, 1, 0, 2 * NEAR, 1.5)),
-    _first("sub", (*_FLOATS, *_INFINITE), _INTEGERS, torch="torch.rsub({0}, {scalar})"),
-    _first("div", (*_FLOATS, *_INFINITE), torch="{scalar} / {0}"),
+    _first("sub", _EXTENDED, _INTEGERS, torch="torch.rsub({0}, {scalar})"),
+    _first("div", _EXTENDED, torch="{scalar} / {0}"),
     _first("pow", (2, 0.5, 10.0, 1, 0, -1.0, 3)),
     *(_second(name, tuple(v for v in _FLOATS if v), _DIVISORS) for name in ("floor_divide", "remainder", "fmod")),
     _second("trunc_divide", (), _DIVISORS, jax="jax.lax.div({0}, jnp.full_like({0}, {scalar}))"),
@@ -189,7 +187,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     *(_second(f"{side}_shift", (), (1, 0, 3, 7)) for side in ("left", "right")),
     *(_first(name, (), (1, -1, 100, 0), slots=_confined(name, 0, 7)) for name in ("left_shift", "right_shift")),
     *(
-        _second(name, (*_FLOATS, *_INFINITE), _INTEGERS)
+        _second(name, _EXTENDED, _INTEGERS)
         for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
     ),
     _second("copysign", (1.0, -1.0, 0.0, -2)),

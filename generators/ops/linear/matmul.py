@@ -24,6 +24,7 @@ from generators.ops.slots import (
     numeric,
     same_dtype,
     size_of,
+    spreads_to,
 )
 from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types, unsupported
 
@@ -244,7 +245,7 @@ def _biased_type(operands: Types, attrs: Attrs) -> TensorType:
     if min(type_.rank for type_ in operands[:2]) < 2:
         raise TypeRuleError(f"cannot multiply {operands[0]} by {operands[1]}")
     product = _product(operands)
-    if broadcast_shape([product.shape, operands[2].shape]) != product.shape:
+    if not spreads_to(operands[2].shape, product.shape):
         raise TypeRuleError(f"cannot add {operands[2]} to {product}")
     alpha = real(attrs, "alpha")
     if not alpha and not real(attrs, "beta"):
@@ -283,7 +284,7 @@ _SAME = unsupported("the same sums are asked of it as addmm and baddbmm")
 def _with_bias(base: OpSpec) -> OpSpec:
     def accepts(type_: TensorType, earlier: Types) -> bool:
         product = _product(earlier)
-        return type_.dtype == product.dtype and broadcast_shape([product.shape, type_.shape]) == product.shape
+        return type_.dtype == product.dtype and spreads_to(type_.shape, product.shape)
 
     return replace(
         base, name=f"{base.name}_bias", operands=(*base.operands[:2], Slot(accepts, _bias)), result=_biased_type,

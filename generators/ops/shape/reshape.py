@@ -13,7 +13,6 @@ from generators.ops.slots import (
     MAX_RANK,
     axis_in,
     axis_of,
-    broadcast_shape,
     draw_dim,
     draw_dtype,
     draw_shape,
@@ -23,6 +22,7 @@ from generators.ops.slots import (
     normalized,
     one_of,
     same_as,
+    spreads_to,
     tensor,
 )
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRuleError, Types, Unsupported, unsupported
@@ -127,7 +127,7 @@ def _wider(d: Draw, operands: Types, attrs: Attrs) -> Shape:
 
 def _broadcast_to_type(operands: Types, attrs: Attrs) -> TensorType:
     shape = ints_of(attrs, "shape", least=0)
-    if broadcast_shape([operands[0].shape, shape]) != shape:
+    if not spreads_to(operands[0].shape, shape):
         raise TypeRuleError(f"cannot broadcast {operands[0]} to {shape}")
     return TensorType(operands[0].dtype, shape)
 
