@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.bounds.bounded import Bounded, leaf
+from generators.bounds.bounded import PRECISION, Bounded, leaf
 from generators.graph import Graph, TensorType
 from generators.inputs import Arrays
 from generators.ops import OPS, Call, call_of
@@ -22,26 +22,50 @@ def evaluate(graph: Graph, arrays: Arrays) -> dict[str, Bounded]:
     values = {item.name: leaf(arrays[item.name]) for item in graph.leaves}
     taken = dict(values)
     for index, node in enumerate(graph.nodes):
-        values[node.name] = apply(graph, index, taken)
-        taken[node.name] = as_taken(graph, index, values[node.name], taken)
+        result = apply(graph, index, taken)
+        wide = _kept_wide(graph, index, result, taken)
+        values[node.name], taken[node.name] = result, result
+        if wide is not None:
+            values[node.name], taken[node.name] = _within(result, wide), _between(result, wide)
     return values
 
 
 def as_taken(graph: Graph, index: int, result: Bounded, values: Mapping[str, Bounded]) -> Bounded:
-    """The result of node number `index` as the nodes after it may find it. Back ends without a kernel for float16, or
-    with a fused one, keep it in float32 in between (ONNX Runtime inserts casts and takes pairs of them out again;
-    torch.compile documents `emulate_precision_casts`, which is off): what overflows float16 may still be finite.
-    Where it is infinite in float32, too, the infinity is one of an operand, a pole, or too large for that as well."""
-    overflow = np.isinf(result.value)
-    if result.dtype != "float16" or not overflow.any():
-        return result
+    """The result of node number `index` as the nodes after it may find it."""
+    wide = _kept_wide(graph, index, result, values)
+    return result if wide is None else _between(result, wide)
+
+
+def _kept_wide(graph: Graph, index: int, result: Bounded, values: Mapping[str, Bounded]) -> Bounded | None:
+    """What a node of float16 computes in float32, where it is not all finite. Back ends without a kernel for float16,
+    or with a fused one, keep it in float32 within an operator and between several (ONNX Runtime inserts casts and takes
+    pairs of them out again; torch.compile documents `emulate_precision_casts`, which is off)."""
+    if result.dtype != "float16" or np.isfinite(result.value).all():
+        return None
     node, call = graph.nodes[index], call_of(graph, index)
     given = (values[name] for name in node.operands)
     operands = [replace(x, dtype="float32") if x.dtype == "float16" else x for x in given]
     types = tuple(TensorType(x.dtype, type_.shape) for x, type_ in zip(operands, call.operands, strict=True))
-    wide = OPS[node.op].reference(operands, Call(types, call.attrs, TensorType("float32", node.type.shape)))
-    overflow &= np.isfinite(wide.value) | np.isinf(wide.error)
-    return replace(result, error=np.where(overflow, np.inf, result.error))
+    return OPS[node.op].reference(operands, Call(types, call.attrs, TensorType("float32", node.type.shape)))
+
+
+def _within(result: Bounded, wide: Bounded) -> Bounded:
+    """The result with what only a step in float16 makes infinite or NaN undetermined: neither is certain where the
+    operator, computed in float32 and rounded once, gives a number, or the other."""
+    special = ~np.isfinite(result.value)
+    with np.errstate(all="ignore"):
+        beyond = np.abs(wide.value) - wide.error > PRECISION["float16"].largest
+    rounds = np.where(beyond, np.copysign(np.inf, wide.value), wide.value)
+    same = (rounds == result.value) | np.isnan(rounds) & np.isnan(result.value)
+    return replace(result, error=np.where(special & ~(same & np.isfinite(wide.error)), np.inf, result.error))
+
+
+def _between(result: Bounded, wide: Bounded) -> Bounded:
+    """The result as the nodes after it may find it: what overflows float16 may still be finite. Where it is infinite in
+    float32, too, the infinity is one of an operand, a pole, or too large for that as well."""
+    overflow = np.isinf(result.value) & (np.isfinite(wide.value) | np.isinf(wide.error))
+    within = _within(result, wide)
+    return replace(within, error=np.where(overflow, np.inf, within.error))
 
 
 def apply(graph: Graph, index: int, values: Mapping[str, Bounded]) -> Bounded:
