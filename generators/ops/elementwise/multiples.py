@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from generators.bounds.bounded import Bounded, add, multiply
+from generators.bounds.bounded import Bounded, add
+from generators.bounds.sums import scaled_product
 from generators.graph import FLOATS, INTEGERS, Attr, TensorType
 from generators.ops.elementwise.records import NUMERIC_PAIR
 from generators.ops.elementwise.references import wrapping
@@ -28,15 +29,15 @@ def _typed(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _multiple(name: str, sign: int, symbol: str, relax: str, onnx: str, turned: bool = False) -> OpSpec:
-    """The product is rounded, or it is not, as in fused multiply-add; so is the sum. turned: it is the first operand
-    that is multiplied, and taken from the second."""
+    """The product is rounded, or it is not, as in fused multiply-add, where it does not overflow either; so is the sum.
+    turned: it is the first operand that is multiplied, and taken from the second."""
     x, y = ("{1}", "{0}") if turned else ("{0}", "{1}")
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
         x, y = reversed(args) if turned else args
         factor = number(call.attrs["scalar"], y)
         if x.floating:
-            return add(x, multiply(y, factor), sign)
+            return add(x, scaled_product(y, factor), sign)
         return wrapping(lambda a, b: a + b if sign > 0 else a - b, x, wrapping(lambda a, b: a * b, y, factor))
 
     return OpSpec(

@@ -102,7 +102,9 @@ def with_scalar(
 
     def drawn(d: Draw, operands: Types, attrs: Attrs) -> Attr:
         dtype = operands[like].dtype
-        return d.choice(floats if dtype in FLOATS else tuple(dict.fromkeys(within(dtype, integers))))
+        if dtype in FLOATS:
+            return d.choice(floats)
+        return d.choice(tuple(one for one in dict.fromkeys(within(dtype, integers)) if one or 0 in integers))
 
     def typed(operands: Types, attrs: Attrs) -> TensorType:
         value, dtype = attrs["scalar"], operands[like].dtype
@@ -110,6 +112,8 @@ def with_scalar(
             raise TypeRuleError(f"{value!r} is no number beside {operands[like]}")
         if dtype in INTEGERS and not (isinstance(value, int) and value in within(dtype, (value,))):
             raise TypeRuleError(f"{value!r} is not an {dtype}")
+        if dtype in INTEGERS and not value and 0 not in integers:
+            raise TypeRuleError(f"{base.name} of whole numbers has no result by 0")
         if dtype in FLOATS and not (abs(value) <= PRECISION[dtype].largest or (isinf(value) and value in floats)):
             raise TypeRuleError(f"{value!r} is beyond {dtype}")
         if not floats if dtype in FLOATS else not integers:

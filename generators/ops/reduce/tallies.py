@@ -29,7 +29,7 @@ from generators.ops.slots import (
     same_as,
     tensor,
 )
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types, unsupported
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types, only, unsupported
 
 Array = np.ndarray
 
@@ -107,7 +107,8 @@ weighted_bincount = OpSpec(
     "weighted_bincount", "statistics",
     (index_slot(1, 1, lambda earlier: (0, CLASSES - 1), ("int32",)), Slot(_accepts_weights, _fresh_weights)),
     _weighted_type, _weighted, attrs={"size": lambda d, operands, attrs: d.choice((CLASSES, 2, 9))},
-    torch="torch.bincount({0}, {1}, minlength={size})[:{size}].to({dtype})",
+    torch=only(("float32", "float64"), "it adds whole weights up in float64",
+               "torch.bincount({0}, {1}, minlength={size})[:{size}].to({dtype})", 1),
     tensorflow="tf.raw_ops.Bincount(arr={0}, size={size}, weights={1})",
     jax="jnp.bincount({0}, {1}, length={size})", relax=_WHY, onnx=_WHY,
 )  # fmt: skip

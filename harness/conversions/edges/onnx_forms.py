@@ -39,7 +39,10 @@ _CHANGES = {
     **{f"onnx-opset-{opset}": f"move(model, {opset})" for opset in OPSETS},
 }
 
-_ABSENT = ((r"NotImplementedError: (.*no such form in opset [^\n]+)", "{}"),)
+_REFUSES = (
+    (r"NotImplementedError: (.*no such form in opset [^\n]+)", "{}"),
+    (r"('Linear' mode) only supports", "ONNX Runtime says so of the axes that it resizes by {}"),
+)
 
 
 def _convert(change: str) -> str:
@@ -58,6 +61,6 @@ def convert(source, target):
 
 
 EDGES = tuple(
-    Edge(name, "onnx", "onnx", ("onnx",), {"onnx": "1.17"}, _convert(change), refuses=_ABSENT, form=True)
+    Edge(name, "onnx", "onnx", ("onnx",), {"onnx": "1.17"}, _convert(change), refuses=_REFUSES, form=True)
     for name, change in _CHANGES.items()
 )
