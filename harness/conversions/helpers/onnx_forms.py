@@ -205,7 +205,7 @@ def terse(model):
 
 def computed(model):
     """No operand is a constant: each is chosen at run time, by the sum of an input's elements, from two that are the
-    same. Constants that Where does not take stay as they are."""
+    same. Constants that Where does not take, or with a -0, which ONNX Runtime's loses, stay as they are."""
     graph = model.graph
     held = {tensor.name for tensor in graph.initializer}
     inputs = [one for one in graph.input if one.name not in held and one.type.tensor_type.elem_type in WHERE]
@@ -213,7 +213,8 @@ def computed(model):
         return
     first, nodes = inputs[0].name, list(graph.node)
     taken = held & {name for node in nodes for name in node.input} - {one.name for one in graph.output}
-    taken = sorted(name for name in taken if next(t for t in graph.initializer if t.name == name).data_type in WHERE)
+    arrays = {t.name: numpy_helper.to_array(t) for t in graph.initializer if t.name in taken and t.data_type in WHERE}
+    taken = sorted(name for name, one in arrays.items() if not (np.signbit(one) & (one == 0)).any())
     head = [
         helper.make_node("Cast", [first], ["form.number"], to=onnx.TensorProto.FLOAT),
         helper.make_node("ReduceSum", ["form.number"], ["form.sum"], keepdims=0),
