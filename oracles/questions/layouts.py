@@ -39,8 +39,13 @@ def arrays(case: Case) -> Mapping[str, np.ndarray]:
     }
 
 
+def given(case: Case) -> Case:
+    """The case of what the program is given."""
+    return Case(case.graph, arrays(case))
+
+
 def expect(case: Case) -> Expected:
     """Once for contiguous arrays, once for the views."""
-    one = forward.expect(Case(case.graph, arrays(case)))
+    one = forward.expect(given(case))
     names = tuple(f"{name}_{how}" for how in ("contiguous", "viewed") for name in one.names)
     return Expected(names, one.types * 2, one.values * 2)

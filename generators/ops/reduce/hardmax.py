@@ -7,12 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from generators.bounds.bounded import Bounded, exact
-from generators.graph import FLOATS
+from generators.graph import FLOATS, TensorType
 from generators.ops.composed import compute
 from generators.ops.reduce.records import filled_axis, reducible
 from generators.ops.reduce.reductions import argmax
-from generators.ops.slots import normalized, same_as
-from generators.ops.spec import Call, OpSpec, Spelling
+from generators.ops.slots import normalized
+from generators.ops.spec import Attrs, Call, OpSpec, Spelling, TypeRuleError, Types
+
+
+def _typed(operands: Types, attrs: Attrs) -> TensorType:
+    (axis,) = normalized(attrs["axis"], operands[0].rank)
+    if operands[0].shape[axis] == 0:
+        raise TypeRuleError(f"nothing is greatest along axis {axis} of {operands[0]}")
+    return operands[0]
 
 
 def _hardmax(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -40,7 +47,7 @@ def _with_column(text: str, float64: str = "") -> Spelling:
 
 
 hardmax = OpSpec(
-    "hardmax", "reduction", (reducible(FLOATS, min_rank=1),), same_as(0), _hardmax, attrs={"axis": filled_axis},
+    "hardmax", "reduction", (reducible(FLOATS, min_rank=1),), _typed, _hardmax, attrs={"axis": filled_axis},
     torch=_with_column(
         "(torch.argmax({0}, dim={axis}, keepdim=True) == "
         "torch.arange({size}, device={0}.device).reshape({column})).to({dtype})"

@@ -63,6 +63,9 @@ def program(target: Target, graph: Graph) -> str:
     return renamed(target.program(graph), "OUTPUTS", "OWN_OUTPUTS") + _VIEWS.format(layouts=chosen, compiled=compiled)
 
 
-LAYOUTS = Question(layouts.NAME, layouts.expect, program, arrays=layouts.arrays, inherits=(FORWARD.name,), large=True)
+LAYOUTS = Question(
+    layouts.NAME, layouts.expect, program, arrays=layouts.arrays, inherits=(FORWARD.name,),
+    parts=lambda case, place: (layouts.given(case),), large=True,
+)  # fmt: skip
 
 QUESTIONS = (LAYOUTS,)
