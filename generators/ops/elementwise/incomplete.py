@@ -35,7 +35,8 @@ def _unit(x: Bounded) -> float:
 
 def _incomplete_gamma(upper: bool) -> Reference:
     """P(a, x) or Q(a, x) = 1 - P(a, x), of a, x <= 10^4: beyond, kernels run out of terms of their series. The
-    prefactor is x^a exp(-x) / Gamma(a). P rises in x and falls in a. Up to x = 1 Q is 1 - P, however small it is (XLA).
+    prefactor is x^a exp(-x) / Gamma(a). P rises in x and falls in a. Up to x = 1 P is computed, however near to 1 it is
+    (Cephes' igam, and Eigen), and Q is 1 - P, however small it is (XLA).
     Undetermined outside of the domain, where frameworks have NaN or 1, on its edge a = 0, and for infinities."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -48,7 +49,8 @@ def _incomplete_gamma(upper: bool) -> Reference:
             p, q = np.where(inside, a.value, 1.0), np.where(inside, x.value, 1.0)
             terms = np.abs(p * np.log(np.maximum(q, PRECISION[x.dtype].tiny))) + q + np.abs(special.gammaln(p)) + p
             value, rest = f(p, q), other(p, q)
-            own = SUM * value + (SUM + 4 * terms + 4 * np.sqrt(p)) * np.minimum(value, rest)
+            computed = np.where(q <= 1.1, rest if upper else value, np.minimum(value, rest))
+            own = SUM * value + (SUM + 4 * terms + 4 * np.sqrt(p)) * computed
             own += SUM * ((q <= 1.1) if upper else 0.0)
             error = corners(f, a, x, f(a.value, x.value)) + _unit(x) * own
             # the prefactor may vanish before the result does
