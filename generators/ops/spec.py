@@ -128,7 +128,7 @@ class OpSpec:
     `signed_zero`: IEEE 754 (or C Annex F) fixes the sign of a zero result when the signs of zero operands
     are known. `thresholds`: numbers at which kernels change their formula or a step of theirs overflows, of any dtype:
     sweeps take elements from beside those that a dtype holds (`thresholds.py` has them, by operator). `promotes`:
-    operands of other dtypes are numbers that are computed with, and no places or conditions. `base`: the operator that
+    the dtype in which operands of other ones, no places or conditions, are computed with. `base`: the operator that
     this one is behind its promotion or its rule of paddings; what is known of that holds for it, too."""
 
     name: str
@@ -145,7 +145,7 @@ class OpSpec:
     variadic: int = 1
     signed_zero: bool = False
     thresholds: tuple[float, ...] = ()
-    promotes: bool = False
+    promotes: Callable[[Types, Attrs], str] | None = None
     base: str = ""
 
     def slot(self, position: int) -> Slot:

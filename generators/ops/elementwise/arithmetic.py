@@ -91,9 +91,13 @@ def _addcmul(args: Sequence[Bounded], call: Call) -> Bounded:
     """x + value y z, in any order of the products. `value` is a power of two, so that it costs no rounding; a
     product of numbers that overflows in one order need not in another, nor with a fused addition."""
     x, y, z = args
-    product = scaled_product(y, z)
+    product, number = scaled_product(y, z), call.number("value")
     with np.errstate(all="ignore"):
-        result = add(x, scaled_product(product, exactly(call.number("value"), product)))
+        result = add(x, scaled_product(product, exactly(number, product)))
+        beyond = np.zeros((), bool)
+        for one in (y, z):
+            beyond = beyond | np.isfinite(one.value) & (abs(number * one.value) > PRECISION[x.dtype].largest)
+        result = replace(result, error=np.where(beyond, np.inf, result.error))
         nan = certainly_nan(x) | certainly_nan(y) | certainly_nan(z)
     return replace(result, value=np.where(nan, np.nan, result.value), error=np.where(nan, 0.0, result.error))
 

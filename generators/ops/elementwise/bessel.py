@@ -152,6 +152,8 @@ def _airy(args: Sequence[Bounded], call: Call) -> Bounded:
         known = np.abs(x.value) < 1e6
         value, slope, other, _ = special.airy(np.where(known, x.value, 0.0))
         z = 2 / 3 * np.abs(x.value) ** 1.5
+        far = known & (x.value > 100)  # where scipy has 0 before it is
+        value = np.where(far, special.airye(np.where(far, x.value, 0.0))[0] * np.exp(-np.where(far, z, 0.0)), value)
         series = np.where(x.value <= 2.09, other / math.sqrt(3), np.abs(value))
         size = np.where(x.value > 0, series, np.minimum(0.54, np.abs(x.value) ** -0.25 / math.sqrt(math.pi)))
         error = np.where(x.error == 0, 0.0, x.error * (np.abs(slope) + x.error * (np.abs(x.value) + x.error)))

@@ -35,8 +35,8 @@ def _unit(x: Bounded) -> float:
 
 def _incomplete_gamma(upper: bool) -> Reference:
     """P(a, x) or Q(a, x) = 1 - P(a, x), of a, x <= 10^4: beyond, kernels run out of terms of their series. The
-    prefactor is x^a exp(-x) / Gamma(a). P rises in x and falls in a. Up to x = 1 P is computed, however near to 1 it is
-    (Cephes' igam, and Eigen), and Q is 1 - P, however small it is (XLA).
+    prefactor is x^a exp(-x) / Gamma(a), and relative to what is computed, the lesser of both, but up to x = 1 always P,
+    of a small a next to 1, and Q is 1 - P, however small it is (XLA). P rises in x and falls in a.
     Undetermined outside of the domain, where frameworks have NaN or 1, on its edge a = 0, and for infinities."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:

@@ -212,11 +212,11 @@ def _region_type(operands: Types, attrs: Attrs) -> TensorType:
     return TensorType(x.dtype, (regions.shape[0], x.shape[1], *size))
 
 
-def _axis(first: Bounded, last: Bounded, size: int, count: int, call: Call) -> tuple[Bounded, Array]:
-    """(regions, count, size): weights of an axis' pixels in the mean of each part of a region; and (regions, count):
-    where they are not known. A sample more than a pixel outside counts as zero, and one that is too near that edge, or
-    too near to being one of a number more, is not known."""
-    dtype, half = first.dtype, call.attrs["mode"] == "half_pixel"
+def _axis(first: Bounded, last: Bounded, size: int, count: int, call: Call) -> tuple[Bounded, Array, Array]:
+    """(regions, count, size): weights of an axis' pixels in the mean of each part of a region; (regions, count): where
+    they are not known; and (regions,): samples in a part. A sample more than a pixel outside counts as zero, and one
+    that is too near that edge, or too near to being one of a number more, is not known."""
+    dtype, half, adaptive = first.dtype, call.attrs["mode"] == "half_pixel", not call.attrs["samples"]
     scale, unit = call.number("scale"), PRECISION[dtype].unit + U64
     error = (first.error + last.error) * scale
     off = 16 * unit * (scale * (np.abs(first.value) + np.abs(last.value)) + 1) + error
@@ -228,9 +228,9 @@ def _axis(first: Bounded, last: Bounded, size: int, count: int, call: Call) -> t
     part = length / count
     value, slack = np.zeros((len(begin), count, size)), np.zeros((len(begin), count, size))
     lost = np.repeat(~known[:, None], count, 1)
-    for number in range(len(begin)):
-        grid = int(call.attrs["samples"]) or int(np.ceil(part[number]))  # type: ignore[arg-type]
-        if not call.attrs["samples"]:
+    samples = np.ceil(part).astype(int) if adaptive else np.full(len(part), call.attrs["samples"])
+    for number, grid in enumerate(samples):
+        if adaptive:
             lost[number] |= abs(part[number] - np.rint(part[number])) <= off[number]
         if not 1 <= grid <= 64:
             lost[number] |= grid > 64 or grid < 1
@@ -242,22 +242,25 @@ def _axis(first: Bounded, last: Bounded, size: int, count: int, call: Call) -> t
         one = weighted(np.clip(at, 0, size - 1), size, off[number], dtype)
         value[number] = (one.value * inside[..., None]).sum(1) / grid
         slack[number] = (one.error * inside[..., None]).sum(1) / grid + (grid + 4) * unit * value[number]
-    return Bounded(value, slack, dtype), lost
+    return Bounded(value, slack, dtype), lost, samples
 
 
 def _regions(args: Sequence[Bounded], call: Call) -> Bounded:
     x, regions, which = args
     sides = [regions.map(lambda a, i=i: a[:, i]) for i in range(4)]
     picked = x.map(lambda a: a[which.value])
-    rows, lost_rows = _axis(sides[1], sides[3], x.value.shape[2], call.result.shape[2], call)
-    columns, lost_columns = _axis(sides[0], sides[2], x.value.shape[3], call.result.shape[3], call)
+    rows, lost_rows, high_samples = _axis(sides[1], sides[3], x.value.shape[2], call.result.shape[2], call)
+    columns, lost_columns, wide_samples = _axis(sides[0], sides[2], x.value.shape[3], call.result.shape[3], call)
     high, wide = call.result.shape[2:]
     spread = [
         rows.map(lambda a: np.repeat(a[:, :, None], wide, 2)),
         columns.map(lambda a: np.repeat(a[:, None], high, 1)),
     ]
     lost = (lost_rows[:, :, None] | lost_columns[:, None, :])[:, None]
-    return _sampled(picked, spread[0], spread[1], lost, "nyx->ncyx")
+    # the sum of the samples may overflow before it is divided
+    greatest = np.max(np.where(np.isfinite(picked.value), np.abs(picked.value), 0.0), (2, 3))
+    beyond = greatest * (high_samples * wide_samples)[:, None] > PRECISION[x.dtype].largest
+    return _sampled(picked, spread[0], spread[1], lost | beyond[:, :, None, None], "nyx->ncyx")
 
 
 _ATTRS = {name: partial(_windows, number) for number, name in enumerate(("stride", "dilation", "padding"))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -54,11 +55,11 @@ def _dot(x: Bounded, y: Bounded) -> Bounded:
     return summed(product, partial(np.sum, axis=-1), x.value.shape[-1], overflows=False)
 
 
-def _cosine(x: Bounded, y: Bounded, epsilon: float) -> Bounded:
+def _cosine(x: Bounded, y: Bounded, epsilon: Bounded) -> Bounded:
     """The dot product by the root of the product of both sums of squares, each with epsilon added. Sums of squares
     whose product leaves the range of the dtype are undetermined: other orders of the same are common."""
     p = PRECISION[x.dtype]
-    squares = [add(_dot(v, v), given(epsilon, x.dtype)) for v in (x, y)]
+    squares = [add(_dot(v, v), epsilon) for v in (x, y)]
     product = multiply(*squares)
     with np.errstate(all="ignore"):
         result = divide(_dot(x, y), root(product))
@@ -68,9 +69,10 @@ def _cosine(x: Bounded, y: Bounded, epsilon: float) -> Bounded:
 
 def _cosine_embedding(args: Sequence[Bounded], call: Call) -> Bounded:
     """1 - cos where the label is 1, max(0, cos - margin) where it is -1. The label is a boolean here. PyTorch adds
-    1e-12 to the sums of squares, once each."""
+    1e-12 as a float32 number to the sums of squares, once each, which no page says: as float64, too."""
     x, y, alike = args
-    cosine = _cosine(x, y, float(np.dtype(x.dtype).type(1e-12)))
+    epsilon = given(float(np.dtype(x.dtype).type(1e-12)), x.dtype)
+    cosine = _cosine(x, y, replace(epsilon, error=np.abs(epsilon.value - float(np.float32(1e-12)))))
     near = add(given(1.0, x.dtype), cosine, -1.0)
     far = _limited(-call.number("margin"), cosine, 1.0)
     return reduced(undetermined(chosen(alike.value, near, far), alike.undetermined), call)

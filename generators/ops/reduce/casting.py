@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
 from generators.ops.elementwise.cast import cast
@@ -82,6 +84,15 @@ def _spelling(dialect: str, base: Spelling, target: Target, kept: Sequence[int],
     return spell
 
 
+def _kept_wide(x: Bounded, then: Bounded, call: Call) -> Bounded:
+    """A cast operand. A number that float16 does not hold may be kept in float32 until a comparison, whose result does
+    not overflow (`oracles/judge/reference.py` sees to operators whose results are of float16)."""
+    if then.dtype != "float16" or call.result.dtype == then.dtype:
+        return then
+    overflows = np.isinf(then.value) & np.isfinite(x.value)
+    return replace(then, error=np.where(overflows, np.inf, then.error))
+
+
 def cast_first(
     base: OpSpec,
     name: str,
@@ -116,7 +127,7 @@ def cast_first(
         to = target(call.operands, call.attrs)
         types = cast_types(call.operands, to, kept)
         values = [
-            x if x.dtype == then.dtype else cast.reference([x], Call((one,), {"to": to}, then))
+            x if x.dtype == then.dtype else _kept_wide(x, cast.reference([x], Call((one,), {"to": to}, then)), call)
             for x, one, then in zip(args, call.operands, types, strict=True)
         ]
         return base.reference(values, Call(types, rest(call.attrs), call.result))
@@ -138,7 +149,8 @@ def cast_first(
     return OpSpec(
         name, base.family, slots, typed, reference,
         attrs={**(attrs or {}), **{key: drawn(rule) for key, rule in base.attrs.items()}},
-        variadic=base.variadic, signed_zero=base.signed_zero, thresholds=base.thresholds, promotes=True, base=base.name,
+        variadic=base.variadic, signed_zero=base.signed_zero, thresholds=base.thresholds,
+        promotes=target, base=base.name,
         torch=spelt("torch"), tensorflow=spelt("tensorflow"), jax=spelt("jax"), relax=spelt("relax"),
         onnx=spelt("onnx"),
     )  # fmt: skip

@@ -203,7 +203,8 @@ def _scaled(args: Sequence[Bounded], call: Call) -> Bounded:
 
 ldexp_mixed = OpSpec(
     "ldexp_mixed", "numerals", (tensor(FLOATS), Slot(_EXPONENTS.accepts, _exponents)), _scaled_type, _scaled,
-    promotes=True, base="ldexp", torch="torch.ldexp({0}, {1})", tensorflow=NO_TENSORFLOW,
+    promotes=lambda operands, attrs: of_pair(*operands), base="ldexp",
+    torch="torch.ldexp({0}, {1})", tensorflow=NO_TENSORFLOW,
     jax=unsupported("jnp.ldexp takes whole exponents only"), relax=NO_RELAX, onnx=NO_ONNX,
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from generators.graph import COMPONENT, Graph, TensorType
+from generators.graph import COMPONENT, Graph, Node, TensorType
 from generators.ops import OPS, SAID_OTHERWISE
 from generators.ops.spec import Unsupported
 from harness.backends.target import refusals
@@ -25,6 +25,15 @@ class Level:
 
 
 _UNWRITTEN = Unsupported("no program for its gradients is written")
+
+
+def _promoted(graph: Graph, node: Node) -> tuple[str, str]:
+    """The operator that this one is once its operands are promoted, and the dtype that they are promoted to; of others
+    the operator itself and the dtype of its result."""
+    name, dtype = node.op, node.type.dtype
+    while (promotes := OPS[name].promotes) is not None:
+        name, dtype = OPS[name].base, promotes(tuple(graph.types[o] for o in node.operands), dict(node.attrs))
+    return name, dtype
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +157,10 @@ class Target:
                     why = refusals.why(self.refusals_file, name, dtype)
                     if why:
                         return f"{node.op} of {dtype}: {why}"
+            name, dtype = _promoted(graph, node)
+            why = self.refuses.get((name, dtype)) or refusals.why(self.refusals_file, name, dtype)
+            if why:
+                return f"{node.op}, which is {name} of {dtype}: {why}"
         return None
 
     def declined(self, outcome: Rejected) -> str | None:
