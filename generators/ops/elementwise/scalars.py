@@ -97,12 +97,15 @@ def with_scalar(
     **spellings: Spelling,
 ) -> OpSpec:
     """`base` with a number in place of the operand at `position`. It is one of `floats` or of `integers`, as the
-    operand `like` of those that remain is; integers are kept within the dtype. spellings: dialects that write it in
-    another way."""
+    operand `like` of those that remain is; integers are kept within the dtype, and 0 is none of them unless it is
+    given: integers are not divided by it. spellings: dialects that write it in another way."""
+
+    def divides(value: int) -> bool:
+        return value != 0 or 0 in integers
 
     def drawn(d: Draw, operands: Types, attrs: Attrs) -> Attr:
         dtype = operands[like].dtype
-        return d.choice(floats if dtype in FLOATS else tuple(dict.fromkeys(within(dtype, integers))))
+        return d.choice(floats if dtype in FLOATS else tuple(dict.fromkeys(filter(divides, within(dtype, integers)))))
 
     def typed(operands: Types, attrs: Attrs) -> TensorType:
         value, dtype = attrs["scalar"], operands[like].dtype
@@ -110,6 +113,8 @@ def with_scalar(
             raise TypeRuleError(f"{value!r} is no number beside {operands[like]}")
         if dtype in INTEGERS and not (isinstance(value, int) and value in within(dtype, (value,))):
             raise TypeRuleError(f"{value!r} is not an {dtype}")
+        if dtype in INTEGERS and integers and not divides(int(value)):
+            raise TypeRuleError("integers are not divided by 0")
         if dtype in FLOATS and not (abs(value) <= PRECISION[dtype].largest or (isinf(value) and value in floats)):
             raise TypeRuleError(f"{value!r} is beyond {dtype}")
         if not floats if dtype in FLOATS else not integers:

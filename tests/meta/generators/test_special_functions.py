@@ -187,3 +187,23 @@ def test_a_difference_of_series_loses_what_cancels() -> None:
     found = OPS["airy_ai"].reference([leaf(x)], Call((type_,), {}, type_))
     assert abs(found.value[0] - 0.032024052) < found.error[0] < 2e-4 * found.value[0]
     assert found.error[1] < 1e-5 * found.value[1]
+
+
+def test_the_exponential_integral_has_the_terms_that_scipy_leaves_out() -> None:
+    """Ei(41) of mpmath, with 25 digits."""
+    result = _of("expint", np.array([41.0]))
+    assert _accepts(result, np.array([16006649143245042.0])).all()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint64", "int8"])
+def test_integers_are_not_divided_by_zero(dtype: str) -> None:
+    """Of unsigned ones -3 is kept within the dtype."""
+    for name in ("floor_divide_scalar", "remainder_scalar", "fmod_scalar"):
+        with pytest.raises(TypeRuleError):
+            OPS[name].result((TensorType(dtype, (2,)),), {"scalar": 0})
+
+
+def test_of_a_subnormal_number_that_is_taken_for_zero_the_number_may_be_returned() -> None:
+    x = np.array([9.55e-39, 1e-30], ml_dtypes.bfloat16)
+    result = _of("xlog1py", x, np.zeros_like(x))
+    assert _accepts(result, x.astype(np.float64)).tolist() == [True, False]
