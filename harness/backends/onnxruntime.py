@@ -36,7 +36,7 @@ _CHOSEN = """
 def load(parameters):{build}
     def run(*inputs):
         given = dict(zip(INPUTS, inputs))
-        each = [session.run(None, {{**given, "number": np.array(number)}}) for number in range(len(inputs[0]))]
+        each = [session.run(None, {{**given, "branch.number": np.array(number)}}) for number in range(len(inputs[0]))]
         return [np.stack(outputs) for outputs in zip(*each)]
 
     return run

@@ -29,7 +29,7 @@ def load(parameters):
 """
 _ONCE = "return outputs_of(dict(zip(INPUTS, inputs)))"
 _CHOSEN = """given = dict(zip(INPUTS, inputs))
-        each = [outputs_of({**given, "number": np.array(number)}) for number in range(len(inputs[0]))]
+        each = [outputs_of({**given, "branch.number": np.array(number)}) for number in range(len(inputs[0]))]
         return [np.stack(outputs) for outputs in zip(*each)]"""
 
 _NARROW = "the CPU plugin computes in f32 and i32"

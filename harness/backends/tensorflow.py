@@ -67,6 +67,7 @@ _XLA_DECLINES = {
 _CPU_DECLINES = {
     "Could not find device for node: .*ApproxTopK|support Op 'ApproxTopK'": "ApproxTopK has a kernel in XLA only",
     r"Could not find device for node: .*SpaceToBatchND\[T=DT_BOOL": "SpaceToBatchND takes no truth values",
+    r"Could not find device for node: .*BatchToSpaceND\[T=DT_BOOL": "BatchToSpaceND takes no truth values",
     "Histogram values must not contain NaN": "HistogramFixedWidth takes no NaN",
     r"only support up to 7 input dim|Only indices.shape\[-1\] values between": "kernels have up to seven dimensions",
     r"inputs rank not in \[0,5\]|ReverseSequenceOp : Unhandled input": "kernels have up to five dimensions",

@@ -110,7 +110,8 @@ def _overflowing(x: Bounded, result: Bounded) -> Bounded:
 
 def _k(args: Sequence[Bounded], call: Call) -> Bounded:
     """Falls from a pole at 0; below it NaN (PyTorch) or infinite (TensorFlow). Up to 2 it is a difference with
-    log(x / 2) I(x), a few times as large as the result; exp(-x) has 3 ulp."""
+    log(x / 2) I(x), a few times as large as the result; exp(-x) has 3 ulp. Undetermined where x / 2 is subnormal, and
+    may be flushed."""
     x, order = args[0], _order(call)
     scaled = bool(call.attrs["scaled"])
     f = {(0, False): special.k0, (1, False): special.k1, (0, True): special.k0e, (1, True): special.k1e}[order, scaled]
@@ -120,7 +121,8 @@ def _k(args: Sequence[Bounded], call: Call) -> Bounded:
         error = result.error + np.where(vanishes, PRECISION[x.dtype].tiny, 0.0)
         # exp(-x) is subnormal before the result is
         error = np.where(result.value < 64 * PRECISION[x.dtype].tiny, error + 64 * PRECISION[x.dtype].tiny, error)
-        error = np.where((x.value <= x.error) & (x.error > 0) | (x.value < 0), np.inf, error)
+        pole = (x.value == 0) & (x.error == 0)
+        error = np.where((x.value - x.error < 2 * PRECISION[x.dtype].tiny) & ~pole, np.inf, error)
         error = np.where(np.isnan(x.value) & ~x.undetermined, 0.0, error)
     return _of_number(x, replace(result, error=np.where(x.undetermined, np.inf, error)))
 

@@ -73,7 +73,8 @@ def _entr(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _zero_first(product: Callable[[Bounded, Bounded], Bounded], second: bool = False) -> Reference:
     """`product`, but 0 where one operand (the first, or the second) is 0. Where the other one is NaN then the
-    frameworks differ: undetermined."""
+    frameworks differ: undetermined. A subnormal operand that is taken for 0 may be returned as it is (Eigen's packets
+    select the operand)."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
         x, y = args
@@ -82,7 +83,9 @@ def _zero_first(product: Callable[[Bounded, Bounded], Bounded], second: bool = F
         zero = (deciding.value == 0) & (deciding.error == 0)
         maybe = holds_zero(deciding)
         loose = certainly_nan(other) | other.undetermined
-        error = np.where(zero, np.where(loose, np.inf, 0.0), result.error)
+        size = np.abs(deciding.value)
+        kept = np.where(size < PRECISION[x.dtype].tiny, size, 0.0)
+        error = np.where(zero, np.where(loose, np.inf, 0.0), result.error + kept)
         error = np.where(maybe & ~np.isfinite(result.value), np.inf, error)
         return Bounded(np.where(zero, 0.0, result.value), error, x.dtype)
 

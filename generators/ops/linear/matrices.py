@@ -129,7 +129,10 @@ def stability(rows: int, columns: int) -> float:
 
 
 def norms(x: Array, axis: int | tuple[int, int]) -> Array:
-    return np.sqrt(np.sum(x * x, axis=axis))
+    """2-norms, of scaled elements: squares of small ones vanish."""
+    greatest = np.max(np.abs(x), axis=axis, keepdims=True, initial=0.0)
+    scale = np.where((greatest > 0) & np.isfinite(greatest), greatest, 1.0)
+    return np.sqrt(np.sum(np.square(x / scale), axis=axis)) * np.squeeze(scale, axis)
 
 
 def moved_columns(a: Bounded, symmetric: bool = False) -> Array:

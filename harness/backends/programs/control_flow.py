@@ -96,7 +96,7 @@ ONNX_LOOP = f"""{_INFOS}\
     lane = [f"{{name}}_lane" for name in INPUTS]
     made = [g.op("Identity", y) for y in model(g, *lane, *PARAMETERS)]
     body = helper.make_graph(g.nodes, "body", of_lane(lane, INPUTS.values()), of_lane(made, OUTPUTS))
-    results = [f"y{{i}}" for i in range(len(OUTPUTS))]
+    results = [f"scan.{{i}}" for i in range(len(OUTPUTS))]
     g.nodes = [helper.make_node("Scan", [*INPUTS], results, body=body, num_scan_inputs=len(INPUTS))]
     proto = g.model(given, parameters, [(element(dtype), shape) for dtype, shape in OUTPUTS], results)
 """
@@ -104,7 +104,7 @@ ONNX_LOOP = f"""{_INFOS}\
 
 ONNX_BRANCH = f"""{_INFOS}\
     lanes = next(iter(INPUTS.values()))[1][0]
-    asked = [g.op("Equal", "number", g.const(k, "int64")) for k in range(lanes - 1)]
+    asked = [g.op("Equal", "branch.number", g.const(k, "int64")) for k in range(lanes - 1)]
     branches = []
     for k in range(lanes):
         start = len(g.nodes)
@@ -115,21 +115,21 @@ ONNX_BRANCH = f"""{_INFOS}\
     def chosen(k):
         if k == lanes - 1:
             return branches[k]
-        made = [f"chosen{{k}}_{{i}}" for i in range(len(OUTPUTS))]
+        made = [f"chosen{{k}}.{{i}}" for i in range(len(OUTPUTS))]
         node = helper.make_node("If", [asked[k]], made, then_branch=branches[k], else_branch=chosen(k + 1))
         return helper.make_graph([node], f"from{{k}}", [], of_lane(made, OUTPUTS))
 
     whole = chosen(0)
     g.nodes = [*g.nodes[: len(asked)], *whole.node]
     proto = g.model(
-        {{**given, "number": (element("int64"), ())}},
+        {{**given, "branch.number": (element("int64"), ())}},
         parameters,
         [(element(dtype), shape[1:]) for dtype, shape in OUTPUTS],
         [output.name for output in whole.output],
     )
 """
 """Binds `proto`: an If for each lane but the last, the next one in the branch that is taken otherwise. It takes
-`number` behind the inputs, and returns the outputs of one lane."""
+`branch.number` behind the inputs, and returns the outputs of one lane."""
 
 
 def jax(compiled: str) -> dict[str, str]:

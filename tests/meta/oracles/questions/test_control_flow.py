@@ -10,6 +10,7 @@ import pytest
 
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
+from generators.ops import check
 from harness.backends import TARGETS, Target
 from harness.execute.pool import Pool
 from harness.questions import QUESTIONS
@@ -74,3 +75,14 @@ def test_what_cannot_be_asked_says_why() -> None:
     bare = replace(CASE.graph, leaves=(Leaf("x", TYPE, "parameter"), CASE.graph.leaves[1]))
     assert loop.why_not(TARGETS["jax-jit"], bare) == "no input to map over"
     assert loop.why_not(TARGETS["jax-jit"], loop.prepare(Case(bare, CASE.arrays)).graph) is None
+
+
+@pytest.mark.parametrize("name", ["loop", "branch"])
+@pytest.mark.parametrize("leaf", ["y0", "x_lane", "number", "chosen0_0"])
+def test_operands_may_have_any_name(name: str, leaf: str, pool: Pool) -> None:
+    """Names of the program's own are none that a graph may have (those of large cases are y0)."""
+    question, target = QUESTIONS[name], TARGETS["ort-all"]
+    type_ = TensorType("float32", (2, 3))
+    graph = check(Graph((Leaf(leaf, type_),), (Node("v0", "neg", (leaf,), (), type_),), ("v0",)))
+    case = question.prepare(Case(graph, {leaf: np.arange(6, dtype=np.float32).reshape(2, 3)}))
+    assert Laboratory(pool, question).judge(case, [target]).verdicts["ort-all"].status == "agree"
