@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -216,3 +217,12 @@ def test_between_two_bounds_that_are_equal_to_it_a_number_may_have_any_slope() -
     found = gradient.expect(Case(graph, arrays)).values[0]
     assert np.isinf(found.error).tolist() == [[False, True, False]]
     assert found.value[0, [0, 2]].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("op", ["hard_sigmoid", "hard_swish"])
+def test_a_sum_that_is_rounded_to_the_end_of_a_piece_may_have_the_slope_of_either_side(op: str) -> None:
+    """In bfloat16 2.984375 + 3 is 6; in float32 so is 3 less one unit in the last place."""
+    found = of(op, np.array([2.984375, 2.5], ml_dtypes.bfloat16))[0]
+    assert np.isinf(found.error).tolist() == [True, False]
+    near = of(op, np.array([np.nextafter(np.float32(3), np.float32(0)), 2.99], np.float32))[0]
+    assert near.error[1] < 1e-6 < 1e-2 < near.error[0]
