@@ -193,7 +193,9 @@ def entries(
     if local.known is not None:
         doubt += local.known.error[rows] + local.known.relative * unit * slope
         if local.known.size is not None:
-            doubt += np.maximum(np.abs(local.known.size[rows] - slope) - local.error, 0.0)
+            said = local.known.size[rows]
+            missed = np.maximum(np.abs(said - slope) - local.error, 0.0)
+            doubt += np.where(missed > slope / 2, said + slope, missed)  # what was missed may have either sign
     else:
         own = first_derivatives.formula_error(op, operands, result, call, OWN * unit)
         doubt += (own[rows] + formula * unit) * slope + np.where(slope > 0, p.tiny, 0.0)

@@ -92,7 +92,8 @@ def at_a_break(op: str, operands: Sequence[Bounded], position: int, call: Call) 
 def singular(op: str, operands: Sequence[Bounded], position: int, result: Bounded) -> Array:
     """Results at which the chain rule meets infinity times 0, which some frameworks make NaN: the square root of 0 in
     the deviation of one element, y x^(y - 1) at 0^0, x / y at 0 log 0, and x^y log x of a negative base, which is 0
-    times NaN where the exponent is so large that differences meet even numbers only."""
+    times NaN where the exponent is so large that differences meet even numbers only; sinc where the square that
+    pi x cos(pi x) - sin(pi x) is divided by is lost."""
     zero = np.zeros(result.value.shape, bool)
     if op in ("std", "std_corrected"):
         zero = result.value == 0
@@ -101,6 +102,9 @@ def singular(op: str, operands: Sequence[Bounded], position: int, result: Bounde
         zero = zero | ((base == 0) & (exponent == 0)) | ((base < 0) & (position == 1))
     elif op == "xlogy":
         zero = zero | ((operands[0].value == 0) & (operands[1].value == 0))
+    elif op == "sinc":
+        square = (np.pi * operands[0].value) ** 2
+        zero = (operands[0].value != 0) & (square < PRECISION[operands[0].dtype].tiny)
     return zero.ravel()
 
 

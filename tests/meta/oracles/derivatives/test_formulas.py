@@ -226,3 +226,26 @@ def test_a_sum_that_is_rounded_to_the_end_of_a_piece_may_have_the_slope_of_eithe
     assert np.isinf(found.error).tolist() == [True, False]
     near = of(op, np.array([np.nextafter(np.float32(3), np.float32(0)), 2.99], np.float32))[0]
     assert near.error[1] < 1e-6 < 1e-2 < near.error[0]
+
+
+def test_steps_across_many_divisors_show_no_slope_of_a_remainder() -> None:
+    """By x = 2^31 the longest and the shortest of them move fmod(x, 2^-14 + 2^-37) by less than nothing."""
+    x, divisor = np.array([2147483600.0, 1.5], np.float32), np.array([2.0**-14 * (1 + 2.0**-23), 1.0], np.float32)
+    found = of("fmod", x, divisor)[0]
+    assert found.error[0] >= 0.5 > 1e-6 > found.error[1]
+
+
+def test_a_quotient_that_is_subnormal_may_be_rounded_either_way() -> None:
+    by_divisor = of("remainder", np.array([2.0**-126, 2.5], np.float32), np.array([-1.5, 1.0], np.float32))[1]
+    assert by_divisor.error[0] >= 0.5
+    assert by_divisor.error[1] < 1e-5
+
+
+def test_the_square_that_the_slope_of_sinc_is_divided_by_may_be_lost() -> None:
+    found = of("sinc", np.array([1e-30, 0.0, 1e-3], np.float32))[0]
+    assert np.isinf(found.error).tolist() == [True, False, False]
+
+
+def test_the_slope_of_lgamma_is_as_good_as_digamma_near_its_zero() -> None:
+    found = of("lgamma", np.array([1.5], np.float32))[0]
+    assert 16 * U < found.error[0] < 128 * U
