@@ -63,10 +63,11 @@ _BETWEEN = ("clip", "hardtanh")
 def at_a_break(op: str, operands: Sequence[Bounded], position: int, call: Call) -> Array:
     """Elements of an operand at which an operator is defined by pieces that an attribute, or another operand, bounds.
     Frameworks differentiate one of the pieces, even where both happen to continue each other (hardshrink with lambd =
-    0; a number between two bounds that are equal to it, where TensorFlow's chain rule takes 1 and 1)."""
+    0; a number between two bounds that are equal to it, where TensorFlow's chain rule takes 1 and 1, and JAX' gives a
+    quarter to the lower bound)."""
     x = operands[position]
     found = np.zeros(x.value.size, bool)
-    if op == "clip_tensors" and position == 0:
+    if op == "clip_tensors" and position < 2:
         numbers = np.arange(x.value.size).reshape(x.value.shape)
         given, low, high, number = np.broadcast_arrays(*(operand.value for operand in operands), numbers)
         found[number[(given == low) & (low == high)]] = True

@@ -209,13 +209,15 @@ def test_a_slope_that_underflows_with_what_it_is_multiplied_by_is_not_exactly_ze
 
 
 def test_between_two_bounds_that_are_equal_to_it_a_number_may_have_any_slope() -> None:
-    """Each of minimum(maximum(x, 2), 2) may say 1 at x = 2, though the function is constant."""
+    """Each of minimum(maximum(x, 2), 2) may say 1 at x = 2, though the function is constant, and by the first 2."""
     one = TensorType("float64", (1, 1))
     leaves = Leaf("x", TensorType("float64", (1, 3))), Leaf("low", one), Leaf("high", one)
     graph = check(Graph(leaves, (Node("y", "clip_tensors", ("x", "low", "high"), (), leaves[0].type),), ("y",)))
     arrays = {"x": np.array([[1.0, 2.0, 3.0]]), "low": np.array([[2.0]]), "high": np.array([[2.0]])}
-    found = gradient.expect(Case(graph, arrays)).values[0]
+    found, by_low, by_high = gradient.expect(Case(graph, arrays)).values
     assert np.isinf(found.error).tolist() == [[False, True, False]]
+    assert np.isinf(by_low.error).all()
+    assert np.isfinite(by_high.error).all()
     assert found.value[0, [0, 2]].tolist() == [0, 0]
 
 
