@@ -265,6 +265,7 @@ def vjp(
     if local.open.any() or beside_infinity(operands, position, result).all():
         bound[:] = np.inf
     bound[open_elements(op, operands, position, call, [above.value])] = np.inf
+    bound[first_derivatives.overflowing_gates(op, x, call, above.value)] = np.inf
     bound = np.where(~wild(x).ravel() & ~first_derivatives.at_a_break(op, operands, position, call), bound, np.inf)
     return Estimate(found.value, bound)
 

@@ -112,6 +112,15 @@ def singular(op: str, operands: Sequence[Bounded], position: int, result: Bounde
 _FROM_RESULT = ("acosh", "asinh")
 
 
+def overflowing_gates(op: str, x: Bounded, call: Call, adjoint: Array) -> Array:
+    """Elements at which the chain rule of x gate(x) may meet infinity times 0: it multiplies the adjoint by x, which
+    may overflow, and then by the gate's slope, which is 0 there. Inside the gate x may be multiplied by alpha."""
+    if op not in _GATED:
+        return np.zeros(x.value.size, bool)
+    inner = abs(call.number("alpha")) if op == "swish" else 1.0
+    return np.abs(x.value.ravel()) * np.maximum(np.abs(adjoint), inner) > PRECISION[x.dtype].largest
+
+
 def formula_error(op: str, operands: Sequence[Bounded], result: Bounded, call: Call, most: float) -> Array:
     """The relative error of an operator alone, its operands taken as exact, at most `most`: what its derivative's
     functions may have, too. Of derivatives that are computed as 1 / sinh(y) or 1 / cosh(y) it is the absolute one,

@@ -251,3 +251,14 @@ def test_the_square_that_the_slope_of_sinc_is_divided_by_may_be_lost() -> None:
 def test_the_slope_of_lgamma_is_as_good_as_digamma_near_its_zero() -> None:
     found = of("lgamma", np.array([1.5], np.float32))[0]
     assert 16 * U < found.error[0] < 128 * U
+
+
+def test_the_chain_rule_of_a_gate_may_overflow_before_it_vanishes() -> None:
+    """g x s (1 - s) is infinity times 0 in float16 where x is 64000 and g greater than 1.03; so is 2 x of swish."""
+    x = np.full(16, 64000, np.float16)
+    silu, swish = of("silu", x)[0], of("swish", x, alpha=2.0)[0]
+    finite = np.isfinite(silu.error)
+    assert finite.any()
+    assert not finite.all()
+    assert (np.abs(silu.value[finite]) < 1.03).all()
+    assert np.isinf(swish.error).all()
