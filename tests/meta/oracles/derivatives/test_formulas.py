@@ -262,3 +262,11 @@ def test_the_chain_rule_of_a_gate_may_overflow_before_it_vanishes() -> None:
     assert not finite.all()
     assert (np.abs(silu.value[finite]) < 1.03).all()
     assert np.isinf(swish.error).all()
+
+
+def test_stairs_that_are_narrower_than_any_step_are_no_slope() -> None:
+    """x // 7e-6 is 0 up to there, and 30 // 7 is no jump, as 14 // 7 is."""
+    by_x = of("floor_divide", np.array([3e-6, 30.0, 14.0], np.float32), np.array([7e-6, 7.0, 7.0], np.float32))[0]
+    assert by_x.value[:2].tolist() == [0, 0]
+    assert np.isinf(by_x.error).tolist() == [False, False, True]
+    assert by_x.error[0] < 1e-30
