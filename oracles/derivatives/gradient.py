@@ -193,7 +193,9 @@ def entries(
     if local.known is not None:
         doubt += local.known.error[rows] + local.known.relative * unit * slope
         if local.known.size is not None:
-            doubt += np.maximum(np.abs(local.known.size[rows] - slope) - local.error, 0.0)
+            said = local.known.size[rows]
+            missed = np.maximum(np.abs(said - slope) - local.error, 0.0)
+            doubt += np.where(missed > slope / 2, said + slope, missed)  # what was missed may have either sign
     else:
         own = first_derivatives.formula_error(op, operands, result, call, OWN * unit)
         doubt += (own[rows] + formula * unit) * slope + np.where(slope > 0, p.tiny, 0.0)
@@ -263,6 +265,7 @@ def vjp(
     if local.open.any() or beside_infinity(operands, position, result).all():
         bound[:] = np.inf
     bound[open_elements(op, operands, position, call, [above.value])] = np.inf
+    bound[first_derivatives.overflowing_gates(op, x, call, above.value)] = np.inf
     bound = np.where(~wild(x).ravel() & ~first_derivatives.at_a_break(op, operands, position, call), bound, np.inf)
     return Estimate(found.value, bound)
 

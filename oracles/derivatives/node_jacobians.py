@@ -26,6 +26,22 @@ KEPT, LARGEST = 8192, 4096
 target after the other, and measuring takes longer than most programs."""
 
 
+STAIRS = ("floor_divide", "trunc_divide")
+"""Constant between jumps, which steps that are longer than the divisor take for a slope."""
+
+
+def _on_stairs(operands: Sequence[Bounded], position: int, result: Bounded) -> Jacobian:
+    """Slopes of 0, undetermined where a jump is in reach."""
+    x, shape = operands[position].value, result.value.shape
+    with np.errstate(invalid="ignore"):
+        near = result.undetermined | ~np.isfinite(result.value) | (result.error >= 0.5)
+    rows = np.flatnonzero(near)
+    columns = np.broadcast_to(np.arange(x.size).reshape(x.shape), shape).ravel()[rows]
+    zeros = np.zeros(rows.size)
+    still = lambda values, steps: zeros  # noqa: E731
+    return Jacobian(rows, columns, zeros, zeros + np.inf, zeros, np.zeros(x.size), np.zeros(near.size, bool), still)
+
+
 @dataclass(frozen=True)
 class _Measurement:
     """What the slopes of a node follow from: all of that is in `key`."""
@@ -40,6 +56,8 @@ class _Measurement:
 
     def carry_out(self) -> Jacobian:
         operands, position, result = self.operands, self.position, self.result
+        if self.operator in STAIRS:
+            return _on_stairs(operands, position, result)
         f = function_of(OPS[self.operator], operands, self.call)
         if operands[position].complex or result.complex:
             return jacobian_of_parts(f, operands, position, result)

@@ -230,6 +230,7 @@ REFUSES: dict[str, dict[str, Reason]] = {
     "jax": {
         **{f"max_pool{n}d": _dilated_window for n in (1, 2, 3)},
         "nextafter": "Differentiation rule for 'nextafter' not implemented",
+        "reflections": "Differentiation rule for 'householder_product' not implemented",
         "segment_prod": "scatter_mul gradients are only implemented if unique_indices=True",
     },
     "tvm": {

@@ -129,6 +129,9 @@ def jacobian(
     if known is not None and known.added:  # beside it differences of the rest may show nothing
         nothing = np.zeros(operands[0].value.shape)
         operands = [Bounded(nothing, nothing, operands[0].dtype), *operands[1:]]
+    if known is not None and known.reach is not None:
+        reached = replace(operands[position], error=np.maximum(operands[position].error, known.reach))
+        operands = [*operands[:position], reached, *operands[position + 1 :]]
     values = [o.value for o in operands]
     base = f(values)
     if not operands[position].value.size:

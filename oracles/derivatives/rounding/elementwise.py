@@ -12,8 +12,9 @@ from math import log, pi, sqrt
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, gamma
+from generators.ops import OPS
 from generators.ops.spec import Call
-from oracles.derivatives.rounding.running import Number, constant, of_one_number
+from oracles.derivatives.rounding.running import Number, constant, exactly, of_one_number
 
 Array = np.ndarray
 
@@ -116,6 +117,18 @@ def _logaddexp(x: Sequence[Number], y: Number, position: int, call: Call) -> Seq
     return 1.0 / (1.0 + (b - a).f("exp")), (a - y).f("exp"), part, 1.0 - part
 
 
+def _left_over(quotient: str) -> Formula:
+    """1, and the quotient that is rounded to a whole number. Steps that are longer than the divisor see another slope:
+    by x = 2^31 a step of 2^21 moves the remainder by 1 + 2^-23 by nothing."""
+
+    def slopes(x: Sequence[Number], y: Number, position: int, call: Call) -> Sequence[Number]:
+        if position == 0:
+            return (exactly(np.ones(x[0].shape), y.value.dtype),)
+        return (Number(OPS[quotient].reference([one.value for one in x], call)),)
+
+    return slopes
+
+
 SLOPES: dict[str, Formula] = {
     "exp": lambda x, y, *_: (y,),
     "exp2": _exp2,
@@ -144,6 +157,9 @@ SLOPES: dict[str, Formula] = {
     "erf": lambda x, y, *_: ((-(x[0] * x[0])).f("exp") * (2 / sqrt(pi)),),
     "erfc": lambda x, y, *_: ((-(x[0] * x[0])).f("exp") * (2 / sqrt(pi)),),
     "sigmoid": lambda x, y, *_: (sigmoid_slope(y),),
+    "lgamma": lambda x, y, *_: (x[0].f("digamma"),),
+    "fmod": _left_over("trunc_divide"),
+    "remainder": _left_over("floor_divide"),
     "div": _division,
     "addcdiv": _added_quotient,
     "atan2": _atan2,

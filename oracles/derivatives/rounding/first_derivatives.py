@@ -63,10 +63,11 @@ _BETWEEN = ("clip", "hardtanh")
 def at_a_break(op: str, operands: Sequence[Bounded], position: int, call: Call) -> Array:
     """Elements of an operand at which an operator is defined by pieces that an attribute, or another operand, bounds.
     Frameworks differentiate one of the pieces, even where both happen to continue each other (hardshrink with lambd =
-    0; a number between two bounds that are equal to it, where TensorFlow's chain rule takes 1 and 1)."""
+    0; a number between two bounds that are equal to it, where TensorFlow's chain rule takes 1 and 1, and JAX' gives a
+    quarter to the lower bound)."""
     x = operands[position]
     found = np.zeros(x.value.size, bool)
-    if op == "clip_tensors" and position == 0:
+    if op == "clip_tensors" and position < 2:
         numbers = np.arange(x.value.size).reshape(x.value.shape)
         given, low, high, number = np.broadcast_arrays(*(operand.value for operand in operands), numbers)
         found[number[(given == low) & (low == high)]] = True
@@ -92,7 +93,8 @@ def at_a_break(op: str, operands: Sequence[Bounded], position: int, call: Call) 
 def singular(op: str, operands: Sequence[Bounded], position: int, result: Bounded) -> Array:
     """Results at which the chain rule meets infinity times 0, which some frameworks make NaN: the square root of 0 in
     the deviation of one element, y x^(y - 1) at 0^0, x / y at 0 log 0, and x^y log x of a negative base, which is 0
-    times NaN where the exponent is so large that differences meet even numbers only."""
+    times NaN where the exponent is so large that differences meet even numbers only; sinc where the square that
+    pi x cos(pi x) - sin(pi x) is divided by is lost."""
     zero = np.zeros(result.value.shape, bool)
     if op in ("std", "std_corrected"):
         zero = result.value == 0
@@ -101,10 +103,22 @@ def singular(op: str, operands: Sequence[Bounded], position: int, result: Bounde
         zero = zero | ((base == 0) & (exponent == 0)) | ((base < 0) & (position == 1))
     elif op == "xlogy":
         zero = zero | ((operands[0].value == 0) & (operands[1].value == 0))
+    elif op == "sinc":
+        square = (np.pi * operands[0].value) ** 2
+        zero = (operands[0].value != 0) & (square < PRECISION[operands[0].dtype].tiny)
     return zero.ravel()
 
 
 _FROM_RESULT = ("acosh", "asinh")
+
+
+def overflowing_gates(op: str, x: Bounded, call: Call, adjoint: Array) -> Array:
+    """Elements at which the chain rule of x gate(x) may meet infinity times 0: it multiplies the adjoint by x, which
+    may overflow, and then by the gate's slope, which is 0 there. Inside the gate x may be multiplied by alpha."""
+    if op not in _GATED:
+        return np.zeros(x.value.size, bool)
+    inner = abs(call.number("alpha")) if op == "swish" else 1.0
+    return np.abs(x.value.ravel()) * np.maximum(np.abs(adjoint), inner) > PRECISION[x.dtype].largest
 
 
 def formula_error(op: str, operands: Sequence[Bounded], result: Bounded, call: Call, most: float) -> Array:

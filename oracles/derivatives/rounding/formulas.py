@@ -39,6 +39,21 @@ PIECES = frozenset(
 """Made of pieces that meet. Those whose slopes are 1, -1 or 0 need not be named."""
 
 
+def _reach(op: str, x: Bounded, call: Call) -> Array | None:
+    """How far from an end of its piece an element still is taken for it: x + 3 is rounded (2.98 + 3 is 6 in bfloat16)
+    before it is compared with 6, x / 6 and x / 6 + 1/2 before they are with 1."""
+    if op in ("hard_sigmoid", "hard_swish"):
+        slope, ends = 1 / 6, (-3.0, 3.0)
+    elif op == "hard_sigmoid_linear":
+        slope, beta = call.number("alpha"), call.number("beta")
+        ends = (-beta / slope, (1 - beta) / slope)
+    else:
+        return None
+    rounded = (2 * np.abs(x.value) + 1 / slope) * PRECISION[x.dtype].unit
+    near = np.any([np.abs(x.value - end) <= rounded for end in ends], axis=0)
+    return np.where(near, rounded, 0.0)
+
+
 @dataclass(frozen=True)
 class Known:
     """What is known of an operator's slopes.
@@ -50,6 +65,7 @@ class Known:
     linear:   are the slopes the same wherever the operand is?
     added:    is operand 0 another one, which is only added?
     size:     what the formulas say in float64, without sign, where differences may see less (softsign at 1e14)
+    reach:    by element of the operand, how far it may be off where pieces meet
     adjoint:  from the result's adjoint, flat, what the formulas make of it for the operand, and what that may be off
               by, in place of error and relative"""
 
@@ -60,6 +76,7 @@ class Known:
     linear: bool = False
     added: bool = False
     size: Array | None = None
+    reach: Array | None = None
     adjoint: Callable[[Array], tuple[Array, Array]] | None = None
 
 
@@ -72,7 +89,8 @@ def known(op: str, operands: Sequence[Bounded], position: int, result: Bounded, 
     narrowed = float(PRECISION[x.dtype].unit > PRECISION[result.dtype].unit)  # rounded once more on its way back
     count, added = _factors(x, result, call), op in ADDED_TO and position > 0
     if (relative := roundings(op, position, call, count)) is not None:
-        return Known(nothing, relative + narrowed, relative == 0, op in PIECES, op in LINEAR, added)
+        reach = _reach(op, x, call)
+        return Known(nothing, relative + narrowed, relative == 0, op in PIECES, op in LINEAR, added, reach=reach)
     op, operands, position, call = _of_tensors(op, operands, position, call)
     if op in ADJOINTS:
         return _by_adjoints(op, operands, position, result, call)
@@ -89,7 +107,7 @@ def known(op: str, operands: Sequence[Bounded], position: int, result: Bounded, 
         size = np.median(sizes, axis=0)
         # where a step of one of them overflows, it says something else
         error = np.max([off + np.abs(said - size) for off, said in zip(errors, sizes, strict=True)], axis=0)
-    return Known(error, 1.0, pieces=op in PIECES, added=added, size=size)
+    return Known(error, 1.0, pieces=op in PIECES, added=added, size=size, reach=_reach(op, x, call))
 
 
 def _exact_operands(op: str, operands: Sequence[Bounded], call: Call) -> tuple[list[Number], Number]:

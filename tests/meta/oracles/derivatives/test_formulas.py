@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -208,11 +209,64 @@ def test_a_slope_that_underflows_with_what_it_is_multiplied_by_is_not_exactly_ze
 
 
 def test_between_two_bounds_that_are_equal_to_it_a_number_may_have_any_slope() -> None:
-    """Each of minimum(maximum(x, 2), 2) may say 1 at x = 2, though the function is constant."""
+    """Each of minimum(maximum(x, 2), 2) may say 1 at x = 2, though the function is constant, and by the first 2."""
     one = TensorType("float64", (1, 1))
     leaves = Leaf("x", TensorType("float64", (1, 3))), Leaf("low", one), Leaf("high", one)
     graph = check(Graph(leaves, (Node("y", "clip_tensors", ("x", "low", "high"), (), leaves[0].type),), ("y",)))
     arrays = {"x": np.array([[1.0, 2.0, 3.0]]), "low": np.array([[2.0]]), "high": np.array([[2.0]])}
-    found = gradient.expect(Case(graph, arrays)).values[0]
+    found, by_low, by_high = gradient.expect(Case(graph, arrays)).values
     assert np.isinf(found.error).tolist() == [[False, True, False]]
+    assert np.isinf(by_low.error).all()
+    assert np.isfinite(by_high.error).all()
     assert found.value[0, [0, 2]].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("op", ["hard_sigmoid", "hard_swish"])
+def test_a_sum_that_is_rounded_to_the_end_of_a_piece_may_have_the_slope_of_either_side(op: str) -> None:
+    """In bfloat16 2.984375 + 3 is 6; in float32 so is 3 less one unit in the last place."""
+    found = of(op, np.array([2.984375, 2.5], ml_dtypes.bfloat16))[0]
+    assert np.isinf(found.error).tolist() == [True, False]
+    near = of(op, np.array([np.nextafter(np.float32(3), np.float32(0)), 2.99], np.float32))[0]
+    assert near.error[1] < 1e-6 < 1e-2 < near.error[0]
+
+
+def test_steps_across_many_divisors_show_no_slope_of_a_remainder() -> None:
+    """By x = 2^31 the longest and the shortest of them move fmod(x, 2^-14 + 2^-37) by less than nothing."""
+    x, divisor = np.array([2147483600.0, 1.5], np.float32), np.array([2.0**-14 * (1 + 2.0**-23), 1.0], np.float32)
+    found = of("fmod", x, divisor)[0]
+    assert found.error[0] >= 0.5 > 1e-6 > found.error[1]
+
+
+def test_a_quotient_that_is_subnormal_may_be_rounded_either_way() -> None:
+    by_divisor = of("remainder", np.array([2.0**-126, 2.5], np.float32), np.array([-1.5, 1.0], np.float32))[1]
+    assert by_divisor.error[0] >= 0.5
+    assert by_divisor.error[1] < 1e-5
+
+
+def test_the_square_that_the_slope_of_sinc_is_divided_by_may_be_lost() -> None:
+    found = of("sinc", np.array([1e-30, 0.0, 1e-3], np.float32))[0]
+    assert np.isinf(found.error).tolist() == [True, False, False]
+
+
+def test_the_slope_of_lgamma_is_as_good_as_digamma_near_its_zero() -> None:
+    found = of("lgamma", np.array([1.5], np.float32))[0]
+    assert 16 * U < found.error[0] < 128 * U
+
+
+def test_the_chain_rule_of_a_gate_may_overflow_before_it_vanishes() -> None:
+    """g x s (1 - s) is infinity times 0 in float16 where x is 64000 and g greater than 1.03; so is 2 x of swish."""
+    x = np.full(16, 64000, np.float16)
+    silu, swish = of("silu", x)[0], of("swish", x, alpha=2.0)[0]
+    finite = np.isfinite(silu.error)
+    assert finite.any()
+    assert not finite.all()
+    assert (np.abs(silu.value[finite]) < 1.03).all()
+    assert np.isinf(swish.error).all()
+
+
+def test_stairs_that_are_narrower_than_any_step_are_no_slope() -> None:
+    """x // 7e-6 is 0 up to there, and 30 // 7 is no jump, as 14 // 7 is."""
+    by_x = of("floor_divide", np.array([3e-6, 30.0, 14.0], np.float32), np.array([7e-6, 7.0, 7.0], np.float32))[0]
+    assert by_x.value[:2].tolist() == [0, 0]
+    assert np.isinf(by_x.error).tolist() == [False, False, True]
+    assert by_x.error[0] < 1e-30
