@@ -36,7 +36,8 @@ def program(target: Target, graph: Graph) -> str:
     found = scalars.plan(graph)
     assert found is not None  # `unsupported` says so before
     outputs = [one.types[name] for one in found.graphs for name in one.outputs]
-    said = f"CALLS = {found.calls!r}  # numbers that the model takes last\n\n\n"
+    calls = repr(found.calls).replace("inf", "float('inf')")
+    said = f"CALLS = {calls}  # numbers that the model takes last\n\n\n"
     load = said + target.question_loads[scalars.NAME].strip()
     return target.text(found.graphs[0], load, {}, outputs, numbers=_names(found))
 

@@ -178,10 +178,8 @@ def test_views_hold_the_same_values_in_other_memory() -> None:
 def test_a_result_is_that_of_what_the_program_is_given() -> None:
     """What a known issue says of operands is asked of those that are expanded, too, not of those that were drawn."""
     type_ = TensorType("float32", (3, 2))
-    for name in "abcdefgh":
-        graph = check(Graph((Leaf(name, type_),), (Node("v0", "neg", (name,), (), type_),), ("v0",)))
-        if layouts.layouts(graph)[name] == "expanded":
-            break
+    graphs = {x: check(Graph((Leaf(x, type_),), (Node("v0", "neg", (x,), (), type_),), ("v0",))) for x in "abcdefgh"}
+    name, graph = next(one for one in graphs.items() if layouts.layouts(one[1])[one[0]] == "expanded")
     case = Case(graph, {name: np.arange(6, dtype=np.float32).reshape(3, 2)})
     (part,) = LAYOUTS.parts(case, 1)
     assert np.array_equal(part.arrays[name], [[0, 1]] * 3)

@@ -107,3 +107,10 @@ def test_a_number_that_jax_wants_when_it_traces_is_refused(pool: Pool) -> None:
     jit = TARGETS["jax-jit"]
     examination = Laboratory(pool, SCALARS).examine(case, [jit])
     assert examination.verdicts[jit.name].status == "unsupported"
+
+
+def test_a_number_may_be_infinite(pool: Pool) -> None:
+    """x + inf, then x + another number."""
+    case = Case(graph(("add_scalar", ("x",), {"scalar": float("inf")})), {"x": X})
+    assert "float('inf')" in SCALARS.program(TARGETS["jax-jit"], case.graph)
+    assert Laboratory(pool, SCALARS).judge(case, [TARGETS["jax-jit"]]).verdicts["jax-jit"].status == "agree"
