@@ -20,6 +20,7 @@ _REFUSALS: Patterns = (
     ("torch", "Batching rule not implemented for", "no batching rule"),
     ("torch", "vmap: .*(data-dependent|dynamic shape|is not possible)", "what it says that vmap cannot do"),
     ("tensorflow", "No pfor vectorization defined|No converter defined for", "no converter (RegisterPFor)"),
+    ("tensorflow", r"Broadcast between \S+ and \S+ is not supported yet", "no broadcast of so many dimensions"),
     (
         "tensorflow",
         r"(?s)Detected unsupported operations.*No registered 'TensorListReserve' OpKernel for XLA",
