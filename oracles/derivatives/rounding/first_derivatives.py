@@ -94,7 +94,8 @@ def singular(op: str, operands: Sequence[Bounded], position: int, result: Bounde
     """Results at which the chain rule meets infinity times 0, which some frameworks make NaN: the square root of 0 in
     the deviation of one element, y x^(y - 1) at 0^0, x / y at 0 log 0, and x^y log x of a negative base, which is 0
     times NaN where the exponent is so large that differences meet even numbers only; sinc where the square that
-    pi x cos(pi x) - sin(pi x) is divided by is lost."""
+    pi x cos(pi x) - sin(pi x) is divided by is lost; gelu_tanh where the cube overflows, beside a tanh without a
+    slope."""
     zero = np.zeros(result.value.shape, bool)
     if op in ("std", "std_corrected"):
         zero = result.value == 0
@@ -106,6 +107,8 @@ def singular(op: str, operands: Sequence[Bounded], position: int, result: Bounde
     elif op == "sinc":
         square = (np.pi * operands[0].value) ** 2
         zero = (operands[0].value != 0) & (square < PRECISION[operands[0].dtype].tiny)
+    elif op == "gelu_tanh":
+        zero = np.abs(operands[0].value) ** 3 > PRECISION[operands[0].dtype].largest
     return zero.ravel()
 
 
@@ -148,7 +151,7 @@ def slope_noise(op: str, operands: Sequence[Bounded], result: Bounded, call: Cal
         noise += 64
     if op == "sinc":  # (cos(pi x) - sinc(x)) / x
         x = np.abs(operands[0].value.ravel())
-        noise += np.where(x > 0, SUMS_OF_ONE / np.maximum(x, np.finfo(np.float32).tiny), 0.0)
+        noise += np.where(x > 0, SUMS_OF_ONE / np.maximum(x, PRECISION[operands[0].dtype].tiny), 0.0)
         # pi and the angle are rounded: 2 pi |x| u of the cosine, at most 2; shifts by whole periods hide it
         noise += np.where(x > 0, np.minimum(2 * np.pi, 2 / (PRECISION[operands[0].dtype].unit * x)), 0.0)
     if op in ("logsumexp", "logcumsumexp"):

@@ -246,6 +246,14 @@ def test_a_quotient_that_is_subnormal_may_be_rounded_either_way() -> None:
 def test_the_square_that_the_slope_of_sinc_is_divided_by_may_be_lost() -> None:
     found = of("sinc", np.array([1e-30, 0.0, 1e-3], np.float32))[0]
     assert np.isinf(found.error).tolist() == [True, False, False]
+    wide = of("sinc", np.array([1e-43, 1e-3]))[0]  # (cos(pi x) - sinc(x)) / x loses u / x
+    assert 2.0**-53 / 1e-43 < wide.error[0] < 2.0**-46 / 1e-43
+    assert wide.error[1] < 1e-12
+
+
+def test_the_cube_within_gelu_tanh_may_overflow() -> None:
+    found = of("gelu_tanh", np.array([-1e14, -1e12, 1.0], np.float32))[0]
+    assert np.isinf(found.error).tolist() == [True, False, False]
 
 
 def test_the_slope_of_lgamma_is_as_good_as_digamma_near_its_zero() -> None:
