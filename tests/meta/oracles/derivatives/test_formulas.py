@@ -248,7 +248,7 @@ def test_the_square_that_the_slope_of_sinc_is_divided_by_may_be_lost() -> None:
     assert np.isinf(found.error).tolist() == [True, False, False]
     wide = of("sinc", np.array([1e-43, 1e-3]))[0]  # (cos(pi x) - sinc(x)) / x loses u / x
     assert 2.0**-53 / 1e-43 < wide.error[0] < 2.0**-46 / 1e-43
-    assert wide.error[1] < 1e-12
+    assert wide.error[1] < 1e-10
 
 
 def test_the_cube_within_gelu_tanh_may_overflow() -> None:
