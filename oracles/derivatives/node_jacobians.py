@@ -38,7 +38,10 @@ def _on_stairs(operands: Sequence[Bounded], position: int, result: Bounded) -> J
     rows = np.flatnonzero(near)
     columns = np.broadcast_to(np.arange(x.size).reshape(x.shape), shape).ravel()[rows]
     zeros = np.zeros(rows.size)
-    still = lambda values, steps: zeros  # noqa: E731
+
+    def still(values: Sequence[np.ndarray], steps: np.ndarray) -> np.ndarray:
+        return zeros
+
     return Jacobian(rows, columns, zeros, zeros + np.inf, zeros, np.zeros(x.size), np.zeros(near.size, bool), still)
 
 

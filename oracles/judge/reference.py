@@ -40,9 +40,10 @@ def _kept_wide(graph: Graph, index: int, result: Bounded, values: Mapping[str, B
     """What a node of float16 computes in float32, where it is not all finite. Back ends without a kernel for float16,
     or with a fused one, keep it in float32 within an operator and between several (ONNX Runtime inserts casts and takes
     pairs of them out again; torch.compile documents `emulate_precision_casts`, which is off)."""
-    node, call = graph.nodes[index], call_of(graph, index)
+    node = graph.nodes[index]
     if result.dtype != "float16" or np.isfinite(result.value).all() or node.op == "bitcast":  # which computes nothing
         return None
+    call = call_of(graph, index)
     given = (values[name] for name in node.operands)
     operands = [replace(x, dtype="float32") if x.dtype == "float16" else x for x in given]
     types = tuple(TensorType(x.dtype, type_.shape) for x, type_ in zip(operands, call.operands, strict=True))
