@@ -18,7 +18,7 @@ def test_dynamic_shapes(fast_target: Target, trial: Trial) -> None:
     trial.run([fast_target], trial.examine_on(fast_target))
 
 
-@pytest.mark.slow(one_in=3)
+@pytest.mark.slow(one_in=4)
 def test_dynamic_gradients(fast_target: Target, trial: Trial) -> None:
     """The gradients of each drawn case, compiled for one size and run at several."""
     if DYNAMIC_GRADIENT.name not in fast_target.question_loads:

@@ -12,7 +12,7 @@ from harness.questions.question import Question
 from harness.search.trial import Trial
 
 
-@pytest.mark.slow(one_in=2, ci=2)
+@pytest.mark.slow(one_in=3, ci=2)
 @pytest.mark.parametrize("question", [METAMORPHIC, LAYOUTS, REPEAT], ids=lambda question: question.name)
 def test_metamorphic(fast_target: Target, question: Question, trial: Trial) -> None:
     """Each drawn case beside its edit, as views, or twice."""
