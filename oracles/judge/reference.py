@@ -26,14 +26,15 @@ def evaluate(graph: Graph, arrays: Arrays) -> dict[str, Bounded]:
         wide = _kept_wide(graph, index, result, taken)
         values[node.name], taken[node.name] = result, result
         if wide is not None:
-            values[node.name], taken[node.name] = _within(result, wide), _between(result, wide)
+            values[node.name] = _within(result, wide)
+            taken[node.name] = _between(values[node.name], wide)
     return values
 
 
 def as_taken(graph: Graph, index: int, result: Bounded, values: Mapping[str, Bounded]) -> Bounded:
     """The result of node number `index` as the nodes after it may find it."""
     wide = _kept_wide(graph, index, result, values)
-    return result if wide is None else _between(result, wide)
+    return result if wide is None else _between(_within(result, wide), wide)
 
 
 def _kept_wide(graph: Graph, index: int, result: Bounded, values: Mapping[str, Bounded]) -> Bounded | None:
@@ -61,11 +62,10 @@ def _within(result: Bounded, wide: Bounded) -> Bounded:
     return replace(result, error=np.where(special & ~(same & np.isfinite(wide.error)), np.inf, result.error))
 
 
-def _between(result: Bounded, wide: Bounded) -> Bounded:
+def _between(within: Bounded, wide: Bounded) -> Bounded:
     """The result as the nodes after it may find it: what overflows float16 may still be finite. Where it is infinite in
     float32, too, the infinity is one of an operand, a pole, or too large for that as well."""
-    overflow = np.isinf(result.value) & (np.isfinite(wide.value) | np.isinf(wide.error))
-    within = _within(result, wide)
+    overflow = np.isinf(within.value) & (np.isfinite(wide.value) | np.isinf(wide.error))
     return replace(within, error=np.where(overflow, np.inf, within.error))
 
 

@@ -94,10 +94,9 @@ def _addcmul(args: Sequence[Bounded], call: Call) -> Bounded:
     product, number = scaled_product(y, z), call.number("value")
     with np.errstate(all="ignore"):
         result = add(x, scaled_product(product, exactly(number, product)))
-        beyond = np.zeros((), bool)
-        for one in (y, z):
-            beyond = beyond | np.isfinite(one.value) & (abs(number * one.value) > PRECISION[x.dtype].largest)
-        result = replace(result, error=np.where(beyond, np.inf, result.error))
+        large = PRECISION[x.dtype].largest
+        early, late = (np.isfinite(one.value) & (np.abs(number * one.value) > large) for one in (y, z))
+        result = replace(result, error=np.where(early | late, np.inf, result.error))
         nan = certainly_nan(x) | certainly_nan(y) | certainly_nan(z)
     return replace(result, value=np.where(nan, np.nan, result.value), error=np.where(nan, 0.0, result.error))
 

@@ -12,13 +12,12 @@ from generators.ops.composed import compute
 from generators.ops.reduce.records import filled_axis, reducible
 from generators.ops.reduce.reductions import argmax
 from generators.ops.slots import normalized
-from generators.ops.spec import Attrs, Call, OpSpec, Spelling, TypeRuleError, Types
+from generators.ops.spec import Attrs, Call, OpSpec, Spelling, Types
 
 
 def _typed(operands: Types, attrs: Attrs) -> TensorType:
-    (axis,) = normalized(attrs["axis"], operands[0].rank)
-    if operands[0].shape[axis] == 0:
-        raise TypeRuleError(f"nothing is greatest along axis {axis} of {operands[0]}")
+    """That of the operand, whose axis has a place for argmax."""
+    argmax.result(operands, {**attrs, "keepdims": True})
     return operands[0]
 
 

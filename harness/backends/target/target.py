@@ -28,8 +28,7 @@ _UNWRITTEN = Unsupported("no program for its gradients is written")
 
 
 def _promoted(graph: Graph, node: Node) -> tuple[str, str]:
-    """The operator that this one is once its operands are promoted, and the dtype that they are promoted to; of others
-    the operator itself and the dtype of its result."""
+    """The operator that this one is once its operands are promoted, and the dtype that they are promoted to."""
     name, dtype = node.op, node.type.dtype
     while (promotes := OPS[name].promotes) is not None:
         name, dtype = OPS[name].base, promotes(tuple(graph.types[o] for o in node.operands), dict(node.attrs))
@@ -157,10 +156,11 @@ class Target:
                     why = refusals.why(self.refusals_file, name, dtype)
                     if why:
                         return f"{node.op} of {dtype}: {why}"
-            name, dtype = _promoted(graph, node)
-            why = self.refuses.get((name, dtype)) or refusals.why(self.refusals_file, name, dtype)
-            if why:
-                return f"{node.op}, which is {name} of {dtype}: {why}"
+            if OPS[node.op].promotes:
+                name, dtype = _promoted(graph, node)
+                why = self.refuses.get((name, dtype)) or refusals.why(self.refusals_file, name, dtype)
+                if why:
+                    return f"{node.op}, which is {name} of {dtype}: {why}"
         return None
 
     def declined(self, outcome: Rejected) -> str | None:

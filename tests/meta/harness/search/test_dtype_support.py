@@ -6,11 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import ml_dtypes
+import numpy as np
 import pytest
+from examples.one_node import applied
 
-from generators.graph import COMMON, COMPLEX, MEASURED, Graph, Leaf, Node, TensorType
+from generators.graph import COMMON, COMPLEX, MEASURED
 from generators.graphs import Case
-from generators.ops import OPS, check
+from generators.ops import OPS
 from harness.backends import TARGETS, Target
 from harness.backends.target import refusals
 from harness.commands.shared import refusal_files
@@ -199,14 +202,10 @@ def test_a_renewed_part_leaves_the_rest_of_a_record(tmp_path, monkeypatch: pytes
 
 def test_what_is_promoted_is_refused_as_the_operator_of_that_dtype() -> None:
     """x + y of bfloat16 and a float32 number is an addition of bfloat16, which ONNX Runtime has no kernel of."""
-    narrow, number = TensorType("bfloat16", (2, 2)), TensorType("float32", ())
-    leaves = (Leaf("x0", narrow), Leaf("x1", number))
-
-    def graph(operator: str, dtype: str) -> Graph:
-        return check(Graph(leaves, (Node("v0", operator, ("x0", "x1"), (), TensorType(dtype, (2, 2))),), ("v0",)))
-
-    why = TARGETS["ort-disable"].refused(graph("add_mixed", "bfloat16"))
+    narrow, number = np.zeros((2, 2), ml_dtypes.bfloat16), np.zeros((), np.float32)
+    added, less = (applied(operator, narrow, number).graph for operator in ("add_mixed", "less_mixed"))
+    why = TARGETS["ort-disable"].refused(added)
     assert why is not None
     assert why.startswith("add_mixed, which is add of bfloat16: ")
-    assert "less of bfloat16" in (TARGETS["ort-disable"].refused(graph("less_mixed", "bool")) or "")
-    assert TARGETS["torch-eager"].refused(graph("add_mixed", "bfloat16")) is None
+    assert "less of bfloat16" in (TARGETS["ort-disable"].refused(less) or "")
+    assert TARGETS["torch-eager"].refused(added) is None

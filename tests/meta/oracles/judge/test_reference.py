@@ -5,21 +5,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from examples.one_node import applied
 
 from generators.bounds.bounded import Bounded
-from generators.graph import Attr, Graph, Leaf, Node, TensorType
-from generators.ops import OPS, check
+from generators.graph import Attr, TensorType
 from oracles.judge.compare import compare
 from oracles.judge.reference import evaluate
 
 
 def evaluated(operator: str, *operands: np.ndarray, **attributes: Attr) -> Bounded:
-    types = tuple(TensorType(str(one.dtype), one.shape) for one in operands)
-    leaves = tuple(Leaf(f"x{i}", type_) for i, type_ in enumerate(types))
-    result = OPS[operator].result(types, attributes)
-    node = Node("v0", operator, tuple(leaf.name for leaf in leaves), tuple(attributes.items()), result)
-    graph = check(Graph(leaves, (node,), ("v0",)))
-    return evaluate(graph, {leaf.name: one for leaf, one in zip(leaves, operands, strict=True)})["v0"]
+    case = applied(operator, *operands, **attributes)
+    return evaluate(case.graph, case.arrays)["v0"]
 
 
 def half(*values: float) -> np.ndarray:
