@@ -8,13 +8,13 @@ import pytest
 from examples.one_node import applied
 
 from generators.bounds.bounded import Bounded
-from generators.graph import Attr, TensorType
+from generators.graph import TensorType
 from oracles.judge.compare import compare
 from oracles.judge.reference import evaluate
 
 
-def evaluated(operator: str, *operands: np.ndarray, **attributes: Attr) -> Bounded:
-    case = applied(operator, *operands, **attributes)
+def evaluated(operator: str, *operands: np.ndarray, **attributes: float) -> Bounded:
+    case = applied(operator, *operands, same=False, **attributes)
     return evaluate(case.graph, case.arrays)["v0"]
 
 
