@@ -21,8 +21,8 @@ LONGEST = 3
 ORDERED = '''
 def ordered(ports, names):
     """The names in the order in which the model has what they name: by name, as most tools leave it; where names are
-    lost, by the numbers that TensorFlow gives in their place, where an output that is an input or a constant may have
-    none; else as they are, since other tools keep the order."""
+    lost, by the numbers that TensorFlow gives in their place, where outputs that are inputs or constants may have
+    none, and all may be sorted as text (10 before 2); else as they are, since other tools keep the order."""
     import re
 
     plain = [name for name, _, _ in ports]
@@ -40,7 +40,7 @@ def ordered(ports, names):
     left = [number for number in range(len(names)) if number not in known]
     if len(known) + len(left) > len(names):  # one twice, or one too many
         return names
-    rest = iter(left)
+    rest = iter(sorted(left, key=str if known == sorted(known, key=str) else None))
     return [names[number if number >= 0 else next(rest)] for number in numbers]
 '''
 """How the inputs and outputs of a converted model are told apart."""

@@ -46,7 +46,7 @@ def _clamped(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _addcdiv(args: Sequence[Bounded], call: Call) -> Bounded:
     """x + value y / z, with `value` a power of two before or after the division: as of addcmul, what overflows in one
-    order is undetermined."""
+    order is undetermined; what underflows in one loses as much as there."""
     x, y, z = args
     factor = call.number("value")
     quotient = divide(y, z)
@@ -55,7 +55,8 @@ def _addcdiv(args: Sequence[Bounded], call: Call) -> Bounded:
     with np.errstate(all="ignore"):
         numbers = np.isfinite(y.value) & np.isfinite(z.value) & (z.value != 0)
         loose = numbers & ~(np.isfinite(quotient.value) & np.isfinite(scaled.value) & np.isfinite(early.value))
-        return add(x, replace(scaled, error=np.where(loose, np.inf, scaled.error)))
+        error = np.maximum(scaled.error, divide(early, z).error)
+        return add(x, replace(scaled, error=np.where(loose, np.inf, error)))
 
 
 def _decimals(args: Sequence[Bounded], call: Call) -> Bounded:

@@ -273,6 +273,11 @@ exec(ORDERED, MATCHING)  # what every route's program carries
         (["Identity_1:0", "Identity:0"], ["out0", "out1"], ["out1", "out0"]),
         (["in1", "in0"], ["x3", "x5"], ["x5", "x3"]),
         (["PartitionedCall:1", "serving_default_x0:0"], ["out0", "out1"], ["out1", "out0"]),  # the second is an input
+        (  # sorted as text: the third is 10, the last one 9, and inputs by their own names
+            ["Identity", "Identity_1", "x1", "Identity_2", *(f"Identity_{i}" for i in range(3, 9)), "x0"],
+            [f"out{i}" for i in range(11)],
+            ["out0", "out1", "out10", "out2", *(f"out{i}" for i in range(3, 9)), "out9"],
+        ),
         (["PartitionedCall:3", "x"], ["out0", "out1"], ["out0", "out1"]),  # no such number
         (["lambda", "out0"], ["out0", "out1"], ["out1", "out0"]),  # the first is a constant
         (["add_1", "add"], ["out0", "out1"], ["out0", "out1"]),  # names of nodes say nothing of their order
