@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.special import zetac
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, monotone, rounded
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX, numpy_unary, unary
@@ -24,7 +25,15 @@ def _lgamma_of(x: float) -> float:
         return math.nan
     if x == math.inf:
         return math.inf
+    if abs(x - 1.5) <= 0.75:  # its roots are 1 and 2: math.lgamma is off by an ulp of 1 there
+        z = x - 1 if x < 1.5 else x - 2
+        series = z * (1 - np.euler_gamma) + z * z * math.fsum(c * (-z) ** k for k, c in enumerate(_ZETAS))
+        return series - math.log1p(z) if x < 1.5 else series
     return math.lgamma(x) if 0 < x < 1e305 else math.inf
+
+
+_ZETAS = tuple(float(zetac(k) / k) for k in range(2, 42))
+"""Coefficients of log(gamma(1 + z)) + log(1 + z) - (1 - gamma) z, at most 2**-k / k (Abramowitz and Stegun, 6.1.33)."""
 
 
 lgamma_of: Callable[[Array], Array] = np.vectorize(_lgamma_of, otypes=[np.float64])
