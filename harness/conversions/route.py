@@ -40,7 +40,8 @@ def ordered(ports, names):
     left = [number for number in range(len(names)) if number not in known]
     if len(known) + len(left) > len(names):  # one twice, or one too many
         return names
-    rest = iter(sorted(left, key=str if known == sorted(known, key=str) else None))
+    as_text = sorted(known) != known == sorted(known, key=str)
+    rest = iter(sorted(left, key=str) if as_text else left)
     return [names[number if number >= 0 else next(rest)] for number in numbers]
 '''
 """How the inputs and outputs of a converted model are told apart."""

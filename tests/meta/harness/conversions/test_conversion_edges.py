@@ -279,6 +279,7 @@ exec(ORDERED, MATCHING)  # what every route's program carries
             ["out0", "out1", "out10", "out2", *(f"out{i}" for i in range(3, 9)), "out9"],
         ),
         (["PartitionedCall:3", "x"], ["out0", "out1"], ["out0", "out1"]),  # no such number
+        ([f"inputs_{i}" for i in range(11)], [f"x{i}" for i in range(11)], [f"x{i}" for i in range(11)]),
         (["lambda", "out0"], ["out0", "out1"], ["out1", "out0"]),  # the first is a constant
         (["add_1", "add"], ["out0", "out1"], ["out0", "out1"]),  # names of nodes say nothing of their order
         (["x1"], ["x0", "x1"], ["x1"]),  # a tool may drop an input that changes nothing
