@@ -273,10 +273,10 @@ exec(ORDERED, MATCHING)  # what every route's program carries
         (["Identity_1:0", "Identity:0"], ["out0", "out1"], ["out1", "out0"]),
         (["in1", "in0"], ["x3", "x5"], ["x5", "x3"]),
         (["PartitionedCall:1", "serving_default_x0:0"], ["out0", "out1"], ["out1", "out0"]),  # the second is an input
-        (  # sorted as text: the third is 10, the last one 9, and inputs by their own names
-            ["Identity", "Identity_1", "x1", "Identity_2", *(f"Identity_{i}" for i in range(3, 9)), "x0"],
-            [f"out{i}" for i in range(11)],
-            ["out0", "out1", "out10", "out2", *(f"out{i}" for i in range(3, 9)), "out9"],
+        (  # sorted as text: 11, and 9 at the end, are inputs by their own names
+            ["Identity", "Identity_1", "Identity_10", "x1", *(f"Identity_{i}" for i in range(2, 9)), "x0"],
+            [f"out{i}" for i in range(12)],
+            ["out0", "out1", "out10", "out11", *(f"out{i}" for i in range(2, 9)), "out9"],
         ),
         (["PartitionedCall:3", "x"], ["out0", "out1"], ["out0", "out1"]),  # no such number
         ([f"inputs_{i}" for i in range(11)], [f"x{i}" for i in range(11)], [f"x{i}" for i in range(11)]),
