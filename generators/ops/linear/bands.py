@@ -70,7 +70,8 @@ def _sided(slot: Slot) -> ResultRule:
 
 
 def _product(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Three products a row, added in any order."""
+    """Three products a row, added in any order; one that overflows need not where it is fused with the sum (FMA), so
+    that NaN may be an infinity."""
     a, b = args
     above, main, below = (a.map(lambda x, i=i: x[..., i, :, None]) for i in range(3))
     last = np.arange(b.value.shape[-2])[:, None]
@@ -79,12 +80,16 @@ def _product(args: Sequence[Bounded], call: Call) -> Bounded:
         return b.map(lambda x: np.where(inside, np.roll(x, step, -2), 0.0))
 
     upper, lower = last < b.value.shape[-2] - 1, last > 0
-    terms = [
-        multiply(above.map(lambda x: np.where(upper, x, 0.0)), shifted(-1, upper)),
-        multiply(main, b),
-        multiply(below.map(lambda x: np.where(lower, x, 0.0)), shifted(1, lower)),
+    factors = [
+        (above.map(lambda x: np.where(upper, x, 0.0)), shifted(-1, upper)),
+        (main, b),
+        (below.map(lambda x: np.where(lower, x, 0.0)), shifted(1, lower)),
     ]
-    return summed(stacked(*terms, axis=0), lambda x: np.sum(x, axis=0), 3)
+    terms = stacked(*(multiply(x, y) for x, y in factors), axis=0)
+    result = summed(terms, lambda x: np.sum(x, axis=0), 3)
+    finite = np.stack([np.isfinite(x.value + 0 * y.value) & np.isfinite(y.value) for x, y in factors])
+    loose = np.isnan(result.value) & ~np.isnan(terms.value).any(axis=0) & (np.isinf(terms.value) & finite).any(axis=0)
+    return replace(result, error=np.where(loose, np.inf, result.error))
 
 
 def _dominant(a: Bounded, main: int) -> Bounded:
