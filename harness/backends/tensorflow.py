@@ -61,7 +61,7 @@ XLA_REFUSES: dict[tuple[str, str], str] = {
     (operator, dtype): f"XLA has no kernel for {kernel}" for operator, kernel in _NOT_IN_XLA.items() for dtype in DTYPES
 } | {("image_patches", "int64"): "XLA has no kernel for ExtractImagePatches of int64"}
 _XLA_DECLINES = {
-    r"No registered '(NonMaxSuppressionV[235]|UniqueWithCounts(V2)?|ScatterNdNonAliasingAdd)' OpKernel": "XLA has no such kernel",
+    r"No registered '(NonMaxSuppressionV[235]|UniqueWithCounts(V2)?|ScatterNdNonAliasingAdd)' OpKernel": "no kernel",
     "does not yet support pivoting": "XLA solves tridiagonal systems without choosing pivots",
 }
 _CPU_DECLINES = {

@@ -7,6 +7,7 @@ the main diagonal, which is part of what they compute."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
