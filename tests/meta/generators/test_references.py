@@ -180,3 +180,24 @@ def test_limits_of_a_clip_are_rounded_to_the_dtype(dtype: str, pool: Pool) -> No
     result = _of("clip", x, **dict(attrs))
     np.testing.assert_array_equal(result.value, np.array([0.1, 1.0, 1e30]).astype(dtype).astype(float))
     assert not result.error.any()
+
+
+def test_a_factor_that_underflows_before_the_division_is_allowed_for() -> None:
+    """x + y / z / 2, of a y whose half is subnormal: 0 where that is flushed, or half an ulp more than is left."""
+    x, y, z = (np.array([number], np.float32) for number in (0.0, 1.5e-38, 3e-38))
+    result = _of("addcdiv", x, y, z, value=0.5)
+    assert abs(result.value[0] - 0.25) <= 1e-6
+    assert result.error[0] >= 0.25
+    assert _of("addcdiv", x, y * np.float32(1e9), z * np.float32(1e9), value=0.5).error[0] < 1e-6
+
+
+def test_a_product_of_three_that_overflows_need_not_where_it_is_fused_with_the_sum() -> None:
+    above, main, below = [1e30, 0, 0], [-1e30, 1, 1], [0, 0, 0]
+    diagonals, sides = np.array([above, main, below], np.float32), np.array([[1e30], [1e30], [0]], np.float32)
+    result = _of("tridiagonal_matmul", diagonals, sides)
+    assert np.isnan(result.value[0, 0])
+    assert result.undetermined[0, 0]
+    diagonals[:2, 0] = inf, -inf
+    certain = _of("tridiagonal_matmul", diagonals, sides)
+    assert np.isnan(certain.value[0, 0])
+    assert not certain.undetermined[0, 0]
