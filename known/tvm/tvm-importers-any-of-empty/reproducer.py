@@ -1,4 +1,4 @@
-"""tvm-torch-any-of-empty: ValueMismatch of torch/tvm-pt2/tvm
+"""tvm-importers-any-of-empty: ValueMismatch of torch/tvm-pt2/tvm
 
 ran with python 3.11.7, numpy 2.4.6, apache-tvm 0.27.0.post1, torch 2.13.0+cpu
 exit status: 1 reproduced, 0 not reproduced, 77 not available here
