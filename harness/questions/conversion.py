@@ -6,8 +6,10 @@ from __future__ import annotations
 import re
 
 from generators.graphs import WIDE
-from harness.backends import Target
+from harness.backends import TARGETS, Target
+from harness.backends.target import refusals
 from harness.conversions.route import all_routes, route_of, writer_of
+from harness.dialects.dialect import Dialect
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from oracles.judge.outcome import Rejected
@@ -20,6 +22,11 @@ def step_of(message: str) -> str:
     """The step in which an exception was raised: write, the name of an edge, open or run. Empty where none is told."""
     last = message.splitlines()[-1] if message else ""
     return last.removeprefix(_STEP) if last.startswith(_STEP) else ""
+
+
+def _record_of(dialect: Dialect) -> str:
+    """Of what the framework refuses that traces a graph of this dialect while it is written; empty: there is none."""
+    return next((one.refusals_file for one in TARGETS.values() if one.dialect is dialect and one.refusals_file), "")
 
 
 def refusal(target: Target, outcome: Rejected) -> str | None:
@@ -35,6 +42,8 @@ def refusal(target: Target, outcome: Rejected) -> str | None:
         **dict.fromkeys(("open", "run"), (*route.runner.refuses, *last)),
     }
     said = f"{outcome.kind}: {outcome.message}"
+    if step == "write" and (why := refusals.recorded(_record_of(writer_of(route).dialect), said)):
+        return f"{step}: {why}"
     for pattern, why in by_step.get(step, ()):
         match = re.search(pattern, said)
         if match:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,9 +11,10 @@ from generators.graphs import Case, Style, seeded_case
 from generators.ops import OPS
 from generators.ops.spec import OpSpec
 from harness.backends import TARGETS, Target
+from harness.backends.target import refusals
 from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import Discrepancy
-from oracles.judge.verdict import Verdict, judge, normalized
+from oracles.judge.verdict import Verdict, judge
 from oracles.questions import forward
 
 _SHAPES = (
@@ -115,7 +115,7 @@ def measure(
 
 def _cell(operator: str, dtype: str, verdicts: Sequence[Verdict]) -> SupportCell:
     found = [v.discrepancy for v in verdicts if v.discrepancy]
-    refused = [_short(d) for d in found if d.symptom == "rejected"]
+    refused = [refusals.short(d) for d in found if d.symptom == "rejected"]
     wrong = [f"{d.symptom}: {d.message}" for d in found if d.symptom != "rejected"]
     return SupportCell(
         operator,
@@ -124,13 +124,6 @@ def _cell(operator: str, dtype: str, verdicts: Sequence[Verdict]) -> SupportCell
         refused[0] if refused else None,
         wrong[0] if wrong else None,
     )
-
-
-def _short(refusal: Discrepancy) -> str:
-    """The beginning of the normalised message, without dtypes and lists of them: alike for all dtypes."""
-    text = re.sub(r"\b(u?int\d+|b?float\d+|complex\d+|half)\b|\w*__\w+", "#", normalized(refusal))
-    text = re.sub(r"\s*:[\s:]*", ": ", text.split("#, ")[0])
-    return re.sub(r"[\s:#]+$", "", text[:88])
 
 
 def refusals_of(cells: Iterable[SupportCell]) -> Mapping[tuple[str, str], str]:

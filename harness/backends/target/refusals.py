@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from harness.execute.reading import read_json
+from oracles.judge.discrepancy import Discrepancy
+from oracles.judge.verdict import normalized
 
 FOLDER = Path(__file__).parent / "refusals"
 
@@ -34,6 +37,19 @@ def why(record: str, operator: str, dtype: str) -> str | None:
     """The reason that the record gives, if any."""
     refused = load(record)
     return refused.get((operator, dtype)) or refused.get(("*", dtype))
+
+
+def short(refusal: Discrepancy) -> str:
+    """The beginning of the normalised message, without dtypes and lists of them: alike for all dtypes."""
+    text = re.sub(r"\b(u?int\d+|b?float\d+|complex\d+|half)\b|\w*__\w+", "#", normalized(refusal))
+    text = re.sub(r"\s*:[\s:]*", ": ", text.split("#, ")[0])
+    return re.sub(r"[\s:#]+$", "", text[:88])
+
+
+def recorded(record: str, message: str) -> str | None:
+    """What the record has of a "class: message", of whatever operator; None: nothing that says a class and why."""
+    said = short(Discrepancy("rejected", message))
+    return said if re.search(r": \w", said) and said in load(record).values() else None
 
 
 def save(record: str, refused: Refusals) -> None:
