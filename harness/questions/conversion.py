@@ -42,13 +42,12 @@ def refusal(target: Target, outcome: Rejected) -> str | None:
         **dict.fromkeys(("open", "run"), (*route.runner.refuses, *last)),
     }
     said = f"{outcome.kind}: {outcome.message}"
-    if step == "write" and (why := refusals.recorded(_record_of(writer_of(route).dialect), said)):
-        return f"{step}: {why}"
     for pattern, why in by_step.get(step, ()):
         match = re.search(pattern, said)
         if match:
             return f"{step}: {why.format(*match.groups())}"
-    return None
+    why = refusals.recorded(_record_of(writer_of(route).dialect), said) if step == "write" else None
+    return why and f"{step}: {why}"
 
 
 CONVERSION = Question(
