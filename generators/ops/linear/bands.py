@@ -88,7 +88,7 @@ def _product(args: Sequence[Bounded], call: Call) -> Bounded:
     ]
     terms = stacked(*(multiply(x, y) for x, y in factors), axis=0)
     result = summed(terms, lambda x: np.sum(x, axis=0), 3)
-    finite = np.stack([np.isfinite(x.value + 0 * y.value) & np.isfinite(y.value) for x, y in factors])
+    finite = np.stack([np.isfinite(x.value) & np.isfinite(y.value) for x, y in factors])
     loose = np.isnan(result.value) & ~np.isnan(terms.value).any(axis=0) & (np.isinf(terms.value) & finite).any(axis=0)
     return replace(result, error=np.where(loose, np.inf, result.error))
 
