@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, isinf, isnan, prod
+from math import inf, isfinite, isnan, nan, prod
 from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
@@ -158,9 +158,6 @@ class Graph:
                 for operand in value.operands:
                     if operand not in seen:
                         raise GraphError(f"node {value.name}: operand {operand} is not defined before it")
-                for key, attr in value.attrs:
-                    if isinstance(attr, float) and isnan(attr):
-                        raise GraphError(f"node {value.name}: attribute {key} is NaN")
             elif value.role not in get_args(Role):
                 raise GraphError(f"leaf {value.name}: unknown role {value.role!r}")
             elif value.domain is not None and value.domain[0] > value.domain[1]:
@@ -230,9 +227,9 @@ class Graph:
 
 
 def _written(attr: Attr) -> object:
-    """As JSON has it, which has no infinities."""
-    if isinstance(attr, float) and isinf(attr):
-        return {"infinite": "+" if attr > 0 else "-"}
+    """As JSON has it, which has neither infinities nor NaN."""
+    if isinstance(attr, float) and not isfinite(attr):
+        return {"nan": True} if isnan(attr) else {"infinite": "+" if attr > 0 else "-"}
     return list(attr) if isinstance(attr, tuple) else attr
 
 
@@ -253,13 +250,18 @@ Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_VALUES)]
 ManyNumbers = Annotated[tuple[Whole | float, ...], Meta(max_length=1024)]
 
 
-class InfiniteFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """An infinity as files have it: its sign."""
+class SpecialFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """An infinity as files have it, by its sign, or NaN."""
 
-    infinite: Literal["+", "-"]
+    infinite: Literal["+", "-"] | None = None
+    nan: bool = False
+
+    def __post_init__(self) -> None:
+        if self.nan == (self.infinite is not None):
+            raise ValueError("a special number is an infinity or NaN")
 
 
-AttrFile = bool | Whole | float | Annotated[str, Meta(max_length=256)] | ManyNumbers | InfiniteFile | None
+AttrFile = bool | Whole | float | Annotated[str, Meta(max_length=256)] | ManyNumbers | SpecialFile | None
 
 
 class LeafFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -295,8 +297,8 @@ class GraphFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 def _attributes_of(node: NodeFile) -> tuple[tuple[str, Attr], ...]:
     def read(attr: AttrFile) -> Attr:
-        if isinstance(attr, InfiniteFile):
-            return inf if attr.infinite == "+" else -inf
+        if isinstance(attr, SpecialFile):  # always the same NaN, so that what is read is equal to what was written
+            return nan if attr.nan else inf if attr.infinite == "+" else -inf
         return attr
 
     return tuple((key, read(attr)) for key, attr in node.attrs.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isinf
+from math import isfinite
 
 from generators.graph import Attr, GraphError, Node
 
@@ -104,8 +104,9 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
 """Where an attribute is of another type than its name says elsewhere, or of one of several."""
 
 
-INFINITE = ("scalar",)
-"""Attributes that may be infinite: numbers that stand where a tensor may."""
+SPECIAL, FILLING = "scalar", ("pad", "masked_fill", "index_fill", "scatter_value", "nan_to_num")
+"""Attributes that may be infinite or NaN: a number that stands where a tensor may, and what these operators put in place
+of elements."""
 
 
 def types_of(operator: str, attribute: str) -> tuple[str, ...]:
@@ -139,7 +140,8 @@ def check_attributes(node: Node, names: Mapping[str, object]) -> None:
         wanted = types_of(node.op, name)
         if set(wanted).isdisjoint(kinds_of(value)):
             raise GraphError(f"{where}: attribute {name!r} must be {' or '.join(wanted)}, not {value!r}")
-        if isinstance(value, float) and isinf(value) and name not in INFINITE:
+        special = name == SPECIAL or node.op.removesuffix(OTHERWISE) in FILLING
+        if isinstance(value, float) and not isfinite(value) and not special:
             raise GraphError(f"{where}: attribute {name!r} is not finite")
         if isinstance(value, tuple) and any(isinstance(item, int) and abs(item) > LARGEST for item in value):
             raise GraphError(f"{where}: attribute {name!r} has a number beyond {LARGEST}")

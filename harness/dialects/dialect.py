@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
-from math import isinf
+from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -188,5 +188,5 @@ class _Source:
         self.value = value
 
     def __format__(self, spec: str) -> str:
-        infinite = isinstance(self.value, float) and isinf(self.value)
-        return f'float("{self.value}")' if infinite else repr(self.value)
+        special = isinstance(self.value, float) and not isfinite(self.value)
+        return f'float("{self.value}")' if special else repr(self.value)

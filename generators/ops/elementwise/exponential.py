@@ -51,7 +51,7 @@ def _logit(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _logit_type(operands: Types, attrs: Attrs) -> TensorType:
     eps = attrs["eps"]
-    if eps is not None and not (isinstance(eps, float) and 0 < eps <= 0.5):
+    if eps is not None and not (isinstance(eps, float) and 0 <= eps <= 0.5):
         raise TypeRuleError(f"nothing lies between {eps} and 1 - {eps}")
     return operands[0]
 
@@ -141,7 +141,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         relax="xlogy({0}, {1}, {dtype})", onnx="xlogy(g, {0}, {1}, {name})",
     ),
     numpy_unary(
-        "logit", _logit, result=_logit_type, attrs={"eps": one_of(None, 0.125, 2.0**-10)},
+        "logit", _logit, result=_logit_type, attrs={"eps": one_of(None, 0.125, 2.0**-10, 0.0)},
         torch="torch.logit({0}, eps={eps})", tensorflow="logit({0}, {eps})", jax="logit({0}, {eps})",
         relax="logit(bb, {0}, {eps}, {dtype})", onnx="logit(g, {0}, {eps}, {name})",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
@@ -149,8 +150,8 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     numpy_unary(
         "nan_to_num", _nan_to_num,
-        attrs={"nan": one_of(0.0, 1.0, -2.5), "posinf": one_of(1.0, 8.0, 0.0, 65504.0),
-               "neginf": one_of(-1.0, 0.0, -65504.0, 3.0)},
+        attrs={"nan": one_of(0.0, 1.0, -2.5, inf), "posinf": one_of(1.0, 8.0, 0.0, 65504.0, inf),
+               "neginf": one_of(-1.0, 0.0, -65504.0, 3.0, -inf)},
         torch="torch.nan_to_num({0}, nan={nan}, posinf={posinf}, neginf={neginf})",
         tensorflow="nan_to_num({0}, {nan}, {posinf}, {neginf})",
         jax="jnp.nan_to_num({0}, nan={nan}, posinf={posinf}, neginf={neginf})",

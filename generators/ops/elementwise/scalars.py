@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import inf, isinf
+from math import inf, isfinite, nan
 
 import numpy as np
 
@@ -79,7 +79,7 @@ def number(value: Attr, like: Bounded) -> Bounded:
         return Bounded(np.asarray(value, like.dtype), np.zeros(()), like.dtype, zero_sign=True)
     x = constant(float(value), Bounded(np.zeros(()), np.zeros(()), like.dtype))  # type: ignore[arg-type]
     with np.errstate(all="ignore"):
-        held = float(x.value.astype(like.dtype)) == float(x.value)
+        held = np.isnan(x.value) or float(x.value.astype(like.dtype)) == float(x.value)
     return replace(x, error=np.zeros(()) if held else x.error, zero_sign=True)
 
 
@@ -114,7 +114,7 @@ def with_scalar(
             raise TypeRuleError(f"{value!r} is not an {dtype}")
         if dtype in INTEGERS and not value and 0 not in integers:
             raise TypeRuleError(f"{base.name} of whole numbers has no result by 0")
-        if dtype in FLOATS and not (abs(value) <= PRECISION[dtype].largest or (isinf(value) and value in floats)):
+        if dtype in FLOATS and not (abs(value) <= PRECISION[dtype].largest or (not isfinite(value) and value in floats)):
             raise TypeRuleError(f"{value!r} is beyond {dtype}")
         if not floats if dtype in FLOATS else not integers:
             raise TypeRuleError(f"no number beside {dtype}")
@@ -165,10 +165,10 @@ def _confined(name: str, low: int, high: int) -> tuple[Slot, ...]:
 
 NEAR = 1.000004
 """What compilers with a relative tolerance of 1e-5 take for 1, and less 1 for 0; float32 holds both."""
-_INFINITE = (inf, -inf)
-"""What stands for a number that was never met: starts of extremes, masks, limits."""
+_SPECIAL = (inf, -inf, nan)
+"""What stands for a number that was never met: starts of extremes, masks, limits, what is missing."""
 _FLOATS, _INTEGERS = (1.0, 2, 0.5, -1, 0.1, 0.0, 3, -2.5, NEAR, 4e-9), (1, 2, -1, 0, 7, -100, 2**31 - 1)
-_EXTENDED, _MASKING = (*_FLOATS, *_INFINITE), (1.0, -inf, inf, *_FLOATS[1:])
+_EXTENDED, _MASKING = (*_FLOATS, *_SPECIAL), (1.0, -inf, nan, inf, *_FLOATS[1:])
 _BITS = (1, 0, -1, 7, 128, 2**31 - 1)
 _CHOSEN = (boolean(), broadcastable(dtypes=NUMBERS))
 _DIVISORS = (2, 1, 7, -3, 100)
@@ -176,7 +176,7 @@ _DIVISORS = (2, 1, 7, -3, 100)
 OPERATORS: tuple[OpSpec, ...] = (
     *(_second(name, _EXTENDED, _INTEGERS) for name in ("add", "sub", "mul")),
     _second("div", tuple(value for value in _EXTENDED if value)),
-    _second("pow", (2, 0.5, 3, -1, 2.0, -0.5, 1, 0, 2 * NEAR, 1.5)),
+    _second("pow", (2, 0.5, 3, -1, 2.0, -0.5, 1, 0, 2 * NEAR, 1.5, *_SPECIAL)),
     _first("sub", _EXTENDED, _INTEGERS, torch="torch.rsub({0}, {scalar})"),
     _first("div", _EXTENDED, torch="{scalar} / {0}"),
     _first("pow", (2, 0.5, 10.0, 1, 0, -1.0, 3)),

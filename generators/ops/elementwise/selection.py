@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import inf, nan
 
 import numpy as np
 
@@ -77,7 +78,7 @@ def _masked_infinity(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _filling(d: Draw, operands: Types, attrs: Attrs) -> Attr:
     if operands[0].dtype in FLOATS:
-        return d.choice((0.0, -1.0, 0.5, 65504.0))
+        return d.choice((0.0, -1.0, 0.5, 65504.0, -inf, nan))
     if operands[0].dtype in INTEGERS:
         return d.choice(within(operands[0].dtype, (0, -1, 7, 2**31 - 1)))
     return d.boolean()

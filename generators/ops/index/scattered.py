@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import inf, nan
 
 import numpy as np
 
@@ -192,7 +193,7 @@ scatter_sub = replace(
 
 
 def _number(d: Draw, operands: Types, attrs: Attrs) -> Attr:
-    return d.choice((2.0, 0.0, -1.5)) if operands[0].dtype in FLOATS else d.choice((2, 0, 1))
+    return d.choice((2.0, 0.0, -1.5, -inf, nan)) if operands[0].dtype in FLOATS else d.choice((2, 0, 1))
 
 
 def _filled(x: Bounded, places: Places, call: Call) -> Bounded:

@@ -80,6 +80,9 @@ def _quadratic_near_zero(x: Bounded, y: Bounded, limit: float, steepness: float)
 
 
 def _smooth_l1(x: Bounded, y: Bounded, call: Call) -> Bounded:
+    """By a beta of 0, as PyTorch documents it, the absolute difference."""
+    if not call.attrs["beta"]:
+        return _absolute_error(x, y, call)
     return _quadratic_near_zero(x, y, call.number("beta"), 1.0)
 
 
@@ -192,8 +195,15 @@ CLASSES = _classes()
 # ---- records ------------------------------------------------------------------------------------------
 
 
-def _reducing(dialect: Mapping[str, str], text: str) -> Spelling:
-    return lambda call: dialect[str(call.attrs["reduction"])].replace("{loss}", text)
+Element = str | Callable[[Call], str]
+"""The spelling of one element of a loss."""
+
+
+def _reducing(dialect: Mapping[str, str], text: Element) -> Spelling:
+    def spell(call: Call) -> str:
+        return dialect[str(call.attrs["reduction"])].replace("{loss}", text if isinstance(text, str) else text(call))
+
+    return spell
 
 
 _TF = {"none": "{loss}", "mean": "tf.reduce_mean({loss})", "sum": "tf.reduce_sum({loss})"}
@@ -210,10 +220,10 @@ def _loss(
     name: str,
     reference: Reference,
     torch: str,
-    tensorflow: str,
-    jax: str,
-    relax: str,
-    onnx: str,
+    tensorflow: Element,
+    jax: Element,
+    relax: Element,
+    onnx: Element,
     *,
     target: Slot | None = None,
     attrs: Mapping[str, AttrRule] | None = None,
@@ -232,6 +242,20 @@ _F = "torch.nn.functional"
 _POWERS = one_of(1.0, 0.5, 2.0)
 _DIFFERENCE = "relax.op.abs(relax.op.subtract({0}, {1}))"
 
+
+def _smooth_type(operands: Types, attrs: Attrs) -> TensorType:
+    beta = attrs["beta"]
+    if not isinstance(beta, float) or beta < 0:
+        raise TypeRuleError(f"beta {beta!r} is no float of 0 or more")
+    return _loss_type(operands, attrs)
+
+
+def _smooth(plain: str, smoothed: str) -> Element:
+    """`plain` by a beta of 0, which nothing is divided by."""
+    return lambda call: smoothed if call.attrs["beta"] else plain
+
+
+
 OPERATORS: tuple[OpSpec, ...] = (
     _loss(
         "mse_loss", _elementwise(_squared_error), f"{_F}.mse_loss({{0}}, {{1}}, reduction={{reduction}})",
@@ -245,10 +269,14 @@ OPERATORS: tuple[OpSpec, ...] = (
     _loss(
         "smooth_l1_loss", _elementwise(_smooth_l1),
         f"{_F}.smooth_l1_loss({{0}}, {{1}}, reduction={{reduction}}, beta={{beta}})",
-        "huber({0}, {1}, {beta}) / {beta}", "huber({0}, {1}, {beta}) / {beta}",
-        "relax.op.divide(huber(bb, {0}, {1}, {beta}, {dtype}), relax.const({beta}, {dtype}))",
-        'g.op("Div", huber(g, {0}, {1}, {beta}, {name}), g.const({beta}, {name}))', attrs={"beta": _POWERS},
-        result=positive(_loss_type, "beta"),
+        _smooth("tf.abs({0} - {1})", "huber({0}, {1}, {beta}) / {beta}"),
+        _smooth("jnp.abs({0} - {1})", "huber({0}, {1}, {beta}) / {beta}"),
+        _smooth(_DIFFERENCE, "relax.op.divide(huber(bb, {0}, {1}, {beta}, {dtype}), relax.const({beta}, {dtype}))"),
+        _smooth(
+            'g.op("Abs", g.op("Sub", {0}, {1}))',
+            'g.op("Div", huber(g, {0}, {1}, {beta}, {name}), g.const({beta}, {name}))',
+        ),
+        attrs={"beta": one_of(1.0, 0.5, 2.0, 0.0)}, result=_smooth_type,
     ),
     _loss(
         "huber_loss", _elementwise(_huber), f"{_F}.huber_loss({{0}}, {{1}}, reduction={{reduction}}, delta={{delta}})",

@@ -21,7 +21,7 @@ def full(slot: Slot) -> Slot:
 
 
 _ROOM = 512  # elements of a fresh operand: every result depends on many of them
-EPSILON = one_of(2.0**-17, 2.0**-10, 2.0**-5, 1.0)
+EPSILON = one_of(2.0**-17, 2.0**-10, 2.0**-5, 1.0, 0.0)
 
 
 def channel_parameter(position: int = 0) -> Slot:
@@ -68,8 +68,8 @@ def channels_type(least_rank: int) -> ResultRule:
 
 def check_epsilon(attrs: Attrs) -> None:
     epsilon = attrs["epsilon"]
-    if not isinstance(epsilon, float) or epsilon <= 0:
-        raise TypeRuleError(f"epsilon {epsilon!r} is not a positive float")
+    if not isinstance(epsilon, float) or epsilon < 0:
+        raise TypeRuleError(f"epsilon {epsilon!r} is no float of 0 or more")
 
 
 def epsilon_of(call: Call) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import prod
+from math import inf, nan, prod
 from typing import Literal
 
 import numpy as np
@@ -60,7 +60,7 @@ def _pad_value(d: Draw, operands: Types, attrs: Attrs) -> Attr:
     if dtype == "bool":
         return d.boolean()
     if dtype in FLOATS:
-        return d.choice((0.0, 1.0, -0.5, 0.1, -1e4, -0.0))
+        return d.choice((0.0, 1.0, -0.5, 0.1, -1e4, -0.0, -inf, nan))
     return d.choice(within(dtype, (0, 1, -1, 100, 2**31 - 1)))
 
 

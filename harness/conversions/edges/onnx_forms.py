@@ -8,9 +8,9 @@ from pathlib import Path
 from harness.conversions.edges.edge import Edge
 
 _HELPERS = Path(__file__).parents[1] / "helpers"
-_FORMS, _EQUALS, _AROUND, _OTHERWISE, _CONSTANTS, _SHAPES = (
+_FORMS, _EQUALS, _AROUND, _OTHERWISE, _CONSTANTS, _SHAPES, _MOVED = (
     (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n")
-    for name in ("forms", "equals", "around", "otherwise", "constants", "shapes")
+    for name in ("forms", "equals", "around", "otherwise", "constants", "shapes", "opsets")
 )
 _BEHIND = {
     "equivalent": (_EQUALS, _AROUND),
@@ -19,10 +19,11 @@ _BEHIND = {
     "constants_made": (_EQUALS, _CONSTANTS),
     "shaped": (_SHAPES,),
     "opened": (_SHAPES,),
+    "move": (_MOVED,),
 }
 """Function -> the texts behind that of the forms that it needs."""
 
-OPSETS = (8, 10, 11, 12, 13, 14, 17, 18, 21, 23, 24, 26)
+OPSETS = (8, 9, 10, 11, 12, 13, 14, 17, 18, 21, 23, 24, 26)
 """As in the text."""
 
 _CHANGES = {

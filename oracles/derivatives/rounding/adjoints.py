@@ -139,10 +139,12 @@ def _l1(x: Sequence[Number], position: int, call: Call, g: Number) -> Ways:
 
 def _quadratic_near_zero(limit: str, steep: bool) -> Elements:
     """d g of a difference below the limit, where it is steep, else d g / limit; beyond it its sign with limit g, or g.
-    The limit is a power of two."""
+    The limit is a power of two, or 0: that is `_l1`."""
 
     def elements(x: Sequence[Number], position: int, call: Call, g: Number) -> Ways:
         size = call.number(limit)
+        if not size:
+            return _l1(x, position, call, g)
         d = x[position] - x[1 - position]
         near = np.abs(d.value.value) < size
         sign = exactly(np.sign(d.value.value), g.value.dtype)

@@ -53,12 +53,16 @@ def test_unknown_and_missing_attributes_are_refused(attrs: tuple[tuple[str, Attr
         check(Graph((Leaf("x0", type_),), (Node("v0", "elu", ("x0",), attrs, type_),), ("v0",)))
 
 
-@pytest.mark.parametrize("value", [inf, -inf])
-def test_an_infinite_number_is_kept_and_printed(value: float) -> None:
+def _where_scalar(value: float) -> Graph:
     type_ = TensorType("float32", (2,))
     leaves = (Leaf("x0", replace(type_, dtype="bool")), Leaf("x1", type_))
     node = Node("v0", "where_scalar", ("x0", "x1"), (("scalar", value),), type_)
-    graph = check(Graph(leaves, (node,), ("v0",)))
+    return check(Graph(leaves, (node,), ("v0",)))
+
+
+@pytest.mark.parametrize("value", [inf, -inf, nan])
+def test_a_special_number_is_kept_and_printed(value: float) -> None:
+    graph = _where_scalar(value)
     assert loads(json.dumps(graph.to_json(), allow_nan=False)) == graph
     for name in ("torch-eager", "tf-eager", "jax-eager", "tvm-O0", "ort-disable"):
         assert f'float("{value}")' in TARGETS[name].program(graph)
@@ -69,12 +73,20 @@ def test_an_infinite_number_is_kept_and_printed(value: float) -> None:
     assert not result.error.any()
 
 
+def test_a_special_number_of_a_file_is_an_infinity_or_nan() -> None:
+    text = json.dumps(_where_scalar(inf).to_json())
+    for wrong in ("{}", '{"nan": false}', '{"nan": true, "infinite": "+"}', '{"infinite": "nan"}'):
+        with pytest.raises(GraphError):
+            loads(text.replace('{"infinite": "+"}', wrong))
+
+
 def test_other_attributes_are_finite() -> None:
     type_ = TensorType("float32", (2,))
     for operator, attribute, value, message in (
         ("elu", "alpha", inf, "attribute 'alpha' is not finite"),
-        ("pow_scalar", "scalar", inf, "inf is beyond float32"),
-        ("mul_scalar", "scalar", nan, "attribute scalar is NaN"),
+        ("elu", "alpha", nan, "attribute 'alpha' is not finite"),
+        ("copysign_scalar", "scalar", inf, "inf is beyond float32"),
+        ("copysign_scalar", "scalar", nan, "nan is beyond float32"),
     ):
         node = Node("v0", operator, ("x0",), ((attribute, value),), type_)
         with pytest.raises(GraphError, match=message):
