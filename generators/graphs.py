@@ -89,6 +89,9 @@ class HypothesisDraw:
     def boolean(self) -> bool:
         return self._draw(st.booleans())
 
+    def attributes(self) -> HypothesisDraw:
+        return self
+
 
 class SeededDraw:
     """`Draw` on top of a seeded generator: what hunts use. Hypothesis repeats and mutates earlier examples (a
@@ -106,6 +109,9 @@ class SeededDraw:
 
     def boolean(self) -> bool:
         return self._rng.random() < 0.5
+
+    def attributes(self) -> SeededDraw:
+        return self
 
 
 class _Builder:
@@ -162,9 +168,9 @@ class _Builder:
             name, type_ = self.operand(spec, position, types, wanted)
             names.append(name)
             types = (*types, type_)
-        attrs: dict = {}
+        attrs, d = {}, self.d.attributes()
         for key, rule in spec.attrs.items():
-            attrs[key] = rule(self.d, types, attrs)
+            attrs[key] = rule(d, types, attrs)
         result = spec.result(types, attrs)
         if result.size > MAX_ELEMENTS:
             return  # its operands stay behind and are pruned

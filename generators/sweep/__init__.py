@@ -29,6 +29,7 @@ from generators.graphs import (
 from generators.inputs import INTEGER, THRESHOLDS, Arrays, Recipe, fill_all
 from generators.ops import OPS
 from generators.ops.slots import DIMS, SMALL
+from generators.ops.spec import Draw
 from generators.sweep.extents import ALL, extents, of_extent
 from generators.sweep.neighbours import COUNT, WINDOWS, near, squared, windowed
 from generators.union import Filled
@@ -53,6 +54,10 @@ FILLED = (
 """Distributions in the order in which places take them, those that show most first."""
 MIXED = 6
 """So many cases of each dtype move half of their choices."""
+VARIED = 3
+"""In the first place, and those of every third script, attributes that the script does not move are the simplest; in
+the others they are any. The simplest ones (k = 1, a stride of 1) hide what is wrong, and a lane comes to few places of
+an operator."""
 EARLY = 3
 """Cases of wide windows, of which there are few, come before so many of each dtype (times its share)."""
 ATTEMPTS = 24
@@ -63,18 +68,22 @@ Script = Mapping[int, int]
 
 class ScriptedDraw:
     """`Draw` that follows a script. `sizes`: how many options each choice had. An option beyond the last one means
-    the last one, since an earlier choice may have changed what there is to choose from."""
+    the last one, since an earlier choice may have changed what there is to choose from. varied: what draws the choices
+    of a node's attributes that the script does not move; None: they are the simplest, too."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, varied: random.Random | None = None) -> None:
         self.dtype = FAVOURED[0]
         self.sizes: list[int] = []
-        self._script = script
+        self._script, self._varied = script, varied
 
     def integer(self, low: int, high: int) -> int:
-        options = high - low + 1
-        taken = min(self._script.get(len(self.sizes), 0), options - 1)
+        return low + self.taken(high - low + 1)
+
+    def taken(self, options: int, otherwise: int = 0) -> int:
+        """The next choice, of so many options."""
+        taken = min(self._script.get(len(self.sizes), otherwise), options - 1)
         self.sizes.append(options)
-        return low + taken
+        return taken
 
     def choice(self, options: Sequence[T]) -> T:
         if self._script.get(len(self.sizes)) == ONE and (options is SMALL or options is DIMS):
@@ -85,12 +94,37 @@ class ScriptedDraw:
     def boolean(self) -> bool:
         return bool(self.integer(0, 1))
 
+    def attributes(self) -> Draw:
+        return VariedDraw(self, self._varied) if self._varied else self
+
+
+class VariedDraw:
+    """Any option of each choice that the script of `of` does not move."""
+
+    def __init__(self, of: ScriptedDraw, rng: random.Random) -> None:
+        self.dtype, self._of, self._rng = of.dtype, of, rng
+
+    def integer(self, low: int, high: int) -> int:
+        options = high - low + 1
+        return low + self._of.taken(options, self._rng.randrange(options))
+
+    def choice(self, options: Sequence[T]) -> T:
+        return options[self.integer(0, len(options) - 1)]
+
+    def boolean(self) -> bool:
+        return bool(self.integer(0, 1))
+
+    def attributes(self) -> VariedDraw:
+        return self
+
 
 class LongDraw(ScriptedDraw):
     """A script whose lengths, where it does not move them, are of rows that fill a vector and leave a rest."""
 
-    def __init__(self, script: Script, lengths: Sequence[int] = LENGTHS[0]) -> None:
-        super().__init__(script)
+    def __init__(
+        self, script: Script, lengths: Sequence[int] = LENGTHS[0], varied: random.Random | None = None
+    ) -> None:
+        super().__init__(script, varied)
         self._lengths = list(lengths)
 
     def choice(self, options: Sequence[T]) -> T:
@@ -206,7 +240,9 @@ def swept(operator: str, turn: int, fills: int, enlarge: bool = False) -> Filled
     chosen = next(islice(_scripts(_sizes(operator, start)), script, None))
     moves = {**chosen, **start}
     lengths = LENGTHS[(script // 2 + number) % len(LENGTHS)]
-    follow = ScriptedDraw(moves) if script % 2 else LongDraw(moves, lengths)
+    plain = not script % VARIED if script else not turn
+    varied = None if plain else random.Random(f"{operator}/{number}/{script}")
+    follow = ScriptedDraw(moves, varied) if script % 2 else LongDraw(moves, lengths, varied)
     case = build_case(follow, 1, (operator,), SWEPT)
     constant = {leaf.name: case.arrays[leaf.name] for leaf in case.graph.parameters}
     others: list[Arrays] = [

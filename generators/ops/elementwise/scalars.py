@@ -114,7 +114,9 @@ def with_scalar(
             raise TypeRuleError(f"{value!r} is not an {dtype}")
         if dtype in INTEGERS and not value and 0 not in integers:
             raise TypeRuleError(f"{base.name} of whole numbers has no result by 0")
-        if dtype in FLOATS and not (abs(value) <= PRECISION[dtype].largest or (not isfinite(value) and value in floats)):
+        if dtype in FLOATS and not (
+            abs(value) <= PRECISION[dtype].largest or (not isfinite(value) and value in floats)
+        ):
             raise TypeRuleError(f"{value!r} is beyond {dtype}")
         if not floats if dtype in FLOATS else not integers:
             raise TypeRuleError(f"no number beside {dtype}")

@@ -255,7 +255,6 @@ def _smooth(plain: str, smoothed: str) -> Element:
     return lambda call: smoothed if call.attrs["beta"] else plain
 
 
-
 OPERATORS: tuple[OpSpec, ...] = (
     _loss(
         "mse_loss", _elementwise(_squared_error), f"{_F}.mse_loss({{0}}, {{1}}, reduction={{reduction}})",

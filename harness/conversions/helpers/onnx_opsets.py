@@ -177,7 +177,11 @@ def resized(graph, node, opset, constants, shapes):
         return name
 
     if opset >= 11:
-        node.input[:] = [operands[0], *(operands[k] or constant(k, np.zeros(0, "float32")) for k in (1, 2)), operands[3]]
+        node.input[:] = [
+            operands[0],
+            *(operands[k] or constant(k, np.zeros(0, "float32")) for k in (1, 2)),
+            operands[3],
+        ]
         return
     shape, scales = shapes.get(operands[0]), constants.get(operands[2])
     if operands[3] and operands[3] in constants and shape and None not in shape and 0 not in shape:

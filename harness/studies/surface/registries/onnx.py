@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from harness.studies.surface.registry import Registry, Tracer
 
-_FORMS = tuple(f"harness/conversions/helpers/onnx_{name}.py" for name in ("forms", "equals", "around", "constants", "opsets"))
+_FORMS = tuple(
+    f"harness/conversions/helpers/onnx_{name}.py" for name in ("forms", "equals", "around", "constants", "opsets")
+)
 TRACER = Tracer("onnx", "ort-all", ("onnx",), ("onnx",), helpers=_FORMS, needs="Builder")
 
 REGISTRIES = (
