@@ -105,8 +105,8 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 
 SPECIAL, FILLING = "scalar", ("pad", "masked_fill", "index_fill", "scatter_value", "nan_to_num")
-"""Attributes that may be infinite or NaN: a number that stands where a tensor may, and what these operators put in place
-of elements."""
+"""Attributes that may be infinite or NaN: a number that stands where a tensor may, and what these operators put in
+place of elements."""
 
 
 def types_of(operator: str, attribute: str) -> tuple[str, ...]:

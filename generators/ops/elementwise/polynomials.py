@@ -127,8 +127,8 @@ def _polynomial(args: Sequence[Bounded], call: Call) -> Bounded:
         negative, constant = n < 0, n == 0
         p = np.where(negative, 0.0, np.where(constant, 1.0, p))
         lost = np.where(negative | constant, 0.0, np.where(np.isfinite(x.value), lost, np.inf))
-        # a step may overflow before the difference does
-        lost = np.where((np.abs(p) + lost) * 4 > PRECISION[x.dtype].largest, np.inf, lost)
+        # a step may overflow before the difference does, and before it is divided by its number
+        lost = np.where((np.abs(p) + lost) * (4 + 2 * degree[0]) > PRECISION[x.dtype].largest, np.inf, lost)
     error = np.where(args[1].undetermined | x.undetermined | ~np.isfinite(x.value), np.inf, lost)
     return rounded(p, error, x.dtype)
 

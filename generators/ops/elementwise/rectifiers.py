@@ -216,7 +216,8 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     activation("elu", _elu, "elu({0}, alpha={alpha})", _tf_elu, "jax.nn.elu({0}, alpha={alpha})",
                "elu({0}, {alpha}, {dtype})",
-               by_dtype('g.op("Elu", {0}, alpha={alpha})', float64=_ONNX_ELU), {"alpha": one_of(1.0, 0.5, 2.0, 0.1, 0.0)}),
+               by_dtype('g.op("Elu", {0}, alpha={alpha})', float64=_ONNX_ELU),
+               {"alpha": one_of(1.0, 0.5, 2.0, 0.1, 0.0)}),
     _piecewise(
         "celu", _celu, {"alpha": one_of(1.0, 0.5, 2.0, 4.0)}, "torch.nn.functional.celu({0}, alpha={alpha})",
         # the branch that is not taken must not overflow: its gradient is multiplied by 0

@@ -167,8 +167,9 @@ def aged(graph, node, before, opset, constants, shapes):
 
 
 def resized(graph, node, opset, constants, shapes):
-    """Resize in an opset before 13: with empty operands for those that are absent, or in opset 10 and before with scales
-    alone, by which each place takes what stands before it (those of Upsample are constants, and none is less than 1)."""
+    """Resize in an opset before 13: with empty operands for those that are absent, or in opset 10 and before with
+    scales alone, by which each place takes what stands before it (those of Upsample are constants, and none is less
+    than 1)."""
     operands, values = [*node.input, "", "", ""][:4], given(node)
 
     def constant(place, array):

@@ -1,0 +1,69 @@
+"""Reductions that fusion joins: several of one value, or of values that one loop makes; beside each other, over each
+other, and what is left of the value less them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from generators.baits.bait import Bait, Guard, Pattern
+
+_FUSED = ("torch-inductor/fusion of reductions", "xla/multi-output fusion", "tvm/FuseOps")
+_KINDS = Guard(("sum", "max"), ("min", "mean", "prod", "logsumexp"))
+_FLOATS = Guard(("float32", "bfloat16", "float16"), ("float64",))
+_SHAPES = Guard(((32, 3), (3, 37)), ((9, 3), (16, 2), (2, 64), (20, 40), (1, 5), (37, 1)))
+"""Of rows that fill a vector, and those beside."""
+
+
+def reduced(p: Pattern, kind: str, x: str, axis: int, keepdims: bool) -> str:
+    """Over one axis."""
+    return p.apply(kind, x, axes=(axis,), keepdims=keepdims)
+
+
+def _twice(p: Pattern, kind: str, other: str, axis: int, keepdims: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Two results from one loop, which may be the same."""
+    x = p.input(*shape)
+    first, second = {"differ": (False, True), "without": (False, False), "with": (True, True)}[keepdims]
+    return reduced(p, kind, x, axis, first), reduced(p, kind if other == "same" else other, x, axis, second)
+
+
+def _rest(p: Pattern, kind: str, left: str, axis: int, shape: tuple[int, ...]) -> tuple[str, ...]:
+    """A reduction, and a value less what is reduced so, which takes a second pass."""
+    x = p.input(*shape)
+    first, second = reduced(p, kind, x, axis, False), reduced(p, kind, x, axis, True)
+    return p.add(first, p.constant(1)), p.apply(left, x, second)
+
+
+def _over(p: Pattern, inner: str, outer: str, axes: tuple[int, int], keepdims: bool) -> tuple[str, ...]:
+    """Of a reduction, over another axis: one reduction over both, where both are of one kind."""
+    x = reduced(p, inner, p.input(3, 5, 37), axes[0], keepdims)
+    return (reduced(p, outer, x, axes[1], False),)
+
+
+def _both_ways(p: Pattern, kind: str, shape: tuple[int, ...], also: str) -> tuple[str, ...]:
+    """Along each axis of one value that is computed before: loops in two orders."""
+    x = p.square(p.input(*shape))
+    found = reduced(p, kind, x, 0, False), reduced(p, kind, x, 1, False)
+    return (*found, x) if also == "itself" else found
+
+
+def _bias_ignored(p: Pattern, beta: float, rows: int, columns: int, bias: Any) -> str:
+    """A product with a bias that a beta of 0 leaves out, whatever it holds; of one row it is no product any more."""
+    return p.addmm_bias(p.input(rows, 4), p.input(4, columns), p.constant(bias, columns), alpha=1.0, beta=beta)
+
+
+BAITS = (
+    Bait("reduced-twice", _FUSED, _twice,
+         {"kind": _KINDS, "other": Guard(("same", "sum"), ("max", "mean")), "axis": Guard((0,), (1,)),
+          "keepdims": Guard(("differ", "without"), ("with",)), "shape": _SHAPES}, _FLOATS),
+    Bait("reduced-and-rest", _FUSED, _rest,
+         {"kind": _KINDS, "left": Guard(("sub", "mul"), ("div", "maximum")), "axis": Guard((0,), (1,)),
+          "shape": _SHAPES}, _FLOATS),
+    Bait("reduced-over-reduced", ("xla/algsimp", "torch-inductor/fusion of reductions"), _over,
+         {"inner": _KINDS, "outer": _KINDS, "axes": Guard(((2, 1), (0, 0)), ((1, 0), (2, 0))),
+          "keepdims": Guard((True,), (False,))}, _FLOATS),
+    Bait("reduced-both-ways", _FUSED, _both_ways,
+         {"kind": _KINDS, "shape": _SHAPES, "also": Guard(("nothing", "itself"))}, _FLOATS),
+    Bait("bias-by-nothing", ("torch-inductor/addmm", "onnxruntime/MatMulAddFusion"), _bias_ignored,
+         {"beta": Guard((0.0,), (1.0, 0.5)), "rows": Guard((1,), (2,)), "columns": Guard((4, 1), (17, 3)),
+          "bias": Guard((float("nan"),), (float("inf"), 1.0))}),
+)  # fmt: skip
