@@ -40,6 +40,7 @@ _DECLINES = {
     "Unsupported TensorFlow type": "the converter takes no inputs of this dtype",
     r"has DataType \w+ not in list of allowed values": "TensorFlow's operator is not for this dtype",
     r"'tf\.\w+' op operand #\d+ must be tensor of": "an operator of the converter's that is not for this dtype",
+    r"'tfl\.concatenation' that was explicitly marked illegal": "the list that a loop gathers is not for this dtype",
     "Didn't find op for builtin opcode": "this set of kernels has none for it",
     r"IsPowerOfTwo\(fft_length_data": "its Fourier transform is of lengths that are powers of two",
 }
