@@ -19,9 +19,9 @@ import tensorflow as tf
 
 TARGET = 'litert-reference'
 # name: (dtype, shape), in the order that the model takes them
-INPUTS = {'x0': ('bool', (3, 37))}
+INPUTS = {'x0': ('bool', (1, 2))}
 PARAMETERS = {}
-OUTPUTS = [('bool', (3, 37))]
+OUTPUTS = [('bool', (1, 2))]
 
 
 def model(x0):
@@ -60,11 +60,15 @@ from numpy import array, inf, nan
 SYMPTOM = 'rejected'  # Rejection
 SECONDS = 120.0
 ZERO_SIGNS = False  # are the signs of zeros compared?
-DATA = np.load(Path(__file__).with_name("data.npz"))
-TYPES = {**INPUTS, **PARAMETERS}
-ARRAYS = {name: DATA["ARRAYS_" + name].view(dtype) for name, (dtype, _) in TYPES.items()}
-EXPECTED = [DATA[f"EXPECTED_{i}"] for i in range(len(OUTPUTS))]
-ALLOWED = [DATA[f"ALLOWED_{i}"] for i in range(len(OUTPUTS))]
+ARRAYS = {
+    'x0': array([[True, False]], dtype='bool'),
+}
+EXPECTED = [
+    array([[False, False]], dtype='bool'),
+]
+ALLOWED = [
+    array([[0.0, 0.0]], dtype='float64'),
+]
 
 
 def wrong(output, expected, allowed, dtype, shape):
