@@ -168,12 +168,14 @@ class _Builder:
             name, type_ = self.operand(spec, position, types, wanted)
             names.append(name)
             types = (*types, type_)
+        if spec.variadic > 1 and sum(type_.size for type_ in types) > MAX_ELEMENTS:
+            return  # joined they are too many; its operands stay behind and are pruned
         attrs, d = {}, self.d.attributes()
         for key, rule in spec.attrs.items():
             attrs[key] = rule(d, types, attrs)
         result = spec.result(types, attrs)
         if result.size > MAX_ELEMENTS:
-            return  # its operands stay behind and are pruned
+            return
         self.used.update(names)
         node = Node(f"v{len(self.nodes)}", spec.name, tuple(names), tuple(attrs.items()), result)
         self.nodes.append(node)
