@@ -22,8 +22,8 @@ _TYPES: Mapping[str, str] = {
         " beside reverse right scaled training transposed unit upper whole",
         _INT: "axis batch bins bits block columns correction decimals depth divisor exponent factor groups ignore index"
         " k last mantissa n offset order pick place repeats samples segments shift size spelling start step zero_point",
-        _FLOAT: "alpha atol beta bias delta dx eps epsilon gamma lambd margin max min momentum nan neginf p posinf q rtol scale"
-        " rate smoothing threshold value",
+        _FLOAT: "alpha atol beta bias delta dx eps epsilon gamma lambd margin max min momentum nan neginf p posinf q"
+        " rate rtol scale smoothing threshold value",
         _TEXT: "activation direction dtype equation fill form indexing kind method mode norm ord output reduction reset"
         " to",
         _INTS: "axes band boundaries dilation geometry image kernel offsets output_padding padding pads perm shape"

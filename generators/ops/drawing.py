@@ -114,10 +114,10 @@ ON_REQUEST = _names(
     max_unpool3d max_whole median_along median_whole min_along min_pool2d min_whole mode multi_dot
     nanmedian_whole non_max_suppression nth_element ones_like ormqr_product places_in_order put qr_product
     reduced_by_function resize_linear_line resize_linear_volume resize_nearest_line resize_nearest_volume
-    reverse_sequence rgb_to_hsv rotary_embedding running_statistics scatter_reduce scatter_rows scatter_sub scatter_value
-    segment_max segment_min segment_prod select_scatter sliding_windows softmax_cross_entropy sorted_segment_max
-    sorted_segment_mean sorted_segment_min sorted_segment_prod sorted_segment_sum space_to_batch svd_product
-    take_flat tensor_diag tensor_diag_part tensor_size tridiagonal_matmul tridiagonal_solve unique_places
+    reverse_sequence rgb_to_hsv rotary_embedding running_statistics scatter_reduce scatter_rows scatter_sub
+    scatter_value segment_max segment_min segment_prod select_scatter sliding_windows softmax_cross_entropy
+    sorted_segment_max sorted_segment_mean sorted_segment_min sorted_segment_prod sorted_segment_sum space_to_batch
+    svd_product take_flat tensor_diag tensor_diag_part tensor_size tridiagonal_matmul tridiagonal_solve unique_places
     unravel_index volume_patches weighted_bincount zeros_like
     thresholded_relu scaled_elu hard_sigmoid_linear swish running_sum running_product hardmax eye_like tapered
     acos_of_integers acosh_of_integers add_mixed add_scalar_floating add_scalar_integer asin_of_integers
