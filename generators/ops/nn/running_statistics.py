@@ -4,7 +4,7 @@ variance of the batch itself, PyTorch that of the population it is a sample of."
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -47,11 +47,11 @@ def _reference(args: Sequence[Bounded], call: Call) -> Bounded:
     return undetermined(whole, wild)
 
 
-def _by(mean: str, variance: str, *, whole: str = "{momentum} * {1} + <rest> * (%s)"):
-    """A dialect's spelling, by what it calls the mean and the variance of the batch."""
+def _by(mean: str, variance: str, *, whole: str = "{momentum} * {1} + <rest> * (%s)") -> Callable[[Call], str]:
+    """A dialect's spelling, by what it writes for the mean and for the variance in place of %s."""
 
     def spell(call: Call) -> str:
-        text = whole % (mean if call.attrs["output"] == "mean" else variance) if "%s" in whole else whole
+        text = whole % (mean if call.attrs["output"] == "mean" else variance)
         place = str(1 + OUTPUTS.index(str(call.attrs["output"])))
         said = {"<rest>": repr(1 - call.number("momentum")), "<axes>": repr(_axes(call)), "<place>": place}
         for name, value in said.items():
@@ -66,9 +66,9 @@ def _torch(call: Call) -> str:
     x = call.operands[0]
     if call.attrs["output"] == "variance" or x.size <= x.shape[1]:
         return _by("torch.mean({0}, <axes>)", "torch.var({0}, <axes>, correction=0)")(call)
-    operator = "torch.ops.aten._native_batch_norm_legit_functional"
-    operands = "{0}, None, None, {1}, torch.ones_like({1})"
-    return _by("", "", whole=f"{operator}({operands}, True, <rest>, 2.0**-10)[3]")(call)
+    share = 1 - call.number("momentum")
+    operands = f"{{0}}, None, None, {{1}}, torch.ones_like({{1}}), True, {share!r}, 2.0**-10"
+    return f"torch.ops.aten._native_batch_norm_legit_functional({operands})[3]"
 
 
 _ONES, _ZEROS = "relax.op.ones_like({1})", "relax.op.zeros_like({1})"

@@ -216,6 +216,13 @@ def stretched(node, around):
         node.input[place] = around.const(array.ravel()[:1] if alike else array[None])
 
 
+def depth_in_line(node, around):
+    """How many classes, as a vector of one number."""
+    depth = around.constants.get(node.input[1])
+    if depth is not None and not depth.ndim:
+        node.input[1] = around.const(depth[None])
+
+
 OTHERWISE = (
     ({"Mul", "Log", "Abs"}, 18, reduced_nowhere),
     ({"LayerNormalization"}, 17, stretched),
@@ -232,6 +239,7 @@ OTHERWISE = (
     ({*REDUCTIONS, "ReduceSumSquare", "Squeeze", "Unsqueeze", "Slice", "Pad"}, 18, axes_from_end),
     ({"Add"}, 13, as_sum),
     ({"MatMul"}, 13, in_letters),
+    ({"OneHot"}, 13, depth_in_line),
 )
 """As RULES."""
 

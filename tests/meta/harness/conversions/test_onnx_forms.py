@@ -74,6 +74,13 @@ CASES = {
     ),
     "topk": ([helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=-1)], {"k": INTS([2])}),
     "softmax": ([helper.make_node("Softmax", ["x"], ["y"])], {}),
+    "classes": (
+        [
+            helper.make_node("ArgMax", ["x"], ["m"], axis=3, keepdims=0),
+            helper.make_node("OneHot", ["m", "d", "v"], ["y"]),
+        ],
+        {"d": INTS(4), "v": np.array([0, 1], "float32")},
+    ),
     "flattened": (
         [helper.make_node("ReduceMax", ["x", "a"], ["m"]), helper.make_node("Softmax", ["m"], ["y"], axis=3)],
         {"a": INTS([1, 2])},
@@ -180,7 +187,7 @@ def values(model: onnx.ModelProto) -> list[np.ndarray]:
     return [np.asarray(array) for array in evaluate(model, {"x": x})]
 
 
-CAME = {"normalised": 17, "sums": 11, "places": 11, "resize": 11, "picture": 11}
+CAME = {"normalised": 17, "sums": 11, "classes": 11, "places": 11, "resize": 11, "picture": 11}
 """The opset in which the operator of a case came, or became what it is."""
 
 
@@ -230,6 +237,11 @@ def test_scales_broadcast(scale: float | list[float], shapes: list[tuple[int, ..
     found = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     (node,) = [node for node in model.graph.node if node.op_type == "LayerNormalization"]
     assert [found[name] for name in node.input[1:]] == shapes
+
+
+def test_the_number_of_classes_is_a_vector() -> None:
+    FORMS.otherwise(model := model_of(*CASES["classes"]))
+    assert FORMS.constants_of(model.graph)[only(model, "OneHot").input[1]].shape == (1,)
 
 
 def test_exponents_are_whole_numbers() -> None:
