@@ -111,7 +111,7 @@ ON_REQUEST = _names(
     least_squares_regularized line_between log_sum lp_normalize lu_product lu_solve lu_unpacked_product
     masked_scatter matmul_widened matrix_diag matrix_diag_part matrix_exp matrix_set_diag matrix_square_root
     max_along max_pool1d_places max_pool2d_places max_pool3d_places max_pool_with_argmax max_unpool1d
-    max_unpool3d max_whole median_along median_whole min_along min_pool2d min_whole mode multi_dot
+    max_unpool3d max_whole median_along median_whole min_along min_pool2d min_whole mode multi_dot multilabel_margin
     nanmedian_whole non_max_suppression nth_element ones_like ormqr_product places_in_order put qr_product
     reduced_by_function resize_linear_line resize_linear_volume resize_nearest_line resize_nearest_volume
     reverse_sequence rgb_to_hsv rotary_embedding running_statistics scatter_reduce scatter_rows scatter_sub

@@ -79,6 +79,7 @@ FLOAT32 = frozenset(
         "max_unpool3d",
         "mse_loss",
         "multi_margin",
+        "multilabel_margin",
         "nll_loss",
         "nll_loss_weighted",
         "pad_edge",

@@ -17,7 +17,18 @@ from generators.ops.elementwise.rectifiers import relu
 from generators.ops.nn.distances import EPSILON, ROWS, distance, of_rows
 from generators.ops.nn.losses import CLASSES, REDUCTIONS, check_reduction, reduced
 from generators.ops.slots import computed, floating, like, one_of
-from generators.ops.spec import AttrRule, Attrs, Call, OpSpec, Reference, ResultRule, Slot, TypeRuleError, Types
+from generators.ops.spec import (
+    AttrRule,
+    Attrs,
+    Call,
+    OpSpec,
+    Reference,
+    ResultRule,
+    Slot,
+    TypeRuleError,
+    Types,
+    unsupported,
+)
 
 # ---- references ---------------------------------------------------------------------------------------
 
@@ -109,6 +120,30 @@ def _multi_margin(args: Sequence[Bounded], call: Call) -> Bounded:
     return reduced(undetermined(divide(total, given(float(count), x.dtype)), loose), call)
 
 
+def _multilabel_margin(args: Sequence[Bounded], call: Call) -> Bounded:
+    """The sum of max(0, 1 - x[y] + x[i]) over the classes y of a row before its first -1 and the i that are none of
+    them, by the number of classes; a class that is there twice counts twice."""
+    x, count = args[0], args[0].value.shape[1]
+    classes = args[1].value
+    listed = np.cumsum(classes < 0, axis=1) == 0
+    among = np.zeros(classes.shape, bool)
+    rows, places = np.nonzero(listed)
+    among[rows, classes[rows, places]] = True
+    right = x.map(lambda a: np.take_along_axis(a, np.where(listed, classes, 0), 1)[:, :, np.newaxis])
+    other = x.map(lambda a: a[:, np.newaxis, :])
+    with np.errstate(all="ignore"):
+        d = add(add(given(1.0, x.dtype), right, -1.0), other)
+        order = 2 * PRECISION[x.dtype].unit * (np.abs(other.value) + other.error + np.abs(right.value) + right.error)
+        d = Bounded(d.value, d.error + np.where(np.isfinite(order), order, 0.0), x.dtype)
+        terms = compute(relu, d)
+        counts = listed[:, :, np.newaxis] & ~among[:, np.newaxis, :]
+        terms = chosen(counts, terms, given(np.zeros(terms.value.shape), x.dtype))
+        total = summed(terms, partial(np.sum, axis=(1, 2)), count * count, overflows=False)
+        # what is left out may be multiplied by nothing
+        loose = ~np.isfinite(x.value).all(1) | x.undetermined.any(1)
+    return reduced(undetermined(divide(total, given(float(count), x.dtype)), loose), call)
+
+
 # ---- operands, types and records ----------------------------------------------------------------------
 
 
@@ -127,6 +162,21 @@ def _by_rows(operands: Types, attrs: Attrs) -> TensorType:
     return check_reduction(of_rows(operands, attrs), attrs)
 
 
+def _lists(earlier: Types) -> TensorType:
+    return TensorType("int64", earlier[0].shape)
+
+
+_LISTS = computed(_lists, lambda earlier: (-1, earlier[0].shape[1] - 1))
+"""The classes of each row, as far as there is no -1."""
+
+
+def _listed_type(operands: Types, attrs: Attrs) -> TensorType:
+    if operands[1] != _lists(operands) or attrs["reduction"] not in REDUCTIONS:
+        raise TypeRuleError(f"{operands[1]} lists no classes of {operands[0]}")
+    return _by_rows(operands, attrs)
+
+
+_OWN = unsupported("a loss of PyTorch")
 MARGINS: AttrRule = one_of(1.0, 0.0, 0.5)
 _F = "torch.nn.functional"
 _SIGNS = "torch.where({%d}, 1, -1)"
@@ -163,5 +213,11 @@ OPERATORS: tuple[OpSpec, ...] = (
     _loss(
         "multi_margin", (ROWS, CLASSES), _by_rows, _multi_margin, "multi_margin_loss({0}, {1}", margin=MARGINS,
         p=one_of(1, 2),
+    ),
+    OpSpec(
+        "multilabel_margin", "loss", (ROWS, _LISTS), _listed_type, _multilabel_margin,
+        attrs={"reduction": one_of(*REDUCTIONS)},
+        torch=f"{_F}.multilabel_margin_loss({{0}}, {{1}}, reduction={{reduction}})",
+        tensorflow=_OWN, jax=_OWN, relax=_OWN, onnx=_OWN,
     ),
 )  # fmt: skip
