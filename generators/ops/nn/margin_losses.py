@@ -140,7 +140,7 @@ def _multilabel_margin(args: Sequence[Bounded], call: Call) -> Bounded:
         terms = chosen(counts, terms, given(np.zeros(terms.value.shape), x.dtype))
         total = summed(terms, partial(np.sum, axis=(1, 2)), count * count, overflows=False)
         # what is left out may be multiplied by nothing
-        loose = ~np.isfinite(x.value).all(1) | x.undetermined.any(1)
+        loose = np.any(~np.isfinite(x.value) | x.undetermined, (1,))
     return reduced(undetermined(divide(total, given(float(count), x.dtype)), loose), call)
 
 
