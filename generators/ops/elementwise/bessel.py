@@ -27,6 +27,11 @@ ULPS = 16.0
 scipy's value."""
 
 
+FLUSHED = 1445
+"""Cephes has x p(x^2) (x^2 - 14.68) (x^2 - 49.22) for J1: near 0 its first product is x / 1445, which may be flushed
+where it is subnormal."""
+
+
 def _unit(x: Bounded) -> float:
     return PRECISION[x.dtype].unit + U64
 
@@ -53,6 +58,8 @@ def _j(args: Sequence[Bounded], call: Call) -> Bounded:
         slope = first if order == 0 else special.jvp(1, x.value)
         size = np.minimum(np.abs(x.value) / 2 if order else 1.0, amplitude)
         own = _unit(x) * (2 * ULPS * size + np.where(np.abs(x.value) > 1, 4 * np.abs(x.value) * amplitude, 0.0))
+        if order:
+            own += np.where(np.abs(x.value) < FLUSHED * PRECISION[x.dtype].tiny, np.abs(x.value) / 2, 0.0)
         most = np.minimum(own, 2 * amplitude)  # no phase takes it beyond
         result = smooth(special.j0 if order == 0 else special.j1, lambda _: slope, 1.0, x, 1)
     zero = (result.value == 0) & (x.value == 0) & (x.error == 0)
