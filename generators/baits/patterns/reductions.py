@@ -14,7 +14,7 @@ _SHAPES = Guard(((32, 3), (3, 37)), ((9, 3), (16, 2), (2, 64), (20, 40), (1, 5),
 """Of rows that fill a vector, and those beside."""
 
 
-def reduced(p: Pattern, kind: str, x: str, axis: int, keepdims: bool) -> str:
+def _reduced(p: Pattern, kind: str, x: str, axis: int, keepdims: bool) -> str:
     """Over one axis."""
     return p.apply(kind, x, axes=(axis,), keepdims=keepdims)
 
@@ -23,26 +23,26 @@ def _twice(p: Pattern, kind: str, other: str, axis: int, keepdims: str, shape: t
     """Two results from one loop, which may be the same."""
     x = p.input(*shape)
     first, second = {"differ": (False, True), "without": (False, False), "with": (True, True)}[keepdims]
-    return reduced(p, kind, x, axis, first), reduced(p, kind if other == "same" else other, x, axis, second)
+    return _reduced(p, kind, x, axis, first), _reduced(p, kind if other == "same" else other, x, axis, second)
 
 
 def _rest(p: Pattern, kind: str, left: str, axis: int, shape: tuple[int, ...]) -> tuple[str, ...]:
     """A reduction, and a value less what is reduced so, which takes a second pass."""
     x = p.input(*shape)
-    first, second = reduced(p, kind, x, axis, False), reduced(p, kind, x, axis, True)
+    first, second = _reduced(p, kind, x, axis, False), _reduced(p, kind, x, axis, True)
     return p.add(first, p.constant(1)), p.apply(left, x, second)
 
 
 def _over(p: Pattern, inner: str, outer: str, axes: tuple[int, int], keepdims: bool) -> tuple[str, ...]:
     """Of a reduction, over another axis: one reduction over both, where both are of one kind."""
-    x = reduced(p, inner, p.input(3, 5, 37), axes[0], keepdims)
-    return (reduced(p, outer, x, axes[1], False),)
+    x = _reduced(p, inner, p.input(3, 5, 37), axes[0], keepdims)
+    return (_reduced(p, outer, x, axes[1], False),)
 
 
 def _both_ways(p: Pattern, kind: str, shape: tuple[int, ...], also: str) -> tuple[str, ...]:
     """Along each axis of one value that is computed before: loops in two orders."""
     x = p.square(p.input(*shape))
-    found = reduced(p, kind, x, 0, False), reduced(p, kind, x, 1, False)
+    found = _reduced(p, kind, x, 0, False), _reduced(p, kind, x, 1, False)
     return (*found, x) if also == "itself" else found
 
 

@@ -101,16 +101,22 @@ def _triplet_margin(args: Sequence[Bounded], call: Call) -> Bounded:
     return reduced(compute(relu, Bounded(total.value, error, near.dtype)), call)
 
 
+def _short_of(margin: float, right: Bounded, other: Bounded) -> Bounded:
+    """max(0, margin - right + other) of scores, whose terms are added in any order."""
+    with np.errstate(all="ignore"):
+        d = add(add(given(margin, right.dtype), right, -1.0), other)
+        order = 2 * PRECISION[d.dtype].unit * (np.abs(other.value) + other.error + np.abs(right.value) + right.error)
+        d = Bounded(d.value, d.error + np.where(np.isfinite(order), order, 0.0), d.dtype)
+        return compute(relu, d)
+
+
 def _multi_margin(args: Sequence[Bounded], call: Call) -> Bounded:
     """The sum over the wrong classes j of max(0, margin - x[y] + x[j]) to the power p, by the number of classes."""
     x, classes = args
     count = x.value.shape[1]
     right = x.map(lambda a: np.take_along_axis(a, classes.value[:, np.newaxis], 1))
+    terms = _short_of(call.number("margin"), right, x)
     with np.errstate(all="ignore"):
-        d = add(add(given(call.number("margin"), x.dtype), right, -1.0), x)
-        order = 2 * PRECISION[x.dtype].unit * (np.abs(x.value) + x.error + np.abs(right.value) + right.error)
-        d = Bounded(d.value, d.error + np.where(np.isfinite(order), order, 0.0), x.dtype)
-        terms = compute(relu, d)
         terms = multiply(terms, terms) if call.attrs["p"] == 2 else terms
         wrong = np.arange(count) != classes.value[:, np.newaxis]
         terms = chosen(wrong, terms, given(np.zeros(x.value.shape), x.dtype))
@@ -131,11 +137,8 @@ def _multilabel_margin(args: Sequence[Bounded], call: Call) -> Bounded:
     among[rows, classes[rows, places]] = True
     right = x.map(lambda a: np.take_along_axis(a, np.where(listed, classes, 0), 1)[:, :, np.newaxis])
     other = x.map(lambda a: a[:, np.newaxis, :])
+    terms = _short_of(1.0, right, other)
     with np.errstate(all="ignore"):
-        d = add(add(given(1.0, x.dtype), right, -1.0), other)
-        order = 2 * PRECISION[x.dtype].unit * (np.abs(other.value) + other.error + np.abs(right.value) + right.error)
-        d = Bounded(d.value, d.error + np.where(np.isfinite(order), order, 0.0), x.dtype)
-        terms = compute(relu, d)
         counts = listed[:, :, np.newaxis] & ~among[:, np.newaxis, :]
         terms = chosen(counts, terms, given(np.zeros(terms.value.shape), x.dtype))
         total = summed(terms, partial(np.sum, axis=(1, 2)), count * count, overflows=False)
