@@ -9,6 +9,7 @@ import numpy as np
 from generators.bounds.bounded import PRECISION, U64, Bounded, add, gamma, rounded
 from generators.graph import TensorType
 from generators.ops.linear.matrices import (
+    REGULAR,
     SIDE,
     checked,
     factor_moved,
@@ -53,7 +54,7 @@ def _singular(args: Sequence[Bounded], call: Call) -> Bounded:
 
 singular_values = OpSpec(
     "singular_values", "linalg", (matrix(square=False),), _values_type, _singular,
-    attrs={"form": one_of("tamed", "shifted", "turned")},
+    attrs={"form": one_of("tamed", *REGULAR)},
     torch="torch.linalg.svdvals(formed({0}, {form}))",
     tensorflow="tf.linalg.svd(formed({0}, {form}), compute_uv=False)",
     jax="jnp.linalg.svd(formed({0}, {form}), compute_uv=False)", relax=_NONE, onnx=_NONE,
@@ -75,7 +76,7 @@ def _eigenvalues(args: Sequence[Bounded], call: Call) -> Bounded:
 
 eigenvalues = OpSpec(
     "eigenvalues", "linalg", (matrix(),), _eigenvalues_type, _eigenvalues,
-    attrs={"form": one_of("tamed", "shifted", "turned", "gram")},
+    attrs={"form": one_of("tamed", *REGULAR, "gram")},
     torch="eigenvalues(formed({0}, {form}))", tensorflow="eigenvalues(formed({0}, {form}))",
     jax="eigenvalues(formed({0}, {form}))", relax=_NONE, onnx=_NONE,
 )  # fmt: skip
@@ -83,7 +84,7 @@ eigenvalues = OpSpec(
 
 def _regular_type(operands: Types, attrs: Attrs) -> TensorType:
     type_ = checked(operands, square=False)
-    if attrs["form"] not in ("shifted", "turned"):
+    if attrs["form"] not in REGULAR:
         raise TypeRuleError(f"matrices of form {attrs['form']!r} may lack rank")
     return type_
 
@@ -107,7 +108,7 @@ def _qr(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 qr_factor = OpSpec(
-    "qr_factor", "linalg", (matrix(square=False),), _triangle_type, _qr, attrs={"form": one_of("shifted", "turned")},
+    "qr_factor", "linalg", (matrix(square=False),), _triangle_type, _qr, attrs={"form": one_of(*REGULAR)},
     torch="qr_factor(formed({0}, {form}))", tensorflow="qr_factor(formed({0}, {form}))",
     jax="qr_factor(formed({0}, {form}))", relax=_NONE, onnx=_NONE,
 )  # fmt: skip
@@ -128,7 +129,7 @@ def _pinv(args: Sequence[Bounded], call: Call) -> Bounded:
     most = 1 / np.linalg.svd(a.value, compute_uv=False)[..., -1]
     moved = iterated(a)
     relative = moved * most
-    orthogonal = 2 * moved / np.maximum(norms(a.value, (-2, -1)), 1) + 4 * SIDE * (p.unit + U64)
+    orthogonal = 2 * moved / norms(a.value, (-2, -1)) + 4 * SIDE * (p.unit + U64)
     with np.errstate(all="ignore"):
         off = most * (2**0.5 * relative + orthogonal) / (1 - relative)
         off = np.where(relative < 0.25, off, np.inf)[..., None, None]
@@ -136,7 +137,7 @@ def _pinv(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 pseudo_inverse = OpSpec(
-    "pseudo_inverse", "linalg", (matrix(square=False),), _pinv_type, _pinv, attrs={"form": one_of("shifted", "turned")},
+    "pseudo_inverse", "linalg", (matrix(square=False),), _pinv_type, _pinv, attrs={"form": one_of(*REGULAR)},
     torch="torch.linalg.pinv(formed({0}, {form}))", tensorflow="tf.linalg.pinv(formed({0}, {form}))",
     jax="jnp.linalg.pinv(formed({0}, {form}))", relax=_NONE, onnx=_NONE,
 )  # fmt: skip

@@ -12,6 +12,7 @@ from generators.graph import TensorType
 from generators.ops.composed import compute
 from generators.ops.linear.decompositions import iterated, singular_values
 from generators.ops.linear.matrices import (
+    REGULAR,
     SIDE,
     checked,
     constant,
@@ -26,20 +27,22 @@ from generators.ops.linear.matrices import (
 )
 from generators.ops.linear.solve import solve_type, solved
 from generators.ops.slots import flag, one_of
-from generators.ops.spec import Attrs, Call, OpSpec, Reference, Spelling, TypeRuleError, Types, unsupported
+from generators.ops.spec import Attrs, Call, OpSpec, Reference, Spelling, TypeRuleError, Types, Unsupported, unsupported
 
 Array = np.ndarray
 
 _NONE = unsupported("it has no such decomposition")
-_REGULAR = ("shifted", "turned")
+_SYSTEMS = ("shifted", "turned")
 
 # ---- systems ------------------------------------------------------------------------------------------
 
 
-def _regular(rule: Callable[[Types, Attrs], TensorType]) -> Callable[[Types, Attrs], TensorType]:
+def _regular(
+    rule: Callable[[Types, Attrs], TensorType], forms: tuple[str, ...] = _SYSTEMS
+) -> Callable[[Types, Attrs], TensorType]:
     def checked_form(operands: Types, attrs: Attrs) -> TensorType:
-        if attrs["form"] not in _REGULAR:
-            raise TypeRuleError(f"matrices of form {attrs['form']!r} may be singular")
+        if attrs["form"] not in forms:
+            raise TypeRuleError(f"not of matrices of form {attrs['form']!r}")
         return rule(operands, attrs)
 
     return checked_form
@@ -56,7 +59,7 @@ def _lu_solve(args: Sequence[Bounded], call: Call) -> Bounded:
 
 lu_solve = OpSpec(
     "lu_solve", "linalg", (matrix(), sides()), _regular(solve_type), _lu_solve,
-    attrs={"form": one_of(*_REGULAR), "transposed": flag()},
+    attrs={"form": one_of(*_SYSTEMS), "transposed": flag()},
     torch="torch.linalg.lu_solve(*torch.linalg.lu_factor(formed({0}, {form})), {1}, adjoint={transposed})",
     tensorflow=lambda call: unsupported("its lu_solve takes no transposed systems") if call.attrs["transposed"]
     else "tf.linalg.lu_solve(*tf.linalg.lu(formed({0}, {form})), {1})",
@@ -151,7 +154,7 @@ def _square_type(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _product(name: str, reference: Reference, square: bool, tensorflow: Spelling, jax: Spelling) -> OpSpec:
-    forms = ("shifted", "turned", "tamed") + (("gram",) if square else ())
+    forms = (*REGULAR, "tamed") + (("gram",) if square else ())
     return OpSpec(
         f"{name}_product", "linalg", (matrix(square),), _square_type if square else _any_type, reference,
         attrs={"form": one_of(*forms)},
@@ -211,8 +214,8 @@ def _cond(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 condition_number = OpSpec(
-    "condition_number", "linalg", (matrix(square=False),), _regular(_cond_type), _cond,
-    attrs={"form": one_of(*_REGULAR)},
+    "condition_number", "linalg", (matrix(square=False),), _regular(_cond_type, REGULAR), _cond,
+    attrs={"form": one_of(*REGULAR)},
     torch="torch.linalg.cond(formed({0}, {form}))", tensorflow=_NONE, jax="jnp.linalg.cond(formed({0}, {form}))",
     relax=_NONE, onnx=_NONE,
 )  # fmt: skip
@@ -256,12 +259,19 @@ def _least_squares(args: Sequence[Bounded], call: Call) -> Bounded:
 _ONE_SYSTEM = unsupported("its lstsq takes no stacks of matrices")
 least_squares = OpSpec(
     "least_squares", "linalg", (matrix(square=False), sides()), _regular(_least_type), _least_squares,
-    attrs={"form": one_of(*_REGULAR)},
+    attrs={"form": one_of(*_SYSTEMS)},
     torch="torch.linalg.lstsq(formed({0}, {form}), {1}).solution",
     tensorflow="tf.linalg.lstsq(formed({0}, {form}), {1}, fast=False)",
     jax=lambda call: _ONE_SYSTEM if call.operands[0].rank > 2 else "jnp.linalg.lstsq(formed({0}, {form}), {1})[0]",
     relax=_NONE, onnx=_NONE,
 )  # fmt: skip
+
+
+def _lu_of_tensorflow(call: Call) -> str | Unsupported:
+    if call.attrs["form"] == "tamed":
+        return Unsupported("tf.linalg.lu takes invertible matrices")
+    return "tf.linalg.lu_reconstruct(*tf.linalg.lu(formed({0}, {form})))"
+
 
 _COLUMNS, _NORMS = _rebuilt(_by_columns), _rebuilt(_by_norms)
 
@@ -270,7 +280,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     cholesky_solve,
     cholesky_inverse,
     ldl_solve,
-    _product("lu", _COLUMNS, True, "tf.linalg.lu_reconstruct(*tf.linalg.lu(formed({0}, {form})))", _composed("lu")),
+    _product("lu", _COLUMNS, True, _lu_of_tensorflow, _composed("lu")),
     _product("lu_unpacked", _COLUMNS, True, _NONE, _NONE),
     _product("qr", _COLUMNS, False, _composed("qr"), _composed("qr")),
     _product("householder", _COLUMNS, False, _NONE, _NONE),

@@ -9,7 +9,9 @@ they compute: elements beyond LIMIT (and NaN) are replaced by 0, then
     tamed    nothing else: the matrix may be singular
     shifted  (4 n + 1) times the identity is added: every column is dominated by its diagonal
     turned   the same on the other diagonal: rows have to change places
-    gram     A A^T + n I: symmetric and positive definite"""
+    gram     A A^T + n I: symmetric and positive definite
+    vast     the shifted one times a power of two (`SCALES`), so that squares of its elements overflow
+    minute   divided by it, so that they underflow"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from math import sqrt
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, add
+from generators.bounds.bounded import PRECISION, U64, Bounded, add, rounded
 from generators.bounds.products import bilinear
 from generators.graph import FLOATS, TensorType
 from generators.ops.slots import draw_dim, draw_dtype
@@ -29,7 +31,10 @@ SIDE = 4
 """No matrix has more rows or columns."""
 
 LIMIT = 4.0
-FORMS = ("shifted", "turned", "gram", "tamed")
+FORMS = ("shifted", "turned", "gram", "tamed", "vast", "minute")
+
+SCALES = {"float16": 11, "bfloat16": 89, "float32": 89, "float64": 716}
+"""Exponents of two: 0.7 of what the dtype has, so that 21, the greatest element, and norms stay finite."""
 
 # ---- operands -----------------------------------------------------------------------------------------
 
@@ -73,6 +78,10 @@ def checked(operands: Types, square: bool = True) -> TensorType:
     return operands[0]
 
 
+REGULAR = ("shifted", "turned", "vast", "minute")
+"""Forms of full rank."""
+
+
 def form_of(attrs: Attrs) -> str:
     form = attrs["form"]
     if form not in FORMS:
@@ -101,6 +110,10 @@ def constant(value: Array, x: Bounded) -> Bounded:
 
 def formed(x: Bounded, form: str) -> Bounded:
     """Matrices of that form."""
+    if form in ("vast", "minute"):
+        x = formed(x, "shifted")
+        scale = scale_of({"form": form}, x.dtype)
+        return rounded(x.value * scale, x.error * scale, x.dtype, ulps=0)
     x = tamed(x)
     rows, columns = x.value.shape[-2:]
     if form == "tamed":
@@ -109,6 +122,12 @@ def formed(x: Bounded, form: str) -> Bounded:
         return add(bilinear(np.matmul, x, turned(x), columns), constant(rows * np.eye(rows), x))
     diagonal = (4 * columns + 1) * np.eye(rows, columns)
     return add(x, constant(diagonal[:, ::-1] if form == "turned" else diagonal, x))
+
+
+def scale_of(attrs: Attrs, dtype: str) -> float:
+    """What a form multiplies the shifted matrix by."""
+    exponent = {"vast": SCALES[dtype], "minute": -SCALES[dtype]}.get(str(attrs.get("form")), 0)
+    return 2.0**exponent
 
 
 def turned(x: Bounded) -> Bounded:

@@ -15,7 +15,7 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.ops.linear.decompositions import iterated
-from generators.ops.linear.matrices import SIDE, form_of, formed, invertible, moved_columns, or_identity
+from generators.ops.linear.matrices import SIDE, form_of, formed, invertible, moved_columns, or_identity, scale_of
 from generators.ops.linear.solve import triangle
 from generators.ops.spec import Call
 
@@ -56,6 +56,7 @@ def shift(op: str, operands: Sequence[Bounded], call: Call) -> Array | float:
             off = iterated(a)[..., None, None] / np.sqrt(rows * columns)
         else:
             off = moved_columns(a)[..., None, :] / np.sqrt(rows)
+    off = off / scale_of(call.attrs, a.dtype)
     return np.where(np.isfinite(off), off, 0.0) * np.ones(a.value.shape)
 
 
@@ -76,8 +77,10 @@ def norm(a: Array) -> Array:
     return np.sqrt(np.sum(a * a, axis=(-2, -1), keepdims=True))
 
 
-def _conditions(op: str, a: Array) -> Array:
+def _conditions(op: str, a: Array, call: Call) -> Array:
     """How much the factors of a formula multiply what they are given, over all of a matrix."""
+    if call.attrs["form"] in ("vast", "minute"):
+        return np.full((), np.inf)  # products with inverses overflow on the way
     values = np.linalg.svd(a, compute_uv=False)
     condition = (values[..., 0] / values[..., -1])[..., None, None]
     if op == "qr_factor":
@@ -95,9 +98,11 @@ def oriented(op: str, call: Call, by_matrix: Array) -> Array:
     return transposed(by_matrix) if op == "triangular_solve" and call.attrs["transposed"] else by_matrix
 
 
-def _by_operand(op: str, call: Call, found: Array, x: Array) -> Array:
+def _by_operand(op: str, call: Call, found: Array, x: Bounded) -> Array:
     """By x, of what is by the matrix."""
-    return (found + transposed(found)) @ np.abs(x) if from_gram(op, call) else oriented(op, call, found)
+    if from_gram(op, call):
+        return (found + transposed(found)) @ np.abs(x.value)
+    return oriented(op, call, found) * scale_of(call.attrs, x.dtype)
 
 
 def backwards(op: str, operands: Sequence[Bounded], position: int, result: Bounded, call: Call, g: Array) -> Array:
@@ -107,7 +112,7 @@ def backwards(op: str, operands: Sequence[Bounded], position: int, result: Bound
     if op in ("singular_values", "eigenvalues"):
         found = 4 * SIDE * np.sqrt(np.sum(g * g, axis=-1))[..., None, None] * np.ones(x.shape)
     elif op in _SPECTRA:
-        found = 4 * SIDE * norm(g) * _conditions(op, a) * np.ones(x.shape)
+        found = 4 * SIDE * norm(g) * _conditions(op, a, call) * np.ones(x.shape)
     elif op == "cholesky":
         factor = np.linalg.cholesky(a)
         _, inverse, worn = inverses(factor)
@@ -124,7 +129,7 @@ def backwards(op: str, operands: Sequence[Bounded], position: int, result: Bound
         else:
             b = np.abs(operands[1].value)
             found = transposed(worn) @ g @ transposed(inverse @ b) + transposed(inverse) @ g @ transposed(worn @ b)
-    return _by_operand(op, call, found, x)
+    return _by_operand(op, call, found, operands[0])
 
 
 def forwards(op: str, operands: Sequence[Bounded], position: int, result: Bounded, call: Call, t: Array) -> Array:
@@ -133,11 +138,12 @@ def forwards(op: str, operands: Sequence[Bounded], position: int, result: Bounde
     a = matrix_of(op, operands[0], call).value
     if position == 0:
         t = t @ transposed(np.abs(x)) + np.abs(x) @ transposed(t) if from_gram(op, call) else oriented(op, call, t)
+        t = t * scale_of(call.attrs, operands[0].dtype)
     shape: Callable[[Array], Array] = lambda v: v * np.ones(result.value.shape)  # noqa: E731
     if op in ("singular_values", "eigenvalues"):
         return shape(4 * SIDE * norm(t)[..., 0])
     if op in _SPECTRA:
-        return shape(4 * SIDE * norm(t) * _conditions(op, a))
+        return shape(4 * SIDE * norm(t) * _conditions(op, a, call))
     if op == "cholesky":
         factor = np.linalg.cholesky(a)
         _, inverse, worn = inverses(factor)
