@@ -91,7 +91,8 @@ ON_REQUEST = _names(
     """
     quantize_dequantize quantize_dequantize_channels write
     bessel_j bessel_y bessel_i modified_bessel_i bessel_k spherical_bessel_j0 airy_ai igamma igammac betainc
-    polygamma zeta mvlgamma ndtr log_ndtr ndtri erfcx entr xlog1py xdivy multiply_no_nan dawsn expint fresnel
+    polygamma zeta mvlgamma gamma_function log_beta beta_function rising_factorial relative_entropy
+    kullback_leibler ndtr log_ndtr ndtri erfcx entr xlog1py xdivy multiply_no_nan dawsn expint fresnel
     spence chebyshev orthogonal_polynomial population_count count_leading_zeros multiply_high reduce_precision
     add_scalar sub_scalar mul_scalar div_scalar pow_scalar scalar_sub scalar_div scalar_pow floor_divide_scalar
     remainder_scalar fmod_scalar scalar_remainder bitwise_and_scalar scalar_bitwise_and bitwise_or_scalar

@@ -149,7 +149,7 @@ def _multivariate(args: Sequence[Bounded], call: Call) -> Bounded:
     return total
 
 
-def _mostly(slot: Slot, low: int, high: int) -> Slot:
+def mostly(slot: Slot, low: int, high: int) -> Slot:
     """Of numbers of the function's domain, which seldom are among those that are drawn otherwise."""
     return replace(slot, span=(low, high))
 
@@ -160,7 +160,7 @@ def _degree(operands: Types, attrs: Attrs) -> TensorType:
     return operands[0]
 
 
-_SHAPE_AND_PLACE = (_mostly(floating(), 0, 30), broadcastable(0))
+_SHAPE_AND_PLACE = (mostly(floating(), 0, 30), broadcastable(0))
 NO_TENSORFLOW = unsupported("TensorFlow has no such function")
 
 OPERATORS: tuple[OpSpec, ...] = (
@@ -175,7 +175,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax="jax.scipy.special.gammaincc({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(
-        "betainc", "special", (_mostly(floating(), 0, 20), _mostly(like(0), 0, 20), _mostly(like(0), 0, 1)),
+        "betainc", "special", (mostly(floating(), 0, 20), mostly(like(0), 0, 20), mostly(like(0), 0, 1)),
         same_as(0), _incomplete_beta,
         torch=unsupported("PyTorch has no such function"), tensorflow="tf.math.betainc({0}, {1}, {2})",
         jax="jax.scipy.special.betainc({0}, {1}, {2})", relax=NO_RELAX, onnx=NO_ONNX,
@@ -187,7 +187,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax="jax.lax.polygamma(jnp.full({shape}, {n}, {dtype}), {0})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
     OpSpec(
-        "zeta", "special", (_mostly(floating(), 1, 8), _mostly(broadcastable(0), 0, 20)), broadcast(), _zeta,
+        "zeta", "special", (mostly(floating(), 1, 8), mostly(broadcastable(0), 0, 20)), broadcast(), _zeta,
         torch="torch.special.zeta({0}, {1})",
         tensorflow="tf.math.zeta({0}, {1})", jax="jax.scipy.special.zeta({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
     ),

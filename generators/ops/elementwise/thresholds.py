@@ -121,7 +121,7 @@ THRESHOLDS: dict[str, tuple[float, ...]] = {
     "softsign": (1.0, *LARGEST, *TINY),
     **dict.fromkeys(("erf", "erfc"), ERF),
     "erfinv": (0.5, 0.7, 0.75, 1.0, 0.9375, math.sqrt(1 - math.exp(-5)), 1 - 2.0**-24, 1 - 2.0**-53, 2.0**-27, *TINY),
-    "lgamma": GAMMA,
+    **dict.fromkeys(("lgamma", "gamma_function", "log_beta", "beta_function"), GAMMA),
     "digamma": GAMMA,
     "bessel_i0": (3.75, 7.75, 8.0, *EXP, 91.9, 713.98),  # Abramowitz and Stegun, Boost, Cephes
     "pow": POWER,

@@ -158,6 +158,7 @@ SLOPES: dict[str, Formula] = {
     "erfc": lambda x, y, *_: ((-(x[0] * x[0])).f("exp") * (2 / sqrt(pi)),),
     "sigmoid": lambda x, y, *_: (sigmoid_slope(y),),
     "lgamma": lambda x, y, *_: (x[0].f("digamma"),),
+    "log_beta": lambda x, y, i, *_: (x[i].f("digamma") - (x[0] + x[1]).f("digamma"),),
     "fmod": _left_over("trunc_divide"),
     "remainder": _left_over("floor_divide"),
     "div": _division,

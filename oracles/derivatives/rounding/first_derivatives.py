@@ -28,6 +28,7 @@ _UNDERIVED = """
     atan2_mixed fmod_scalar remainder_scalar scalar_remainder xlog1py xdivy xlogy_scalar scalar_xlogy
     xlog1py_scalar scalar_xlog1py
     bessel_j bessel_y bessel_i modified_bessel_i bessel_k spherical_bessel_j0 airy_ai igamma igammac betainc
+    gamma_function beta_function rising_factorial relative_entropy kullback_leibler
     polygamma zeta mvlgamma ndtr log_ndtr ndtri erfcx dawsn expint fresnel spence chebyshev
     orthogonal_polynomial reduce_precision pow_scalar scalar_pow floor_divide_scalar zeta_scalar scalar_zeta
     chebyshev_scalar orthogonal_polynomial_scalar round_decimals float_power angle rint
