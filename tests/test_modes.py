@@ -9,6 +9,7 @@ from harness.backends import Target
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
 from harness.questions.derivatives.tangent_gradient import TANGENT_GRADIENT
+from harness.questions.derivatives.tangent_tangent import TANGENT_TANGENT
 from harness.questions.dtypes.autocast import AUTOCAST
 from harness.questions.dtypes.policy import POLICY
 from harness.questions.lanes.vmap import VMAP
@@ -18,12 +19,14 @@ from harness.questions.question import Question
 from harness.search.trial import Trial
 
 
-@pytest.mark.parametrize("question", [JVP, HESSIAN, TANGENT_GRADIENT, VMAP, MEMORY], ids=lambda question: question.name)
+@pytest.mark.parametrize(
+    "question", [JVP, HESSIAN, TANGENT_GRADIENT, TANGENT_TANGENT, VMAP, MEMORY], ids=lambda question: question.name
+)
 def test_modes(fast_target: Target, question: Question, trial: Trial) -> None:
     """Each drawn case, its tangents, the change of its gradients along them, all its lanes, or what it writes."""
     if question.name not in fast_target.question_loads:
         pytest.skip(f"{fast_target.name}: no program of {question.name} is written")
-    trial = trial.with_question(question, share=6 if question in (HESSIAN, TANGENT_GRADIENT) else 3)
+    trial = trial.with_question(question, share=6 if question in (HESSIAN, TANGENT_GRADIENT, TANGENT_TANGENT) else 3)
     trial.run([fast_target], trial.examine_on(fast_target))
 
 

@@ -11,6 +11,7 @@ from harness.backends.programs import (
     scalars,
     state,
     tangent_gradient,
+    tangent_tangent,
     vmap,
 )
 from harness.backends.programs.gradient import JAX_EAGER, JAX_JIT
@@ -98,6 +99,7 @@ _CPU = (
             "vmap": vmap.JAX_EAGER,
             "hessian": hessian.JAX_EAGER,
             "tangent_gradient": tangent_gradient.JAX_EAGER,
+            "tangent_tangent": tangent_tangent.JAX_EAGER,
             "scalars": scalars.JAX_EAGER,
             **control_flow.jax("whole"),
         },
@@ -122,6 +124,7 @@ _CPU = (
             "vmap": vmap.JAX_JIT,
             "hessian": hessian.JAX_JIT,
             "tangent_gradient": tangent_gradient.JAX_JIT,
+            "tangent_tangent": tangent_tangent.JAX_JIT,
             "state": state.JAX_DONATED,
             "scalars": scalars.JAX_JIT,
             **control_flow.jax("jax.jit(whole)"),

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from generators.graph import DTYPES
-from harness.backends.programs import control_flow, dynamic_gradient, hessian, jvp, state, tangent_gradient, vmap
+from harness.backends.programs import (
+    control_flow,
+    dynamic_gradient,
+    hessian,
+    jvp,
+    state,
+    tangent_gradient,
+    tangent_tangent,
+    vmap,
+)
 from harness.backends.programs.gradient import TENSORFLOW_EAGER, tensorflow_function
 from harness.backends.target import passes
 from harness.backends.target.target import Level, Target
@@ -138,6 +147,7 @@ def _question_loads(options: str) -> dict[str, str]:
         "vmap": vmap.tensorflow_function(options),
         "hessian": hessian.tensorflow_function(options),
         "tangent_gradient": tangent_gradient.tensorflow_function(options),
+        "tangent_tangent": tangent_tangent.tensorflow_function(options),
         "state": state.tensorflow_function(options),
         **control_flow.tensorflow(options),
     }
@@ -163,6 +173,7 @@ TARGETS = (
             "vmap": vmap.TENSORFLOW_EAGER,
             "hessian": hessian.TENSORFLOW_EAGER,
             "tangent_gradient": tangent_gradient.TENSORFLOW_EAGER,
+            "tangent_tangent": tangent_tangent.TENSORFLOW_EAGER,
             "state": state.TENSORFLOW_EAGER,
         },
     ),

@@ -16,6 +16,7 @@ from harness.backends.programs import (
     scalars,
     state,
     tangent_gradient,
+    tangent_tangent,
     vmap,
 )
 from harness.backends.programs.gradient import TORCH_EAGER, torch_compiled
@@ -184,6 +185,7 @@ def _question_loads(backend: str) -> dict[str, str]:
         "vmap": vmap.torch_compiled(backend),
         "hessian": hessian.torch_compiled(backend),
         "tangent_gradient": tangent_gradient.torch_compiled(backend),
+        "tangent_tangent": tangent_tangent.torch_compiled(backend),
         "memory": memory.torch(_torch_compile(backend)),
         "state": state.torch(_torch_compile(backend)),
         "scalars": scalars.torch_compiled(backend),
@@ -209,6 +211,7 @@ _CPU = (
             "vmap": vmap.TORCH_EAGER,
             "hessian": hessian.TORCH_EAGER,
             "tangent_gradient": tangent_gradient.TORCH_EAGER,
+            "tangent_tangent": tangent_tangent.TORCH_EAGER,
             "memory": memory.torch("model"),
             "state": state.torch("model"),
             "scalars": scalars.TORCH_EAGER,

@@ -86,33 +86,41 @@ def _best_type(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _best(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Fewer than k scores are greater: those that are equal to the k-th are all among the best. Nothing is said of rows
-    with NaN and infinities, or of scores too near each other to be compared."""
+    """Fewer than k scores are greater: those that are equal to the k-th are all among the best. A class that there is
+    not is not among them (kernels/in_topk_op.h). Nothing is said of other rows with NaN and infinities, or of scores
+    too near each other to be compared."""
     x, classes = args
-    own = np.take_along_axis(x.value, classes.value[:, None].astype(np.int64), 1)
-    error = np.take_along_axis(x.error, classes.value[:, None].astype(np.int64), 1)
+    there = (classes.value >= 0) & (classes.value < x.value.shape[1])
+    place = np.where(there, classes.value, 0)[:, None].astype(np.int64)
+    own, error = np.take_along_axis(x.value, place, 1), np.take_along_axis(x.error, place, 1)
     with np.errstate(all="ignore"):
         room = x.error + error
         surely = x.value - own > room
         perhaps = (np.abs(x.value - own) <= room) & (room > 0)
-        perhaps[np.arange(len(own)), classes.value] = False
+        perhaps[np.arange(len(own)), place[:, 0]] = False
     k = int_of(call.attrs, "k")
     low = surely.sum(1)
     high = low + (perhaps & ~surely).sum(1)
-    loose = ~np.isfinite(x.value).all(1) | (low < k) & (high >= k) | x.undetermined.any(1)
-    return exact((x.value > own).sum(1) < k, "bool", loose)
+    loose = there & (~np.isfinite(x.value).all(1) | (low < k) & (high >= k) | x.undetermined.any(1))
+    return exact(there & ((x.value > own).sum(1) < k), "bool", loose)
+
+
+_THERE = "({1} >= 0) & ({1} < {0}.shape[1])"
+"""Frameworks without the operator: a class outside is that of the nearest end, and then left out."""
 
 
 in_top_k = OpSpec(
     "in_top_k", "sorting",
     (tensor(("float32",), 2, 2, nonempty=True),
      Slot(_accepts_targets, lambda d, e: TensorType(d.choice(("int32", "int64")), e[0].shape[:1]),
-          lambda e: (0, e[0].shape[1] - 1))),
+          lambda e: (-1, e[0].shape[1]))),
     _best_type, _best, attrs={"k": one_of(1, 2, 3, 40)},
-    torch="torch.sum({0} > torch.gather({0}, 1, {1}[:, None].long()), 1) < {k}",
+    torch="(torch.sum({0} > torch.gather({0}, 1, {1}[:, None].long().clamp(0, {0}.shape[1] - 1)), 1) < {k}) & "
+    + _THERE,
     tensorflow=lambda call: "tf.raw_ops.InTopK(predictions={0}, targets={1}, k={k})" if int_of(call.attrs, "k") == 3
     else "tf.math.in_top_k({1}, {0}, tf.constant({k}, {1}.dtype))",
-    jax="jnp.sum({0} > jnp.take_along_axis({0}, {1}[:, None], 1), 1) < {k}",
+    jax="(jnp.sum({0} > jnp.take_along_axis({0}, jnp.clip({1}, 0, {0}.shape[1] - 1)[:, None], 1), 1) < {k}) & "
+    + _THERE,
     relax=unsupported("it has no such operator"), onnx=unsupported("it has no such operator"),
 )  # fmt: skip
 

@@ -19,6 +19,7 @@ from harness.questions import QUESTIONS
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
 from harness.questions.derivatives.tangent_gradient import TANGENT_GRADIENT
+from harness.questions.derivatives.tangent_tangent import TANGENT_TANGENT
 from harness.questions.dtypes.autocast import AUTOCAST
 from harness.questions.lanes.vmap import VMAP
 from harness.search.campaign import Campaign
@@ -31,7 +32,7 @@ from oracles.judge import reference
 from oracles.judge.outcome import Rejected
 from oracles.questions import forward, vmap
 
-NAMES = ("jvp", "hessian", "tangent_gradient", "vmap", "autocast")
+NAMES = ("jvp", "hessian", "tangent_gradient", "tangent_tangent", "vmap", "autocast")
 F = "float32"
 
 
@@ -54,12 +55,14 @@ def test_there_are_enough_faults() -> None:
 def test_correct_programs_are_accepted(name: str, campaign: Campaign) -> None:
     """What is known of PyTorch apart."""
     questioned, target = campaign.with_question(QUESTIONS[name]), TARGETS["torch-eager"]
-    verdicts = []
-    for case in (drawn(name, index) for index in range(24 if name in ("vmap", "autocast") else 6)):
+    verdicts, count = [], {"vmap": 24, "autocast": 24, "tangent_tangent": 12}.get(name, 6)
+    for case in (drawn(name, index) for index in range(count)):
         verdict = questioned.lab.examine(case, [target]).verdicts[target.name]
         assert verdict.discrepancy is None or questioned.unexplained(target, case, verdict.discrepancy) is None
         verdicts.append(verdict)
-    assert [v.status for v in verdicts].count("agree") >= len(verdicts) // 2
+    # tangents of tangents: nothing is said of many elements, and of cases of which one slope is not known
+    least = 2 if name == "tangent_tangent" else count // 2
+    assert [v.status for v in verdicts].count("agree") >= least
 
 
 @pytest.mark.nightly
@@ -72,7 +75,9 @@ def test_correct_second_derivatives_are_accepted(name: str, campaign: Campaign) 
         assert discrepancy is None or questioned.unexplained(target, case, discrepancy) is None
 
 
-@pytest.mark.parametrize("question", [JVP, HESSIAN, TANGENT_GRADIENT, VMAP], ids=lambda question: question.name)
+@pytest.mark.parametrize(
+    "question", [JVP, HESSIAN, TANGENT_GRADIENT, TANGENT_TANGENT, VMAP], ids=lambda question: question.name
+)
 def test_a_chain_is_right_on_every_framework(question, pool: Pool) -> None:
     names = ("torch-eager", "torch-aot-eager", "tf-eager", "jax-jit")
     lab = Laboratory(pool, question)

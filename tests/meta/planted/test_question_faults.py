@@ -16,7 +16,7 @@ SOON = {"dynamic": "relu matmul neg tanh exp", "hessian": "sigmoid mul", "jvp": 
 SOON |= dict.fromkeys(("layouts", "repeat", "metamorphic"), SOON["dynamic"])
 SOON["scalars"] = "tril roll elu clip"
 SOON["mixed"] = "div atan2 squared_difference greater"
-SOON["tangent_gradient"] = "mul exp"
+SOON |= dict.fromkeys(("tangent_gradient", "tangent_tangent"), "mul exp")
 SOON["memory"] = "slice transpose unstack diagonal sliding_windows identity slice_update"
 SOON |= dict.fromkeys(("vmap", "autocast", "dynamic_gradient"), SOON["jvp"])
 """Operators that soon turn up, by question: the nightly profile looks at faults of all."""

@@ -9,6 +9,7 @@ from planted.faults.questions import QuestionFault
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
 from harness.questions.derivatives.tangent_gradient import TANGENT_GRADIENT
+from harness.questions.derivatives.tangent_tangent import TANGENT_TANGENT
 from harness.questions.dtypes.autocast import AUTOCAST
 from harness.questions.lanes.vmap import VMAP
 
@@ -119,6 +120,7 @@ MODE_FAULTS = tuple(
         (JVP, _TANGENTS),
         (HESSIAN, _SECOND),
         (TANGENT_GRADIENT, _HELD),
+        (TANGENT_TANGENT, _HELD),
         (VMAP, _MAPS),
         (AUTOCAST, _CASTS),
     )
