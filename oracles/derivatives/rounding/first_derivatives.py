@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
+from scipy import special
 
 from generators.bounds.bounded import PRECISION, Bounded
 from generators.ops import OPS
@@ -27,7 +28,7 @@ _UNIT = ("tanh", "expm1", "logaddexp", "sigmoid", "erfc")
 _UNDERIVED = """
     atan2_mixed fmod_scalar remainder_scalar scalar_remainder xlog1py xdivy xlogy_scalar scalar_xlogy
     xlog1py_scalar scalar_xlog1py
-    bessel_j bessel_y bessel_i modified_bessel_i bessel_k spherical_bessel_j0 airy_ai igamma igammac betainc
+    bessel_j bessel_y modified_bessel_i bessel_k spherical_bessel_j0 airy_ai igamma igammac betainc
     gamma_function beta_function rising_factorial relative_entropy kullback_leibler
     polygamma zeta mvlgamma ndtr log_ndtr ndtri erfcx dawsn expint fresnel spence chebyshev
     orthogonal_polynomial reduce_precision pow_scalar scalar_pow floor_divide_scalar zeta_scalar scalar_zeta
@@ -155,6 +156,9 @@ def slope_noise(op: str, operands: Sequence[Bounded], result: Bounded, call: Cal
         noise += np.where(x > 0, SUMS_OF_ONE / np.maximum(x, PRECISION[operands[0].dtype].tiny), 0.0)
         # pi and the angle are rounded: 2 pi |x| u of the cosine, at most 2; shifts by whole periods hide it
         noise += np.where(x > 0, np.minimum(2 * np.pi, 2 / (PRECISION[operands[0].dtype].unit * x)), 0.0)
+    if op == "bessel_i":  # I0 - I1 / x and the like: terms of at most 5/2 I0, of functions that have 16 ulp
+        scale = special.i0e if call.attrs["scaled"] else special.i0
+        noise += 3 * SUMS_OF_ONE * np.nan_to_num(scale(operands[0].value), posinf=0.0).ravel()
     if op in ("logsumexp", "logcumsumexp"):
         # exp(x - y): what y, which has a few ulps, and the difference are off by is a relative error
         far = np.nan_to_num(np.abs(result.value), posinf=0.0).ravel()[rows] - np.log(np.minimum(slope, 1.0))

@@ -26,7 +26,7 @@ FLOORS = {
     "oracles/decompositions": "composite | expressions | * | derivatives",
     "oracles/derivatives": (
         "complex_pairs accumulation | jacobians rounding | node_jacobians partial_products | gradient | dynamic jvp"
-        " | hessian"
+        " | hessian | tangent_tangent"
     ),
     "oracles/arithmetic": "reassociation | *",
     "oracles/onnx": (
