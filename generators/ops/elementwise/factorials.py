@@ -53,8 +53,8 @@ def _rising(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _relative_entropy(args: Sequence[Bounded], call: Call) -> Bounded:
-    """p log(p / q); 0 of p = 0 and q >= 0, infinite of an infinite p, and where one of them is negative, or q alone is 0
-    (scipy.special.rel_entr)."""
+    """p log(p / q), as scipy.special.rel_entr: 0 of p = 0 and q >= 0, infinite of an infinite p, of negative
+    numbers, and where q alone is 0."""
     p, q = _widened(args, call)
     log = _BY_NAME["xlogy"]
     inside = compute(log, p, p)
@@ -78,7 +78,7 @@ def _divergence(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _record(
-    name: str, reference: Reference, jax: str, low: float, high: float, tensorflow: Spelling = NO_TENSORFLOW
+    name: str, reference: Reference, jax: str, low: int, high: int, tensorflow: Spelling = NO_TENSORFLOW
 ) -> OpSpec:
     pair = "{1}" in jax
     first = mostly(floating(), low, high)
