@@ -12,7 +12,7 @@ from generators.ops.composed import chosen, compute
 from generators.ops.elementwise.exponential import OPERATORS as EXPONENTIAL
 from generators.ops.elementwise.incomplete import NO_TENSORFLOW, mostly
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
-from generators.ops.elementwise.references import certainly_nan
+from generators.ops.elementwise.references import certainly_nan, spread_out
 from generators.ops.elementwise.special import OPERATORS as SPECIAL
 from generators.ops.slots import broadcast, broadcastable, floating, same_as
 from generators.ops.spec import Call, OpSpec, Reference, Spelling, unsupported
@@ -29,16 +29,12 @@ def _exp(x: Bounded) -> Bounded:
     return compute(_BY_NAME["exp"], x)
 
 
-def _widened(args: Sequence[Bounded], call: Call) -> list[Bounded]:
-    return [arg.map(lambda v: np.broadcast_to(v, call.result.shape)) for arg in args]
-
-
 def _gamma(args: Sequence[Bounded], call: Call) -> Bounded:
     return _exp(_log_gamma(args[0]))
 
 
 def _log_beta(args: Sequence[Bounded], call: Call) -> Bounded:
-    x, y = _widened(args, call)
+    x, y = (spread_out(arg, call) for arg in args)
     return add(add(_log_gamma(x), _log_gamma(y)), _log_gamma(add(x, y)), -1.0)
 
 
@@ -48,17 +44,16 @@ def _beta(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _rising(args: Sequence[Bounded], call: Call) -> Bounded:
     """Gamma(x + m) / Gamma(x)."""
-    x, m = _widened(args, call)
+    x, m = (spread_out(arg, call) for arg in args)
     return _exp(add(_log_gamma(add(x, m)), _log_gamma(x), -1.0))
 
 
 def _relative_entropy(args: Sequence[Bounded], call: Call) -> Bounded:
     """p log(p / q), as scipy.special.rel_entr: 0 of p = 0 and q >= 0, infinite of an infinite p, of negative
     numbers, and where q alone is 0."""
-    p, q = _widened(args, call)
+    p, q = (spread_out(arg, call) for arg in args)
     log = _BY_NAME["xlogy"]
-    inside = compute(log, p, p)
-    inside = add(inside, compute(log, p, q), -1.0)
+    inside = add(compute(log, p, p), compute(log, p, q), -1.0)
     with np.errstate(invalid="ignore"):
         exact = (p.error == 0) & (q.error == 0)
         positive, zero = (p.value > 0) & (q.value > 0), (p.value == 0) & (q.value >= 0)
@@ -72,7 +67,7 @@ def _relative_entropy(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _divergence(args: Sequence[Bounded], call: Call) -> Bounded:
     """p log(p / q) - p + q; of p = 0, q."""
-    p, q = _widened(args, call)
+    p, q = (spread_out(arg, call) for arg in args)
     entropy = _relative_entropy(args, call)
     return chosen(np.isfinite(entropy.value), add(add(entropy, p, -1.0), q), entropy)
 

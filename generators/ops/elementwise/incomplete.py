@@ -16,7 +16,7 @@ from generators.bounds.bounded import PRECISION, U64, Bounded, add, monotone, ro
 from generators.graph import TensorType
 from generators.ops.composed import compute
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
-from generators.ops.elementwise.references import certainly_nan, corners
+from generators.ops.elementwise.references import certainly_nan, corners, spread_out
 from generators.ops.elementwise.special import OPERATORS as SPECIAL
 from generators.ops.slots import broadcast, broadcastable, floating, int_of, like, one_of, same_as
 from generators.ops.spec import Attrs, Call, OpSpec, Reference, Slot, TypeRuleError, Types, unsupported
@@ -40,7 +40,7 @@ def _incomplete_gamma(upper: bool) -> Reference:
     Undetermined outside of the domain, where frameworks have NaN or 1, on its edge a = 0, and for infinities."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
-        a, x = (arg.map(lambda v: np.broadcast_to(v, call.result.shape)) for arg in args)
+        a, x = (spread_out(arg, call) for arg in args)
         f, other = (special.gammaincc, special.gammainc) if upper else (special.gammainc, special.gammaincc)
         with np.errstate(all="ignore"):
             nan = certainly_nan(a) | certainly_nan(x)
@@ -121,7 +121,7 @@ def _zeta(args: Sequence[Bounded], call: Call) -> Bounded:
     """The sum of (k + q)^-s, s > 1 and q > 0: falling in q, convex in s (a sum of exponentials), so that the spread
     over an interval is at most twice that of its ends. Powers have 16 ulp. 0 of an infinite q; undetermined
     elsewhere."""
-    s, q = (arg.map(lambda v: np.broadcast_to(v, call.result.shape)) for arg in args)
+    s, q = (spread_out(arg, call) for arg in args)
     p = PRECISION[s.dtype]
     with np.errstate(all="ignore"):
         nan = certainly_nan(s) | certainly_nan(q)

@@ -17,6 +17,7 @@ import numpy as np
 from generators.bounds.bounded import PRECISION, U64, Bounded, rounded
 from generators.graph import TensorType
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX, NO_TENSORFLOW
+from generators.ops.elementwise.references import spread_out
 from generators.ops.slots import broadcast_shape, broadcastable, floating, one_of
 from generators.ops.spec import Attrs, Call, OpSpec, TypeRuleError, Types, unsupported
 
@@ -105,10 +106,7 @@ def _by_angle(family: Family, y: Array, n: Array, unit: float) -> Array:
 
 
 def _polynomial(args: Sequence[Bounded], call: Call) -> Bounded:
-    x, n = (
-        args[0].map(lambda v: np.broadcast_to(v, call.result.shape)),
-        np.broadcast_to(args[1].value, call.result.shape),
-    )
+    x, n = spread_out(args[0], call), np.broadcast_to(args[1].value, call.result.shape)
     if x.dtype != call.result.dtype:
         raise ValueError(f"{x.dtype} is not {call.result.dtype}")
     family, unit = FAMILIES[str(call.attrs["kind"])], PRECISION[x.dtype].unit + U64

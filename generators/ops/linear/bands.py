@@ -16,7 +16,18 @@ from generators.bounds.products import bilinear
 from generators.bounds.sums import summed
 from generators.graph import TensorType
 from generators.ops.composed import stacked
-from generators.ops.linear.matrices import SIDE, checked, constant, formed, matrix, norms, sides, tamed, turned
+from generators.ops.linear.matrices import (
+    DOMINATED,
+    SIDE,
+    checked,
+    constant,
+    formed,
+    matrix,
+    norms,
+    sides,
+    tamed,
+    turned,
+)
 from generators.ops.linear.solve import solved
 from generators.ops.slots import draw_dim, draw_dtype, flag, one_of
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, ResultRule, Slot, TypeRuleError, Types, unsupported
@@ -135,7 +146,7 @@ def _banded(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _squares_type(operands: Types, attrs: Attrs) -> TensorType:
     a = checked(operands, square=False)
-    if not sides().accepts(operands[1], operands) or attrs["form"] not in ("shifted", "turned"):
+    if not sides().accepts(operands[1], operands) or attrs["form"] not in DOMINATED:
         raise TypeRuleError(f"no least squares of {operands[1]} with {a}")
     *batch, _, columns = a.shape
     return TensorType(a.dtype, (*batch, columns, operands[1].shape[-1]))
@@ -198,7 +209,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     OpSpec(
         "least_squares_regularized", "linalg", (matrix(square=False), sides()), _squares_type, _squares,
-        attrs={"form": one_of("shifted", "turned"), "delta": one_of(0.0, 0.5, 4.0), "fast": flag()}, torch=_WHY,
+        attrs={"form": one_of(*DOMINATED), "delta": one_of(0.0, 0.5, 4.0), "fast": flag()}, torch=_WHY,
         tensorflow=lambda call: "tf.linalg.lstsq(formed({0}, {form}), {1}, l2_regularizer={delta}, fast={fast})"
         if call.attrs["fast"] or not call.attrs["delta"]
         else unsupported("its orthogonal decomposition takes no regularisation"),

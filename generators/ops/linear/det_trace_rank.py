@@ -13,7 +13,7 @@ from generators.bounds.sums import summed
 from generators.graph import TensorType
 from generators.ops.composed import compute
 from generators.ops.linear.decompositions import singular_values
-from generators.ops.linear.matrices import checked, form_of, matrix, moved_columns, norms, whole
+from generators.ops.linear.matrices import DOMINATED, FORMS, checked, form_of, matrix, moved_columns, norms, whole
 from generators.ops.slots import floating, one_of
 from generators.ops.spec import Attrs, Call, OpSpec, Spelling, TypeRuleError, Types, unsupported
 
@@ -149,7 +149,7 @@ _NONE = unsupported("it has no orthogonal decompositions")
 
 
 def _rank_type(operands: Types, attrs: Attrs) -> TensorType:
-    form_of(attrs)
+    form_of(attrs, FORMS)
     if attrs["rtol"] not in (0.25, 0.01):
         raise TypeRuleError(f"no rank by {attrs['rtol']!r}")
     return TensorType("int64", checked(operands, square=False).shape[:-2])
@@ -171,7 +171,7 @@ def _rank(args: Sequence[Bounded], call: Call) -> Bounded:
 
 matrix_rank = OpSpec(
     "matrix_rank", "norms", (matrix(square=False),), _rank_type, _rank,
-    attrs={"rtol": one_of(0.01, 0.25), "form": one_of("tamed", "shifted", "turned")},
+    attrs={"rtol": one_of(0.01, 0.25), "form": one_of("tamed", *DOMINATED)},
     torch="torch.linalg.matrix_rank(formed({0}, {form}), rtol={rtol})",
     tensorflow=unsupported("the tolerance of tf.linalg.matrix_rank is absolute"),
     jax="jnp.linalg.matrix_rank(formed({0}, {form}), rtol={rtol}).astype(jnp.int64)", relax=_NONE, onnx=_NONE,

@@ -12,6 +12,7 @@ from generators.graph import TensorType
 from generators.ops.composed import compute
 from generators.ops.linear.decompositions import iterated, singular_values
 from generators.ops.linear.matrices import (
+    DOMINATED,
     REGULAR,
     SIDE,
     checked,
@@ -25,20 +26,19 @@ from generators.ops.linear.matrices import (
     tamed,
     turned,
 )
-from generators.ops.linear.solve import solve_type, solved
+from generators.ops.linear.solve import solve_type, solved, unless_singular
 from generators.ops.slots import flag, one_of
-from generators.ops.spec import Attrs, Call, OpSpec, Reference, Spelling, TypeRuleError, Types, Unsupported, unsupported
+from generators.ops.spec import Attrs, Call, OpSpec, Reference, Spelling, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
 
 _NONE = unsupported("it has no such decomposition")
-_SYSTEMS = ("shifted", "turned")
 
 # ---- systems ------------------------------------------------------------------------------------------
 
 
 def _regular(
-    rule: Callable[[Types, Attrs], TensorType], forms: tuple[str, ...] = _SYSTEMS
+    rule: Callable[[Types, Attrs], TensorType], forms: tuple[str, ...] = DOMINATED
 ) -> Callable[[Types, Attrs], TensorType]:
     def checked_form(operands: Types, attrs: Attrs) -> TensorType:
         if attrs["form"] not in forms:
@@ -59,7 +59,7 @@ def _lu_solve(args: Sequence[Bounded], call: Call) -> Bounded:
 
 lu_solve = OpSpec(
     "lu_solve", "linalg", (matrix(), sides()), _regular(solve_type), _lu_solve,
-    attrs={"form": one_of(*_SYSTEMS), "transposed": flag()},
+    attrs={"form": one_of(*DOMINATED), "transposed": flag()},
     torch="torch.linalg.lu_solve(*torch.linalg.lu_factor(formed({0}, {form})), {1}, adjoint={transposed})",
     tensorflow=lambda call: unsupported("its lu_solve takes no transposed systems") if call.attrs["transposed"]
     else "tf.linalg.lu_solve(*tf.linalg.lu(formed({0}, {form})), {1})",
@@ -259,7 +259,7 @@ def _least_squares(args: Sequence[Bounded], call: Call) -> Bounded:
 _ONE_SYSTEM = unsupported("its lstsq takes no stacks of matrices")
 least_squares = OpSpec(
     "least_squares", "linalg", (matrix(square=False), sides()), _regular(_least_type), _least_squares,
-    attrs={"form": one_of(*_SYSTEMS)},
+    attrs={"form": one_of(*DOMINATED)},
     torch="torch.linalg.lstsq(formed({0}, {form}), {1}).solution",
     tensorflow="tf.linalg.lstsq(formed({0}, {form}), {1}, fast=False)",
     jax=lambda call: _ONE_SYSTEM if call.operands[0].rank > 2 else "jnp.linalg.lstsq(formed({0}, {form}), {1})[0]",
@@ -267,12 +267,7 @@ least_squares = OpSpec(
 )  # fmt: skip
 
 
-def _lu_of_tensorflow(call: Call) -> str | Unsupported:
-    if call.attrs["form"] == "tamed":
-        return Unsupported("tf.linalg.lu takes invertible matrices")
-    return "tf.linalg.lu_reconstruct(*tf.linalg.lu(formed({0}, {form})))"
-
-
+_LU = unless_singular("tf.linalg.lu_reconstruct(*tf.linalg.lu(formed({0}, {form})))")
 _COLUMNS, _NORMS = _rebuilt(_by_columns), _rebuilt(_by_norms)
 
 OPERATORS: tuple[OpSpec, ...] = (
@@ -280,7 +275,7 @@ OPERATORS: tuple[OpSpec, ...] = (
     cholesky_solve,
     cholesky_inverse,
     ldl_solve,
-    _product("lu", _COLUMNS, True, _lu_of_tensorflow, _composed("lu")),
+    _product("lu", _COLUMNS, True, _LU, _composed("lu")),
     _product("lu_unpacked", _COLUMNS, True, _NONE, _NONE),
     _product("qr", _COLUMNS, False, _composed("qr"), _composed("qr")),
     _product("householder", _COLUMNS, False, _NONE, _NONE),

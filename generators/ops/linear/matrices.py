@@ -31,7 +31,12 @@ SIDE = 4
 """No matrix has more rows or columns."""
 
 LIMIT = 4.0
-FORMS = ("shifted", "turned", "gram", "tamed", "vast", "minute")
+DOMINATED = ("shifted", "turned")
+FORMS = (*DOMINATED, "gram", "tamed")
+SCALED = ("vast", "minute")
+"""Forms of decompositions alone: the products of a system, or of a determinant, overflow on the way."""
+REGULAR = (*DOMINATED, *SCALED)
+"""Forms of full rank."""
 
 SCALES = {"float16": 11, "bfloat16": 89, "float32": 89, "float64": 716}
 """Exponents of two: 0.7 of what the dtype has, so that 21, the greatest element, and norms stay finite."""
@@ -78,13 +83,9 @@ def checked(operands: Types, square: bool = True) -> TensorType:
     return operands[0]
 
 
-REGULAR = ("shifted", "turned", "vast", "minute")
-"""Forms of full rank."""
-
-
-def form_of(attrs: Attrs) -> str:
+def form_of(attrs: Attrs, forms: tuple[str, ...] = (*FORMS, *SCALED)) -> str:
     form = attrs["form"]
-    if form not in FORMS:
+    if form not in forms:
         raise TypeRuleError(f"no matrices of form {form!r}")
     return str(form)
 
@@ -110,9 +111,8 @@ def constant(value: Array, x: Bounded) -> Bounded:
 
 def formed(x: Bounded, form: str) -> Bounded:
     """Matrices of that form."""
-    if form in ("vast", "minute"):
-        x = formed(x, "shifted")
-        scale = scale_of({"form": form}, x.dtype)
+    if form in SCALED:
+        x, scale = formed(x, "shifted"), scale_of(form, x.dtype)
         return rounded(x.value * scale, x.error * scale, x.dtype, ulps=0)
     x = tamed(x)
     rows, columns = x.value.shape[-2:]
@@ -124,10 +124,9 @@ def formed(x: Bounded, form: str) -> Bounded:
     return add(x, constant(diagonal[:, ::-1] if form == "turned" else diagonal, x))
 
 
-def scale_of(attrs: Attrs, dtype: str) -> float:
-    """What a form multiplies the shifted matrix by."""
-    exponent = {"vast": SCALES[dtype], "minute": -SCALES[dtype]}.get(str(attrs.get("form")), 0)
-    return 2.0**exponent
+def scale_of(form: object, dtype: str) -> float:
+    """What a form, if there is one, multiplies the shifted matrix by."""
+    return 2.0 ** (SCALES[dtype] * {"vast": 1, "minute": -1}.get(str(form), 0))
 
 
 def turned(x: Bounded) -> Bounded:

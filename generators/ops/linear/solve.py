@@ -60,7 +60,7 @@ def solved(a: Bounded, b: Bounded, symmetric: bool, moved: Array | None = None) 
 
 
 def solve_type(operands: Types, attrs: Attrs) -> TensorType:
-    form_of(attrs)
+    form_of(attrs, FORMS)
     checked(operands)
     if not sides().accepts(operands[1], operands):
         raise TypeRuleError(f"{operands[1]} is no right-hand side for {operands[0]}")
@@ -73,7 +73,7 @@ def _solve(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 def _inverse_type(operands: Types, attrs: Attrs) -> TensorType:
-    form_of(attrs)
+    form_of(attrs, FORMS)
     return checked(operands)
 
 
@@ -84,7 +84,7 @@ def _inverse(args: Sequence[Bounded], call: Call) -> Bounded:
     return solved(a, identity, form == "gram")
 
 
-def _regular(text: str) -> Spelling:
+def unless_singular(text: str) -> Spelling:
     """TensorFlow raises on singular matrices, so that it gets none that may be."""
     singular = Unsupported("it refuses singular matrices, and one of this form may be")
     return lambda call: singular if call.attrs["form"] == "tamed" else text
@@ -99,7 +99,7 @@ def _definite(text: str) -> Spelling:
 solve = OpSpec(
     "solve", "linalg", (matrix(), sides()), solve_type, _solve, attrs={"form": one_of(*FORMS)},
     torch="torch.linalg.solve_ex(formed({0}, {form}), {1}).result",
-    tensorflow=_regular("tf.linalg.solve(formed({0}, {form}), {1})"),
+    tensorflow=unless_singular("tf.linalg.solve(formed({0}, {form}), {1})"),
     jax="jnp.linalg.solve(formed({0}, {form}), {1})",
     relax=_definite("solved(bb, formed(bb, {0}, {form}, {shape0}, {name}), {1}, {shape0}, {name})"),
     onnx=_definite("solved(g, formed(g, {0}, {form}, {shape0}, {name}), {1}, {shape0}, {name})"),
@@ -108,7 +108,7 @@ solve = OpSpec(
 inverse = OpSpec(
     "inverse", "linalg", (matrix(),), _inverse_type, _inverse, attrs={"form": one_of(*FORMS)},
     torch="torch.linalg.inv_ex(formed({0}, {form})).inverse",
-    tensorflow=_regular("tf.linalg.inv(formed({0}, {form}))"),
+    tensorflow=unless_singular("tf.linalg.inv(formed({0}, {form}))"),
     jax="jnp.linalg.inv(formed({0}, {form}))",
     relax=_definite("inverted(bb, formed(bb, {0}, {form}, {shape0}, {name}), {shape0}, {name})"),
     onnx=_definite("inverted(g, formed(g, {0}, {form}, {shape0}, {name}), {shape0}, {name})"),

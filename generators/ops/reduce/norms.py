@@ -13,7 +13,7 @@ from generators.graph import FLOATS, TensorType
 from generators.ops.composed import compute, magnitude
 from generators.ops.elementwise.cast import cast
 from generators.ops.linear.decompositions import singular_values
-from generators.ops.linear.matrices import checked, form_of, matrix
+from generators.ops.linear.matrices import DOMINATED, FORMS, checked, form_of, matrix
 from generators.ops.reduce.records import along, count, onnx_reduction, reducible, reduction, reduction_of
 from generators.ops.reduce.reductions import count_nonzero, max_, mean, min_, sum_
 from generators.ops.slots import axes_of, flag, floating, one_of, reduced
@@ -164,7 +164,7 @@ matrix_norm = OpSpec(
 
 
 def _of_singular_type(operands: Types, attrs: Attrs) -> TensorType:
-    form_of(attrs)
+    form_of(attrs, FORMS)
     if attrs["ord"] not in ("2", "-2", "nuc"):
         raise TypeRuleError(f"no norm of order {attrs['ord']!r}")
     return TensorType(operands[0].dtype, checked(operands, square=False).shape[:-2])
@@ -181,7 +181,7 @@ def _of_singular(args: Sequence[Bounded], call: Call) -> Bounded:
 _SPECTRAL = "{{'2': 2, '-2': -2, 'nuc': 'nuc'}}[{ord}]"
 spectral_norm = OpSpec(
     "spectral_norm", "norms", (matrix(square=False),), _of_singular_type, _of_singular,
-    attrs={"ord": one_of("2", "-2", "nuc"), "form": one_of("tamed", "shifted", "turned")},
+    attrs={"ord": one_of("2", "-2", "nuc"), "form": one_of("tamed", *DOMINATED)},
     torch=f"torch.linalg.matrix_norm(formed({{0}}, {{form}}), ord={_SPECTRAL})",
     tensorflow=lambda call: "tf.norm(formed({0}, {form}), ord=2, axis=[-2, -1])" if call.attrs["ord"] == "2" else
         Unsupported("tf.norm has no such norm of matrices"),

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from harness.backends.programs.hessian import VALUES
 
-_TORCH = """
-def load(parameters):
-    def bent(given):
+TORCH_PUSHED = """
         def outputs(*leaves):
             values = {{**given, **dict(zip(LEAVES, leaves))}}
             results = model(*{values})
@@ -15,7 +13,25 @@ def load(parameters):
 
         def pushed(*leaves):
             return torch.func.jvp(outputs, leaves, tuple(given[name] for name in LEAVES.values()))[1]
+"""
+"""The tangents of the outputs as a function of the leaves, in the body of one of `given`."""
 
+JAX_PUSHED = """
+        def outputs(*leaves):
+            values = {{**given, **dict(zip(LEAVES, leaves))}}
+            results = model(*{values})
+            return [results[i] for i in WEIGHTS]
+
+        def pushed(*leaves):
+            return jax.jvp(outputs, leaves, tuple(given[name] for name in LEAVES.values()))[1]
+"""
+
+_TORCH = (
+    """
+def load(parameters):
+    def bent(given):"""
+    + TORCH_PUSHED
+    + """
         _, pull_back = torch.func.vjp(pushed, *[given[name] for name in LEAVES])
         return pull_back(tuple(given[weight] for weight in WEIGHTS.values()))
 
@@ -28,6 +44,7 @@ def load(parameters):
 
     return run
 """
+)
 
 _TENSORFLOW = """
 def load(parameters):
@@ -58,17 +75,12 @@ def load(parameters):
     return run
 """
 
-_JAX = """
+_JAX = (
+    """
 def load(parameters):
-    def bent(given):
-        def outputs(*leaves):
-            values = {{**given, **dict(zip(LEAVES, leaves))}}
-            results = model(*{values})
-            return [results[i] for i in WEIGHTS]
-
-        def pushed(*leaves):
-            return jax.jvp(outputs, leaves, tuple(given[name] for name in LEAVES.values()))[1]
-
+    def bent(given):"""
+    + JAX_PUSHED
+    + """
         _, pull_back = jax.vjp(pushed, *[given[name] for name in LEAVES])
         return pull_back([given[weight] for weight in WEIGHTS.values()])
 
@@ -82,6 +94,7 @@ def load(parameters):
 
     return run
 """
+)
 
 TORCH_EAGER = _TORCH.format(values=VALUES, compiled="bent")
 TENSORFLOW_EAGER = _TENSORFLOW.format(values=VALUES, decorator="")

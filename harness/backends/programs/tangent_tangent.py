@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from generators.graph import Graph
 from harness.backends.programs.hessian import VALUES, unsupported_by
+from harness.backends.programs.tangent_gradient import JAX_PUSHED, TORCH_PUSHED
 from harness.backends.target.target import Target
 from oracles.derivatives.gradient import differentiable_leaves
 from oracles.derivatives.tangent_tangent import NAME
@@ -14,50 +15,52 @@ MOST = 160
 """Elements of all leaves together: each takes a run of the program."""
 
 _RUN = """
-    compiled = {compiled}
-
     def run(*inputs):
-        given = {{{{**dict(zip(INPUTS, inputs)), **parameters}}}}
-        still = {{{{name: np.zeros_like(given[name]) for name in LEAVES}}}}
-        weights = [given[weight].astype(np.float64) for weight in WEIGHTS.values()]
+        arrays = {{**dict(zip(INPUTS, inputs)), **parameters}}
+        given = {{name: tensor(value) for name, value in arrays.items()}}
+        still = {{name: tensor(np.zeros_like(arrays[name])) for name in LEAVES}}
+        weights = [arrays[weight].astype(np.float64) for weight in WEIGHTS.values()]
         result = []
         for name in LEAVES:
-            slopes = np.zeros(given[name].size)
+            slopes = np.zeros(arrays[name].size)
             for place in range(slopes.size):
-                one = np.zeros_like(given[name])
+                one = np.zeros_like(arrays[name])
                 one.reshape(-1)[place] = 1
-                found = compiled({given}, {beside})
-                terms = zip(weights, found, strict=True)
-                slopes[place] = sum(np.sum(weight * {second}.astype(np.float64)) for weight, output in terms)
-            result.append(slopes.reshape(given[name].shape).astype(given[name].dtype))
+                found = compiled(given, {{**still, name: tensor(one)}})
+                terms = zip(weights, map(array, found), strict=True)
+                slopes[place] = sum(np.sum(weight * output.astype(np.float64)) for weight, output in terms)
+            result.append(slopes.reshape(arrays[name].shape).astype(arrays[name].dtype))
         return result
-
-    return run
 """
+"""Of `compiled`, and of `tensor` and `array`, which convert."""
 
-_TORCH = """
+_TORCH = (
+    """
 def load(parameters):
-    def twice(given, beside):
-        def outputs(*leaves):
-            values = {{**given, **dict(zip(LEAVES, leaves))}}
-            results = model(*{values})
-            return tuple(results[i] for i in WEIGHTS)
-
-        def pushed(*leaves):
-            return torch.func.jvp(outputs, leaves, tuple(given[name] for name in LEAVES.values()))[1]
-
+    def twice(given, beside):"""
+    + TORCH_PUSHED
+    + """
         leaves = tuple(given[name] for name in LEAVES)
         return torch.func.jvp(pushed, leaves, tuple(beside[name] for name in LEAVES))[1]
-""" + _RUN.format(
-    given="{{k: torch.from_numpy(v) for k, v in given.items()}}",
-    beside="{{k: torch.from_numpy(v) for k, v in {{**still, name: one}}.items()}}",
-    second="output.numpy(force=True)",
-    compiled="{compiled}",
+
+    def tensor(value):
+        return torch.from_numpy(value)
+
+    def array(output):
+        return output.numpy(force=True)
+
+    compiled = {compiled}
+"""
+    + _RUN
+    + """
+    return run
+"""
 )
 
-_TENSORFLOW = """
+_TENSORFLOW = (
+    """
 def load(parameters):
-{decorator}    def twice(given, beside):
+{decorator}    def compiled(given, beside):
         leaves, along = [given[name] for name in LEAVES], [given[name] for name in LEAVES.values()]
         with tf.autodiff.ForwardAccumulator(leaves, [beside[name] for name in LEAVES]) as outer:
             with tf.autodiff.ForwardAccumulator(leaves, along) as inner:
@@ -67,30 +70,33 @@ def load(parameters):
             tangents = [tf.convert_to_tensor(tangent) for tangent in found]  # from IndexedSlices, too
             found = [outer.jvp(tangent, unconnected_gradients=tf.UnconnectedGradients.ZERO) for tangent in tangents]
         return [tf.convert_to_tensor(tangent) for tangent in found]
-""" + _RUN.format(
-    given="{{k: tf.constant(v) for k, v in given.items()}}",
-    beside="{{k: tf.constant(v) for k, v in {{**still, name: one}}.items()}}",
-    second="output.numpy()",
-    compiled="twice",
+
+    tensor, array = tf.constant, np.asarray
+"""
+    + _RUN
+    + """
+    return run
+"""
 )
 
-_JAX = """
+_JAX = (
+    """
 def load(parameters):
-    def twice(given, beside):
-        def outputs(*leaves):
-            values = {{**given, **dict(zip(LEAVES, leaves))}}
-            results = model(*{values})
-            return [results[i] for i in WEIGHTS]
-
-        def pushed(*leaves):
-            return jax.jvp(outputs, leaves, tuple(given[name] for name in LEAVES.values()))[1]
-
+    def twice(given, beside):"""
+    + JAX_PUSHED
+    + """
         return jax.jvp(pushed, [given[name] for name in LEAVES], [beside[name] for name in LEAVES])[1]
-""" + _RUN.format(
-    given="{{k: jnp.asarray(v) for k, v in given.items()}}",
-    beside="{{k: jnp.asarray(v) for k, v in {{**still, name: one}}.items()}}",
-    second="np.asarray(output)",
-    compiled="{compiled}",
+
+    compiled, tensor, array = {compiled}, jnp.asarray, np.asarray
+"""
+    + _RUN
+    + """
+    def run_on_cpu(*inputs):
+        with jax.default_device(jax.devices("cpu")[0]):  # also where there is a GPU
+            return run(*inputs)
+
+    return run_on_cpu
+"""
 )
 
 TORCH_EAGER = _TORCH.format(values=VALUES, compiled="twice")

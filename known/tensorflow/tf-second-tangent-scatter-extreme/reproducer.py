@@ -41,7 +41,7 @@ WEIGHTS = {0: 'weight_v0'}  # number of an output -> its weights
 
 
 def load(parameters):
-    def twice(given, beside):
+    def compiled(given, beside):
         leaves, along = [given[name] for name in LEAVES], [given[name] for name in LEAVES.values()]
         with tf.autodiff.ForwardAccumulator(leaves, [beside[name] for name in LEAVES]) as outer:
             with tf.autodiff.ForwardAccumulator(leaves, along) as inner:
@@ -52,22 +52,23 @@ def load(parameters):
             found = [outer.jvp(tangent, unconnected_gradients=tf.UnconnectedGradients.ZERO) for tangent in tangents]
         return [tf.convert_to_tensor(tangent) for tangent in found]
 
-    compiled = twice
+    tensor, array = tf.constant, np.asarray
 
     def run(*inputs):
-        given = {**dict(zip(INPUTS, inputs)), **parameters}
-        still = {name: np.zeros_like(given[name]) for name in LEAVES}
-        weights = [given[weight].astype(np.float64) for weight in WEIGHTS.values()]
+        arrays = {**dict(zip(INPUTS, inputs)), **parameters}
+        given = {name: tensor(value) for name, value in arrays.items()}
+        still = {name: tensor(np.zeros_like(arrays[name])) for name in LEAVES}
+        weights = [arrays[weight].astype(np.float64) for weight in WEIGHTS.values()]
         result = []
         for name in LEAVES:
-            slopes = np.zeros(given[name].size)
+            slopes = np.zeros(arrays[name].size)
             for place in range(slopes.size):
-                one = np.zeros_like(given[name])
+                one = np.zeros_like(arrays[name])
                 one.reshape(-1)[place] = 1
-                found = compiled({k: tf.constant(v) for k, v in given.items()}, {k: tf.constant(v) for k, v in {**still, name: one}.items()})
-                terms = zip(weights, found, strict=True)
-                slopes[place] = sum(np.sum(weight * output.numpy().astype(np.float64)) for weight, output in terms)
-            result.append(slopes.reshape(given[name].shape).astype(given[name].dtype))
+                found = compiled(given, {**still, name: tensor(one)})
+                terms = zip(weights, map(array, found), strict=True)
+                slopes[place] = sum(np.sum(weight * output.astype(np.float64)) for weight, output in terms)
+            result.append(slopes.reshape(arrays[name].shape).astype(arrays[name].dtype))
         return result
 
     return run

@@ -15,7 +15,16 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.ops.linear.decompositions import iterated
-from generators.ops.linear.matrices import SIDE, form_of, formed, invertible, moved_columns, or_identity, scale_of
+from generators.ops.linear.matrices import (
+    SCALED,
+    SIDE,
+    form_of,
+    formed,
+    invertible,
+    moved_columns,
+    or_identity,
+    scale_of,
+)
 from generators.ops.linear.solve import triangle
 from generators.ops.spec import Call
 
@@ -56,7 +65,7 @@ def shift(op: str, operands: Sequence[Bounded], call: Call) -> Array | float:
             off = iterated(a)[..., None, None] / np.sqrt(rows * columns)
         else:
             off = moved_columns(a)[..., None, :] / np.sqrt(rows)
-    off = off / scale_of(call.attrs, a.dtype)
+    off = off / scale_of(call.attrs.get("form"), a.dtype)
     return np.where(np.isfinite(off), off, 0.0) * np.ones(a.value.shape)
 
 
@@ -79,7 +88,7 @@ def norm(a: Array) -> Array:
 
 def _conditions(op: str, a: Array, call: Call) -> Array:
     """How much the factors of a formula multiply what they are given, over all of a matrix."""
-    if call.attrs["form"] in ("vast", "minute"):
+    if call.attrs["form"] in SCALED:
         return np.full((), np.inf)  # products with inverses overflow on the way
     values = np.linalg.svd(a, compute_uv=False)
     condition = (values[..., 0] / values[..., -1])[..., None, None]
@@ -102,7 +111,7 @@ def _by_operand(op: str, call: Call, found: Array, x: Bounded) -> Array:
     """By x, of what is by the matrix."""
     if from_gram(op, call):
         return (found + transposed(found)) @ np.abs(x.value)
-    return oriented(op, call, found) * scale_of(call.attrs, x.dtype)
+    return oriented(op, call, found) * scale_of(call.attrs.get("form"), x.dtype)
 
 
 def backwards(op: str, operands: Sequence[Bounded], position: int, result: Bounded, call: Call, g: Array) -> Array:
@@ -138,7 +147,7 @@ def forwards(op: str, operands: Sequence[Bounded], position: int, result: Bounde
     a = matrix_of(op, operands[0], call).value
     if position == 0:
         t = t @ transposed(np.abs(x)) + np.abs(x) @ transposed(t) if from_gram(op, call) else oriented(op, call, t)
-        t = t * scale_of(call.attrs, operands[0].dtype)
+        t = t * scale_of(call.attrs.get("form"), operands[0].dtype)
     shape: Callable[[Array], Array] = lambda v: v * np.ones(result.value.shape)  # noqa: E731
     if op in ("singular_values", "eigenvalues"):
         return shape(4 * SIDE * norm(t)[..., 0])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from generators.ops.linear.matrices import SIDE
+from generators.ops.linear.matrices import SCALED, SIDE
 from generators.ops.spec import Call
 from oracles.derivatives.rounding.matrix_first_derivatives import (
     from_gram,
@@ -103,7 +103,7 @@ def noise(
         if position == 1:
             return found.both
         found = found @ (inverse @ _given(np.abs(operands[1].value), tangents[1])).transposed
-    elif call.attrs["form"] in ("vast", "minute"):
+    elif call.attrs["form"] in SCALED:
         return np.full(x.shape, np.inf)  # products with inverses overflow on the way
     else:
         found = _by_norms(op, a, g, along)
