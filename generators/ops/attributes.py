@@ -20,8 +20,9 @@ _TYPES: Mapping[str, str] = {
         _BOOL: "accumulate adjoint align_corners causal count_include_pad descending exclusive fast include_self"
         " increasing interleaved inverse invert keepdims largest log_input lower narrow onesided periodic pivots"
         " beside reverse right scaled training transposed unit upper whole",
-        _INT: "axis batch bins bits block columns correction decimals depth divisor exponent factor groups ignore index"
-        " k last mantissa n offset order pick place repeats samples segments shift size spelling start step zero_point",
+        _INT: "axis batch bins bits block columns correction decimals depth divisor edge exponent factor groups ignore"
+        " index k last mantissa n offset order pick place repeats samples segments shift size spelling start step"
+        " zero_point",
         _FLOAT: "alpha atol beta bias delta dx eps epsilon gamma lambd margin max min momentum nan neginf p posinf q"
         " rate rtol scale smoothing threshold value",
         _TEXT: "activation direction dtype equation fill form indexing kind method mode norm ord output reduction reset"
@@ -58,6 +59,7 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("clip_one_side_floating", "max"): (_FLOAT, _NONE),
     ("clip_one_side_floating", "min"): (_FLOAT, _NONE),
     ("clip_one_side", "min"): (_FLOAT, _INT, _NONE),
+    ("cosine_transform", "kind"): (_INT,),
     ("crop_and_resize", "size"): (_INTS,),
     ("dilation2d", "padding"): (_TEXT,),
     ("dynamic_stitch", "order"): (_INTS,),

@@ -168,6 +168,9 @@ ON_REQUEST = _names(
     l2_normalize argmax_to argmin_to take_of_scalar scatter_of_scalar squeeze_of_scalar
     logsumexp_of_scalar cummin_of_scalar logcumsumexp_of_scalar l1_norm_of_scalar
     nansum_of_scalar nanmean_of_scalar kth_value_of_scalar mode_of_scalar
+    nanmax nanmin nanprod nanargmax nanargmin nancumsum nancumprod nanquantile cosine_transform
+    tridiagonal_eigenvalues ctc_loss expn trigonometric_integral gamma_sign sampled_gradient cumulative_trapezoid
+    polynomial convolution placed_log_density log_density
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

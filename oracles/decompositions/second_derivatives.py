@@ -108,11 +108,14 @@ def _cross_entropy(s: GraphBuilder, node: Node) -> str:
 
 
 def _cumprod(s: GraphBuilder, node: Node) -> str | None:
-    """One factor after the other: rules that divide by a factor have the same terms, each with a few ulps more."""
+    """One factor after the other. PyTorch and TensorFlow divide the sum of products by a factor, so that the second
+    derivative by the same factor, which is 0, is a difference of two quotients by its square: x stands as x (x / x)."""
     (x,), axis = terms(s, node), whole(node, "axis")
     axis %= len(x.shape)
     if not 0 < x.shape[axis] <= LONGEST:
         return None
+    zero = x.op("equal", 0.0)
+    x = x * zero.where(1.0, x / zero.where(1.0, x))
     found = [x.part(axis, 0, 1)]
     for place in range(1, x.shape[axis]):
         found.append(found[-1] * x.part(axis, place, place + 1))

@@ -20,7 +20,7 @@ ULPS = 32.0
 """Of Cephes' rational functions (Moshier 1989: 7e-16 to 2e-15 in double), for a kernel and for scipy's value."""
 
 
-def _unit(x: Bounded) -> float:
+def unit_of(x: Bounded) -> float:
     return PRECISION[x.dtype].unit + U64
 
 
@@ -57,7 +57,7 @@ def _expint(args: Sequence[Bounded], call: Call) -> Bounded:
         inside = (x.value - x.error > 0) & (x.value < np.log(PRECISION[x.dtype].largest) - 1)
         known = Bounded(np.where(inside, x.value, 1.0), np.where(inside, x.error, 0.0), x.dtype)
         result = monotone(_exponential_integral, known, ULPS)
-        near = ULPS * _unit(x) * np.where(known.value < 2, 2 + np.abs(np.log(known.value)), 0.0)
+        near = ULPS * unit_of(x) * np.where(known.value < 2, 2 + np.abs(np.log(known.value)), 0.0)
     nan = certainly_nan(x)
     error = np.where(nan, 0.0, np.where(inside, result.error + near, np.inf))
     return Bounded(np.where(nan, np.nan, result.value), error, x.dtype)
@@ -73,9 +73,9 @@ def _fresnel(args: Sequence[Bounded], call: Call) -> Bounded:
         size = np.abs(x.value)
         turn = math.pi * size**2 / 2
         slope = np.minimum(1.0, np.abs(np.sin(turn) if sine else np.cos(turn)) + math.pi * (size + x.error) * x.error)
-        wave = np.where(size > 1, np.minimum(8 * turn * _unit(x), 2.0) / (math.pi * size), 0.0)
+        wave = np.where(size > 1, np.minimum(8 * turn * unit_of(x), 2.0) / (math.pi * size), 0.0)
         least = np.where(size > 0.5, 0.5, np.abs(value))
-        error = np.where(x.error == 0, 0.0, x.error * slope) + ULPS * _unit(x) * least + wave
+        error = np.where(x.error == 0, 0.0, x.error * slope) + ULPS * unit_of(x) * least + wave
         error = np.where((value == 0) & (size > 0), PRECISION[x.dtype].tiny, error)
     nan = certainly_nan(x)
     error = np.where(nan | (size == 0) & (x.error == 0), 0.0, np.where(known, error, np.inf))
@@ -90,7 +90,7 @@ def _spence(args: Sequence[Bounded], call: Call) -> Bounded:
         result = monotone(special.spence, x, ULPS)
         log = np.log(np.maximum(np.abs(x.value), PRECISION[x.dtype].tiny))
         far = np.where((x.value < 0.5) | (x.value > 1.5), 2 + log**2, 0.0)
-        error = result.error + ULPS * _unit(x) * np.where(np.isfinite(result.value), far, 0.0)
+        error = result.error + ULPS * unit_of(x) * np.where(np.isfinite(result.value), far, 0.0)
     return replace(result, error=np.where(np.isinf(x.value) & (x.value > 0), np.inf, error))
 
 

@@ -14,7 +14,7 @@ from generators.bounds.sums import average, multiplied
 from generators.graph import FLOATS, TensorType
 from generators.ops.index.scatter import extremes, segment_sum, segment_type, summed_at
 from generators.ops.slots import MAX_ELEMENTS, NUMBERS, draw_dim, draw_dtype, ints_of, numeric
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRuleError, Types, unsupported
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRuleError, Types, Unsupported, unsupported
 
 Array = np.ndarray
 
@@ -122,11 +122,20 @@ def _sorted(name: str) -> OpSpec:
         found = reduced(name, args[0], places, call)
         return _of_nothing(found, 0, places) if name in ("max", "min") else found
 
+    def torch(call: Call) -> str | Unsupported:
+        """Its own product and sum of nothing are 1 and 0, too."""
+        sizes = ints_of(call.attrs, "sizes")
+        if call.operands[0].dtype not in FLOATS:
+            return Unsupported("torch.segment_reduce takes floating point")
+        if name not in ("sum", "prod") and not all(sizes):
+            return Unsupported("segments of nothing have another value there")
+        return f"torch.segment_reduce({{0}}, {name!r}, lengths=torch.tensor({list(sizes)}))"
+
     why = unsupported("it has no such operator")
     return OpSpec(
         f"sorted_segment_{name}", "indexing",
         (Slot(lambda t, e: t.dtype in dtypes and _accepts(t, e), partial(_fresh, dtypes)),), _sorted_type, reference,
-        attrs={"sizes": _sizes}, torch=why,
+        attrs={"sizes": _sizes}, torch=torch,
         tensorflow=lambda call: f"tf.math.segment_{name}({{0}}, {_ids(call)})", jax=why, relax=why, onnx=why,
     )  # fmt: skip
 

@@ -66,7 +66,7 @@ def _trapezoid(args: Sequence[Bounded], call: Call) -> Bounded:
     return Bounded(result.value, np.where(reach, np.inf, result.error), x.dtype)
 
 
-_LONG = Slot(
+LONG = Slot(
     lambda t, earlier: t.dtype in FLOATS and t.rank >= 1 and t.size > 0 and min(t.shape) >= 2,
     lambda d, earlier: TensorType(
         floating().fresh(d, earlier).dtype,
@@ -75,7 +75,7 @@ _LONG = Slot(
 )
 
 trapezoid = OpSpec(
-    "trapezoid", "statistics", (_LONG,), _trapezoid_type, _trapezoid,
+    "trapezoid", "statistics", (LONG,), _trapezoid_type, _trapezoid,
     attrs={"axis": axis_of(0), "dx": one_of(1.0, 0.5, 2.0)},
     torch="torch.trapezoid({0}, dx={dx}, dim={axis})", tensorflow="trapezoid({0}, {dx}, {axis})",
     jax="jnp.trapezoid({0}, dx={dx}, axis={axis})", relax="trapezoid(bb, {0}, {dx}, {axis}, {shape0}, {name})",

@@ -37,6 +37,8 @@ _UNDERIVED = """
     lu_unpacked_product matrix_exp ormqr_product qr_product svd_product rgb_to_hsv hsv_to_rgb adjust_saturation
     cumsum_to cumprod_to prod_to l2_norm_to kept_cumprod ldexp_mixed addmm_bias baddbmm_bias
     complex_sin complex_cos complex_tan complex_sinh complex_cosh complex_tanh complex_rsqrt complex_pow
+    nanprod nancumprod nanquantile tridiagonal_eigenvalues ctc_loss expn trigonometric_integral log_density
+    placed_log_density polynomial
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose

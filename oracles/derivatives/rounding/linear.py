@@ -32,7 +32,8 @@ MOVING = frozenset(
     tril triu unflatten unfold unsqueeze unstack upsample_nearest volume_patches weighted_bincount where
     where_scalar write take_from_end take_flat_from_end gather_from_end gather_nd_from_end scatter_from_end
     scatter_nd_from_end pick take_crossed
-    clip_one_side slice_update_front clip_crossed l0_norm masked_infinity kept_cumsum kept_roll kept_flip"""
+    clip_one_side slice_update_front clip_crossed l0_norm masked_infinity kept_cumsum kept_roll kept_flip
+    nanmax nanmin nancumsum"""
     )
 )
 """Each slope is 1, -1 or 0: what reaches an element is a sum of adjoints."""
@@ -43,7 +44,7 @@ SCALED = frozenset(
     avg_pool2d avg_pool2d_ceil avg_pool2d_divided avg_pool2d_same avg_pool3d avg_pool3d_ceil avg_pool3d_divided deg2rad
     div_scalar embedding_bag embedding_bag_offsets frexp_mantissa global_avg_pool hard_sigmoid hard_sigmoid_linear
     leaky_relu mean mean_abs mean_n mul_scalar nanmean rad2deg resize_area sorted_segment_mean trapezoid add_multiple
-    sub_multiple rsub_multiple"""
+    sub_multiple rsub_multiple sampled_gradient cumulative_trapezoid"""
     )
 )
 """Each slope is a constant: what is divided by a number, 2.5 ulp in OpenCL, or multiplied by one that is rounded. The
@@ -53,8 +54,8 @@ SCALING = 5
 
 _BY_ANOTHER = words(
     """batch_matmul cross dot einsum kron linear matmul mul outer tensordot tridiagonal_matmul vecdot
-    conv1d conv1d_same conv2d conv2d_same conv3d conv_transpose1d conv_transpose2d conv_transpose3d depthwise_conv2d
-    multiply_no_nan prelu prelu_broadcast"""
+    convolution conv1d conv1d_same conv2d conv2d_same conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+    depthwise_conv2d multiply_no_nan prelu prelu_broadcast"""
 )
 _ADDED = words("addr addmv addmm baddbmm addbmm")
 

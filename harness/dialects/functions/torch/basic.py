@@ -32,6 +32,12 @@ def count_nonzero(x, axes, keepdims):
     return count
 
 
+def log_density(distribution, x):
+    """-infinity outside of the support, which log_prob does not look at unless it is asked to raise there."""
+    inside = distribution.support.check(x) | x.isnan()
+    return torch.where(inside, distribution.log_prob(x), -torch.inf)
+
+
 def hinge_loss(x, y, reduction):
     loss = torch.clamp(1 - x * y, min=0)
     return loss if reduction == "none" else getattr(torch, reduction)(loss)
