@@ -6,7 +6,7 @@ import tensorflow as tf
 def formed(x, form):
     """Elements beyond 4 as zeros; then a dominant diagonal, or x x^T + n I; a power of two times that."""
     if form in ("vast", "minute"):
-        exponent = {"float64": 716, "float16": 11}.get(x.dtype.name, 89)
+        exponent = {"float64": 716, "float16": 9}.get(x.dtype.name, 89)
         return formed(x, "shifted") * 2.0 ** (exponent if form == "vast" else -exponent)
     x = tf.where(tf.abs(x) <= 4, x, tf.zeros_like(x))
     rows, columns = x.shape[-2:]
