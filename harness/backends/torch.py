@@ -36,6 +36,7 @@ COMPILED_REFUSES |= {("least_squares", dtype): _RESIDUALS for dtype in FLOATS}
 COMPILED_DECLINES = {
     "Could not guard on data-dependent expression": "it says that a size which is known at run time only decides this",
     "does not support running with fake tensors|UnsupportedOperatorException": "it says that it cannot trace this",
+    "DynamicOutputShapeException": "it says that it cannot tell the shape of this",
 }
 """What it says where rows are chosen by a mask (`kept_roll`), and of sizes that are symbols, by message."""
 
