@@ -21,12 +21,12 @@ _TYPES: Mapping[str, str] = {
         " increasing interleaved inverse invert keepdims largest log_input lower narrow onesided periodic pivots"
         " beside reverse right scaled training transposed unit upper whole",
         _INT: "axis batch bins bits block columns correction decimals depth divisor edge exponent factor groups ignore"
-        " index k last mantissa n offset order pick place repeats samples segments shift size spelling start step"
+        " index k last limit mantissa n offset order pick place repeats samples segments shift size spelling start step"
         " zero_point",
         _FLOAT: "alpha atol beta bias delta dx eps epsilon gamma lambd margin max min momentum nan neginf p posinf q"
         " rate rtol scale smoothing threshold value",
-        _TEXT: "activation direction dtype equation fill form indexing kind method mode norm ord output reduction reset"
-        " to",
+        _TEXT: "activation comparison direction dtype equation fill form indexing kind method mode norm ord output reduction"
+        " reset to",
         _INTS: "axes band boundaries dilation geometry image kernel offsets output_padding padding pads perm shape"
         " shifts sizes starts steps stops stride",
         _FLOATS: "scales",

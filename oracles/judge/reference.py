@@ -88,4 +88,4 @@ def apply(graph: Graph, index: int, values: Mapping[str, Bounded]) -> Bounded:
         wrong = f"values of dtype {result.value.dtype}"
     if wrong:
         raise ReferenceBug(f"reference of {node}: {wrong} instead of {node.type}")
-    return replace(result, zero_sign=spec.signed_zero and all(o.zero_sign for o in operands))
+    return replace(result, zero_sign=spec.signed_zero and all(o.zero_sign or not o.floating for o in operands))

@@ -232,3 +232,15 @@ def write_cache(cache, update, first, axis, circular):
     batch = jnp.arange(cache.shape[0])[:, None]
     rows = jnp.moveaxis(cache, axis, 1).at[batch, place].set(jnp.moveaxis(update, axis, 1))
     return jnp.moveaxis(rows, 1, axis)
+
+
+def while_sum(x, start, limit, step, comparison):
+    """x added up while start, start + step, ... compare so with the limit."""
+
+    def more(state):
+        return getattr(jnp, comparison)(state[0], limit)
+
+    def once(state):
+        return state[0] + step, state[1] + x
+
+    return jax.lax.while_loop(more, once, (jnp.int32(start), jnp.zeros_like(x)))[1]

@@ -364,3 +364,15 @@ def depthwise_conv2d(x, weight, stride, padding):
     pads = [[0, 0], *[[p, p] for p in padding], [0, 0]]
     y = tf.nn.depthwise_conv2d(tf.transpose(x, [0, 2, 3, 1]), filters, [1, *stride, 1], pads)
     return tf.transpose(y, [0, 3, 1, 2])
+
+
+def while_sum(x, start, limit, step, comparison):
+    """x added up while start, start + step, ... compare so with the limit."""
+
+    def more(counter, total):
+        return getattr(tf.math, comparison)(counter, limit)
+
+    def once(counter, total):
+        return counter + step, total + x
+
+    return tf.while_loop(more, once, (tf.constant(start), tf.zeros_like(x)))[1]

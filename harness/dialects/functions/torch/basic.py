@@ -95,3 +95,12 @@ def running_rows(scan, rows, first, exclusive, reverse):
         rows = torch.cat([torch.full_like(rows[:1], first), rows[:-1]])
     found = scan(rows, 0, dtype=rows.dtype)
     return found.flip(0) if reverse else found
+
+
+def while_sum(x, start, limit, step, comparison):
+    """x added up while start, start + step, ... compare so with the limit."""
+    compare = {"less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "not_equal": "ne"}[comparison]
+    counter, total = torch.tensor(start), torch.zeros_like(x)
+    while getattr(torch, compare)(counter, limit):
+        counter, total = counter + step, total + x
+    return total
