@@ -12,11 +12,11 @@ SINGLE = ("log", "rsqrt", "reciprocal", "sinc", "lgamma", "exp", "cos", "atanh",
 
 
 def _numbers(p: Pattern, made: str, more: int) -> str:
-    """Integers less themselves, and a number that is added."""
-    x = p.input(2, 3, dtype="int32")
-    zero = p.bitwise_xor(x, x) if made == "xor" else p.sub(x, x)
+    """Integers or truth values less themselves, and a number that is added."""
+    x = p.input(2, 3, dtype="bool" if made == "logical" else "int32")
+    zero = {"xor": p.bitwise_xor, "difference": p.sub, "logical": p.logical_xor}[made](x, x)
     if more:
-        zero = p.add(zero, p.constant(more, dtype="int32"))
+        zero = p.add(p.cast(zero, to="int32") if made == "logical" else zero, p.constant(more, dtype="int32"))
     return p.cast(zero, to=p.dtype)
 
 
@@ -28,7 +28,7 @@ def _of_one(p: Pattern, operator: str, made: str, first: int) -> str:
     return p.apply(operator, _numbers(p, made, first))
 
 
-_MADE = Guard(("xor", "difference"))
+_MADE = Guard(("xor", "difference", "logical"))
 _NUMBER = Guard((0,), (-1, 1, 2))
 
 BAITS: tuple[Bait, ...] = (

@@ -51,16 +51,16 @@ def _exponential_integral(x: Array) -> Array:
 
 def _expint(args: Sequence[Bounded], call: Call) -> Bounded:
     """Ei, rising for x > 0 from -inf; its zero at 0.3725 is a difference of terms of the size of the logarithm. exp(x)
-    has 3 ulp, and leaves the range before Ei(x) does. Documented for x > 0 only."""
+    has 3 ulp, and leaves the range before Ei(x) does; of infinity it is infinite. Documented for x > 0 only."""
     x = args[0]
     with np.errstate(all="ignore"):
         inside = (x.value - x.error > 0) & (x.value < np.log(PRECISION[x.dtype].largest) - 1)
         known = Bounded(np.where(inside, x.value, 1.0), np.where(inside, x.error, 0.0), x.dtype)
         result = monotone(_exponential_integral, known, ULPS)
         near = ULPS * unit_of(x) * np.where(known.value < 2, 2 + np.abs(np.log(known.value)), 0.0)
-    nan = certainly_nan(x)
-    error = np.where(nan, 0.0, np.where(inside, result.error + near, np.inf))
-    return Bounded(np.where(nan, np.nan, result.value), error, x.dtype)
+    nan, far = certainly_nan(x), (x.value == np.inf) & (x.error == 0)
+    error = np.where(nan | far, 0.0, np.where(inside, result.error + near, np.inf))
+    return Bounded(np.where(nan, np.nan, np.where(far, np.inf, result.value)), error, x.dtype)
 
 
 def _fresnel(args: Sequence[Bounded], call: Call) -> Bounded:
