@@ -25,8 +25,8 @@ _TYPES: Mapping[str, str] = {
         " zero_point",
         _FLOAT: "alpha atol beta bias delta dx eps epsilon gamma lambd margin max min momentum nan neginf p posinf q"
         " rate rtol scale smoothing threshold value",
-        _TEXT: "activation comparison direction dtype equation fill form indexing kind method mode norm ord output reduction"
-        " reset to",
+        _TEXT: "activation comparison direction dtype equation fill form indexing kind method mode norm ord output"
+        " reduction reset to",
         _INTS: "axes band boundaries dilation geometry image kernel offsets output_padding padding pads perm shape"
         " shifts sizes starts steps stops stride",
         _FLOATS: "scales",

@@ -128,9 +128,9 @@ def _kaiser_type(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _kaiser(args: Sequence[Bounded], call: Call) -> Bounded:
-    """I0(beta r) / I0(beta), r = sqrt(1 - (2 i / (n - 1) - 1)^2). What is under the root is off by some 4 u, at its zeros
-    by as much absolutely; I0(z) is at most exp(z), so that a relative error of z by e is one of z e: 4 u / r of z, but
-    no more than the whole of I0 (beta sqrt(4 u)) there. Two functions of 8 ulp, a quotient of 2.5 ulp."""
+    """I0(beta r) / I0(beta), r = sqrt(1 - (2 i / (n - 1) - 1)^2). What is under the root is off by some 4 u, at its
+    zeros by as much absolutely, so that r is off by 4 u / r, but by no more than the root of 4 u. I0 grows no faster
+    than exp: the value is off by exp(beta off) - 1 of itself. Two functions of 8 ulp, a quotient of 2.5 ulp."""
     n, p, beta = call.result.shape[-1], PRECISION[call.result.dtype], abs(call.number("beta"))
     inside = np.maximum(1 - (2 * np.arange(n) / (n - 1) - 1) ** 2, 0.0)
     root = np.sqrt(inside)

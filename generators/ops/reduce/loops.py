@@ -1,5 +1,5 @@
-"""A value that is added up in a loop, as long as a counter compares with a limit: compilers work out from start, step and
-limit how often that is, and unroll the loop, or leave it out."""
+"""A value that is added up in a loop, as long as a counter compares with a limit: compilers work out from start, step
+and limit how often that is, and unroll the loop, or leave it out."""
 
 from __future__ import annotations
 
