@@ -65,3 +65,15 @@ def test_parts_of_complex_results_are_as_many_as_before() -> None:
     graph = check(Graph((Leaf("x", type_),), (Node("y", "complex_neg", ("x",), (), result),), ("y",)))
     found = jvp.expect(Case(graph, {"x": np.array([1 + 2j, 3 - 1j], np.complex64)})).values[0]
     assert np.isfinite(found.error).all()
+
+
+def test_rules_that_divide_by_a_factor_lose_the_difference_of_two_quotients() -> None:
+    """Of the sum of what comes after a factor, by its square; the second derivative by that factor alone is 0."""
+    factors = np.array([300.0, 0.01, 0.7, 5.0], np.float32)
+    node = Node("y", "cumprod", ("x",), (("axis", 0),), TensorType("float32", (4,)))
+    case = Case(check(Graph((Leaf("x", node.type),), (node,), ("y",))), {"x": factors})
+    given = hessian.program_inputs(case)
+    (weights,), (along,) = ([v for k, v in given.items() if k.startswith(name)] for name in ("weight", "tangent"))
+    after = abs(np.sum((np.cumprod(factors.astype(np.float64)) * weights)[1:]))
+    lost = 2.0**-24 * after / factors[1] ** 2 * abs(along[1])
+    assert hessian.expect(case).values[0].error[1] >= lost
