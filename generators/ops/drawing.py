@@ -170,8 +170,8 @@ ON_REQUEST = _names(
     nansum_of_scalar nanmean_of_scalar kth_value_of_scalar mode_of_scalar
     nanmax nanmin nanprod nanargmax nanargmin nancumsum nancumprod nanquantile cosine_transform
     tridiagonal_eigenvalues ctc_loss expn trigonometric_integral gamma_sign sampled_gradient cumulative_trapezoid
-    polynomial convolution placed_log_density log_density while_sum kaiser_tapered
-    fraction
+    polynomial convolution placed_log_density log_density while_sum kaiser_tapered fraction matrix_vector
+    vector_matrix
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -46,9 +46,11 @@ LOWER = frozenset(
         "depthwise_conv2d",
         "linear",
         "matmul",
+        "matrix_vector",
         "multi_dot",
         "prelu",
         "vecdot",
+        "vector_matrix",
     ]
 )
 """Operators that PyTorch spells as one of those which "can autocast" to the lower dtype."""

@@ -11,6 +11,7 @@ SHAPES = Guard(((), (3,)), ((2, 3), (2, 1), (1, 2, 3), (4, 2, 3)))
 """Of a constant beside a value of shape (2, 3): as it is, as large, and such that the result is larger."""
 DIVISORS = (1, 40)
 """Where operators take a constant as an integer's divisor."""
+BESIDE = Guard(("nothing", "both"), ("before",))
 ORDER = Guard(("right",), ("left",))
 _ORT, _GRAPPLER, _XLA = "onnxruntime/NoopElimination", "grappler/constant_folding", "xla/algsimp"
 _NOOP = (_ORT, _GRAPPLER, _XLA, "torch-inductor/remove_no_ops")
@@ -23,14 +24,15 @@ def _neutral(
     rewrites: tuple[str, ...],
     dtypes: Guard = NUMBERS,
 ) -> Bait:
-    """x OP c, where c is neutral or nearly so."""
+    """x OP c, where c is neutral or nearly so; between others, since what is a result of the model often stays."""
 
-    def build(p: Pattern, value: Any, shape: tuple[int, ...], order: str) -> str:
+    def build(p: Pattern, value: Any, shape: tuple[int, ...], order: str, beside: str) -> str:
         x, constant = p.input(2, 3), p.constant(value, *shape)
-        pair = (x, constant) if order == "right" else (constant, x)
-        return p.apply(operator, *pair)
+        x = x if beside == "nothing" else p.neg(x)
+        result = p.apply(operator, *((x, constant) if order == "right" else (constant, x)))
+        return p.neg(result) if beside == "both" else result
 
-    guards = {"value": Guard(inside, outside), "shape": SHAPES, "order": ORDER}
+    guards = {"value": Guard(inside, outside), "shape": SHAPES, "order": ORDER, "beside": BESIDE}
     return Bait(f"{operator}-constant", rewrites, build, guards, dtypes)
 
 

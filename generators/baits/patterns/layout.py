@@ -47,6 +47,19 @@ def _transposed_through(p: Pattern, operator: str, perm: tuple[int, ...]) -> str
     return p.transpose(value, perm=perm) if len(p.shape(value)) == 4 else p.neg(value)
 
 
+def _resized_between(p: Pattern, operator: str, first: tuple[int, ...], second: str) -> str:
+    """An image that is turned, resized along its last two axes and turned back: channels are among these, or not."""
+    t = (2, 3, 4, 5)
+    x = p.transpose(p.input(*(t[first.index(axis)] for axis in range(4))), perm=first)
+    x = {
+        "linear": lambda: p.resize_linear(x, size=(8, 7), mode="center"),
+        "nearest": lambda: p.upsample_nearest(x, factor=2),
+        "cubic": lambda: p.resize_cubic(x, size=(8, 7), mode="repeated"),
+    }[operator]()
+    back = tuple(first.index(axis) for axis in range(4))
+    return p.transpose(x, perm={"back": back, "again": first}[second])
+
+
 def _reshape_pair(p: Pattern, second: tuple[int, ...], between: str) -> str:
     x = p.reshape(p.input(2, 3, 4), shape=(6, 4))
     x = p.transpose(x, perm=(1, 0)) if between == "transpose" else p.neg(x) if between == "neg" else x
@@ -228,6 +241,10 @@ BAITS = (
           "between": Guard(("nothing", "unary"), ("constant", "bias"))}),
     Bait("transpose-through", _TRANSPOSES, _transposed_through,
          {"operator": Guard(_THROUGH), "perm": Guard(((0, 2, 3, 1),), ((0, 3, 1, 2), (0, 1, 2, 3)))}, _FLOATS),
+    Bait("transpose-resize", _TRANSPOSES, _resized_between,
+         {"operator": Guard(("linear", "nearest"), ("cubic",)),
+          "first": Guard(((0, 3, 1, 2), (0, 2, 3, 1)), ((1, 0, 2, 3), (3, 2, 1, 0))),
+          "second": Guard(("back",), ("again",))}, _FLOATS),
     Bait("reshape-reshape",
          ("onnxruntime/ReshapeFusion", "tvm/RemoveRedundantReshape", _INDUCTOR + "pointless_view_pair",
           "grappler/RemoveRedundantReshape", _XLA), _reshape_pair,

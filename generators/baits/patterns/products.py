@@ -57,6 +57,15 @@ def _transposed(p: Pattern, left: tuple[int, ...], right: tuple[int, ...], role:
     return p.matmul(turned(left, (2, 4, 3)), turned(right, (2, 3, 5)))
 
 
+def _turned_by_vector(p: Pattern, shape: tuple[int, ...], side: str, perm: tuple[int, ...]) -> str:
+    """A matrix that is turned, and a vector: of as many rows as columns, which hides a turn that is left out."""
+    perm = perm if len(shape) == 3 else tuple(axis - 1 for axis in perm[1:])
+    x = p.transpose(p.input(*shape), perm=perm)
+    if side == "right":
+        return p.matrix_vector(x, p.input(p.shape(x)[-1]))
+    return p.vector_matrix(p.input(p.shape(x)[-2]), x)
+
+
 def _gemm(p: Pattern, alpha: float, beta: float, transposed: str) -> str:
     x = p.transpose(p.input(3, 4), perm=(1, 0)) if transposed in ("left", "both") else p.input(4, 3)
     y = p.transpose(p.weight(5, 3), perm=(1, 0)) if transposed in ("right", "both") else p.weight(3, 5)
@@ -74,6 +83,14 @@ def _gemm_sum(p: Pattern, beta: float, added: tuple[int, ...], bias: str) -> str
     )
 
 
+def _summed(p: Pattern, part: str, side: str, count: int) -> str:
+    """A product in a sum of several, of a value that is one of several results: ONNX' Gemm without a bias, and Sum."""
+    x = p.input(6, 3)
+    x = p.split(x, axis=0, sizes=(2, 2, 2), index=int(part)) if part else x
+    product = p.matmul(x, p.weight(3, 5)) if side == "left" else p.matmul(p.weight(4, 6 if not part else 2), x)
+    return p.add_n(product, *[p.input(*p.shape(product)) for _ in range(count)])
+
+
 def _activated(p: Pattern, activation: str, kind: str) -> str:
     if kind == "gemm":
         x = p.linear(p.input(4, 3), p.weight(5, 3), p.weight(5))
@@ -84,17 +101,20 @@ def _activated(p: Pattern, activation: str, kind: str) -> str:
     return activated(p, activation, x)
 
 
-def _normalised(p: Pattern, between: str, epsilon: float) -> str:
-    """A batch normalisation after a product: folded into the weights."""
-    x = p.matmul(p.input(4, 3), p.weight(3, 5))
+def _normalised(p: Pattern, between: str, epsilon: float, then: str) -> str:
+    """A batch normalisation after a product: folded into the weights, where its channels are the columns."""
+    x = p.matmul(p.input(5 if between.startswith("rows") else 4, 3), p.weight(3, 5))
     x = {
         "nothing": lambda: x,
         "reshape": lambda: p.reshape(x, shape=(4, 5, 1)),
         "transpose": lambda: p.transpose(p.reshape(x, shape=(2, 2, 5)), perm=(0, 2, 1)),
         "relu": lambda: p.relu(x),
+        "rows turned": lambda: p.transpose(x, perm=(1, 0)),
+        "rows reshaped": lambda: p.reshape(x, shape=(1, 5, 5)),
     }[between]()
     variance = p.weight(5, domain=(0, 4))
-    return p.batch_norm(x, p.weight(5), p.weight(5), p.weight(5), variance, epsilon=epsilon)
+    x = p.batch_norm(x, p.weight(5), p.weight(5), p.weight(5), variance, epsilon=epsilon)
+    return x if then == "nothing" else p.neg(x)
 
 
 def _parallel(p: Pattern, widths: tuple[int, ...], bias: str, activation: str, x: tuple[int, ...]) -> tuple[str, ...]:
@@ -227,18 +247,26 @@ BAITS = (
                               _GRAPPLER + "FoldTransposeIntoMatMul", _XLA + "batch-dot-simplification"), _transposed,
          {"left": _PERM, "right": Guard(((0, 2, 1), (0, 1, 2)), ((1, 0, 2), (2, 0, 1))),
           "role": Guard(("input",), ("weight",)), "cast": Guard(("none",), ("before", "after"))}, _FLOATS),
+    Bait("vector-transpose", (_ORT + "MatmulTransposeFusion", _TVM + "FuseTransposeMatmul", _XLA + "transpose-folding",
+                              _XLA + "gemv-rewriter"), _turned_by_vector,
+         {"shape": Guard(((4, 4), (3, 4)), ((2, 4, 4), (2, 3, 4), (1, 4))), "side": Guard(("right", "left")),
+          "perm": Guard(((0, 2, 1),), ((0, 1, 2),))}, _FLOATS),
     Bait("gemm-transpose", (_ORT + "GemmTransposeFusion", _XLA + "transpose-folding", _INDUCTOR + "addmm"), _gemm,
          {"alpha": Guard((1.0, 2.0), (1.5,)), "beta": Guard((1.0, 0.5), (-1.0, 2.0)),
           "transposed": Guard(("left", "right", "both", "result"), ("none",))}, _FLOATS),
     Bait("gemm-sum", (_ORT + "GemmSumFusion", _INDUCTOR + "addmm"), _gemm_sum,
          {"beta": Guard((1.0,), (2.0, 0.5)), "added": Guard(((5,), (4, 5)), ((1, 5), (4, 1), (2, 4, 5))),
           "bias": Guard(("zero", "none"), ("ones",))}, _FLOATS),
+    Bait("matmul-sum", (_ORT + "GemmSumFusion",), _summed,
+         {"part": Guard(("2", "0", ""), ("1",)), "side": Guard(("left", "right")), "count": Guard((1,), (2,))},
+         _FLOATS),
     Bait("matmul-activation",
          (_ORT + "GemmActivationFusion", _ORT + "MatMulActivationFusion", _GRAPPLER + "remapping",
           _INDUCTOR + "mkldnn unary", "xnnpack/activation"), _activated,
          {"activation": ACTIVATIONS, "kind": Guard(("gemm", "matmul", "biased"))}, _FLOATS),
     Bait("matmul-batch-norm", (_ORT + "MatMul_BatchNormalization_Fusion",), _normalised,
-         {"between": Guard(("nothing", "reshape", "transpose"), ("relu",)), "epsilon": Guard((0.0009765625,), (1.0,))},
+         {"between": Guard(("nothing", "reshape", "transpose"), ("relu", "rows turned", "rows reshaped")),
+          "epsilon": Guard((0.0009765625,), (1.0,)), "then": Guard(("neg",), ("nothing",))},
          _FLOATS),
     Bait("parallel-matmuls", (_TVM + "CombineParallelMatmul", _XLA + "dot-merger"), _parallel,
          {"widths": Guard(((5, 5), (5, 2, 4)), ((5,), (5, 1), (0, 5))), "bias": Guard(("none", "all"), ("first",)),

@@ -42,6 +42,9 @@ def _between(p: Pattern, operator: str, scale: float, point: int, kind: str, end
         "concat": lambda: p.concat(x, other, axis=1),
         "max pool": lambda: p.max_pool2d(x, kernel=(2, 2), dilation=(1, 1), padding=(0, 0), stride=(2, 2)),
         "average": lambda: p.avg_pool2d(x, kernel=(2, 2), padding=(0, 0), stride=(2, 2), count_include_pad=False),
+        "average hanging over": lambda: p.avg_pool2d_ceil(
+            x, kernel=(3, 3), padding=(0, 0), stride=(2, 2), count_include_pad=True
+        ),
         "global": lambda: p.global_avg_pool(x),
         "transpose": lambda: p.transpose(x, perm=(0, 2, 3, 1)),
         "reshape": lambda: p.reshape(x, shape=(4, 16)),
@@ -92,7 +95,7 @@ def _gemm(p: Pattern, bias: str, point: int, activation: str, output: str, axis:
 _OPERATORS = (
     *("conv", "conv relu", "conv clip", "matmul", "matmul both", "add", "mul", "relu", "leaky", "sigmoid", "softmax"),
     *("concat", "max pool", "average", "global", "transpose", "reshape", "slice", "split", "take", "where", "argmax"),
-    *("where constant", "upsample", "unsqueeze"),
+    *("where constant", "upsample", "unsqueeze", "average hanging over"),
 )
 BAITS = (
     Bait("quantised-operator",

@@ -1,4 +1,4 @@
-"""Other products of vectors, matrices and tensors: outer, kron, dot, vecdot, cross, tensordot."""
+"""Other products: outer, kron, dot, vecdot, a matrix by a vector, cross, tensordot."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from generators.graph import FLOATS, TensorType
 from generators.ops.slots import (
     MAX_ELEMENTS,
     NUMBERS,
+    computed,
     draw_dim,
     draw_dtype,
     draw_shape,
@@ -142,6 +143,48 @@ vecdot = OpSpec(
 )  # fmt: skip
 
 
+def _times_vector_type(operands: Types, attrs: Attrs) -> TensorType:
+    x, v = operands
+    if x.rank < 2 or v.shape != x.shape[-1:]:
+        raise TypeRuleError(f"cannot multiply {x} by {v}")
+    return TensorType(same_dtype(operands), x.shape[:-1])
+
+
+matrix_vector = OpSpec(
+    "matrix_vector", "linalg", (floating(2), computed(lambda e: TensorType(e[0].dtype, e[0].shape[-1:]))),
+    _times_vector_type, contracted("...ij,j->...i", -1),
+    torch="torch.matmul({0}, {1})", tensorflow="tf.linalg.matvec({0}, {1})", jax="jnp.matmul({0}, {1})",
+    relax="relax.op.matmul({0}, {1})", onnx='g.op("MatMul", {0}, {1})',
+)  # fmt: skip
+
+
+def _by_vector(type_: TensorType, earlier: Types) -> bool:
+    v = earlier[0]
+    return type_.dtype == v.dtype and 2 <= type_.rank <= 4 and type_.shape[-2] == v.shape[0]
+
+
+def _fresh_by_vector(d: Draw, earlier: Types) -> TensorType:
+    v = earlier[0]
+    room = max(1, MAX_ELEMENTS // max(1, v.size))
+    batch = [draw_dim(d, min(4, room)) for _ in range(d.integer(0, 1))]
+    return TensorType(v.dtype, (*batch, v.shape[0], draw_dim(d, room // max(1, *batch, 1))))
+
+
+def _vector_times_type(operands: Types, attrs: Attrs) -> TensorType:
+    v, x = operands
+    if v.rank != 1 or x.rank < 2 or x.shape[-2] != v.shape[0]:
+        raise TypeRuleError(f"cannot multiply {v} by {x}")
+    return TensorType(same_dtype(operands), (*x.shape[:-2], x.shape[-1]))
+
+
+vector_matrix = OpSpec(
+    "vector_matrix", "linalg", (floating(1, 1), Slot(_by_vector, _fresh_by_vector)),
+    _vector_times_type, contracted("i,...ij->...j", 0),
+    torch="torch.matmul({0}, {1})", tensorflow="tf.linalg.matvec({1}, {0}, transpose_a=True)",
+    jax="jnp.matmul({0}, {1})", relax="relax.op.matmul({0}, {1})", onnx='g.op("MatMul", {0}, {1})',
+)  # fmt: skip
+
+
 def _fresh_triples(d: Draw, earlier: Types) -> TensorType:
     return TensorType(draw_dtype(d, FLOATS), (*draw_shape(d, 0, 3)[:2], 3))
 
@@ -225,4 +268,4 @@ tensordot = OpSpec(
     onnx="tensordot(g, {0}, {1}, {axes}, {shape0}, {shape1}, {shape})",
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (outer, kron, dot, vecdot, cross, tensordot)
+OPERATORS: tuple[OpSpec, ...] = (outer, kron, dot, vecdot, matrix_vector, vector_matrix, cross, tensordot)

@@ -144,7 +144,8 @@ _PRODUCTS = (
     "conv_transpose3d",
 )
 _PRODUCTS += ("conv1d_same", "conv2d_same")
-_PRODUCTS += ("depthwise_conv2d", "dot", "einsum", "linear", "matmul", "tensordot", "vecdot")
+_PRODUCTS += ("depthwise_conv2d", "dot", "einsum", "linear", "matmul", "matrix_vector", "tensordot", "vecdot")
+_PRODUCTS += ("vector_matrix",)
 TORCH_TF32 = Arithmetic("TF32", operand_unit=2.0**-11, products=frozenset(_PRODUCTS), accumulators=2.0)
 """torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32: operands of matrix products and
 convolutions are rounded to 10 bits of mantissa (NVIDIA A100 Tensor Core GPU Architecture, "TF32"), their exact

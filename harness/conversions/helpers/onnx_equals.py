@@ -357,8 +357,8 @@ POOLS = {"MaxPool", "AveragePool", "LpPool"}
 TURNED = {"Softmax", "LogSoftmax", "Concat", "GatherElements", "ScatterElements", "Split", "TopK", "ArgMax", "ArgMin"}
 RULES = (
     (REDUCTIONS | {"ReduceSumSquare"}, 18, axes_kept),
-    ({"MatMul"}, 13, general_product),
     ({"Gemm"}, 13, turned_operands),
+    ({"MatMul"}, 13, general_product),
     ({"Clip"}, 12, bounded_twice),
     ({"Pad"}, 18, cropped),
     ({"Attention"}, 23, heads_in_line),

@@ -54,6 +54,7 @@ SCALING = 5
 
 _BY_ANOTHER = words(
     """batch_matmul cross dot einsum kron linear matmul mul outer tensordot tridiagonal_matmul vecdot
+    matrix_vector vector_matrix
     convolution conv1d conv1d_same conv2d conv2d_same conv3d conv_transpose1d conv_transpose2d conv_transpose3d
     depthwise_conv2d multiply_no_nan prelu prelu_broadcast"""
 )

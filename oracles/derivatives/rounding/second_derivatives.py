@@ -31,7 +31,7 @@ _PRODUCTS = words("grid_sample lerp mse_loss prelu prelu_broadcast squared_diffe
 FACTORS = dict.fromkeys(
     words(
         """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cross depthwise_conv2d dot einsum
-        addmm baddbmm kron linear matmul mul outer tensordot vecdot"""
+        addmm baddbmm kron linear matmul mul outer tensordot vecdot matrix_vector vector_matrix"""
     ),
     (0, 1),
 ) | {"addcmul": (1, 2), "embedding_bag_weighted": (0, 2)}

@@ -47,6 +47,7 @@ stack
 """
 _PRODUCTS = (
     *("matmul", "linear", "dot", "vecdot", "cross", "addmm", "baddbmm", "addmv", "einsum", "tensordot", "batch_matmul"),
+    *("matrix_vector", "vector_matrix"),
 )
 _SHARED: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(_ELEMENTWISE.split(), _BOTH),
