@@ -179,13 +179,29 @@ def target_of(name: str) -> Target:
         refusals_file=direct.refusals_file if direct else "",  # what is refused without a file is refused with one
         environment=next((edge.environment for edge in route.edges if edge.environment), ""),
         opt_in=True,
-        inherits=(*writer.inherits, *compiled, *route.runner.inherits, *_like(writer, (*edges, runner))),
+        inherits=(
+            *writer.inherits,
+            *compiled,
+            *route.runner.inherits,
+            *_like(writer, (*edges, runner)),
+            *_by_parts(route),
+        ),
     )
 
 
 def _like(writer: Writer, way: Sequence[str]) -> tuple[str, ...]:
     """The name of the route that differs in how its first file is written, where there is one."""
     return ("/".join((writer.like, *way)),) if writer.like else ()
+
+
+def _by_parts(route: Route) -> tuple[str, ...]:
+    """The names of the routes that have one part of an edge in its place."""
+    names = [edge.name for edge in route.edges]
+    return tuple(
+        "/".join((route.writer, *names[:place], part, *names[place + 1 :], route.runner.name))
+        for place, edge in enumerate(route.edges)
+        for part in edge.parts
+    )
 
 
 def route_of(target: Target) -> Route:

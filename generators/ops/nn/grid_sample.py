@@ -17,7 +17,7 @@ from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRule
 Array = np.ndarray
 
 _FAR = 2.0**12
-"""Points farther out are undetermined: how often one is reflected there is a matter of rounding."""
+"""Points farther out are at the border, or give zeros; how often one is reflected there is a matter of rounding."""
 
 # ---- sampling -----------------------------------------------------------------------------------------
 
@@ -49,7 +49,11 @@ def _places(g: Bounded, size: int, call: Call) -> tuple[Array, Array]:
     to pixels and one or two for each reflection, all of numbers below (|g| + 2) (size + 1)."""
     corners, padding = bool(call.attrs["align_corners"]), call.attrs["padding"]
     known = np.isfinite(g.value) & (np.abs(g.value) < _FAR) & np.isfinite(g.error)
-    value = np.where(known, g.value, 0.0)
+    with np.errstate(invalid="ignore"):
+        # an infinite place has no weights among zeros, and a number that overflows on the way is one
+        most = np.inf if padding == "border" else PRECISION[g.dtype].largest / (4 * size + 4)
+        far = ~known & (padding != "reflection") & (np.abs(g.value) - g.error >= _FAR) & (np.abs(g.value) <= most)
+    value = np.where(known, g.value, np.where(far, np.sign(g.value) * _FAR, 0.0))
     place = (value + 1) / 2 * (size - 1) if corners else ((value + 1) * size - 1) / 2
     off = g.error * size / 2 + 12 * (PRECISION[g.dtype].unit + U64) * (np.abs(value) + 2) * (size + 1)
     if padding == "reflection":
@@ -61,7 +65,7 @@ def _places(g: Bounded, size: int, call: Call) -> tuple[Array, Array]:
             place = low + np.where(turn > span, 2 * span - turn, turn)
     if padding != "zeros":
         place = np.clip(place, 0, size - 1)
-    return place, np.where(known, off, np.inf)
+    return place, np.where(known, off, np.where(far, 0.0, np.inf))
 
 
 def _weights(g: Bounded, size: int, call: Call) -> tuple[Bounded, Array]:

@@ -19,9 +19,8 @@ BETAS = (0.75, 0.5, 1.0)
 
 
 def _windows(x: Array, size: int) -> Array:
-    """Of `size` channels around each, zeros beyond the ends: in a new last axis."""
-    half = size // 2
-    wide = np.pad(x, [(0, 0), (half, half), *[(0, 0)] * (x.ndim - 2)])
+    """Of `size` channels around each, of an even number one more in front, zeros beyond the ends: in a last axis."""
+    wide = np.pad(x, [(0, 0), (size // 2, (size - 1) // 2), *[(0, 0)] * (x.ndim - 2)])
     return np.stack([wide[:, i : i + x.shape[1]] for i in range(size)], axis=-1)
 
 
@@ -52,7 +51,7 @@ def _local_response(args: Sequence[Bounded], call: Call) -> Bounded:
 
 def _local_type(operands: Types, attrs: Attrs) -> TensorType:
     x, size = operands[0], int_of(attrs, "size")
-    if x.rank != 4 or x.size == 0 or size < 1 or size % 2 == 0:
+    if x.rank != 4 or x.size == 0 or size < 1:
         raise TypeRuleError(f"no response over {size} channels of {x}")
     if attrs["beta"] not in BETAS:
         raise TypeRuleError(f"beta {attrs['beta']!r} is none of {BETAS}")
@@ -64,7 +63,7 @@ def _local_type(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _local_tensorflow(call: Call) -> str:
-    if call.result.dtype != "float32":
+    if call.result.dtype != "float32" or int_of(call.attrs, "size") % 2 == 0:  # as many on both sides
         composed = _LOCAL["tensorflow"]
         assert callable(composed)
         return str(composed(call))
@@ -76,13 +75,19 @@ def _local_onnx(call: Call) -> str:
         composed = _LOCAL["onnx"]
         assert callable(composed)
         return str(composed(call))
-    return 'g.op("LRN", {0}, size={size}, alpha={alpha}, beta={beta}, bias={k})'
+    if int_of(call.attrs, "size") % 2:
+        return 'g.op("LRN", {0}, size={size}, alpha={alpha}, beta={beta}, bias={k})'
+    turn = f"g.const({list(range(call.result.shape[1]))[::-1]}, 'int64'), axis=1)"  # it takes one more behind
+    return (
+        f'g.op("Gather", g.op("LRN", g.op("Gather", {{0}}, {turn}, size={{size}}, alpha={{alpha}}, beta={{beta}}, '
+        f"bias={{k}}), {turn}"
+    )
 
 
 _LOCAL = shared("local_response_norm")
 
 _RULES: dict[str, AttrRule] = {
-    "size": one_of(3, 1, 5), "alpha": one_of(1.0, 0.5, 2.0**-10), "beta": one_of(*BETAS), "k": one_of(1.0, 2.0),
+    "size": one_of(3, 1, 5, 2, 4), "alpha": one_of(1.0, 0.5, 2.0**-10), "beta": one_of(*BETAS), "k": one_of(1.0, 2.0),
 }  # fmt: skip
 local_response_norm = OpSpec(
     "local_response_norm", "norm", (full(normalizable(4, 4)),), _local_type, _local_response, attrs=_RULES,

@@ -17,6 +17,7 @@ class Edge:
     inherits:    targets that compile a graph as it does, whose known issues hold for its files
     form:        it says the same model in another way: drawn graphs take it in front of what converts such files, too;
                  models of your own only where it is named
+    parts:       edges of which it is one behind the other, whose known issues hold for it
     on_request:  only a route that is named takes it
     refuses:     (regular expression of "class: message", why, with its groups as fields): what it documents not to do
     """
@@ -30,6 +31,7 @@ class Edge:
     environment: str = ""
     inherits: tuple[str, ...] = ()
     form: bool = False
+    parts: tuple[str, ...] = ()
     on_request: bool = False
     refuses: tuple[tuple[str, str], ...] = ()
 

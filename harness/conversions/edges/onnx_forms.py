@@ -8,13 +8,14 @@ from pathlib import Path
 from harness.conversions.edges.edge import Edge
 
 _HELPERS = Path(__file__).parents[1] / "helpers"
-_FORMS, _EQUALS, _AROUND, _OTHERWISE, _CONSTANTS, _SHAPES, _MOVED = (
+_FORMS, _EQUALS, _AROUND, _OTHERWISE, _DIFFERENTLY, _CONSTANTS, _SHAPES, _MOVED = (
     (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n")
-    for name in ("forms", "equals", "around", "otherwise", "constants", "shapes", "opsets")
+    for name in ("forms", "equals", "around", "otherwise", "differently", "constants", "shapes", "opsets")
 )
 _BEHIND = {
     "equivalent": (_EQUALS, _AROUND),
     "otherwise": (_EQUALS, _AROUND, _OTHERWISE),
+    "differently": (_EQUALS, _AROUND, _DIFFERENTLY),
     "branched": (_EQUALS, _AROUND, _OTHERWISE),
     "constants_made": (_EQUALS, _CONSTANTS),
     "shaped": (_SHAPES,),
@@ -32,6 +33,9 @@ _CHANGES = {
     "onnx-computed": "computed(model)",
     "onnx-equivalent": "equivalent(model)",
     "onnx-otherwise": "otherwise(model)",
+    "onnx-differently": "differently(model)",
+    "onnx-otherwise-computed": "otherwise(model)\n    computed(model)",
+    "onnx-differently-computed": "differently(model)\n    computed(model)",
     "onnx-branches": "branched(model)",
     "onnx-constants": "constants_made(model)",
     "onnx-shapes": "shaped(model)",
@@ -62,7 +66,12 @@ def convert(source, target):
     )
 
 
+_PARTS = {f"onnx-{form}-computed": (f"onnx-{form}", "onnx-computed") for form in ("otherwise", "differently")}
+
 EDGES = tuple(
-    Edge(name, "onnx", "onnx", ("onnx",), {"onnx": "1.17"}, _convert(change), refuses=_REFUSES, form=True)
+    Edge(
+        name, "onnx", "onnx", ("onnx",), {"onnx": "1.17"}, _convert(change), refuses=_REFUSES, form=True,
+        parts=_PARTS.get(name, ()),
+    )
     for name, change in _CHANGES.items()
-)
+)  # fmt: skip

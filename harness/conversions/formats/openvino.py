@@ -78,6 +78,7 @@ RUNNERS = (
         narrows=NARROWS,
         refuses=(
             (r"doesn't support (\w+) operation with dynamic rank", "no {} to a rank that is known at run time only"),
+            (r"Interpolate node .* (only supports resize on spatial dimensions)", "the CPU plugin {}"),
         ),
         inherits=("openvino",),
         owner="OpenVINO",

@@ -259,7 +259,7 @@ def local_response_norm(F, x, size, alpha, beta, k):
     zeros = F.constant(np.zeros([x.shape[0], 1, *x.shape[2:]]), x)
     squares = F.concat([x * x, zeros], 1)
     total = 0
-    for shift in range(-(size // 2), size // 2 + 1):
+    for shift in range(-(size // 2), (size - 1) // 2 + 1):
         places = [c + shift if 0 <= c + shift < channels else channels for c in range(channels)]
         total = F.take(squares, places, 1) + total
     total = k + alpha / size * total

@@ -18,7 +18,7 @@ from harness.conversions.route import planned
 from oracles.onnx.evaluate import evaluate
 
 FORMS = ModuleType("forms")  # the texts one behind the other, as the programs of edges have them
-PARTS = ("forms", "equals", "around", "otherwise", "constants", "shapes", "opsets")
+PARTS = ("forms", "equals", "around", "otherwise", "differently", "constants", "shapes", "opsets")
 for name in PARTS:
     text = Path(onnx_forms.__file__).with_name(f"onnx_{name}.py").read_text(encoding="utf-8")
     exec(compile(text, name, "exec"), FORMS.__dict__)
@@ -28,6 +28,9 @@ CHANGES: dict[str, Callable[[onnx.ModelProto], None]] = {
     "computed": FORMS.computed,
     "equivalent": FORMS.equivalent,
     "otherwise": FORMS.otherwise,
+    "differently": FORMS.differently,
+    "otherwise-computed": lambda model: (FORMS.otherwise(model), FORMS.computed(model))[0],
+    "differently-computed": lambda model: (FORMS.differently(model), FORMS.computed(model))[0],
     "branches": FORMS.branched,
     "constants": FORMS.constants_made,
     "shapes": FORMS.shaped,
@@ -52,7 +55,7 @@ def model_of(nodes: list[onnx.NodeProto], constants: dict[str, object], opset: i
     return model
 
 
-INTS = np.array
+INTS, F4 = np.array, np.float32
 CASES = {
     "reduce": ([helper.make_node("ReduceSum", ["x", "a"], ["y"], keepdims=0)], {"a": INTS([-1])}),
     "mean": ([helper.make_node("ReduceMean", ["x", "a"], ["y"], keepdims=1)], {"a": INTS([0, 1, 2, 3])}),
@@ -178,6 +181,25 @@ CASES = {
         ],
         {"a": INTS([0, 1]), "s": INTS([1, 1, 3, 7])},
     ),
+    "every-second": (
+        [helper.make_node("Slice", ["x", "s", "e", "a", "t"], ["y"])],
+        {"s": INTS([0, 2]), "e": INTS([4, 2]), "a": INTS([3, 1]), "t": INTS([2, 1])},
+    ),
+    "windows": ([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], dilations=[2, 1], strides=[1, 2])], {}),
+    "proportion": ([helper.make_node("Resize", ["x", "", "", "s"], ["y"], mode="linear")], {"s": INTS([2, 3, 8, 8])}),
+    "letters": (
+        [helper.make_node("Einsum", ["x", "w"], ["y"], equation="abcd,de->abce")],
+        {"w": np.arange(8, dtype="f4").reshape(4, 2)},
+    ),
+    "negated": ([helper.make_node("Greater", ["x", "z"], ["g"]), helper.make_node("Not", ["g"], ["y"])], {"z": F4(0)}),
+    "unpooled": (
+        [
+            helper.make_node("MaxPool", ["x"], ["m", "i"], kernel_shape=[2, 2], strides=[2, 2]),
+            helper.make_node("MaxUnpool", ["m", "i"], ["y"], kernel_shape=[2, 2], strides=[2, 2]),
+        ],
+        {},
+    ),
+    "attended": ([helper.make_node("Attention", ["x", "x", "x", "m"], ["y"])], {"m": np.tri(4, dtype=bool)}),
 }
 
 
@@ -187,7 +209,20 @@ def values(model: onnx.ModelProto) -> list[np.ndarray]:
     return [np.asarray(array) for array in evaluate(model, {"x": x})]
 
 
-CAME = {"normalised": 17, "sums": 11, "classes": 11, "places": 11, "resize": 11, "picture": 11}
+OPSETS_OF = {"attended": 23}
+"""In which a case is written, where that is not opset 20."""
+CAME = {
+    "attended": 23,
+    "unpooled": 11,
+    "letters": 12,
+    "proportion": 11,
+    "normalised": 17,
+    "sums": 11,
+    "classes": 11,
+    "places": 11,
+    "resize": 11,
+    "picture": 11,
+}
 """The opset in which the operator of a case came, or became what it is."""
 
 
@@ -197,7 +232,7 @@ def test_a_form_returns_the_same(name: str, form: str) -> None:
     if form.isdigit() and int(form) < CAME.get(name, 0):
         return
     nodes, constants = CASES[name]
-    model = model_of(nodes, constants)
+    model = model_of(nodes, constants, OPSETS_OF.get(name, 20))
     expected = values(model)
     CHANGES[form](model)
     onnx.checker.check_model(model, full_check=True)
@@ -227,6 +262,36 @@ def test_it_is_said_otherwise(name: str, made: str) -> None:
     model = model_of(*CASES[name])
     FORMS.otherwise(model)
     assert made in {node.op_type for node in model.graph.node}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "attribute", "value"),
+    [
+        ("windows", "MaxPool", "auto_pad", b"SAME_LOWER"),
+        ("proportion", "Resize", "keep_aspect_ratio_policy", b"not_larger"),
+        ("letters", "Einsum", "equation", b"ABCD,DE"),
+        ("product", "Einsum", "equation", b"IK,KJ"),
+        ("square", "Einsum", "equation", b"...ik,...kj"),
+        ("negated", "Xor", "", None),
+        ("unpooled", "MaxUnpool", "pads", [0, 0, 1, 0]),
+        ("attended", "Concat", "axis", 2),
+        ("upsample", "Transpose", "perm", [2, 3, 0, 1]),
+        ("upsample-linear", "Transpose", "perm", [0, 2, 3, 1]),
+    ],
+)
+def test_it_is_said_differently(name: str, kind: str, attribute: str, value: object) -> None:
+    nodes, constants = CASES[name]
+    FORMS.differently(model := model_of(nodes, constants, OPSETS_OF.get(name, 20)))
+    found = [FORMS.given(node).get(attribute) for node in model.graph.node if node.op_type == kind]
+    assert value in found
+
+
+def test_axes_are_not_named() -> None:
+    FORMS.differently(model := model_of(*CASES["every-second"]))
+    node, held = only(model, "Slice"), FORMS.constants_of(model.graph)
+    far = np.iinfo(np.int64).max
+    assert not node.input[3]
+    assert [list(held[node.input[place]]) for place in (1, 2, 4)] == [[0, 3, 0, 0], [far, 0, far, far], [1, 1, 1, 2]]
 
 
 @pytest.mark.parametrize(("scale", "shapes"), [(2.0, [(1,), (4,)]), ([1.0, 2.0, 3.0, 4.0], [(1, 4), (1, 4)])])

@@ -1,0 +1,166 @@
+"""The same ONNX model once more, by nodes that do more than is asked, of which what is asked is taken: windows as many
+as the image needs, slices of all axes, masks that are too short. Read as text, behind onnx_otherwise.py."""
+
+
+def differently(model):
+    """The model by what DIFFERENTLY says."""
+    if any(len(node.input) > 3 and node.input[3] for node in model.graph.node if node.op_type == "Attention"):
+        newest = next(one for one in model.opset_import if one.domain in ("", "ai.onnx"))
+        newest.version = max(newest.version, 24)  # the first one whose masks may be short
+        model.ir_version = helper.find_min_ir_version_for(model.opset_import, ignore_unknown=True)
+    changed(model, DIFFERENTLY)
+
+
+def all_axes(node, around):
+    """Of all axes, which need not be named then; to the end is as far as numbers go; what is nothing ends before it
+    begins."""
+    shape, held = around.shape(node.input[0]), [around.constants.get(name) for name in node.input[1:]]
+    if shape is None or len(held) < 2 or any(one is None for one in held):
+        return
+    starts, ends = (one.astype("int64") for one in held[:2])
+    axes = held[2] if len(held) > 2 else np.arange(len(starts))
+    steps = held[3] if len(held) > 3 else np.ones(len(starts), "int64")
+    far = np.iinfo(np.int64).max
+    rows = dict.fromkeys(range(len(shape)), (0, far, 1))
+    for axis, start, end, step in zip(axes % len(shape), starts.tolist(), ends.tolist(), steps.tolist()):
+        size = shape[axis]
+        begin, stop, _ = slice(start, end, step).indices(size)
+        if step > 0 and begin >= stop and size:
+            start, end = size, 0
+        elif step > 0 and end >= size:
+            end = far
+        rows[axis] = start, end, step
+    columns = [around.const(column, "int64") for column in zip(*(rows[axis] for axis in range(len(shape))))]
+    node.input[1:] = [columns[0], columns[1], "", columns[2]]
+
+
+def more_windows(node, around):
+    """As many windows as auto_pad gives, of which those that were there are taken."""
+    sizes, result = sizes_of(node, around), around.shape(node.output[0])
+    if sizes is None or result is None or len(node.output) > 1 or 0 in sizes[0]:
+        return
+    image, kernel, strides, dilations, pads = sizes
+    rank, counted = len(kernel), given(node).get("count_include_pad")
+    if counted and (any(pads) or given(node).get("ceil_mode")):
+        return  # what is counted beside the image are its own paddings
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    many = [-(-n // s) for n, s in zip(image, strides)]
+    total = [(count - 1) * s + r - n for count, s, r, n in zip(many, strides, reach, image)]
+    if min(total) < 0 or not any(total):
+        return
+    for rule, first in (("SAME_LOWER", [-(-one // 2) for one in total]), ("SAME_UPPER", [one // 2 for one in total])):
+        moved = [begin - pad for begin, pad in zip(first, pads)]
+        starts = [one // s for one, s in zip(moved, strides)]
+        ends = [start + size for start, size in zip(starts, result[2:])]
+        if min(moved) < 0 or any(one % s for one, s in zip(moved, strides)) or any(map(int.__gt__, ends, many)):
+            continue
+        for name in ("pads", "ceil_mode"):
+            take(node, name)
+        put(node, "kernel_shape", list(kernel))
+        put(node, "auto_pad", rule)
+        if starts != [0] * rank or ends != many:
+            cut = [around.const(numbers, "int64") for numbers in (starts, ends, range(2, 2 + rank))]
+            around.then(node, "Slice", *cut)
+        return
+
+
+def other_aspect(node, around):
+    """Sizes in proportion, of which all but the first are asked greater, or smaller."""
+    shape, values = around.shape(node.input[0]), given(node)
+    sizes = around.constants.get(node.input[3]) if len(node.input) > 3 and node.input[3] else None
+    if shape is None or sizes is None or 0 in shape or {"keep_aspect_ratio_policy", "axes"} & set(values):
+        return
+    axes = [axis for axis, size in enumerate(shape) if sizes[axis] != size]
+    if len(axes) < 2 or any(int(sizes[axis]) * shape[axes[0]] != int(sizes[axes[0]]) * shape[axis] for axis in axes):
+        return
+    asked = [int(sizes[axis]) for axis in axes]
+    smaller = asked[0] % 2 and min(asked) > 1
+    put(node, "axes", axes)
+    put(node, "keep_aspect_ratio_policy", "not_smaller" if smaller else "not_larger")
+    node.input[3] = around.const([asked[0], *(one + (-1 if smaller else 2) for one in asked[1:])], "int64")
+
+
+def image_in_front(node, around):
+    """Of the image's axes in front of the others, or between them."""
+    shape, values = around.shape(node.input[0]), given(node)
+    places = [place for place in (2, 3) if len(node.input) > place and node.input[place]]
+    numbers = around.constants.get(node.input[places[0]]) if len(places) == 1 else None
+    if shape is None or len(shape) < 3 or numbers is None or len(numbers) != len(shape):
+        return
+    mode = values.get("mode", b"nearest")
+    crops = values.get("coordinate_transformation_mode") == b"tf_crop_and_resize"
+    if crops or {"axes", "keep_aspect_ratio_policy", "antialias"} & set(values) or mode == b"cubic":
+        return
+    image = list(range(2, len(shape)))
+    order = [*image, 0, 1] if mode == b"nearest" else [0, *image, 1]
+    node.input[0] = around.op("Transpose", node.input[0], perm=order)
+    node.input[places[0]] = around.const(numbers[order])
+    around.then(node, "Transpose", perm=[order.index(axis) for axis in range(len(shape))])
+
+
+def short_mask(node, around):
+    """One more key, which the mask does not reach: what it lacks does not count (opset 24)."""
+    shapes = [around.shape(name) for name in node.input[:4]]
+    if len(shapes) < 4 or None in shapes or len(node.input) > 4 or len(node.output) > 1 or given(node).get("is_causal"):
+        return
+    if shapes[3][-1] < 2 or any(len(shape) != 4 for shape in shapes[:3]):
+        return  # a mask of one column is repeated
+    for place in (1, 2):
+        batch, heads, _, size = shapes[place]
+        more = around.const(np.zeros((batch, heads, 1, size)), around.types[node.input[place]])
+        node.input[place] = around.op("Concat", node.input[place], more, axis=2)
+
+
+def capital_letters(node, around):
+    """Axes named by capitals; a result that is left out, where it says what the letters say."""
+    equation = given(node)["equation"].decode().replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    once = sorted(letter for letter in set(left) if letter.isalpha() and left.count(letter) == 1)
+    implied = ("..." if "..." in left else "") + "".join(once)
+    put(node, "equation", (left if arrow and right == implied else equation).upper())
+
+
+def in_capitals(node, around):
+    """A product of two matrices by capitals; of stacks of such without the result's letters."""
+    shapes = [around.shape(name) for name in node.input]
+    if None in shapes or around.types.get(node.input[0]) not in (np.dtype("float32"), np.dtype("float64")):
+        return
+    if len(shapes[0]) == len(shapes[1]) > 1:
+        node.op_type = "Einsum"
+        put(node, "equation", "IK,KJ" if len(shapes[0]) == 2 else "...ik,...kj")
+
+
+def by_dropped(node, around):
+    """What is not so is so exclusively of what nothing drops."""
+    shape = around.shape(node.input[0])
+    if shape is None:
+        return
+    number = around.op("Cast", node.input[0], to=onnx.TensorProto.FLOAT)
+    around.op("Dropout", number)
+    around.before[-1].output.append(around.name())
+    node.op_type = "Xor"
+    node.input.append(around.before[-1].output[1])
+
+
+def wider_window(node, around):
+    """Of windows that are one longer, which paddings take away again."""
+    values = given(node)
+    kernel = list(values["kernel_shape"])
+    if any(values.get("pads", [])) or len(node.input) > 2:
+        return
+    put(node, "kernel_shape", [kernel[0] + 1, *kernel[1:]])
+    put(node, "pads", [0] * len(kernel) + [1] + [0] * (len(kernel) - 1))
+
+
+DIFFERENTLY = (
+    ({"Slice"}, 13, all_axes),
+    ({"Conv", *POOLS}, 13, more_windows),
+    ({"Resize"}, 18, other_aspect),
+    ({"Resize"}, 13, image_in_front),
+    ({"Attention"}, 24, short_mask),
+    ({"Einsum"}, 13, capital_letters),
+    ({"MatMul"}, 13, in_capitals),
+    ({"Not"}, 13, by_dropped),
+    ({"MaxUnpool"}, 11, wider_window),
+)
+"""As RULES."""
