@@ -86,6 +86,16 @@ def _padded(p: Pattern, pads: tuple[int, ...], value: float, then: str, mode: st
     return convolved(p, "padded" if then == "padded" else "plain", padding)
 
 
+def _pool_padded(p: Pattern, axes: int, pads: tuple[int, int], value: float, own: int, sign: str, kernel: int) -> str:
+    """A padding that is a pool's own only where no window lies below it: a pool's own counts for less than any."""
+    x = p.abs(p.input(1, 2, *(6, 5, 4)[:axes]))
+    x = {"above": lambda: x, "below": lambda: p.neg(x), "any": lambda: p.input(*p.shape(x))}[sign]()
+    return p.apply(
+        f"max_pool{axes}d", p.pad(x, pads=(0, 0, 0, 0, *(pads * axes)), value=value),
+        kernel=(kernel,) * axes, dilation=(1,) * axes, padding=(own,) * axes, stride=(1,) * axes,
+    )  # fmt: skip
+
+
 def _blocked(p: Pattern, between: str, channels: int, last: str) -> str:
     """Chains that stay in a blocked layout: NCHWc, NHWC."""
     x = convolved(p, "padded", p.input(1, channels, 6, 6))
@@ -185,6 +195,10 @@ BAITS = (
          {"pads": Guard(((0, 0, 0, 0, 1, 1, 1, 1), (0, 0, 0, 0, 0, 2, 1, 0)), ((0, 0, 0, 0, 0, 0, 0, 0),)),
           "value": Guard((0.0,), (-0.0, 1.0, -1e30)), "then": Guard(("conv", "padded", "max pool"), ("average",)),
           "mode": Guard(("constant",), ("edge",))}, _FLOATS),
+    Bait("pad-max-pool", (_ORT + "Pad_Fusion",), _pool_padded,
+         {"axes": Guard((2,), (3, 1)), "pads": Guard(((1, 1), (0, 1)), ((2, 2), (0, 0))),
+          "value": Guard((0.0,), (-1.0, -1e30, float("-inf"))), "own": Guard((0,), (1,)),
+          "sign": Guard(("above", "any"), ("below",)), "kernel": Guard((3,), (2, 4))}, _FLOATS),
     Bait("blocked-layout", (_ORT + "NchwcTransformer", _ORT + "NhwcTransformer", _GRAPPLER + "layout_optimizer",
                             _TVM + "ConvertLayout", _INDUCTOR + "layout_optimization"), _blocked,
          {"between": Guard(("relu", "pool", "average", "concat", "add", "mul", "batch norm", "upsample"),

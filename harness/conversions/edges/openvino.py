@@ -108,6 +108,7 @@ _EXPORTED = (
     *_PARTIAL,
     (r"Conversion is failed for: ComplexTypeMark", "no complex results"),
     (r"Bad as from: N2ov8frontend4type7ComplexE", "no conversion to complex numbers"),
+    (r"^KeyError: 'torch\.(\w+)'", "its table of PyTorch's dtypes lacks {}"),
 )
 _PACKAGES = {"openvino": "2025.0"}
 
