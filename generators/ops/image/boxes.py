@@ -44,7 +44,7 @@ def _kept_type(operands: Types, attrs: Attrs) -> TensorType:
     _boxes(operands)
     if not _SCORES.accepts(operands[1], operands[:1]) or int_of(attrs, "last") not in (2, 3, 4, 5):
         raise TypeRuleError(f"{operands[1]} are no scores")
-    if not 0 < float(attrs["threshold"]) < 1 or attrs["output"] not in ("places", "count"):  # type: ignore[arg-type]
+    if not 0 <= float(attrs["threshold"]) < 1 or attrs["output"] not in ("places", "count"):  # type: ignore[arg-type]
         raise TypeRuleError("no such suppression")
     return TensorType("int32", (BEST,) if attrs["output"] == "places" else ())
 
@@ -57,7 +57,9 @@ def _overlap(a: Array, b: Array) -> tuple[float, float]:
     if first <= 0 or second <= 0:
         return 0.0, 0.0
     high, wide = min(bottom, bottom_) - max(top, top_), min(right, right_) - max(left, left_)
-    shared = max(high, 0.0) * max(wide, 0.0)
+    if high <= 0 or wide <= 0:
+        return 0.0, 0.0  # corners are compared exactly
+    shared = high * wide
     total = first + second - shared
     return shared / total, 16 * PRECISION["float32"].unit * (first + second) / total
 
@@ -65,7 +67,7 @@ def _overlap(a: Array, b: Array) -> tuple[float, float]:
 def _kept(args: Sequence[Bounded], call: Call) -> Bounded:
     """The best score first; what overlaps one that is kept by more than the threshold is not kept. All of it is
     undetermined where two scores are equal, a number is not finite or may be off, or an overlap is too near the
-    threshold to tell."""
+    threshold to tell; and where a score is the least one, which counts for ONNX and not for TensorFlow."""
     boxes, scores = (x.value for x in args)
     threshold = float(np.float32(call.number("threshold")))
     loose = not (np.isfinite(boxes).all() and np.isfinite(scores).all()) or bool(
@@ -76,9 +78,10 @@ def _kept(args: Sequence[Bounded], call: Call) -> Bounded:
     if not loose:
         for place in np.argsort(-scores):
             if int_of(call.attrs, "last") > 2 and scores[place] <= 0:  # the least score that counts
+                loose = loose or bool(scores[place] == 0)
                 break
             over = [_overlap(boxes[place], boxes[other]) for other in kept]
-            loose = loose or any(abs(share - threshold) <= room for share, room in over)
+            loose = loose or any(abs(share - threshold) <= room for share, room in over if share or threshold)
             if not any(share > threshold for share, _ in over):
                 kept.append(int(place))
             if len(kept) == BEST:
@@ -99,6 +102,22 @@ def _suppression(call: Call) -> str:
     score = ", score_threshold=0.0" if last == 3 else ""
     found = f"tf.raw_ops.NonMaxSuppressionV{last}({common}{score})"
     return f"tf.concat([{found}, [0] * {BEST}], 0)[:{BEST}]" if places else f"tf.size({found})"
+
+
+def _suppression_onnx(call: Call) -> str:
+    """A threshold of 0 is what its absence says; a least score that is absent is none."""
+    last, places = int_of(call.attrs, "last"), call.attrs["output"] == "places"
+    thresholds = ['g.const({threshold}, "float32")' if call.number("threshold") or last > 2 else "None"]
+    thresholds += ['g.const(0.0, "float32")'] * (last > 2)
+    batch, best = 'g.const([0], "int64")', f'g.const([{BEST}], "int64")'
+    boxes, scores = f'g.op("Unsqueeze", {{0}}, {batch})', 'g.op("Unsqueeze", {1}, g.const([0, 1], "int64"))'
+    operands = [boxes, scores, best, *(thresholds if thresholds != ["None"] else [])]
+    found = f'g.op("NonMaxSuppression", {", ".join(operands)})'
+    rows = f'g.op("Gather", {found}, g.const(2, "int64"), axis=1)'
+    if not places:
+        return f'g.op("Cast", g.op("Size", {rows}), to=TensorProto.INT32)'
+    filled = f'g.op("Concat", {rows}, g.const({[0] * BEST}, "int64"), axis=0)'
+    return f'g.op("Cast", g.op("Slice", {filled}, {batch}, {best}), to=TensorProto.INT32)'
 
 
 # ---- crops --------------------------------------------------------------------------------------------
@@ -244,8 +263,9 @@ _FLOAT_IMAGES = images(2, ("float32", "float64", "float16", "bfloat16"))
 OPERATORS: tuple[OpSpec, ...] = (
     OpSpec(
         "non_max_suppression", "image", (_BOXES, _SCORES), _kept_type, _kept,
-        attrs={"last": one_of(4, 2, 3, 5), "output": one_of("places", "count"), "threshold": one_of(0.5, 0.1, 0.9)},
-        torch=_WHY, tensorflow=_suppression, jax=_WHY, relax=_WHY, onnx=_WHY,
+        attrs={"last": one_of(4, 2, 3, 5), "output": one_of("places", "count"),
+               "threshold": one_of(0.5, 0.1, 0.9, 0.0)},
+        torch=_WHY, tensorflow=_suppression, jax=_WHY, relax=_WHY, onnx=_suppression_onnx,
     ),
     OpSpec(
         "crop_and_resize", "image",

@@ -134,8 +134,8 @@ def _jax_reduced(at: str) -> Callable[[Call], str | Unsupported]:
     return spell
 
 
-def _by_elements(text: str) -> Spelling:
-    words = {"prod": "mul", "amax": "max", "amin": "min", "sum": "add"}
+def _by_elements(text: str, **more: str) -> Spelling:
+    words = {"prod": "mul", "amax": "max", "amin": "min", "sum": "add", **more}
 
     def spell(call: Call) -> str | Unsupported:
         if call.attrs["reduction"] not in words or not call.attrs["include_self"]:
@@ -156,7 +156,7 @@ scatter_reduce = replace(
     result=_scatter_result, reference=_scatter_reference, attrs={"axis": along_axis, **_REDUCED},
     torch="torch.scatter_reduce({0}, {axis}, {1}.long(), {2}, {reduction}, include_self={include_self})",
     tensorflow=_NO_SUCH, jax=_jax_reduced("at_elements({0}, {1}, {axis})"),
-    relax=_by_elements('relax.op.scatter_elements({0}, {1}, {2}, axis={axis}, reduction="%s")'),
+    relax=_by_elements('relax.op.scatter_elements({0}, {1}, {2}, axis={axis}, reduction="%s")', mean="mean"),
     onnx=_by_elements('g.op("ScatterElements", {0}, {1}, {2}, axis={axis}, reduction="%s")'),
 )  # fmt: skip
 

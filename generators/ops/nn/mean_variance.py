@@ -28,7 +28,8 @@ def _type(operands: Types, attrs: Attrs) -> TensorType:
 
 def _normalized(args: Sequence[Bounded], call: Call) -> Bounded:
     """The variance may be the mean of squares without the square of the mean, which is off by gamma of the mean of
-    squares: half of that, by the variance, is what the deviation is off by. Undetermined where that is much."""
+    squares: half of that, by the variance, is what the deviation is off by. Undetermined where that is much, but where
+    all are the same whole number, small enough that no step rounds: 0 is divided by epsilon (which float16 lacks)."""
     x, axes = args[0], normalized(call.attrs["axes"], 4)
     z = standardized(x, axes, 0.0)
     result = scaled(z, given(1.0, x.dtype), None)
@@ -38,7 +39,13 @@ def _normalized(args: Sequence[Bounded], call: Call) -> Bounded:
         lost = gamma(n + 10, PRECISION[x.dtype].unit + U64) * squares * z.top**2 + 2 * _EPSILON * z.top
         wide = ~(lost < 0.25) | (squares * n > PRECISION[x.dtype].largest) | (squares < 64 * PRECISION[x.dtype].tiny)
         error = result.error + 2 * lost * (np.abs(result.value) + result.error)
-    return undetermined(replace(result, error=error), np.broadcast_to(wide, error.shape))
+        low, high = (bound(x.value, axes, keepdims=True) for bound in (np.min, np.max))
+        exact = (low == high) & (low == np.round(low)) & ~np.any(x.error, axes, keepdims=True)
+        exact &= x.dtype == "float32"
+        exact &= (low == 0) | ((n & (n - 1) == 0) & (low**2 * n * PRECISION[x.dtype].unit < 0.5))
+    exact = np.broadcast_to(exact, error.shape)
+    result = replace(result, value=np.where(exact, 0.0, result.value), error=np.where(exact, 0.0, error))
+    return undetermined(result, np.broadcast_to(wide, error.shape) & ~exact)
 
 
 _SHARED = shared("mean_variance")

@@ -29,7 +29,7 @@ from generators.ops.slots import (
     same_as,
     tensor,
 )
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types, only, unsupported
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types, Unsupported, only, unsupported
 
 Array = np.ndarray
 
@@ -191,12 +191,24 @@ def _unique_text(call: Call) -> str:
     return f"tf.raw_ops.{kind}(x={{0}}{', axis=[0]' if last % 2 else ''})[1]"
 
 
+def _unique_onnx(call: Call) -> str | Unsupported:
+    """The places that it gives, or those of the elements among what it gives alone. ONNX Runtime has few types."""
+    if call.operands[0].dtype == "uint64":
+        return unsupported("int64 does not hold it")
+    x = 'g.op("Cast", {0}, to=TensorProto.INT64)'
+    if int_of(call.attrs, "last") < 2:
+        return f'g.op("Cast", g.op("Unique", {x}, outputs=3, pick=2, sorted=0), to=TensorProto.INT32)'
+    row = f'g.op("Unsqueeze", {x}, g.const([1], "int64"))'
+    equal = f'g.op("Cast", g.op("Equal", {row}, g.op("Unique", {x}, sorted=0)), to=TensorProto.INT32)'
+    return f'g.op("Cast", g.op("ArgMax", {equal}, axis=1, keepdims=0), to=TensorProto.INT32)'
+
+
 unique_places = OpSpec(
     "unique_places", "grids",
     (Slot(lambda t, e: t.rank == 1 and t.dtype in INTEGERS and t.size > 0,
           lambda d, e: TensorType(d.dtype if d.dtype in INTEGERS else "int32", (draw_dim(d, 33, zero=False),))),),
     _first_type, _first, attrs={"last": one_of(0, 1, 2, 3)}, torch=_WHY, tensorflow=_unique_text, jax=_WHY,
-    relax=_WHY, onnx=_WHY,
+    relax=_WHY, onnx=_unique_onnx,
 )  # fmt: skip
 
 # ---- sums of several tensors --------------------------------------------------------------------------
