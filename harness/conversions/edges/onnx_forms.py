@@ -46,7 +46,7 @@ _CHANGES = {
 
 _REFUSES = (
     (r"NotImplementedError: (.*no such form in opset [^\n]+)", "{}"),
-    (r"('Linear' mode) only supports", "ONNX Runtime says so of the axes that it resizes by {}"),
+    (r"('(?:Linear|Cubic)' mode) only supports", "ONNX Runtime says so of the axes that it resizes by {}"),
     (r"(min_ <= max_) was false", "ONNX Runtime's Clip up to opset 10 takes bounds of {} alone"),
 )
 

@@ -172,6 +172,16 @@ def in_letters(node, around):
         put(node, "equation", "...ik, ...kj -> ...ij")
 
 
+def result_left_out(node, around):
+    """Where the letters of the result are those that stand once, in order, they need not be said."""
+    equation = given(node)["equation"].decode().replace(" ", "")
+    left, arrow, result = equation.partition("->")
+    letters = [one for one in left if one.isalpha()]
+    usual = "..." * ("..." in left) + "".join(sorted(one for one in letters if letters.count(one) == 1))
+    if arrow and result == usual:
+        put(node, "equation", left)
+
+
 def reduced_nowhere(node, around):
     """Over no axes a reduction is what it does to each element (ONNX 18)."""
     if node.op_type == "Mul" and node.input[0] != node.input[1]:
@@ -205,6 +215,23 @@ def without_front(node, around):
     around.then(node, "Unsqueeze", front)
 
 
+def channels_last(node, around):
+    """Of an image whose channels come last, as other frameworks' do, by cubic pieces."""
+    shape, values = around.shape(node.input[0]), given(node)
+    place = next((place for place in (3, 2) if len(node.input) > place and node.input[place]), None)
+    numbers = around.constants.get(node.input[place]) if place else None
+    if shape is None or numbers is None or len(numbers) != len(shape) or values.get("mode") != b"cubic":
+        return
+    if shape[1] < 2 or numbers[1] != (shape[1] if place == 3 else 1) or "axes" in values:
+        return
+    rank = len(shape)
+    back = [0, rank - 1, *range(1, rank - 1)]
+    order = [0, *range(2, rank), 1]
+    node.input[0] = around.op("Transpose", node.input[0], perm=order)
+    node.input[place] = around.const(numbers[order])
+    around.then(node, "Transpose", perm=back)
+
+
 def stretched(node, around):
     """Scale and bias of one number, where all are the same; where none is so, both with a dimension of 1 in front."""
     shape, held = around.shape(node.input[0]), [around.constants.get(name) for name in node.input[1:]]
@@ -227,6 +254,7 @@ OTHERWISE = (
     ({"Mul", "Log", "Abs"}, 18, reduced_nowhere),
     ({"LayerNormalization"}, 17, stretched),
     ({"Pow"}, 13, whole_exponent),
+    ({"Resize"}, 13, channels_last),
     ({"Resize"}, 13, without_front),
     ({"Conv", "ConvTranspose", *POOLS}, 13, turned_window),
     ({"Concat"}, 13, in_sequence),
@@ -238,6 +266,7 @@ OTHERWISE = (
     ({"Slice"}, 13, open_slice),
     ({*REDUCTIONS, "ReduceSumSquare", "Squeeze", "Unsqueeze", "Slice", "Pad"}, 18, axes_from_end),
     ({"Add"}, 13, as_sum),
+    ({"Einsum"}, 12, result_left_out),
     ({"MatMul"}, 13, in_letters),
     ({"OneHot"}, 13, depth_in_line),
 )

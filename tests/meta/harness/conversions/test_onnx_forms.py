@@ -200,6 +200,8 @@ CASES = {
         {},
     ),
     "attended": ([helper.make_node("Attention", ["x", "x", "x", "m"], ["y"])], {"m": np.tri(4, dtype=bool)}),
+    "colours": ([helper.make_node("Resize", ["x", "", "", "s"], ["y"], mode="cubic")], {"s": INTS([2, 3, 7, 5])}),
+    "traced": ([helper.make_node("Einsum", ["x"], ["y"], equation="abcc->ab")], {}),
 }
 
 
@@ -222,6 +224,8 @@ CAME = {
     "places": 11,
     "resize": 11,
     "picture": 11,
+    "colours": 11,
+    "traced": 12,
 }
 """The opset in which the operator of a case came, or became what it is."""
 
@@ -256,6 +260,7 @@ def test_a_form_returns_the_same(name: str, form: str) -> None:
         ("logarithms", "ReduceLogSum"),
         ("logarithms", "ReduceL1"),
         ("picture", "Squeeze"),
+        ("colours", "Transpose"),
     ],
 )
 def test_it_is_said_otherwise(name: str, made: str) -> None:
@@ -302,6 +307,11 @@ def test_scales_broadcast(scale: float | list[float], shapes: list[tuple[int, ..
     found = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     (node,) = [node for node in model.graph.node if node.op_type == "LayerNormalization"]
     assert [found[name] for name in node.input[1:]] == shapes
+
+
+def test_letters_that_follow_are_left_out() -> None:
+    FORMS.otherwise(model := model_of(*CASES["traced"]))
+    assert FORMS.given(only(model, "Einsum"))["equation"] == b"abcc"
 
 
 def test_the_number_of_classes_is_a_vector() -> None:
