@@ -84,7 +84,8 @@ def _floor_divide(args: Sequence[Bounded], call: Call) -> Bounded:
 def _left_over(f: Function, to_integer: Round) -> Reference:
     """What division leaves. C's fmod is exact; PyTorch documents x - q y, q the rounded quotient, which errs by
     |y| where the quotient is close to an integer, and by the roundings of q y. NaN for an infinite dividend and
-    for a divisor 0 in both ways (C Annex F.10.7.1); for an infinite divisor x, y or NaN: undetermined."""
+    for a divisor 0 in both ways (C Annex F.10.7.1); for an infinite divisor x, y or NaN: undetermined, but for fmod,
+    which all document as C's: x (F.10.7.1)."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
         x, y = args
@@ -100,6 +101,10 @@ def _left_over(f: Function, to_integer: Round) -> Reference:
             error = np.where(q.undetermined | ~np.isfinite(error), np.inf, error)
             undefined = np.isinf(x.value) & ~x.undetermined & ~y.undetermined
             undefined |= (y.value == 0) & (y.error == 0) & ~x.undetermined
+            if f is np.fmod:
+                whole = np.isinf(y.value) & ~y.undetermined & np.isfinite(x.value) & ~x.undetermined
+                small = np.where(np.abs(x.value) < PRECISION[x.dtype].tiny, np.abs(x.value), 0.0)
+                error = np.where(whole, x.error + small, error)
             nan = _nan(x, y) | undefined
         return Bounded(np.where(nan, np.nan, value), np.where(nan, 0.0, error), x.dtype)
 

@@ -232,6 +232,17 @@ def channels_last(node, around):
     around.then(node, "Transpose", perm=back)
 
 
+def fill_computed(node, around):
+    """What is filled in is chosen at run time from two that are the same, where how much of it is a constant."""
+    array = around.constants.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
+    if array is None or given(node).get("mode", b"constant") != b"constant" or not array.any():
+        return
+    if helper.np_dtype_to_tensor_dtype(array.dtype) in WHERE:
+        total = around.op("ReduceSum", around.op("Cast", node.input[0], to=onnx.TensorProto.FLOAT), keepdims=0)
+        above = around.op("Greater", total, around.const(0, "float32"))
+        node.input[2] = around.op("Where", above, node.input[2], node.input[2])
+
+
 def stretched(node, around):
     """Scale and bias of one number, where all are the same; where none is so, both with a dimension of 1 in front."""
     shape, held = around.shape(node.input[0]), [around.constants.get(name) for name in node.input[1:]]
@@ -265,6 +276,7 @@ OTHERWISE = (
     ({"Reshape"}, 14, sizes_copied),
     ({"Slice"}, 13, open_slice),
     ({*REDUCTIONS, "ReduceSumSquare", "Squeeze", "Unsqueeze", "Slice", "Pad"}, 18, axes_from_end),
+    ({"Pad"}, 13, fill_computed),
     ({"Add"}, 13, as_sum),
     ({"Einsum"}, 12, result_left_out),
     ({"MatMul"}, 13, in_letters),

@@ -201,3 +201,12 @@ def test_a_product_of_three_that_overflows_need_not_where_it_is_fused_with_the_s
     certain = _of("tridiagonal_matmul", diagonals, sides)
     assert np.isnan(certain.value[0, 0])
     assert not certain.undetermined[0, 0]
+
+
+@pytest.mark.parametrize("divisor", [inf, -inf])
+def test_what_an_infinite_divisor_leaves_is_the_dividend(divisor: float) -> None:
+    """C, F.10.7.1: fmod(x, inf) is x."""
+    result = _of("fmod", np.array([1.5, -2.0, -0.0, inf], "float32"), np.array(divisor, "float32"))
+    assert result.value[:3].tolist() == [1.5, -2.0, 0.0]
+    assert np.isnan(result.value[3])
+    assert not result.error.any()

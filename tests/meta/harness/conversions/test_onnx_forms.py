@@ -56,6 +56,7 @@ def model_of(nodes: list[onnx.NodeProto], constants: dict[str, object], opset: i
 
 
 INTS, F4 = np.array, np.float32
+FLOORED = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
 CASES = {
     "reduce": ([helper.make_node("ReduceSum", ["x", "a"], ["y"], keepdims=0)], {"a": INTS([-1])}),
     "mean": ([helper.make_node("ReduceMean", ["x", "a"], ["y"], keepdims=1)], {"a": INTS([0, 1, 2, 3])}),
@@ -88,14 +89,7 @@ CASES = {
         [helper.make_node("ReduceMax", ["x", "a"], ["m"]), helper.make_node("Softmax", ["m"], ["y"], axis=3)],
         {"a": INTS([1, 2])},
     ),
-    "upsample": (
-        [
-            helper.make_node(
-                "Resize", ["x", "", "", "s"], ["y"], coordinate_transformation_mode="asymmetric", nearest_mode="floor"
-            )
-        ],
-        {"s": INTS([2, 3, 8, 6])},
-    ),
+    "upsample": ([helper.make_node("Resize", ["x", "", "", "s"], ["y"], **FLOORED)], {"s": INTS([2, 3, 8, 6])}),
     "upsample-linear": (
         [helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear", coordinate_transformation_mode="asymmetric")],
         {"s": np.array([1, 1, 2, 2], "float32")},
@@ -261,6 +255,7 @@ def test_a_form_returns_the_same(name: str, form: str) -> None:
         ("logarithms", "ReduceL1"),
         ("picture", "Squeeze"),
         ("colours", "Transpose"),
+        ("pad", "Where"),
     ],
 )
 def test_it_is_said_otherwise(name: str, made: str) -> None:
@@ -311,10 +306,9 @@ def test_scales_broadcast(scale: float | list[float], shapes: list[tuple[int, ..
 
 def test_letters_that_follow_are_left_out() -> None:
     FORMS.otherwise(model := model_of(*CASES["traced"]))
+def test_classes_are_counted_by_a_vector_and_letters_that_follow_left_out() -> None:
+    FORMS.otherwise(model := model_of(*CASES["letters"]))
     assert FORMS.given(only(model, "Einsum"))["equation"] == b"abcc"
-
-
-def test_the_number_of_classes_is_a_vector() -> None:
     FORMS.otherwise(model := model_of(*CASES["classes"]))
     assert FORMS.constants_of(model.graph)[only(model, "OneHot").input[1]].shape == (1,)
 
