@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from examples.onnx_models import CAME, CASES, FORMS, INTS, OPSETS_OF, model_of, values
+from onnx import helper
 
 from harness.conversions.edges import EDGES
 from harness.conversions.edges.onnx_forms import OPSETS
-from harness.conversions.helpers import onnx_forms
 from harness.conversions.route import planned
-from oracles.onnx.evaluate import evaluate
 
-FORMS = ModuleType("forms")  # the texts one behind the other, as the programs of edges have them
-PARTS = ("forms", "equals", "around", "otherwise", "differently", "constants", "shapes", "opsets")
-for name in PARTS:
-    text = Path(onnx_forms.__file__).with_name(f"onnx_{name}.py").read_text(encoding="utf-8")
-    exec(compile(text, name, "exec"), FORMS.__dict__)
 CHANGES: dict[str, Callable[[onnx.ModelProto], None]] = {
     "terse": FORMS.terse,
     "explicit": FORMS.explicit,
@@ -38,192 +30,6 @@ CHANGES: dict[str, Callable[[onnx.ModelProto], None]] = {
     "open-shapes": lambda model: (FORMS.shaped(model), FORMS.opened(model))[0],
     **{str(opset): lambda model, opset=opset: FORMS.move(model, opset) for opset in (*OPSETS, 22)},
 }
-
-
-def model_of(nodes: list[onnx.NodeProto], constants: dict[str, object], opset: int = 20) -> onnx.ModelProto:
-    """Of one float32 input of shape (2, 3, 4, 4) and the outputs of the last node."""
-    held = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
-    given = [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (2, 3, 4, 4))]
-    ends = [onnx.ValueInfoProto(name=name) for name in nodes[-1].output]
-    graph = helper.make_graph(nodes, "net", given, ends, held)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
-    typed = onnx.shape_inference.infer_shapes(model)
-    known = {value.name: value for value in typed.graph.value_info} | {one.name: one for one in typed.graph.output}
-    del model.graph.output[:]
-    model.graph.output.extend(known[name] for name in nodes[-1].output)
-    onnx.checker.check_model(model, full_check=True)
-    return model
-
-
-INTS, F4 = np.array, np.float32
-FLOORED = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-CASES = {
-    "reduce": ([helper.make_node("ReduceSum", ["x", "a"], ["y"], keepdims=0)], {"a": INTS([-1])}),
-    "mean": ([helper.make_node("ReduceMean", ["x", "a"], ["y"], keepdims=1)], {"a": INTS([0, 1, 2, 3])}),
-    "squeeze": (
-        [helper.make_node("Unsqueeze", ["x", "a"], ["u"]), helper.make_node("Squeeze", ["u", "a"], ["y"])],
-        {"a": INTS([-5])},
-    ),
-    "split": ([helper.make_node("Split", ["x"], ["y", "z"], axis=-1, num_outputs=2)], {}),
-    "sizes": ([helper.make_node("Split", ["x", "s"], ["y", "z"], axis=1)], {"s": INTS([1, 2])}),
-    "clip": ([helper.make_node("Clip", ["x", "", "h"], ["y"])], {"h": np.float32(0.5)}),
-    "slice": ([helper.make_node("Slice", ["x", "s", "e"], ["y"])], {"s": INTS([0, 1]), "e": INTS([2, 3])}),
-    "steps": (
-        [helper.make_node("Slice", ["x", "s", "e", "a", "t"], ["y"])],
-        {"s": INTS([1, 0]), "e": INTS([3, 4]), "a": INTS([-1, 2]), "t": INTS([1, 1])},
-    ),
-    "pad": (
-        [helper.make_node("Pad", ["x", "p", "v"], ["y"])],
-        {"p": INTS([0, 0, 1, 0, 0, 0, 0, 2]), "v": np.float32(3)},
-    ),
-    "topk": ([helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=-1)], {"k": INTS([2])}),
-    "softmax": ([helper.make_node("Softmax", ["x"], ["y"])], {}),
-    "classes": (
-        [
-            helper.make_node("ArgMax", ["x"], ["m"], axis=3, keepdims=0),
-            helper.make_node("OneHot", ["m", "d", "v"], ["y"]),
-        ],
-        {"d": INTS(4), "v": np.array([0, 1], "float32")},
-    ),
-    "flattened": (
-        [helper.make_node("ReduceMax", ["x", "a"], ["m"]), helper.make_node("Softmax", ["m"], ["y"], axis=3)],
-        {"a": INTS([1, 2])},
-    ),
-    "upsample": ([helper.make_node("Resize", ["x", "", "", "s"], ["y"], **FLOORED)], {"s": INTS([2, 3, 8, 6])}),
-    "upsample-linear": (
-        [helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear", coordinate_transformation_mode="asymmetric")],
-        {"s": np.array([1, 1, 2, 2], "float32")},
-    ),
-    "reshape": ([helper.make_node("Reshape", ["x", "s"], ["y"], allowzero=1)], {"s": INTS([6, 16])}),
-    "sums": ([helper.make_node("CumSum", ["x", "a"], ["y"])], {"a": INTS(2)}),
-    "rows": ([helper.make_node("Gather", ["x", "a"], ["y"], axis=1)], {"a": INTS([0, 2])}),
-    "one": ([helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=2)], {"k": INTS([1])}),
-    "last": ([helper.make_node("ArgMax", ["x"], ["y"], axis=3, keepdims=0)], {}),
-    "places": ([helper.make_node("GatherND", ["x", "a"], ["y"])], {"a": INTS([[1, 2], [0, 0], [1, 0]])}),
-    "cast": ([helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.INT32)], {}),
-    "shape": ([helper.make_node("Shape", ["x"], ["y"])], {}),
-    "itself": ([helper.make_node("Identity", ["x"], ["y"])], {}),
-    "units": (
-        [helper.make_node("Unsqueeze", ["x", "a"], ["u"]), helper.make_node("Squeeze", ["u", "a"], ["y"])],
-        {"a": INTS([2, 5])},
-    ),
-    "turned": ([helper.make_node("Transpose", ["x"], ["y"], perm=[3, 2, 1, 0])], {}),
-    "conv": (
-        [helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])],
-        {"w": np.arange(27, dtype="f4").reshape(1, 3, 3, 3)},
-    ),
-    "spread": (
-        [helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2, 2], pads=[1, 1, 1, 1])],
-        {"w": np.arange(54, dtype="f4").reshape(3, 2, 3, 3)},
-    ),
-    "zeros": ([helper.make_node("Add", ["x", "z"], ["y"])], {"z": np.zeros((3, 1, 1), "f4")}),
-    "counts": ([helper.make_node("Mul", ["x", "z"], ["y"])], {"z": np.arange(4, dtype="f4")}),
-    "bounds": ([helper.make_node("Clip", ["x", "l", "h"], ["y"])], {"l": np.float32(-1), "h": np.float32(0.5)}),
-    "product": (
-        [helper.make_node("Reshape", ["x", "s"], ["r"]), helper.make_node("MatMul", ["r", "w"], ["y"])],
-        {"s": INTS([6, 16]), "w": np.ones((16, 2), "f4")},
-    ),
-    "resize": (
-        [helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest")],
-        {"s": np.array([1, 1, 2, 2], "f4")},
-    ),
-    "lstm": (
-        [
-            helper.make_node("Reshape", ["x", "s"], ["r"]),
-            helper.make_node("LSTM", ["r", "w", "v"], ["y", "h"], hidden_size=2),
-        ],
-        {
-            "s": INTS([4, 4, 6]),
-            "w": np.linspace(-1, 1, 48, dtype="f4").reshape(1, 8, 6),
-            "v": np.linspace(-1, 1, 16, dtype="f4").reshape(1, 8, 2),
-        },
-    ),
-    "same": (
-        [helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], strides=[1, 2], auto_pad="SAME_UPPER")],
-        {},
-    ),
-    "one-sided": (
-        [helper.make_node("Conv", ["x", "w"], ["y"], pads=[0, 1, 1, 2])],
-        {"w": np.arange(36, dtype="f4").reshape(1, 3, 3, 4)},
-    ),
-    "longer": (
-        [
-            helper.make_node(
-                "ConvTranspose", ["x", "w"], ["y"], strides=[2, 2], pads=[0, 1, 1, 1], output_padding=[0, 1]
-            )
-        ],
-        {"w": np.arange(54, dtype="f4").reshape(3, 2, 3, 3)},
-    ),
-    "joined": ([helper.make_node("Concat", ["x", "x", "z"], ["y"], axis=1)], {"z": np.ones((2, 1, 4, 4), "f4")}),
-    "three": ([helper.make_node("Split", ["x", "s"], ["y", "z", "w"], axis=2)], {"s": INTS([1, 2, 1])}),
-    "uneven": ([helper.make_node("Split", ["x", "s"], ["y", "z"], axis=2)], {"s": INTS([3, 1])}),
-    "trailing": ([helper.make_node("ReduceMean", ["x", "a"], ["y"], keepdims=0)], {"a": INTS([-1, 2])}),
-    "expanded": ([helper.make_node("Expand", ["x", "s"], ["y"])], {"s": INTS([2, 2, 3, 4, 4])}),
-    "square": ([helper.make_node("MatMul", ["x", "x"], ["y"])], {}),
-    "pool": ([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], dilations=[1, 1])], {}),
-    "squares": ([helper.make_node("Mul", ["x", "x"], ["y"])], {}),
-    "logarithms": ([helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Log", ["a"], ["y"])], {}),
-    "normalised": (
-        [helper.make_node("LayerNormalization", ["x", "s", "b"], ["y"])],
-        {"s": np.full(4, 2, "f4"), "b": np.arange(4, dtype="f4")},
-    ),
-    "power": ([helper.make_node("Pow", ["x", "e"], ["y"])], {"e": np.array([3, 2, 0, 1], "f4")}),
-    "picture": (
-        [
-            helper.make_node("ReduceMax", ["x", "a"], ["m"]),
-            helper.make_node("Resize", ["m", "", "", "s"], ["y"], mode="linear"),
-        ],
-        {"a": INTS([0, 1]), "s": INTS([1, 1, 3, 7])},
-    ),
-    "every-second": (
-        [helper.make_node("Slice", ["x", "s", "e", "a", "t"], ["y"])],
-        {"s": INTS([0, 2]), "e": INTS([4, 2]), "a": INTS([3, 1]), "t": INTS([2, 1])},
-    ),
-    "windows": ([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], dilations=[2, 1], strides=[1, 2])], {}),
-    "proportion": ([helper.make_node("Resize", ["x", "", "", "s"], ["y"], mode="linear")], {"s": INTS([2, 3, 8, 8])}),
-    "letters": (
-        [helper.make_node("Einsum", ["x", "w"], ["y"], equation="abcd,de->abce")],
-        {"w": np.arange(8, dtype="f4").reshape(4, 2)},
-    ),
-    "negated": ([helper.make_node("Greater", ["x", "z"], ["g"]), helper.make_node("Not", ["g"], ["y"])], {"z": F4(0)}),
-    "unpooled": (
-        [
-            helper.make_node("MaxPool", ["x"], ["m", "i"], kernel_shape=[2, 2], strides=[2, 2]),
-            helper.make_node("MaxUnpool", ["m", "i"], ["y"], kernel_shape=[2, 2], strides=[2, 2]),
-        ],
-        {},
-    ),
-    "attended": ([helper.make_node("Attention", ["x", "x", "x", "m"], ["y"])], {"m": np.tri(4, dtype=bool)}),
-    "colours": ([helper.make_node("Resize", ["x", "", "", "s"], ["y"], mode="cubic")], {"s": INTS([2, 3, 7, 5])}),
-    "traced": ([helper.make_node("Einsum", ["x"], ["y"], equation="abcc->ab")], {}),
-}
-
-
-def values(model: onnx.ModelProto) -> list[np.ndarray]:
-    """In float64, by the reference of given models."""
-    x = np.random.default_rng(5).normal(size=(2, 3, 4, 4)).astype("f4")
-    return [np.asarray(array) for array in evaluate(model, {"x": x})]
-
-
-OPSETS_OF = {"attended": 23}
-"""In which a case is written, where that is not opset 20."""
-CAME = {
-    "attended": 23,
-    "unpooled": 11,
-    "letters": 12,
-    "proportion": 11,
-    "normalised": 17,
-    "sums": 11,
-    "classes": 11,
-    "places": 11,
-    "resize": 11,
-    "picture": 11,
-    "colours": 11,
-    "traced": 12,
-    "every-second": 10,
-    "windows": 10,
-}
-"""The opset in which the operator of a case came, or became what it is."""
 
 
 @pytest.mark.parametrize("form", CHANGES)
@@ -308,6 +114,8 @@ def test_scales_broadcast(scale: float | list[float], shapes: list[tuple[int, ..
 
 def test_letters_that_follow_are_left_out() -> None:
     FORMS.otherwise(model := model_of(*CASES["traced"]))
+
+
 def test_classes_are_counted_by_a_vector_and_letters_that_follow_left_out() -> None:
     FORMS.otherwise(model := model_of(*CASES["traced"]))
     assert FORMS.given(only(model, "Einsum"))["equation"] == b"abcc"
