@@ -112,10 +112,6 @@ def test_scales_broadcast(scale: float | list[float], shapes: list[tuple[int, ..
     assert [found[name] for name in node.input[1:]] == shapes
 
 
-def test_letters_that_follow_are_left_out() -> None:
-    FORMS.otherwise(model := model_of(*CASES["traced"]))
-
-
 def test_classes_are_counted_by_a_vector_and_letters_that_follow_left_out() -> None:
     FORMS.otherwise(model := model_of(*CASES["traced"]))
     assert FORMS.given(only(model, "Einsum"))["equation"] == b"abcc"
