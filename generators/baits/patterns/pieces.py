@@ -14,6 +14,12 @@ def _counted(p: Pattern, value: str, axis: int, rank: int) -> str:
     return p.cumsum({"ones": p.ones_like, "zeros": p.zeros_like}[value](x), axis=axis)
 
 
+def _numbered(p: Pattern, start: int, step: int, form: str, then: str) -> str:
+    """Numbers in equal steps beside others of which there are as many."""
+    numbers = p.counting(p.input(5), axis=0, to=p.dtype, start=start, step=step, form=form)
+    return p.apply(then, numbers, p.input(3, 5))
+
+
 def _read_again(p: Pattern, through: str, back: str, use: str) -> tuple[str, ...]:
     """Bits as numbers of another type, and as the first one, or twice as the other."""
     x = p.input(3, 5)
@@ -33,6 +39,9 @@ def _written(p: Pattern, value: float, filled: str, axis: int, count: int) -> st
 BAITS = (
     Bait("cumsum-of-ones", (_RULE + "pointless_cumsum_replacement",), _counted,
          {"value": Guard(("ones",), ("zeros",)), "axis": Guard((0, 1, -1)), "rank": Guard((2, 3))}, NUMBERS),
+    Bait("numbers-beside", ("onnxruntime/ConstantFolding", "xla/constant_folding", "tvm/FoldConstant"), _numbered,
+         {"start": Guard((0, 5), (-5,)), "step": Guard((1, -1), (3, -7)), "form": Guard(("range", "scaled", "short")),
+          "then": Guard(("add",), ("mul", "less"))}, Guard(("int64", "float32"), ("int32", "float64"))),
     Bait("bits-read-again", (_RULE + "remove_redundant_views",), _read_again,
          {"through": Guard(("int32",), ("uint32",)), "back": Guard(("float32",)), "use": Guard(("back", "twice"))},
          Guard(("float32",))),

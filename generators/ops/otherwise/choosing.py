@@ -87,6 +87,8 @@ OPERATORS: tuple[OpSpec, ...] = (
         SAID["scatter"],
         torch=("torch.scatter({0}, {axis}, {1}.long(), torch.nn.functional.pad({2}, (0, 1) * {2}.dim(), value=1))",),
     ),
+    otherwise(SAID["select_scatter"], torch=("written({0}, lambda y: y.select({axis}, {index}), {1})",)),
+    otherwise(SAID["diagonal_scatter"], torch=("written({0}, lambda y: y.diagonal({offset}, -2, -1), {1})",)),
     otherwise(
         SAID["index_add"], torch=(_rows("torch.index_put({0}, ({1},), {2}, accumulate=True)"),),
         tensorflow=(_rows("tf.tensor_scatter_nd_add({0}, {1}[:, tf.newaxis], {2})"),),

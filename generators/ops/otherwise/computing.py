@@ -141,14 +141,16 @@ OPERATORS: tuple[OpSpec, ...] = (
     otherwise(
         SAID["tanh"],
         torch=(_rows("torch.vmap(torch.tanh)({0})"),
-               "torch.utils.checkpoint.checkpoint(torch.tanh, {0}, use_reentrant=False)"),
+               "torch.utils.checkpoint.checkpoint(torch.tanh, {0}, use_reentrant=False)",
+               _rows("by_views(torch.tanh_, {0})"), "in_line(torch.tanh_, {0})"),
         tensorflow=(_rows("tf.map_fn(tf.tanh, {0})"), _rows("tf.vectorized_map(tf.tanh, {0})"),
                     "either(tf.tanh, {0})", _rows("by_rows(tf.tanh, {0})"), "tf.recompute_grad(tf.tanh)({0})"),
         jax=(_rows("jax.lax.map(jnp.tanh, {0})"), _rows("jax.vmap(jnp.tanh, -1, -1)({0})"), "either(jnp.tanh, {0})",
              _rows("by_rows(jnp.tanh, {0})"), "jax.checkpoint(jnp.tanh)({0})"),
     ),
     otherwise(
-        SAID["mul"], torch=(_rows("torch.vmap(torch.mul, -1, -1)({0}, {1})"),),
+        SAID["mul"],
+        torch=(_rows("torch.vmap(torch.mul, -1, -1)({0}, {1})"), _rows("seen_before({0}, lambda y: y.mul_({1}))")),
         tensorflow=(_rows("tf.map_fn(lambda pair: pair[0] * pair[1], ({0}, {1}), fn_output_signature={dtype})"),
                     _rows("tf.vectorized_map(lambda pair: pair[0] * pair[1], ({0}, {1}))")),
         jax=(_rows("jax.lax.map(lambda pair: pair[0] * pair[1], ({0}, {1}))"),

@@ -13,8 +13,9 @@ from generators.ops.slots import axis_in, axis_of, int_of, one_of, tensor
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, TypeRuleError, Types
 
 DTYPES = ("int64", "float32", "int32", "float64")
-FORMS = ("range", "scaled")
-"""By the framework's own range, or one from 0 in steps of 1, with a product and a sum."""
+FORMS = ("range", "scaled", "short")
+"""By the framework's own range, or one from 0 in steps of 1, with a product and a sum; by a range that ends less than
+a step behind the last number."""
 _STEPS = (1, 2**31 - 1, 3, -1, 10**9, -7, 2**40, -(2**33))
 _STARTS = (0, 1, -5, 2**31 - 2, -(2**40))
 
@@ -69,7 +70,10 @@ def _written(ranged: str, scaled: str) -> Callable[[Call], str]:
     def spell(call: Call) -> str:
         count, start, step = _numbers(call.operands, call.attrs)
         text = scaled if call.attrs["form"] == "scaled" else ranged
-        return text.replace("COUNT", str(count)).replace("STOP", str(start + count * step))
+        stop = start + count * step
+        if call.attrs["form"] == "short" and count:
+            stop -= step - (1 if step > 0 else -1)
+        return text.replace("COUNT", str(count)).replace("STOP", str(stop))
 
     return spell
 

@@ -27,3 +27,33 @@ def repeated(x, times, axis):
     return torch.repeat_interleave(
         x, torch.tensor(times, dtype=torch.int64, device=x.device), dim=axis, output_size=sum(times)
     )
+
+
+def written(x, view, value):
+    """A copy of which a view is written to."""
+    y = x.clone()
+    view(y).copy_(value)
+    return y
+
+
+def by_views(f, x):
+    """A copy of which every row is changed in place."""
+    y = x.clone()
+    for row in y.unbind():
+        f(row)
+    return y
+
+
+def in_line(f, x):
+    """A copy that is changed in place through a view of one dimension."""
+    y = x.clone(memory_format=torch.contiguous_format)
+    f(y.view(-1))
+    return y
+
+
+def seen_before(x, f):
+    """What a view sees that was there before its base was changed in place."""
+    y = x.clone()
+    view = y.unsqueeze(0)
+    f(y)
+    return view.squeeze(0)
