@@ -255,14 +255,14 @@ def shortest(edge: Edge) -> Route | None:
 
 def planned(named: bool = False) -> list[Route]:
     """What a plan asks: the shortest route by each edge, what is written otherwise than usual, alone and by each edge
-    from there, and each form in front of each tool that takes it further; of edges that are usable here. named: with
-    those edges that are asked only where a route is named."""
+    from there, and each form, and each optimiser, in front of each tool that takes it further; of edges that are usable
+    here. named: with those edges that are asked only where a route is named."""
     usable = [edge for edge in EDGES.values() if availability(edge)[1] is None and (named or not edge.on_request)]
     found = [route for edge in usable if (route := shortest(edge))]
     for name in (name for name, (_, writer) in _WRITTEN.items() if writer.like):
         ways = [(), *((edge,) for edge in usable if edge.source == written(name).name)]
         found += [Route(name, way, runners_of(way[-1].target if way else written(name).name)[0]) for way in ways]
-    for form in (edge for edge in usable if edge.form):
+    for form in (edge for edge in usable if edge.form or edge.optimises):
         ends = (edge for edge in usable if edge.source == form.target != edge.target)
         ways = [(edge, route) for edge in ends if (route := shortest(form))]
         found += [Route(route.writer, (*route.edges, edge), runners_of(edge.target)[0]) for edge, route in ways]

@@ -18,6 +18,8 @@ class Edge:
     form:        it says the same model in another way: drawn graphs take it in front of what converts such files, too;
                  models of your own only where it is named
     parts:       edges of which it is one behind the other, whose known issues hold for it
+    optimises:   it writes what its own optimiser makes of the model, perhaps by operators of its own, which other tools
+                 may read: drawn graphs take it in front of these, too
     on_request:  only a route that is named takes it
     refuses:     (regular expression of "class: message", why, with its groups as fields): what it documents not to do
     """
@@ -32,6 +34,7 @@ class Edge:
     inherits: tuple[str, ...] = ()
     form: bool = False
     parts: tuple[str, ...] = ()
+    optimises: bool = False
     on_request: bool = False
     refuses: tuple[tuple[str, str], ...] = ()
 

@@ -46,6 +46,8 @@ EDGES = (
         ("onnxruntime", "onnx"),
         {"onnxruntime|onnxruntime-gpu": "1.20", "onnx": "1.17"},
         _OPTIMISED,
+        inherits=("ort-extended",),
+        optimises=True,
         refuses=(NO_KERNEL,),
     ),
 )

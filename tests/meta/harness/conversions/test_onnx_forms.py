@@ -214,7 +214,7 @@ SAME = {
     "conv": ("Conv", "auto_pad", b"SAME_UPPER"),
     "spread": ("ConvTranspose", "output_shape", [7, 7]),
     "cast": ("CastLike", "", None),
-    "product": ("Gemm", "", None),
+    "product": ("Gemm", "transA", None),
     "resize": ("Resize", "axes", [2, 3]),
     "lstm": ("LSTM", "direction", b"reverse"),
     "pool": ("MaxPool", "storage_order", 1),
@@ -270,5 +270,6 @@ def test_forms_stand_in_front_of_importers_in_the_plan() -> None:
     names = [route.name for route in planned()]
     assert "onnx/onnx-terse/ort-all" in names
     assert "onnx/onnx-opset-11/tvm-onnx/tvm" in names
+    assert "onnx/ort-optimised/openvino-onnx/openvino" in names
     assert not [route for route in planned() if sum(edge.form for edge in route.edges) > 1]
     assert all(EDGES[name].form for name in EDGES if name.startswith("onnx-opset-"))
