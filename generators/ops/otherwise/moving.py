@@ -112,6 +112,12 @@ def _named_flip(module: str):
     return spell
 
 
+def _longer_axes(call: Call) -> str | Unsupported:
+    """Beside axes that are longer, which PyTorch leaves."""
+    longer = tuple(axis for axis, size in enumerate(call.operands[0].shape) if size != 1)
+    return f"torch.squeeze({{0}}, {{axes}} + {longer})" if longer else PLAIN
+
+
 def _one_axis(text: str):
     return lambda call: text if len(ints_of(call.attrs, "axes")) == 1 else PLAIN
 
@@ -242,7 +248,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax=(_new_axis("None"), "jax.lax.expand_dims({0}, ({axis},))"),
     ),
     otherwise(
-        SAID["squeeze"], torch=(_one_axis("torch.squeeze({0}, {axes}[0])"),),
+        SAID["squeeze"], torch=(_one_axis("torch.squeeze({0}, {axes}[0])"), _longer_axes),
         tensorflow=("tf.experimental.numpy.squeeze({0}, {axes})",), jax=("jax.lax.squeeze({0}, {axes})",),
     ),
     otherwise(

@@ -232,6 +232,14 @@ def channels_last(node, around):
     around.then(node, "Transpose", perm=back)
 
 
+def places_of_a_part(node, around):
+    """Of data that are longer on another axis than the places, which reach a part of them."""
+    shape, axis = around.shape(node.input[0]), given(node).get("axis", 0)
+    if shape is not None and len(shape) > 1 and 0 not in shape:
+        other = len(shape) - 1 if axis % len(shape) == 0 else 0
+        node.input[0] = around.op("Concat", node.input[0], node.input[0], axis=other)
+
+
 def fill_computed(node, around):
     """What is filled in is chosen at run time from two that are the same, where how much of it is a constant."""
     array = around.constants.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
@@ -277,6 +285,7 @@ OTHERWISE = (
     ({"Slice"}, 13, open_slice),
     ({*REDUCTIONS, "ReduceSumSquare", "Squeeze", "Unsqueeze", "Slice", "Pad"}, 18, axes_from_end),
     ({"Pad"}, 13, fill_computed),
+    ({"GatherElements"}, 13, places_of_a_part),
     ({"Add"}, 13, as_sum),
     ({"Einsum"}, 12, result_left_out),
     ({"MatMul"}, 13, in_letters),
