@@ -113,6 +113,7 @@ WIDEST = frozenset(
         "roll_axes",
         "running_product",
         "running_sum",
+        "sampled_gradient",
         "space_to_batch",
         "stack",
         "tensor_diag",

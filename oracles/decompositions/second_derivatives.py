@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from generators.graph import Node
+from generators.graph import FLOATS, Node
 from generators.ops.slots import normalized
 from oracles.decompositions.composite import GraphBuilder, Rule
 from oracles.decompositions.expressions import Term, number, terms, whole
@@ -114,8 +114,9 @@ def _cumprod(s: GraphBuilder, node: Node) -> str | None:
     axis %= len(x.shape)
     if not 0 < x.shape[axis] <= LONGEST:
         return None
-    zero = x.op("equal", 0.0)
-    x = x * zero.where(1.0, x / zero.where(1.0, x))
+    if x.dtype in FLOATS:
+        zero = x.op("equal", 0.0)
+        x = x * zero.where(1.0, x / zero.where(1.0, x))
     found = [x.part(axis, 0, 1)]
     for place in range(1, x.shape[axis]):
         found.append(found[-1] * x.part(axis, place, place + 1))

@@ -100,7 +100,7 @@ def running_rows(scan, rows, first, exclusive, reverse):
 def while_sum(x, start, limit, step, comparison):
     """x added up while start, start + step, ... compare so with the limit."""
     compare = {"less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "not_equal": "ne"}[comparison]
-    counter, total = torch.tensor(start), torch.zeros_like(x)
-    while getattr(torch, compare)(counter, limit):
+    counter, total = start, torch.zeros_like(x)
+    while getattr(counter, f"__{compare}__")(limit):
         counter, total = counter + step, total + x
     return total
