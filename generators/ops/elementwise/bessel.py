@@ -14,8 +14,9 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, monotone, rounded, smooth
+from generators.bounds.bounded import PRECISION, Bounded, monotone, rounded, smooth
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
+from generators.ops.elementwise.references import unit_of
 from generators.ops.slots import flag, floating, one_of, same_as
 from generators.ops.spec import Call, OpSpec, Reference, Spelling, unsupported
 
@@ -30,10 +31,6 @@ scipy's value."""
 FLUSHED = 1445
 """Cephes has x p(x^2) (x^2 - 14.68) (x^2 - 49.22) for J1: near 0 its first product is x / 1445, which may be flushed
 where it is subnormal."""
-
-
-def _unit(x: Bounded) -> float:
-    return PRECISION[x.dtype].unit + U64
 
 
 def _order(call: Call) -> int:
@@ -57,7 +54,7 @@ def _j(args: Sequence[Bounded], call: Call) -> Bounded:
         first, amplitude = special.j1(x.value), _amplitude(x.value)
         slope = first if order == 0 else special.jvp(1, x.value)
         size = np.minimum(np.abs(x.value) / 2 if order else 1.0, amplitude)
-        own = _unit(x) * (2 * ULPS * size + np.where(np.abs(x.value) > 1, 4 * np.abs(x.value) * amplitude, 0.0))
+        own = unit_of(x) * (2 * ULPS * size + np.where(np.abs(x.value) > 1, 4 * np.abs(x.value) * amplitude, 0.0))
         if order:
             own += np.where(np.abs(x.value) < FLUSHED * PRECISION[x.dtype].tiny, np.abs(x.value) / 2, 0.0)
         most = np.minimum(own, 2 * amplitude)  # no phase takes it beyond
@@ -78,7 +75,7 @@ def _y(args: Sequence[Bounded], call: Call) -> Bounded:
         size = np.minimum(1 + np.abs(np.log(x.value)), _amplitude(x.value))
         if order:
             size = 2 / (math.pi * x.value) + np.minimum(1.0, _amplitude(x.value))
-        own = _unit(x) * (2 * ULPS * size + 4 * np.abs(x.value) * _amplitude(x.value))
+        own = unit_of(x) * (2 * ULPS * size + 4 * np.abs(x.value) * _amplitude(x.value))
         error = np.where(x.error > 0, x.error * steepest, 0.0) + own
         error = np.where(low > 0, error, np.inf)
         value = (special.y0 if order == 0 else special.y1)(x.value)
@@ -164,7 +161,7 @@ def _airy(args: Sequence[Bounded], call: Call) -> Bounded:
         series = np.where(x.value <= 2.09, other / math.sqrt(3), np.abs(value))
         size = np.where(x.value > 0, series, np.minimum(0.54, np.abs(x.value) ** -0.25 / math.sqrt(math.pi)))
         error = np.where(x.error == 0, 0.0, x.error * (np.abs(slope) + x.error * (np.abs(x.value) + x.error)))
-        error += _unit(x) * (2 * ULPS + 8 * z) * size + np.where(value < 64 * tiny, 64 * tiny, 0.0)
+        error += unit_of(x) * (2 * ULPS + 8 * z) * size + np.where(value < 64 * tiny, 64 * tiny, 0.0)
         nan = np.isnan(x.value) & ~x.undetermined
     error = np.where(nan, 0.0, np.where(known & np.isfinite(value), error, np.inf))
     return rounded(np.where(nan, np.nan, value), np.where(x.undetermined, np.inf, error), x.dtype, 1)

@@ -18,7 +18,6 @@ from generators.graph import TensorType
 from generators.ops.composed import chosen, compute, given, magnitude, negated, undetermined
 from generators.ops.elementwise.exponential import OPERATORS as EXPONENTIAL
 from generators.ops.elementwise.incomplete import NO_TENSORFLOW, mostly
-from generators.ops.elementwise.normal import OPERATORS as NORMAL
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
 from generators.ops.elementwise.references import certainly_nan, constant, spread_out
 from generators.ops.elementwise.special import OPERATORS as SPECIAL
@@ -27,7 +26,7 @@ from generators.ops.spec import Attrs, Call, OpSpec, Slot, TypeRuleError, Types,
 
 Array = np.ndarray
 
-_BY_NAME = {spec.name: spec for spec in (*EXPONENTIAL, *SPECIAL, *NORMAL)}
+_BY_NAME = {spec.name: spec for spec in (*EXPONENTIAL, *SPECIAL)}
 FEW = 8
 """Roundings of each term by which arrangements differ."""
 

@@ -10,9 +10,9 @@ from scipy import special
 from generators.bounds.bounded import PRECISION, Bounded, exact, monotone, rounded
 from generators.graph import TensorType
 from generators.ops.elementwise.incomplete import NO_TENSORFLOW, mostly
-from generators.ops.elementwise.integrals import ULPS, unit_of
+from generators.ops.elementwise.integrals import ULPS
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
-from generators.ops.elementwise.references import certainly_nan
+from generators.ops.elementwise.references import certainly_nan, unit_of
 from generators.ops.slots import floating, int_of, one_of, same_as
 from generators.ops.spec import Attrs, Call, OpSpec, TypeRuleError, Types, unsupported
 

@@ -16,7 +16,7 @@ from generators.bounds.bounded import PRECISION, U64, Bounded, add, monotone, ro
 from generators.graph import TensorType
 from generators.ops.composed import compute
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
-from generators.ops.elementwise.references import certainly_nan, corners, spread_out
+from generators.ops.elementwise.references import certainly_nan, corners, spread_out, unit_of
 from generators.ops.elementwise.special import OPERATORS as SPECIAL
 from generators.ops.slots import broadcast, broadcastable, floating, int_of, like, one_of, same_as
 from generators.ops.spec import Attrs, Call, OpSpec, Reference, Slot, TypeRuleError, Types, unsupported
@@ -27,10 +27,6 @@ SUM = 32
 """Roundings of the sums, and of scipy's value: terms of one sign, most of them far smaller than the first."""
 _digamma = next(spec for spec in SPECIAL if spec.name == "digamma")
 _log_gamma = next(spec for spec in SPECIAL if spec.name == "lgamma")
-
-
-def _unit(x: Bounded) -> float:
-    return PRECISION[x.dtype].unit + U64
 
 
 def _incomplete_gamma(upper: bool) -> Reference:
@@ -52,10 +48,10 @@ def _incomplete_gamma(upper: bool) -> Reference:
             computed = np.where(q <= 1.1, rest if upper else value, np.minimum(value, rest))
             own = SUM * value + (SUM + 4 * terms + 4 * np.sqrt(p)) * computed
             own += SUM * ((q <= 1.1) if upper else 0.0)
-            error = corners(f, a, x, f(a.value, x.value)) + _unit(x) * own
+            error = corners(f, a, x, f(a.value, x.value)) + unit_of(x) * own
             # the prefactor may vanish before the result does
             error += np.where(np.minimum(value, rest) > 0, PRECISION[x.dtype].tiny * (1 + q), 0.0)
-            lost = ~inside | (4 * terms * _unit(x) > 0.125)
+            lost = ~inside | (4 * terms * unit_of(x) > 0.125)
         value = np.where(nan, np.nan, value)
         return rounded(value, np.where(nan, 0.0, np.where(lost, np.inf, error)), x.dtype, 1)
 
@@ -92,8 +88,8 @@ def _incomplete_beta(args: Sequence[Bounded], call: Call) -> Bounded:
         (a0, b0, x0), (a1, b1, x1) = ([v.value + s * v.error for v in args] for s in (-1, 1))
         moved = spread(value, special.betainc(a0, b1, x1), special.betainc(a1, b0, x0))
         moved = np.where(a.error + b.error + x.error > 0, moved, 0.0)
-        error = moved + _unit(x) * own + np.where((value > 0) & (rest > 0), 4 * tiny, 0.0)
-        lost = ~inside | (lost_terms * _unit(x) > 0.125)
+        error = moved + unit_of(x) * own + np.where((value > 0) & (rest > 0), 4 * tiny, 0.0)
+        lost = ~inside | (lost_terms * unit_of(x) > 0.125)
     value = np.where(outside, np.nan, value)
     return rounded(value, np.where(outside, 0.0, np.where(lost, np.inf, error)), x.dtype, 1)
 

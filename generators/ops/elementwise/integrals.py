@@ -9,19 +9,15 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, monotone, rounded, smooth
+from generators.bounds.bounded import PRECISION, Bounded, monotone, rounded, smooth
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
-from generators.ops.elementwise.references import certainly_nan
+from generators.ops.elementwise.references import certainly_nan, unit_of
 from generators.ops.slots import floating, one_of, same_as
 from generators.ops.spec import Call, OpSpec, Reference, Spelling, unsupported
 
 Array = np.ndarray
 ULPS = 32.0
 """Of Cephes' rational functions (Moshier 1989: 7e-16 to 2e-15 in double), for a kernel and for scipy's value."""
-
-
-def unit_of(x: Bounded) -> float:
-    return PRECISION[x.dtype].unit + U64
 
 
 def _dawson(x: Array) -> Array:

@@ -7,7 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, SMALLEST, Bounded, ends, exact, holds_zero, monotone, rounded, spread
+from generators.bounds.bounded import (
+    PRECISION,
+    SMALLEST,
+    U64,
+    Bounded,
+    ends,
+    exact,
+    holds_zero,
+    monotone,
+    rounded,
+    spread,
+)
 from generators.ops.spec import Call, Reference
 
 Array = np.ndarray
@@ -17,6 +28,11 @@ Function = Callable[[Array], Array]
 def certainly_nan(x: Bounded) -> Array:
     """Where the element is NaN for certain."""
     return np.isnan(x.value) & ~x.undetermined
+
+
+def unit_of(x: Bounded) -> float:
+    """The unit roundoff of its dtype, and that of float64, in which the value was computed."""
+    return PRECISION[x.dtype].unit + U64
 
 
 def spread_out(x: Bounded, call: Call) -> Bounded:

@@ -10,18 +10,7 @@ from scipy import special
 from generators.bounds.bounded import PRECISION, Bounded, multiply
 from generators.graph import TensorType
 from generators.ops.slots import flag, floating, one_of
-from generators.ops.spec import (
-    Attrs,
-    Call,
-    Draw,
-    OpSpec,
-    Slot,
-    Spelling,
-    TypeRuleError,
-    Types,
-    Unsupported,
-    unsupported,
-)
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types, unsupported
 
 PARTS = {"hann": (0.5, 0.5, 0.0), "hamming": (25 / 46, 21 / 46, 0.0), "blackman": (0.42, 0.5, 0.08)}
 """a, b and c of a - b cos t + c cos 2 t, as ONNX defines them."""
@@ -83,14 +72,6 @@ def _composed(cosine: str, places: str) -> str:
     return _SUM.replace("TURN", f"({{angle}} * {places} / {{span}})").replace("COS", cosine)
 
 
-def _in_tensorflow(call: Call) -> str | Unsupported:
-    """It has two of the kinds; hamming with 0.54 and 0.46."""
-    if call.attrs["kind"] == "hann":
-        return f"{{0}} * tf.signal.hann_window({call.result.shape[-1]}, {{periodic}}, {{dtype}})"
-    composed = _by_kind(_composed("tf.cos", "tf.cast(tf.range({n}), {dtype})"))
-    return composed(call)  # type: ignore[operator]
-
-
 tapered = OpSpec(
     "tapered", "signal", (_rows(),), _type, _tapered,
     attrs={"kind": one_of(*PARTS), "periodic": flag()},
@@ -100,7 +81,10 @@ tapered = OpSpec(
         hamming="{0} * torch.hamming_window({n}, {periodic}, 25 / 46, 21 / 46, dtype={dtype}, device={0}.device)",
         blackman="{0} * torch.blackman_window({n}, {periodic}, dtype={dtype}, device={0}.device)",
     ),
-    tensorflow=_in_tensorflow,
+    tensorflow=_by_kind(  # its Hamming window has 0.54 and 0.46
+        _composed("tf.cos", "tf.cast(tf.range({n}), {dtype})"),
+        hann="{0} * tf.signal.hann_window({n}, {periodic}, {dtype})",
+    ),
     jax=_by_kind(_composed("jnp.cos", "jnp.arange({n}, dtype={dtype})")),
     relax=_by_kind(
         "window(bb, {0}, relax.const(np.arange({n}), {dtype}), ({a}, {b}, {c}), {angle}, {span}, {dtype})"

@@ -97,28 +97,15 @@ def _loss_of(scores: Bounded, labels: Array) -> Bounded:
     skips = np.zeros(places.size, bool)
     skips[2:] = (places[2:] != BLANK) & (places[2:] != places[:-2])
     emitted = scores.map(lambda x: x[:, places])
-    first = np.arange(places.size) < 2
-    arrived = emitted.map(lambda x: x[0])
-    arrived = Bounded(np.where(first, arrived.value, -np.inf), np.where(first, arrived.error, 0.0), scores.dtype)
-    one = np.arange(places.size) >= 1
+    arrived = _shifted(emitted.map(lambda x: x[0]), 0, np.arange(places.size) < 2)
     for step in range(1, scores.value.shape[0]):
-        before = stacked(arrived, _shifted(arrived, 1, one), _shifted(arrived, 2, skips), axis=0)
-        total = _log_sum(before)
-        arrived = _plus(total, emitted.map(lambda x, step=step: x[step]))
+        before = stacked(arrived, _shifted(arrived, 1, np.array(True)), _shifted(arrived, 2, skips), axis=0)
+        arrived = add(_log_sum(before), emitted.map(lambda x, step=step: x[step]))
     return _log_sum(arrived.map(lambda x: x[-2:]))
 
 
 def _log_sum(x: Bounded) -> Bounded:
-    found = compute(_LOG_SUM, x, axes=(0,), keepdims=False)
-    never = (x.value == -np.inf).all(0) & (x.error == 0).all(0)
-    return Bounded(np.where(never, -np.inf, found.value), np.where(never, 0.0, found.error), x.dtype)
-
-
-def _plus(x: Bounded, y: Bounded) -> Bounded:
-    never = (x.value == -np.inf) & (x.error == 0)
-    with np.errstate(all="ignore"):
-        found = add(Bounded(np.where(never, 0.0, x.value), x.error, x.dtype), y)
-    return Bounded(np.where(never, -np.inf, found.value), np.where(never, 0.0, found.error), x.dtype)
+    return compute(_LOG_SUM, x, axes=(0,), keepdims=False)
 
 
 def _ctc(args: Sequence[Bounded], call: Call) -> Bounded:

@@ -9,7 +9,7 @@ import numpy as np
 from generators.bounds.bounded import PRECISION, U64, Bounded, rounded
 from generators.graph import TensorType
 from generators.ops.reduce.cumulative import cumprod, cumsum
-from generators.ops.reduce.nan_reductions import nanmedian
+from generators.ops.reduce.nan_reductions import nanmedian, replaced
 from generators.ops.reduce.records import along
 from generators.ops.reduce.reductions import OPERATORS as REDUCTIONS
 from generators.ops.reduce.reductions import argmax, argmin, max_, min_
@@ -23,17 +23,11 @@ _NONE = unsupported("it has no such operator")
 _PROD = next(spec for spec in REDUCTIONS if spec.name == "prod")
 
 
-def _replaced(x: Bounded, number: float) -> tuple[Bounded, Array]:
-    """NaN replaced by a number, and where it stood; what may be NaN or not stays open."""
-    nan = np.isnan(x.value) & ~x.undetermined
-    return Bounded(np.where(nan, number, x.value), np.where(nan, 0.0, x.error), x.dtype), nan
-
-
 def _extreme(base: OpSpec, least: float) -> Reference:
     """NaN where all are."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
-        x, nan = _replaced(args[0], least)
+        x, nan = replaced(args[0], least)
         found, none = base.reference([x], call), along(np.all, call)(nan)
         return Bounded(np.where(none, np.nan, found.value), np.where(none, 0.0, found.error), found.dtype)
 
@@ -45,7 +39,7 @@ def _place(base: OpSpec, least: float) -> Reference:
     them is meant, and it is open where one of both stands first."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
-        x, nan = _replaced(args[0], least)
+        x, nan = replaced(args[0], least)
         found, none = base.reference([x], call), along(np.all, call)(nan)
         mixed = along(np.any, call)(nan) & along(np.all, call)(x.value == least)
         return Bounded(np.where(none, -1, found.value), np.where(mixed & ~none, np.inf, found.error), found.dtype)
@@ -54,7 +48,7 @@ def _place(base: OpSpec, least: float) -> Reference:
 
 
 def _without(base: OpSpec, neutral: float) -> Reference:
-    return lambda args, call: base.reference([_replaced(args[0], neutral)[0]], call)
+    return lambda args, call: base.reference([replaced(args[0], neutral)[0]], call)
 
 
 # ---- quantiles ----------------------------------------------------------------------------------------
@@ -73,8 +67,8 @@ def _quantile(args: Sequence[Bounded], call: Call) -> Bounded:
     """As `quantile`, between the two elements in order that q times (count - 1) falls between; q is a multiple of 1/8,
     so that the place is exact. NaN of none; half way, `nearest` may be either."""
     axis, method = axis_in(call.attrs, args[0].value.ndim), call.attrs["method"]
-    replaced, nan = _replaced(args[0], np.inf)
-    x = ordered(replaced, axis, descending=False)
+    given, nan = replaced(args[0], np.inf)
+    x = ordered(given, axis, descending=False)
     count = np.sum(~nan, axis=axis, keepdims=True)
     place = call.number("q") * np.maximum(count - 1, 0)
     low = np.floor(place).astype(np.int64)
@@ -91,7 +85,7 @@ def _quantile(args: Sequence[Bounded], call: Call) -> Bounded:
         value = np.where(w == 0, a.value, np.where(w == 1, b.value, (1 - w) * a.value + w * b.value))
         error = np.where(w == 0, a.error, np.where(w == 1, b.error, error))
         # a whole place may be interpolated, too: half of a sum that overflows, NaN beside an infinity
-        some = np.any(np.isinf(replaced.value) & ~nan, axis=axis, keepdims=True) | (2 * size > p.largest)
+        some = np.any(np.isinf(given.value) & ~nan, axis=axis, keepdims=True) | (2 * size > p.largest)
         bad = some & (method in ("linear", "midpoint")) | half & (method == "nearest")
     none = count == 0
     value, error = np.where(none, np.nan, np.where(bad, 0.0, value)), np.where(none, 0.0, np.where(bad, np.inf, error))

@@ -55,19 +55,19 @@ _ONNX_AXES = 'g.const({axes}, "int64"), keepdims=int({keepdims})'
 # ---- sums and means -----------------------------------------------------------------------------------
 
 
-def _numbers(x: Bounded) -> tuple[Bounded, Array]:
-    """NaN replaced by 0, and where it stood."""
+def replaced(x: Bounded, number: float) -> tuple[Bounded, Array]:
+    """NaN replaced by a number, and where it stood; what may be NaN or not stays open."""
     nan = np.isnan(x.value) & (x.error == 0)
-    return Bounded(np.where(nan, 0.0, x.value), np.where(np.isnan(x.value) & ~nan, np.inf, x.error), x.dtype), nan
+    return Bounded(np.where(nan, number, x.value), np.where(np.isnan(x.value) & ~nan, np.inf, x.error), x.dtype), nan
 
 
 def _nansum(args: Sequence[Bounded], call: Call) -> Bounded:
-    return sum_.reference([_numbers(args[0])[0]], call)
+    return sum_.reference([replaced(args[0], 0.0)[0]], call)
 
 
 def _nanmean(args: Sequence[Bounded], call: Call) -> Bounded:
     """The sum by the count, which the dtype may have to round. A sum that overflows decides nothing."""
-    x, nan = _numbers(args[0])
+    x, nan = replaced(args[0], 0.0)
     total = sum_.reference([x], call)
     counts = compute(sum_, exact(~nan, "int64"), **call.attrs).value.astype(np.float64)
     unit = PRECISION[x.dtype].unit

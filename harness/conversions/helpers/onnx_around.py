@@ -79,6 +79,21 @@ def all_turned(node, around):
         put(node, "rotary_embedding_dim", shape[-1])
 
 
+def turned_image(node, around, place, numbers, order):
+    """Of an image whose axes stand in another order, and so do the numbers of the operand at that place."""
+    node.input[0] = around.op("Transpose", node.input[0], perm=order)
+    node.input[place] = around.const(numbers[order])
+    around.then(node, "Transpose", perm=[order.index(axis) for axis in range(len(order))])
+
+
+def without_result(equation):
+    """Where the letters of the result are those that stand once, in order, they need not be said."""
+    left, arrow, result = equation.partition("->")
+    letters = [one for one in left if one.isalpha()]
+    usual = "..." * ("..." in left) + "".join(sorted(one for one in letters if letters.count(one) == 1))
+    return left if arrow and result == usual else equation
+
+
 def same_aspect(node, around):
     """Sizes that are in proportion already."""
     shape, values = around.shape(node.input[0]), given(node)

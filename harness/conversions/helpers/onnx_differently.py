@@ -1,5 +1,5 @@
 """The same ONNX model once more, by nodes that do more than is asked, of which what is asked is taken: windows as many
-as the image needs, slices of all axes, masks that are too short. Read as text, behind onnx_otherwise.py."""
+as the image needs, slices of all axes, masks that are too short. Read as text, behind onnx_around.py."""
 
 
 def differently(model):
@@ -93,9 +93,7 @@ def image_in_front(node, around):
         return
     image = list(range(2, len(shape)))
     order = [*image, 0, 1] if mode == b"nearest" else [0, *image, 1]
-    node.input[0] = around.op("Transpose", node.input[0], perm=order)
-    node.input[places[0]] = around.const(numbers[order])
-    around.then(node, "Transpose", perm=[order.index(axis) for axis in range(len(shape))])
+    turned_image(node, around, places[0], numbers, order)
 
 
 def short_mask(node, around):
@@ -113,11 +111,7 @@ def short_mask(node, around):
 
 def capital_letters(node, around):
     """Axes named by capitals; a result that is left out, where it says what the letters say."""
-    equation = given(node)["equation"].decode().replace(" ", "")
-    left, arrow, right = equation.partition("->")
-    once = sorted(letter for letter in set(left) if letter.isalpha() and left.count(letter) == 1)
-    implied = ("..." if "..." in left else "") + "".join(once)
-    put(node, "equation", (left if arrow and right == implied else equation).upper())
+    put(node, "equation", without_result(given(node)["equation"].decode().replace(" ", "")).upper())
 
 
 def in_capitals(node, around):

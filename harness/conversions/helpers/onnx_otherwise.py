@@ -173,13 +173,10 @@ def in_letters(node, around):
 
 
 def result_left_out(node, around):
-    """Where the letters of the result are those that stand once, in order, they need not be said."""
+    """The letters of the result are not said."""
     equation = given(node)["equation"].decode().replace(" ", "")
-    left, arrow, result = equation.partition("->")
-    letters = [one for one in left if one.isalpha()]
-    usual = "..." * ("..." in left) + "".join(sorted(one for one in letters if letters.count(one) == 1))
-    if arrow and result == usual:
-        put(node, "equation", left)
+    if (shorter := without_result(equation)) != equation:
+        put(node, "equation", shorter)
 
 
 def reduced_nowhere(node, around):
@@ -224,12 +221,7 @@ def channels_last(node, around):
         return
     if shape[1] < 2 or numbers[1] != (shape[1] if place == 3 else 1) or "axes" in values:
         return
-    rank = len(shape)
-    back = [0, rank - 1, *range(1, rank - 1)]
-    order = [0, *range(2, rank), 1]
-    node.input[0] = around.op("Transpose", node.input[0], perm=order)
-    node.input[place] = around.const(numbers[order])
-    around.then(node, "Transpose", perm=back)
+    turned_image(node, around, place, numbers, [0, *range(2, len(shape)), 1])
 
 
 def places_of_a_part(node, around):

@@ -66,7 +66,7 @@ _ORT_OUT = {
     "DynamicQuantizeMatMulFusion": "an operator that only quantisers write",
     "GeluFusionL2": "for models of older opsets than ours: in these, GeluFusionL1 has done it",
     "LayerNormFusionL2": "for models of older opsets than ours: in these, LayerNormFusionL1 has done it",
-    "EliminateSlice": "slices that end at 2**63 - 1, which attributes do not hold",
+    "EliminateSlice": "slices that end at 2**63 - 1, which forms of a model alone have",
     "GemmSumFusion": "Gemm without a third operand, which forms of a model alone have",
     "GatherToSliceFusion": "indices that the operator Range makes",
     "QDQFinalCleanupTransformer": "on request only (session.enable_quant_qdq_cleanup)",
