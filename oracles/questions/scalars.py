@@ -79,7 +79,8 @@ def _varied(graphs: tuple[Graph, ...], places: Places) -> tuple[Graph, ...] | No
 
 
 def _candidates(graph: Graph, index: int, key: str) -> list[float]:
-    """The value of an attribute, and others that the operator's record draws for it, none twice."""
+    """The value of an attribute, and others that the operator's record draws for it, none twice: first the one that
+    equals it but is another (0.0 and -0.0), which a guard by equality does not tell from it."""
     node = graph.nodes[index]
     rule, own = OPS[node.op].attrs.get(key), node.attributes[key]
     assert isinstance(own, int | float)
@@ -91,7 +92,7 @@ def _candidates(graph: Graph, index: int, key: str) -> list[float]:
         if type(value) is type(own) and isinstance(value, int | float) and isfinite(value) and repr(value) not in met:
             met.add(repr(value))
             found.append(value)
-    return found
+    return sorted(found, key=lambda value: value != own)
 
 
 def shared(graph: Graph) -> Graph:
