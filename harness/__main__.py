@@ -21,6 +21,8 @@ def main() -> None:
     signals.heed()
     try:
         app(args=spelled_out(sys.argv[1:]))
+    except KeyboardInterrupt as stop:  # before Typer heeds it
+        sys.exit(signals.status_of(stop))
     except SystemExit as end:  # Typer's status of an interruption is 1, which means that something disagrees
         stop = end.__context__.__cause__ if end.__context__ else None
         sys.exit(signals.status_of(stop) if isinstance(stop, KeyboardInterrupt) else end.code)
