@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -31,13 +32,13 @@ class Study:
     inputs: int
     protocol: Protocol
 
-    @property
+    @cached_property
     def settings(self) -> tuple[Setting, ...]:
         """Those that can be run here."""
         preset = PRESETS[self.preset]()
         return tuple(setting for setting in preset.settings if not why_not(preset, setting))
 
-    @property
+    @cached_property
     def unavailable(self) -> dict[str, str]:
         """Those that cannot be run here, with the reason."""
         preset = PRESETS[self.preset]()
