@@ -40,6 +40,8 @@ _CHANGES = {
     "onnx-constants": "constants_made(model)",
     "onnx-shapes": "shaped(model)",
     "onnx-open": "opened(model)",
+    "onnx-open-hyphens": 'opened(model, "size-of-{}")',
+    "onnx-open-unnamed": 'opened(model, "")',
     "onnx-open-shapes": "shaped(model)\n    opened(model)",
     **{f"onnx-opset-{opset}": f"move(model, {opset})" for opset in OPSETS},
 }
@@ -66,7 +68,9 @@ def convert(source, target):
     )
 
 
-_PARTS = {f"onnx-{form}-computed": (f"onnx-{form}", "onnx-computed") for form in ("otherwise", "differently")}
+_PARTS = {f"onnx-{form}-computed": (f"onnx-{form}", "onnx-computed") for form in ("otherwise", "differently")} | {
+    f"onnx-open-{names}": ("onnx-open",) for names in ("hyphens", "unnamed")
+}
 
 EDGES = tuple(
     Edge(

@@ -134,15 +134,17 @@ def shaped(model):
     onnx.checker.check_model(model, full_check=True)
 
 
-def opened(model):
-    """Sizes of inputs are open: those that are the same have one name. A size of 1 stays, which decides what is
-    repeated; sizes of outputs are not said."""
+def opened(model, names="n{}"):
+    """Sizes of inputs are open: those that are the same have one name, or none has a name. A size of 1 stays, which
+    decides what is repeated; sizes of outputs are not said."""
     held = {tensor.name for tensor in model.graph.initializer}
     for value in model.graph.input:
         if value.name not in held:
             for dim in value.type.tensor_type.shape.dim:
-                if dim.dim_value > 1:
-                    dim.dim_param = f"n{dim.dim_value}"
+                if dim.dim_value > 1 and names:
+                    dim.dim_param = names.format(dim.dim_value)
+                elif dim.dim_value > 1:
+                    dim.Clear()
     del model.graph.value_info[:]
     for value in model.graph.output:
         for dim in value.type.tensor_type.shape.dim:

@@ -27,6 +27,8 @@ CHANGES: dict[str, Callable[[onnx.ModelProto], None]] = {
     "constants": FORMS.constants_made,
     "shapes": FORMS.shaped,
     "open": FORMS.opened,
+    "open-hyphens": lambda model: FORMS.opened(model, "size-of-{}"),
+    "open-unnamed": lambda model: FORMS.opened(model, ""),
     "open-shapes": lambda model: (FORMS.shaped(model), FORMS.opened(model))[0],
     **{str(opset): lambda model, opset=opset: FORMS.move(model, opset) for opset in (*OPSETS, 22)},
 }
