@@ -146,7 +146,36 @@ def wider_window(node, around):
     put(node, "pads", [0] * len(kernel) + [1] + [0] * (len(kernel) - 1))
 
 
+def axis_from_end(node, around):
+    """An axis counted from the other end. OneHot has one of its result; that of Flatten may be the end itself."""
+    shape, last = around.shape(node.input[0]), around.constants.get(node.input[1]) if len(node.input) > 1 else None
+    rank = None if shape is None else len(shape) + (node.op_type == "OneHot")
+    if rank and node.op_type == "CumSum" and last is not None:
+        axis = last.item()
+        node.input[1] = around.const(np.full_like(last, axis - rank if axis >= 0 else axis + rank))
+    elif rank and node.op_type != "CumSum":
+        axis = given(node).get("axis", defaults(schema_of(node, around.opset)).get("axis"))
+        if axis is not None and axis < rank:
+            put(node, "axis", axis - rank if axis >= 0 else axis + rank)
+
+
+COUNTED_AXIS = {
+    "Compress",
+    "CumSum",
+    "Flatten",
+    "Gather",
+    "Hardmax",
+    "LayerNormalization",
+    "LpNormalization",
+    "OneHot",
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "RMSNormalization",
+    "Unique",
+}
+
 DIFFERENTLY = (
+    (COUNTED_AXIS, 13, axis_from_end),
     ({"Slice"}, 13, all_axes),
     ({"Conv", *POOLS}, 13, more_windows),
     ({"Resize"}, 18, other_aspect),

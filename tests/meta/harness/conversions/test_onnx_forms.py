@@ -83,6 +83,7 @@ def test_it_is_said_otherwise(name: str, made: str) -> None:
         ("product", "Einsum", "equation", b"IK,KJ"),
         ("square", "Einsum", "equation", b"...ik,...kj"),
         ("negated", "Xor", "", None),
+        ("classes", "OneHot", "axis", 3),
         ("unpooled", "MaxUnpool", "pads", [0, 0, 1, 0]),
         ("attended", "Concat", "axis", 2),
         ("upsample", "Transpose", "perm", [2, 3, 0, 1]),
