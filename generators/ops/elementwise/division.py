@@ -85,7 +85,8 @@ def _left_over(f: Function, to_integer: Round) -> Reference:
     """What division leaves. C's fmod is exact; PyTorch documents x - q y, q the rounded quotient, which errs by
     |y| where the quotient is close to an integer, and by the roundings of q y. NaN for an infinite dividend and
     for a divisor 0 in both ways (C Annex F.10.7.1); for an infinite divisor x, y or NaN: undetermined, but for fmod,
-    which all document as C's: x (F.10.7.1)."""
+    which all document as C's: x (F.10.7.1). Of finite numbers that is never infinite nor NaN, also where the quotient
+    overflows: less than y, with the sign of x (C17 7.12.10.1)."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
         x, y = args
@@ -102,6 +103,9 @@ def _left_over(f: Function, to_integer: Round) -> Reference:
             undefined = np.isinf(x.value) & ~x.undetermined & ~y.undetermined
             undefined |= (y.value == 0) & (y.error == 0) & ~x.undetermined
             if f is np.fmod:
+                inside = np.isfinite(x.value) & np.isfinite(y.value) & (x.error == 0) & (y.error == 0)
+                inside &= np.abs(y.value) >= PRECISION[x.dtype].tiny
+                error = np.where(inside, np.minimum(error, np.abs(y.value)), error)
                 whole = np.isinf(y.value) & ~y.undetermined & np.isfinite(x.value) & ~x.undetermined
                 small = np.where(np.abs(x.value) < PRECISION[x.dtype].tiny, np.abs(x.value), 0.0)
                 error = np.where(whole, x.error + small, error)
