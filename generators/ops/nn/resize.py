@@ -51,11 +51,14 @@ IMAGE = Slot(lambda t, earlier: t.dtype in FLOATS and t.rank == 4 and 0 < t.size
 
 
 def _size(d: Draw, operands: Types, attrs: Attrs) -> Shape:
+    """The last three put some centres upon those of pixels, at places that a rounded ratio of sizes just misses: where
+    the pixel and what is left of the place are rounded apart, the weights are those of another pixel."""
     shape = operands[0].shape
     room = MAX_ELEMENTS // (shape[0] * shape[1])
     sizes = []
     for dim in shape[2:]:
-        sizes.append(min(d.choice((2 * dim, dim, dim // 2, dim + 1, 3, 7, 13, 1)) or 1, max(1, room)))
+        choices = (2 * dim, dim, dim // 2, dim + 1, 3, 7, 13, 1, 3 * dim, 2 * dim + 1, 2 * dim - 1)
+        sizes.append(min(d.choice(choices) or 1, max(1, room)))
         room //= sizes[-1]
     return tuple(sizes)
 
