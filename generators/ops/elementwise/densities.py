@@ -1,5 +1,5 @@
-"""Logarithms of the densities and probabilities of distributions, as jax.scipy.stats and torch.distributions have them:
--infinity outside of the support.
+"""Densities and probabilities of distributions, and their logarithms, as jax.scipy.stats and torch.distributions have
+them: 0, and -infinity, outside of the support.
 
 Each is a sum of terms that are computed one by one here. Libraries arrange them otherwise (log(2 pi s^2) for 2 log s
 and a constant; a quotient of squares for a square of quotients), so that each term is allowed a few roundings more
@@ -59,16 +59,30 @@ def _everywhere(x: Array, *parameters: Array) -> Array:
     return np.ones(x.shape, bool)
 
 
+def _nowhere(x: Array, *parameters: Array) -> Array:
+    return np.zeros(x.shape, bool)
+
+
+def _between(x: Array, s: Array) -> Array:
+    return (x >= 0) & (x <= s)
+
+
+def _at_end(x: Array, s: Array) -> Array:
+    return x == s
+
+
 @dataclass(frozen=True)
 class Distribution:
     """value: of x and parameters; proper: which parameters are meant, of their values; inside: the support, of x and
-    parameters. jax: the function of jax.scipy.stats; torch: the distribution, without its last argument."""
+    parameters; edge: where it ends, and libraries differ about whether the end belongs to it. jax: the function of
+    jax.scipy.stats; torch: the distribution, without its last argument."""
 
     value: Callable[..., Bounded]
     jax: str
     torch: str = ""
     proper: Callable[..., Array] = lambda p, *q: p > 0
     inside: Callable[..., Array] = _everywhere
+    edge: Callable[..., Array] = _nowhere
 
 
 def _whole(x: Array) -> Array:
@@ -107,8 +121,10 @@ def _gamma(x: Bounded, a: Bounded) -> Bounded:
 
 
 def _chi2(x: Bounded, n: Bounded) -> Bounded:
+    """Of two degrees of freedom the power is 0 however it is computed, and the density at 0 is 1/2."""
     half = _by(n, 0.5)
-    power = _f("xlogy", _plus(half, -1.0), x)
+    none = given(np.zeros(n.value.shape), n.dtype)
+    power = _f("xlogy", chosen((n.error == 0) & (n.value == 2), none, _plus(half, -1.0)), x)
     return _sum(power, _by(x, -0.5), negated(_f("lgamma", half)), multiply(half, constant(-math.log(2.0), half)))
 
 
@@ -138,6 +154,10 @@ def _geometric(k: Bounded, p: Bounded) -> Bounded:
     return _sum(
         chosen(k.value == 1, given(np.zeros(k.value.shape), k.dtype), multiply(_plus(k, -1.0), log)), _f("log", p)
     )
+
+
+def _uniform(x: Bounded, s: Bounded) -> Bounded:
+    return chosen(np.ones(x.value.shape, bool), negated(_f("log", s)), x)
 
 
 def _share(p: Array) -> Array:
@@ -172,6 +192,9 @@ _SHAPED: Mapping[str, Distribution] = {
     "geometric": Distribution(
         _geometric, "geom.logpmf({0}, {1})", "", lambda p: _share(p), lambda k, p: _whole(k) & (k >= 1)
     ),
+    "uniform": Distribution(
+        _uniform, "uniform.logpdf({0}, 0, {1})", "Uniform(torch.zeros_like({1}), {1}, ", inside=_between, edge=_at_end
+    ),
 }
 """By one number: a scale, a shape, a probability."""
 
@@ -179,7 +202,9 @@ _SHAPED: Mapping[str, Distribution] = {
 # ---- records ------------------------------------------------------------------------------------------
 
 
-def _log_density(distributions: Mapping[str, Distribution], name: str, first: Slot, *further: Slot) -> OpSpec:
+def _density(
+    distributions: Mapping[str, Distribution], name: str, logarithm: bool, first: Slot, *further: Slot
+) -> OpSpec:
     def result(operands: Types, attrs: Attrs) -> TensorType:
         if attrs["kind"] not in distributions:
             raise TypeRuleError(f"no distribution {attrs['kind']!r}")
@@ -194,6 +219,7 @@ def _log_density(distributions: Mapping[str, Distribution], name: str, first: Sl
         with np.errstate(all="ignore"):
             proper = one.proper(*values) & np.logical_and.reduce([np.isfinite(v) for v in (x.value, *values)])
             inside = one.inside(x.value, *values)
+            edge = one.edge(x.value, *values)
             moves = np.logical_or.reduce([p.error > 0 for p in (x, *parameters)])
             # stand-ins where there is none, so that nothing of them is taken
             kept = [
@@ -203,21 +229,24 @@ def _log_density(distributions: Mapping[str, Distribution], name: str, first: Sl
                 half = given(np.full(x.value.shape, 0.5), x.dtype)
                 kept[1] = chosen(proper & inside, parameters[0], half)
             found = one.value(*kept)
-        outside = Bounded(np.full(x.value.shape, -np.inf), np.zeros(x.value.shape), x.dtype)
+            found = found if logarithm else _f("exp", found)
+        outside = Bounded(np.full(x.value.shape, -np.inf if logarithm else 0.0), np.zeros(x.value.shape), x.dtype)
         found = chosen(proper & ~inside, outside, found)
         always = one.inside is _everywhere
-        open_ = ~proper | (moves & (not always))
+        open_ = ~proper | (moves & (not always)) | edge
         value = np.where(nan, np.nan, np.where(open_, 0.0, found.value))
         return undetermined(Bounded(value, np.where(nan, 0.0, found.error), x.dtype), open_ & ~nan)
 
     def jax(call: Call) -> str:
-        return f"jax.scipy.stats.{distributions[str(call.attrs['kind'])].jax}"
+        text = distributions[str(call.attrs["kind"])].jax
+        return f"jax.scipy.stats.{text if logarithm else text.replace('.log', '.')}"
 
     def torch(call: Call) -> str | Unsupported:
         text = distributions[str(call.attrs["kind"])].torch
         if not text:
             return Unsupported("it is none there, or a transformed one")
-        return f"log_density(torch.distributions.{text}validate_args=False), {{0}})"
+        found = f"log_density(torch.distributions.{text}validate_args=False), {{0}})"
+        return found if logarithm else f"torch.exp({found})"
 
     return OpSpec(
         name, "special", (first, *further), result, reference, attrs={"kind": one_of(*distributions)}, torch=torch,
@@ -225,7 +254,11 @@ def _log_density(distributions: Mapping[str, Distribution], name: str, first: Sl
     )  # fmt: skip
 
 
+_PLACES = (floating(), broadcastable(0), mostly(broadcastable(0), 0, 4))
+_SHAPES = (mostly(floating(), 0, 9), mostly(broadcastable(0), 0, 4))
 OPERATORS: tuple[OpSpec, ...] = (
-    _log_density(_PLACED, "placed_log_density", floating(), broadcastable(0), mostly(broadcastable(0), 0, 4)),
-    _log_density(_SHAPED, "log_density", mostly(floating(), 0, 9), mostly(broadcastable(0), 0, 4)),
+    _density(_PLACED, "placed_log_density", True, *_PLACES),
+    _density(_SHAPED, "log_density", True, *_SHAPES),
+    _density(_PLACED, "placed_density", False, *_PLACES),
+    _density(_SHAPED, "density", False, *_SHAPES),
 )
