@@ -92,6 +92,24 @@ def _gemm(p: Pattern, bias: str, point: int, activation: str, output: str, axis:
     return _q(p, x, 0.1, 128) if output == "quantised" else x
 
 
+def _weights(p: Pattern, operator: str, axis: int, point: int, kind: str) -> str:
+    """Weights alone that are quantised, by scales along an axis that stays or one that is summed."""
+    shape = (4, 4, 3, 3) if operator == "conv" else (8, 4)
+    size = shape[axis]
+    weight = p.quantize_dequantize_channels(
+        p.weight(*shape), dtype=kind, axis=axis, scales=(0.0078125, 0.5, 0.0625, 0.1, 0.017, 0.25, 0.03125, 3.0)[:size],
+        zero_point=point,
+    )  # fmt: skip
+    if operator == "conv":
+        operands = p.input(1, 4, 4, 4), weight, p.constant(0.0, 4)
+        return p.conv2d(*operands, stride=(1, 1), dilation=(1, 1), padding=(1, 1, 1, 1), groups=1)
+    if operator == "linear":
+        return p.linear(p.input(3, 4), weight, p.weight(8))
+    if operator == "rows":
+        return p.take(weight, p.constant([0, 2], dtype="int64", domain=(0, 3)), axis=0)
+    return p.matmul(p.input(*((3, 8) if operator == "matmul" else (2, 3, 8))), weight)
+
+
 _OPERATORS = (
     *("conv", "conv relu", "conv clip", "matmul", "matmul both", "add", "mul", "relu", "leaky", "sigmoid", "softmax"),
     *("concat", "max pool", "average", "global", "transpose", "reshape", "slice", "split", "take", "where", "argmax"),
@@ -112,6 +130,9 @@ BAITS = (
     Bait("quantised-after-limit", (_ORT + "ClipQuantRewrite", _ORT + "ReluQuantRewrite"), _limited,
          {"activation": Guard(("relu", "clip"), ("relu6", "narrow")), "scale": Guard((0.017,), (0.0625, 3.0)),
           "point": Guard((0,), (3, 127)), "kind": Guard(("uint8", "int8"))}, _FLOATS),
+    Bait("quantised-weights", (_ORT + "QDQSelectorActionTransformer", _ORT + "WeightBiasQuantization"), _weights,
+         {"operator": Guard(("matmul", "linear", "conv"), ("rows", "matmul of stacks")), "axis": Guard((0, 1)),
+          "point": Guard((0,), (3, 127)), "kind": Guard(("int8", "uint8"))}, _FLOATS),
     Bait("quantised-linear", (_ORT + "QDQSelectorActionTransformer", _ORT + "WeightBiasQuantization"), _gemm,
          {"bias": Guard(("plain", "quantised")), "point": POINTS, "activation": Guard(("", "relu"), ("tanh",)),
           "output": Guard(("quantised",), ("none",)), "axis": Guard(("tensor", "channels"))}, _FLOATS),

@@ -12,7 +12,7 @@ from generators.bounds.products import bilinear
 from generators.graph import FLOATS, TensorType
 from generators.ops.composed import compute, undetermined
 from generators.ops.reduce.softmax import softmax
-from generators.ops.slots import draw_dtype, flag, one_of
+from generators.ops.slots import draw_dtype, one_of
 from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
 
 Array = np.ndarray
@@ -176,7 +176,7 @@ def _jax(rest: str) -> Spelling:
 
 def _op(name: str, mask: Slot | None, reference, torch: str, eager: str, relax: str, onnx: str) -> OpSpec:
     """Of q, k, v and what masks them, if anything does."""
-    causal: dict[str, AttrRule] = {} if mask else {"causal": flag()}
+    causal: dict[str, AttrRule] = {} if mask else {"causal": one_of(True, False)}
     return OpSpec(
         name, "attention", (QUERIES, KEYS, VALUES, *((mask,) if mask else ())), _type, reference,
         attrs={"scale": SCALES, **causal},

@@ -94,6 +94,13 @@ def without_result(equation):
     return left if arrow and result == usual else equation
 
 
+def is_returned(node, around):
+    """Is its result one of the model's?"""
+    returned = {one.name for one in around.graph.output}
+    ends = {one.input[0] for one in around.graph.node if one.op_type == "Identity" and one.output[0] in returned}
+    return node.output[0] in ends | returned
+
+
 def same_aspect(node, around):
     """Sizes that are in proportion already."""
     shape, values = around.shape(node.input[0]), given(node)

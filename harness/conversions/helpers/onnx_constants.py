@@ -2,12 +2,34 @@
 
 
 def constants_made(model):
-    """The model with its small constants made by nodes."""
-    graph, nodes = model.graph, list(model.graph.node)
+    """The model with its small constants made by nodes, and those that are quantised stored so."""
+    graph, held = model.graph, constants_of(model.graph)
+    nodes = [stored(node, held) for node in graph.node]
     nodes = [*made_constants(graph, nodes), *nodes]
     del graph.node[:]
     graph.node.extend(nodes)
     onnx.checker.check_model(model, full_check=True)
+
+
+def stored(node, held):
+    """In place of a node that quantises a constant what it makes, as weights are stored."""
+    parts = [held.get(name) for name in node.input]
+    if node.op_type != "QuantizeLinear" or len(parts) < 3 or any(one is None for one in parts):
+        return node
+    numbers, scale, point = parts
+    if numbers.dtype != np.float32 or point.dtype not in (np.int8, np.uint8) or given(node).get("block_size"):
+        return node
+    if scale.ndim:
+        axis = given(node).get("axis", 1) % numbers.ndim
+        shape = [-1 if place == axis else 1 for place in range(numbers.ndim)]
+        scale, point = scale.reshape(shape), point.reshape(shape)
+    with np.errstate(all="ignore"):
+        levels = np.rint(numbers / scale) + point.astype("float32")
+    if not np.isfinite(levels).all():
+        return node
+    limits = np.iinfo(point.dtype)
+    quantised = np.clip(levels, limits.min, limits.max).astype(point.dtype)
+    return constant(node.output[0], value=numpy_helper.from_array(quantised))
 
 
 def made_constants(graph, nodes):

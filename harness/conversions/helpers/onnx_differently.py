@@ -96,6 +96,50 @@ def image_in_front(node, around):
     turned_image(node, around, places[0], numbers, order)
 
 
+def of_a_range(node, around):
+    """Of places one after the other, counted from the end, as a range whose end is known at run time alone."""
+    shape, places = around.shape(node.input[0]), around.constants.get(node.input[1])
+    if shape is None or places is None or places.ndim != 1 or not places.size:
+        return
+    size = shape[given(node).get("axis", 0)]
+    first, step = int(places[0]), int(places[1] - places[0]) if places.size > 1 else 1
+    if step == 0 or size == 0 or (np.diff(places) != step).any() or places.min() < 0 or places.max() >= size:
+        return
+    ends = [
+        around.const(np.array(one, places.dtype)) for one in (first - size, first - size + step * places.size, step)
+    ]
+    total = around.op("Size", node.input[0])
+    ends[1] = around.op("Where", around.op("Greater", total, around.const(0, "int64")), ends[1], ends[1])
+    node.input[1] = around.op("Range", *ends)
+
+
+def in_loop(node, around):
+    """Joined as a sequence to which a loop adds the last one."""
+    if not is_returned(node, around) or str(around.types.get(node.output[0])) == "bfloat16" or len(node.input) < 2:
+        return
+    element = helper.np_dtype_to_tensor_dtype(around.types[node.output[0]])
+    parts, once, held = list(node.input), around.name(), around.name()
+    sequence, truth = (helper.make_tensor_sequence_value_info, onnx.TensorProto.BOOL)
+    names = {name: f"{held}.{name}" for name in ("number", "on", "so", "before", "behind")}
+    body = helper.make_graph(
+        [
+            helper.make_node("SequenceInsert", [names["before"], parts[-1]], [names["behind"]]),
+            helper.make_node("Identity", [names["on"]], [names["so"]]),
+        ],
+        once,
+        [
+            helper.make_tensor_value_info(names["number"], onnx.TensorProto.INT64, []),
+            helper.make_tensor_value_info(names["on"], truth, []),
+            sequence(names["before"], element, None),
+        ],
+        [helper.make_tensor_value_info(names["so"], truth, []), sequence(names["behind"], element, None)],
+    )
+    first = around.op("SequenceConstruct", *parts[:-1])
+    many, truly = around.const(1, "int64"), around.const(True)
+    node.input[:] = [around.op("Loop", many, truly, first, body=body)]
+    node.op_type = "ConcatFromSequence"
+
+
 def short_mask(node, around):
     """One more key, which the mask does not reach: what it lacks does not count (opset 24)."""
     shapes = [around.shape(name) for name in node.input[:4]]
@@ -181,6 +225,8 @@ DIFFERENTLY = (
     ({"Resize"}, 18, other_aspect),
     ({"Resize"}, 13, image_in_front),
     ({"Attention"}, 24, short_mask),
+    ({"Gather"}, 11, of_a_range),
+    ({"Concat"}, 13, in_loop),
     ({"Einsum"}, 13, capital_letters),
     ({"MatMul"}, 13, in_capitals),
     ({"Not"}, 13, by_dropped),

@@ -64,19 +64,13 @@ def parts_of_sequence(node, around):
     names, held = list(node.output), around.name()
     alike = (sizes[:-1] == sizes[0]).all() and sizes[-1] <= sizes[0]
     node.op_type = "SplitToSequence"
+    put(node, "keepdims", 0)  # which nobody asks where it is said how
     node.input[1] = around.const(sizes[0] if alike else sizes, "int64")
     node.output[:] = [held]
     for place, name in enumerate(names):
         at = around.const(place - len(names) if place % 2 and len(names) > 2 else place, "int64")
         if name:
             around.behind.append(helper.make_node("SequenceAt", [held, at], [name]))
-
-
-def is_returned(node, around):
-    """Is its result one of the model's?"""
-    returned = {one.name for one in around.graph.output}
-    ends = {one.input[0] for one in around.graph.node if one.op_type == "Identity" and one.output[0] in returned}
-    return node.output[0] in ends | returned
 
 
 def mean_beside(node, around):
@@ -254,6 +248,28 @@ def stretched(node, around):
         node.input[place] = around.const(array.ravel()[:1] if alike else array[None])
 
 
+def with_past(node, around):
+    """Beside keys that came before, which the mask hides."""
+    shapes = [around.shape(name) for name in node.input[:4]]
+    if None in shapes or len(node.input) > 4 or len(node.output) > 1 or any(len(shape) != 4 for shape in shapes[:3]):
+        return
+    if len(shapes) > 3 and (shapes[3][-1] != shapes[1][2] or len(shapes[3]) < 2):
+        return
+    element = around.types[node.input[0]]
+    (_, _, queries, _), (batch, heads, keys, size) = shapes[:2]
+    if len(shapes) < 4:
+        hidden = np.arange(2 + keys) >= 2
+        mask = around.const(np.broadcast_to(hidden, (queries, 2 + keys)))
+    else:
+        kind = around.types[node.input[3]]
+        none = np.zeros((), kind) if kind == np.bool_ else np.asarray(-np.inf, kind)
+        mask = around.op("Concat", around.const(np.broadcast_to(none, (*shapes[3][:-1], 2))), node.input[3], axis=-1)
+    past = [around.const(np.ones((batch, heads, 2, one)), element) for one in (size, shapes[2][3])]
+    del node.input[3:]
+    node.input.extend([mask, *past])
+    node.output.extend([around.name(), around.name()])
+
+
 def depth_in_line(node, around):
     """How many classes, as a vector of one number."""
     depth = around.constants.get(node.input[1])
@@ -282,6 +298,7 @@ OTHERWISE = (
     ({"Einsum"}, 12, result_left_out),
     ({"MatMul"}, 13, in_letters),
     ({"OneHot"}, 13, depth_in_line),
+    ({"Attention"}, 23, with_past),
 )
 """As RULES."""
 

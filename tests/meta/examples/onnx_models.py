@@ -174,6 +174,19 @@ CASES = {
     ),
     "attended": ([helper.make_node("Attention", ["x", "x", "x", "m"], ["y"])], {"m": np.tri(4, dtype=bool)}),
     "colours": ([helper.make_node("Resize", ["x", "", "", "s"], ["y"], mode="cubic")], {"s": INTS([2, 3, 7, 5])}),
+    "last-rows": ([helper.make_node("Gather", ["x", "a"], ["y"], axis=1)], {"a": INTS([1, 2])}),
+    "weights": (
+        [
+            helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"], axis=0),
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"], axis=0),
+            helper.make_node("MatMul", ["x", "d"], ["y"]),
+        ],
+        {
+            "w": np.linspace(-2, 2, 8, dtype="f4").reshape(4, 2),
+            "s": np.array([0.5, 0.25, 0.125, 1], "f4"),
+            "z": np.zeros(4, "i1"),
+        },
+    ),
     "traced": ([helper.make_node("Einsum", ["x"], ["y"], equation="abcc->ab")], {}),
 }
 
@@ -189,6 +202,7 @@ OPSETS_OF = {"attended": 23}
 CAME = {
     "attended": 23,
     "unpooled": 11,
+    "weights": 13,
     "letters": 12,
     "proportion": 11,
     "normalised": 17,

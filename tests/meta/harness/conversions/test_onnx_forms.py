@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from examples.onnx_models import CAME, CASES, FORMS, INTS, OPSETS_OF, model_of, values
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from harness.conversions.edges import EDGES
 from harness.conversions.edges.onnx_forms import OPSETS
@@ -66,10 +66,12 @@ def test_a_form_returns_the_same(name: str, form: str) -> None:
         ("picture", "Squeeze"),
         ("colours", "Transpose"),
         ("pad", "Where"),
+        ("attended", "Concat"),
     ],
 )
 def test_it_is_said_otherwise(name: str, made: str) -> None:
-    model = model_of(*CASES[name])
+    nodes, constants = CASES[name]
+    model = model_of(nodes, constants, OPSETS_OF.get(name, 20))
     FORMS.otherwise(model)
     assert made in {node.op_type for node in model.graph.node}
 
@@ -88,6 +90,8 @@ def test_it_is_said_otherwise(name: str, made: str) -> None:
         ("attended", "Concat", "axis", 2),
         ("upsample", "Transpose", "perm", [2, 3, 0, 1]),
         ("upsample-linear", "Transpose", "perm", [0, 2, 3, 1]),
+        ("joined", "Loop", "", None),
+        ("last-rows", "Range", "", None),
     ],
 )
 def test_it_is_said_differently(name: str, kind: str, attribute: str, value: object) -> None:
@@ -95,6 +99,13 @@ def test_it_is_said_differently(name: str, kind: str, attribute: str, value: obj
     FORMS.differently(model := model_of(nodes, constants, OPSETS_OF.get(name, 20)))
     found = [FORMS.given(node).get(attribute) for node in model.graph.node if node.op_type == kind]
     assert value in found
+
+
+def test_quantised_constants_are_stored() -> None:
+    FORMS.constants_made(model := model_of(*CASES["weights"]))
+    assert "QuantizeLinear" not in {node.op_type for node in model.graph.node}
+    (made,) = [node for node in model.graph.node if "q" in node.output]
+    assert numpy_helper.to_array(made.attribute[0].t).tolist() == [[-4, -3], [-3, -1], [2, 7], [1, 2]]
 
 
 def test_axes_are_not_named() -> None:
