@@ -46,6 +46,12 @@ def test_each_call_has_numbers_of_its_own_and_the_last_those_of_the_first() -> N
     )
 
 
+def test_the_other_zero_comes_next() -> None:
+    pads = (0, 0, 1, 0)
+    calls = plan_of(graph(("pad", ("x",), {"pads": pads, "value": 0.0}))).calls
+    assert [repr(call[0]) for call in calls][:2] == ["0.0", "-0.0"]
+
+
 def test_what_is_written_twice_is_one_number() -> None:
     found = plan_of(graph(("threshold", ("x",), {"threshold": 0.0, "value": 0.0})))
     assert list(found.values) == [((0, "threshold"), (0, "value"))]
