@@ -43,6 +43,7 @@ from harness.findings.known.issues import load
 from harness.questions import QUESTIONS
 from harness.questions.consistency import CONSISTENCY
 from harness.questions.conversion import CONVERSION
+from harness.questions.derivatives.consistency import GRADIENT_CONSISTENCY
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
 from harness.search import hunt as hunting
@@ -50,6 +51,9 @@ from harness.search.dtype_support import involved
 from harness.search.hunting import plan as planning
 from harness.search.hunting.plan import Lane
 from harness.search.laboratory import Laboratory
+
+_SELF = (CONSISTENCY.name, GRADIENT_CONSISTENCY.name)
+"""Questions that hold a framework against itself."""
 
 
 def hunt(
@@ -109,7 +113,7 @@ def hunt(
         if plan and cases is None and not favoured:
             swept = tuple(OPS) if not operator_globs else operators
             everything = (*swept, *(name for name in BAITS if operators_of(name) <= set(swept)))
-            wanted = [name for name in QUESTIONS if inconsistencies or name != CONSISTENCY.name]
+            wanted = [name for name in QUESTIONS if inconsistencies or name not in _SELF]
             lanes = lanes_of(target_globs, wanted if question is None else (question,))
             following = planning.Plan(lanes, everything, drawn_seed, *planning.state(findings))
         record = recorded(findings, drawn_seed)

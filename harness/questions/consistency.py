@@ -3,6 +3,8 @@ parameters, and at other places of longer tensors."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from generators.graph import Graph
 from harness.backends import TARGETS, Target
 from harness.backends.target.text import renamed
@@ -16,6 +18,7 @@ _DRIVER = '''
 OTHERS = {others!r}  # programs, by what they are beside this one
 LENGTHS = {lengths!r}  # of the outputs of "lanes", by the number of the output of this program
 OUTPUTS = [("uint8", shape) for shape in {shapes!r}] * {checks}
+LEAST = float("{least}")  # a zero and a number of that size or more differ in kind
 LARGEST = {{"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}}
 once = load
 
@@ -29,7 +32,7 @@ def load_other(text, given):
 
 
 def kinds(a, b):
-    """How elements differ: 1 NaN, 2 an infinity, 3 a sign, 4 an integer; 0 where they do not, or by rounding only."""
+    """How elements differ: 1 NaN, 2 an infinity, 3 a sign, 4 an integer, 5 a zero; 0: not, or by rounding only."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return np.zeros(a.shape, np.uint8)  # one of them is wrong, which is another question
     if a.dtype.kind in "biu":
@@ -40,8 +43,11 @@ def kinds(a, b):
         infinite = (np.isinf(a) != np.isinf(b)) | (np.isinf(a) & np.isinf(b) & (a != b))
         rounded = (np.abs(np.where(np.isinf(a), b, a)) > largest / 2) & (np.sign(a) == np.sign(b))
         sign = np.isfinite(a) & np.isfinite(b) & (np.sign(a) * np.sign(b) < 0)
+        zero = np.isfinite(a) & np.isfinite(b) & ((a == 0) != (b == 0)) & (np.abs(a + b) >= LEAST)
     nan = np.isnan(a) != np.isnan(b)
-    return np.where(nan, 1, np.where(infinite & ~rounded, 2, np.where(sign, 3, 0))).astype(np.uint8)
+    return np.where(nan, 1, np.where(infinite & ~rounded, 2, np.where(sign, 3, np.where(zero, 5, 0)))).astype(
+        np.uint8
+    )
 
 
 def tiled(array, shape, length):
@@ -84,7 +90,7 @@ def load(parameters):
 
 def program(target: Target, graph: Graph) -> str:
     """The target's own program, and the others as text. All leaves that "lanes" takes are arguments."""
-    others: dict[str, tuple[str, dict]] = {}
+    others: Others = {}
     lowest = _lowest(target)
     if lowest and not FORWARD.why_not(lowest, graph):
         others["level"] = lowest.program(graph), {}
@@ -97,12 +103,34 @@ def program(target: Target, graph: Graph) -> str:
         shapes = {name: (nodes[node.name].type.shape, node.type.size) for node in lanes.nodes for name in node.operands}
         others["lanes"] = target.program(lanes), shapes
         lengths = {graph.outputs.index(name): lanes.types[name].size for name in lanes.outputs}
-    return renamed(target.program(graph), "OUTPUTS", "OWN_OUTPUTS") + _DRIVER.format(
+    shapes = [graph.types[name].shape for name in graph.outputs]
+    return beside(target.program(graph), others, lengths, shapes, tuple(consistency.CHECKS))
+
+
+Others = dict[str, tuple[str, dict[str, tuple[tuple[int, ...], int]]]]
+"""By check: the text of another program, and of "lanes" what its leaves are made of: a shape, and how many elements."""
+
+
+def beside(
+    text: str,
+    others: Others,
+    lengths: dict[int, int],
+    shapes: list[tuple[int, ...]],
+    checks: Sequence[str],
+    *,
+    zeros: bool = False,
+) -> str:
+    """The program that compares what this text computes with what the others do, for each of the checks.
+
+    lengths: of the outputs that "lanes" has, by their number in the text's own; shapes: of these; zeros: is a zero
+    beside a number that no rounding makes of it a difference in kind?"""
+    return renamed(text, "OUTPUTS", "OWN_OUTPUTS") + _DRIVER.format(
         others=others,
         lengths=lengths,
-        shapes=[graph.types[name].shape for name in graph.outputs],
-        checks=len(consistency.CHECKS),
-        names=tuple(consistency.CHECKS),
+        shapes=shapes,
+        checks=len(checks),
+        names=tuple(checks),
+        least=consistency.ROUNDED_AWAY if zeros else float("inf"),
     )
 
 

@@ -4,6 +4,7 @@ and nobody expects both."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -25,8 +26,16 @@ CHECKS = {
     "lanes": "the same elements at other places of a longer tensor",
 }
 """What each output is compared with: another program in the same process."""
-KINDS = {1: "NaN and a number", 2: "an infinity and another number", 3: "numbers of other signs", 4: "other integers"}
+KINDS = {
+    1: "NaN and a number",
+    2: "an infinity and another number",
+    3: "numbers of other signs",
+    4: "other integers",
+    5: "a zero and another number",
+}
 """How an element differs, as numbers in the outputs of a program."""
+ROUNDED_AWAY = 2.0**-7
+"""Sums of numbers of about one may lose what is less, in bfloat16."""
 LENGTH = 67
 """Elements of a longer tensor: whole vectors, and a rest that fills none."""
 ELEMENTWISE = ("unary", "activation", "binary", "comparison", "special", "numerals", "division", "bitwise", "logic")
@@ -89,13 +98,14 @@ def without_parameters(graph: Graph) -> Graph:
     return replace(graph, leaves=tuple(replace(leaf, role="input") for leaf in graph.leaves))
 
 
-def longer(graph: Graph) -> Graph | None:
-    """The elementwise nodes of tensors of one axis, which hold each element several times; None where there is none."""
+def longer(graph: Graph, fits: Callable[[Graph, Node], bool] = lambda graph, node: True) -> Graph | None:
+    """The elementwise nodes, of those that fit, of tensors of one axis, which hold each element several times; None
+    where there is none."""
     leaves: dict[str, Leaf] = {}
     nodes = []
     for node in graph.nodes:
         own = [graph.types[name] for name in node.operands]
-        if _elementwise(graph, node):
+        if _elementwise(graph, node) and fits(graph, node):
             leaves |= {
                 name: Leaf(name, TensorType(type_.dtype, (length(node.type.size),)), domain=_leaf(graph, name).domain)
                 for name, type_ in zip(node.operands, own, strict=True)
@@ -118,7 +128,12 @@ def _leaf(graph: Graph, name: str) -> Leaf:
 def _elementwise(graph: Graph, node: Node) -> bool:
     shapes = [graph.types[name].shape for name in node.operands]
     fits = node.type.size > 0 and node.type.shape == broadcast_shape(shapes)
-    return fits and OPS[node.op].family in ELEMENTWISE and node.name in graph.outputs
+    return fits and elementwise(node.op) and node.name in graph.outputs
+
+
+def elementwise(operator: str) -> bool:
+    """Does an element of its result depend on the operands' elements at the same place?"""
+    return OPS[operator].family in ELEMENTWISE
 
 
 def expect(case: Case) -> Expected:
@@ -129,7 +144,7 @@ def expect(case: Case) -> Expected:
     nodes = {node.name: node for node in case.graph.nodes}
     for check in CHECKS:
         for name, type_, bound in zip(one.names, one.types, one.values, strict=True):
-            free = ~bound.undetermined | _open(case, nodes[name], check)
+            free = ~bound.undetermined | left_open(case, nodes[name], check)
             names.append(f"{check}_{name}")
             types.append(TensorType("uint8", type_.shape))
             zeros = np.zeros(type_.shape, np.uint8)
@@ -142,7 +157,7 @@ def worth(case: Case) -> bool:
     return any(not value.undetermined.all() for value in expect(case).values)
 
 
-def _open(case: Case, node: Node, check: str) -> bool:
+def left_open(case: Case, node: Node, check: str) -> bool:
     """Does a document leave the whole result open?"""
     if not concerns(node.op):
         return True

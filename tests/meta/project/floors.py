@@ -25,8 +25,8 @@ FLOORS = {
     "oracles/questions": "forward | cells | *",
     "oracles/decompositions": "composite | expressions | * | derivatives",
     "oracles/derivatives": (
-        "complex_pairs accumulation | jacobians rounding | node_jacobians partial_products | gradient | dynamic jvp"
-        " | hessian | tangent_tangent"
+        "complex_pairs accumulation | jacobians rounding | node_jacobians partial_products | gradient"
+        " | consistency dynamic jvp | hessian | tangent_tangent"
     ),
     "oracles/arithmetic": "reassociation | *",
     "oracles/onnx": (

@@ -1,0 +1,214 @@
+"""torch-cosh-overflow-gradient: SelfMismatch of torch-eager
+
+ran with python 3.11.7, numpy 2.4.6, torch 2.13.0+cpu
+exit status: 1 reproduced, 0 not reproduced, 77 not available here
+"""
+
+import importlib.util
+import sys
+
+for module in ['torch']:
+    if importlib.util.find_spec(module) is None:
+        print(f"not available: {module}")
+        sys.exit(77)
+
+# ---- the program that ran ----
+
+import numpy as np
+import torch
+
+TARGET = 'torch-eager'
+# name: (dtype, shape), in the order that the model takes them
+INPUTS = {'x0': ('float32', (5, 5)), 'weight_v0': ('float32', (5, 5))}
+PARAMETERS = {}
+OWN_OUTPUTS = [('float32', (5, 5))]
+
+
+def model(x0):
+    v0 = torch.sinh(x0)
+    return (v0,)
+
+
+LEAVES = ('x0',)
+WEIGHTS = {0: 'weight_v0'}  # number of an output -> its weights
+
+
+def load(parameters):
+    compiled = model
+
+    def run(*inputs):
+        given = {**dict(zip(INPUTS, inputs)), **parameters}
+        values = {name: torch.from_numpy(array.copy()) for name, array in given.items()}
+        for name in LEAVES:
+            values[name].requires_grad_()
+        outputs = compiled(*[values[name] for name in given if name not in WEIGHTS.values()])
+        # what is a constant by the framework's own rules has a gradient of zero
+        pairs = [(outputs[i], values[weight]) for i, weight in WEIGHTS.items() if outputs[i].requires_grad]
+        wanted = [values[name] for name in LEAVES]
+        if pairs:
+            reached, seeds = zip(*pairs)
+            gradients = torch.autograd.grad(reached, wanted, seeds, allow_unused=True, materialize_grads=True)
+        else:
+            gradients = [torch.zeros_like(leaf) for leaf in wanted]
+        return [output.numpy(force=True) for output in gradients]
+
+    return run
+
+
+OTHERS = {'lanes': ("import numpy as np\nimport torch\n\nTARGET = 'torch-eager'\n# name: (dtype, shape), in the order that the model takes them\nINPUTS = {'x0': ('float32', (92,)), 'weight_v0': ('float32', (92,))}\nPARAMETERS = {}\nOUTPUTS = [('float32', (92,))]\n\n\ndef model(x0):\n    v0 = torch.sinh(x0)\n    return (v0,)\n\n\nLEAVES = ('x0',)\nWEIGHTS = {0: 'weight_v0'}  # number of an output -> its weights\n\n\ndef load(parameters):\n    compiled = model\n\n    def run(*inputs):\n        given = {**dict(zip(INPUTS, inputs)), **parameters}\n        values = {name: torch.from_numpy(array.copy()) for name, array in given.items()}\n        for name in LEAVES:\n            values[name].requires_grad_()\n        outputs = compiled(*[values[name] for name in given if name not in WEIGHTS.values()])\n        # what is a constant by the framework's own rules has a gradient of zero\n        pairs = [(outputs[i], values[weight]) for i, weight in WEIGHTS.items() if outputs[i].requires_grad]\n        wanted = [values[name] for name in LEAVES]\n        if pairs:\n            reached, seeds = zip(*pairs)\n            gradients = torch.autograd.grad(reached, wanted, seeds, allow_unused=True, materialize_grads=True)\n        else:\n            gradients = [torch.zeros_like(leaf) for leaf in wanted]\n        return [output.numpy(force=True) for output in gradients]\n\n    return run\n", {'x0': ((5, 5), 92), 'weight_v0': ((5, 5), 92)})}  # programs, by what they are beside this one
+LENGTHS = {0: 92}  # of the outputs of "lanes", by the number of the output of this program
+OUTPUTS = [("uint8", shape) for shape in [(5, 5)]] * 1
+LEAST = float("0.0078125")  # a zero and a number of that size or more differ in kind
+LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
+once = load
+
+
+def load_other(text, given):
+    """Another program, compiled for these values of its parameters; what it takes and returns are values by name."""
+    space = {"__name__": "program"}
+    exec(text, space)
+    run = space["load"]({name: given[name] for name in space["PARAMETERS"]})
+    return lambda arrays: [np.array(out) for out in run(*[arrays[name] for name in space["INPUTS"]])]
+
+
+def kinds(a, b):
+    """How elements differ: 1 NaN, 2 an infinity, 3 a sign, 4 an integer, 5 a zero; 0: not, or by rounding only."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return np.zeros(a.shape, np.uint8)  # one of them is wrong, which is another question
+    if a.dtype.kind in "biu":
+        return np.where(a != b, 4, 0).astype(np.uint8)
+    largest = LARGEST.get(str(a.dtype), 1.7976931348623157e308)
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    with np.errstate(all="ignore"):
+        infinite = (np.isinf(a) != np.isinf(b)) | (np.isinf(a) & np.isinf(b) & (a != b))
+        rounded = (np.abs(np.where(np.isinf(a), b, a)) > largest / 2) & (np.sign(a) == np.sign(b))
+        sign = np.isfinite(a) & np.isfinite(b) & (np.sign(a) * np.sign(b) < 0)
+        zero = np.isfinite(a) & np.isfinite(b) & ((a == 0) != (b == 0)) & (np.abs(a + b) >= LEAST)
+    nan = np.isnan(a) != np.isnan(b)
+    return np.where(nan, 1, np.where(infinite & ~rounded, 2, np.where(sign, 3, np.where(zero, 5, 0)))).astype(
+        np.uint8
+    )
+
+
+def tiled(array, shape, length):
+    """All elements, broadcast to a shape, one after the other, until so many are there."""
+    return np.resize(np.broadcast_to(array, shape).ravel(), length).astype(array.dtype)
+
+
+def load(parameters):
+    own = once(parameters)
+    others = {}
+
+    def run(*inputs):
+        arrays = {**parameters, **dict(zip(INPUTS, inputs))}
+        first = [np.array(out) for out in own(*inputs)]
+        found = {name: [np.zeros(out.shape, np.uint8) for out in first] for name in ('lanes',)}
+        for name, (text, shapes) in OTHERS.items():
+            given = arrays
+            if name == "lanes":
+                given = {leaf: tiled(arrays[leaf], shape, length) for leaf, (shape, length) in shapes.items()}
+            try:
+                if name not in others:
+                    others[name] = load_other(text, given)
+                results = others[name](given)
+            except Exception as error:
+                error.add_note(f"in step {name}: another program than the target's own")
+                raise
+            if name != "lanes":
+                found[name] = [kinds(a, b) for a, b in zip(first, results)]
+                continue
+            for (place, length), out in zip(LENGTHS.items(), results):
+                shown = kinds(tiled(first[place], first[place].shape, length), out)
+                size = first[place].size
+                whole = np.concatenate([shown, np.zeros(-len(shown) % size, np.uint8)]).reshape(-1, size)
+                found[name][place] = whole.max(axis=0).reshape(first[place].shape)
+        return [flags for name in ('lanes',) for flags in found[name]]
+
+    return run
+
+
+# ---- its inputs, and what a correct evaluation returns: value, and how far from it (inf: anything) ----
+
+from pathlib import Path
+
+from numpy import array, inf, nan
+
+SYMPTOM = 'inconsistency'  # SelfMismatch
+SECONDS = 120.0
+ZERO_SIGNS = False  # are the signs of zeros compared?
+ARRAYS = {
+    'x0': array([[88.71892547607422, 88.71891784667969, 1.1102230246251565e-16, -708.396484375, 89.41207885742188], [103.99999237060547, -103.97207641601562, 0.00390625, 3.725290742551124e-09, 710.4757690429688], [89.41206359863281, 1.0397206544876099, 88.00000762939453, 1.0, -88.00000762939453], [709.78271484375, -87.33654022216797, 21.999998092651367, 1.0397207736968994, 0.3465735614299774], [88.72283935546875, -87.99999237060547, -88.0, -9.704059600830078, 88.0]], dtype='float32'),
+    'weight_v0': array([[-0.59375, 0.609375, -0.71875, 1.484375, -1.171875], [-1.140625, 0.546875, 1.203125, -1.34375, 0.90625], [0.734375, 1.296875, 1.15625, 1.34375, -1.09375], [-1.21875, -0.984375, 1.390625, 1.234375, 1.375], [0.65625, -1.5, 1.296875, 1.1875, -1.15625]], dtype='float32'),
+}
+EXPECTED = [
+    array([[0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]], dtype='uint8'),
+]
+ALLOWED = [
+    array([[0.0, 0.0, inf, 0.0, 0.0], [0.0, 0.0, inf, inf, 0.0], [0.0, inf, 0.0, inf, 0.0], [0.0, inf, inf, inf, inf], [0.0, 0.0, 0.0, inf, 0.0]], dtype='float64'),
+]
+
+
+def wrong(output, expected, allowed, dtype, shape):
+    """What is wrong with one output, or None."""
+    if str(output.dtype) != dtype or output.shape != tuple(shape):
+        return f"{output.dtype}{output.shape} instead of {dtype}{tuple(shape)}"
+    if not shape and output.ndim == 0:
+        output, expected, allowed = output.reshape(1), expected.reshape(1), allowed.reshape(1)
+    if "complex" in dtype:  # the parts side by side: NaN and infinities in place, then the modulus of the difference
+        got, bad, distance = output, np.zeros(output.shape, bool), np.zeros(output.shape)
+        for a, b in ((output.real, expected.real), (output.imag, expected.imag)):
+            bad |= (np.isnan(a) != np.isnan(b)) | ((np.isinf(a) | np.isinf(b)) & ~np.isnan(b) & (a != b))
+            with np.errstate(all="ignore"):
+                distance = np.hypot(distance, np.where(np.isfinite(a) & np.isfinite(b), a.astype("float64") - b, 0.0))
+            if ZERO_SIGNS:
+                bad |= (a == 0) & (b == 0) & (allowed == 0) & (np.signbit(a) != np.signbit(b))
+        bad = ~np.isinf(allowed) & (bad | (distance > allowed))
+    elif "float" in dtype:
+        got = output.astype("float64")
+        with np.errstate(all="ignore"):
+            same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+            near = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) <= allowed)
+        bad = ~np.isinf(allowed) & ~same & ~near
+        if ZERO_SIGNS:
+            bad |= (allowed == 0) & (got == 0) & (expected == 0) & (np.signbit(got) != np.signbit(expected))
+    else:
+        got, bad = output, ~np.isinf(allowed) & (output != expected)
+    if not bad.any():
+        return None
+    at = tuple(int(i[0]) for i in np.nonzero(bad))
+    detail = f"expected {expected[at]}, got {got[at]}, allowed {allowed[at]:.3g}"
+    return f"{bad.sum()} of {bad.size} wrong, at {at}: {detail}"
+
+
+def main():
+    if SYMPTOM in ("crash", "timeout") and "--child" not in sys.argv:
+        import subprocess
+
+        try:
+            code = subprocess.run([sys.executable, __file__, "--child"], timeout=SECONDS).returncode
+        except subprocess.TimeoutExpired:
+            print("reproduced: no result within", SECONDS, "s")
+            return 1
+        print("the process ended with status", code)
+        return 0 if code == 0 else 77 if code == 77 else 1
+    try:
+        outputs = load({n: ARRAYS[n] for n in PARAMETERS})(*[ARRAYS[n] for n in INPUTS])
+    except Exception as error:
+        # another failure than the one looked for says nothing about it: like a framework that is not there
+        why = (str(error).splitlines() or [""])[0]
+        print(f"{'reproduced' if SYMPTOM == 'rejected' else 'not available'}: {type(error).__name__}: {why}")
+        return 1 if SYMPTOM == "rejected" else 77
+    if len(outputs) != len(OUTPUTS):
+        print(f"reproduced: {len(outputs)} outputs instead of {len(OUTPUTS)}")
+        return 1
+    failed = 0
+    for i, (dtype, shape) in enumerate(OUTPUTS):
+        problem = wrong(np.asarray(outputs[i]), EXPECTED[i], ALLOWED[i], dtype, shape)
+        print(f"output {i}: {problem or 'correct'}")
+        failed |= problem is not None
+    print("reproduced" if failed else "not reproduced")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
