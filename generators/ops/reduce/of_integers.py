@@ -35,14 +35,15 @@ def _total(f: Callable[[Array], Array]) -> Reference:
 
 
 def _mean(args: Sequence[Bounded], call: Call) -> Bounded:
-    """Undetermined where the sum may wrap."""
+    """A mean lies between its numbers: where a sum of 32 bits wraps, one of 64 bits, or of float64, does not.
+    Undetermined where one of 64 bits may."""
     x, n = args[0], count(call)
     size = along(np.sum, call)(np.abs(x.value.astype(np.float64)))
     total = along(np.sum, call)(x.value.astype(np.int64))
-    wraps = size >= float(np.iinfo(x.dtype).max)
+    wraps = size >= float(np.iinfo(np.int64).max)
     with np.errstate(over="ignore"):  # of what wraps
         value = np.sign(total) * (np.abs(total) // n)
-    return exact(value, x.dtype, wraps | along(np.any, call)(x.undetermined))
+    return exact(value.astype(x.dtype), x.dtype, wraps | along(np.any, call)(x.undetermined))
 
 
 def _cut(f: Callable[[Array], Array], terms: Callable[[Array], Array], open_end: float) -> Reference:
