@@ -171,7 +171,7 @@ ON_REQUEST = _names(
     nanmax nanmin nanprod nanargmax nanargmin nancumsum nancumprod nanquantile cosine_transform
     tridiagonal_eigenvalues ctc_loss expn trigonometric_integral gamma_sign sampled_gradient cumulative_trapezoid
     polynomial convolution placed_log_density log_density while_sum kaiser_tapered fraction matrix_vector
-    vector_matrix select_scatter_otherwise diagonal_scatter_otherwise placed_density density
+    vector_matrix select_scatter_otherwise diagonal_scatter_otherwise placed_density density interpolate
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -38,7 +38,7 @@ _UNDERIVED = """
     cumsum_to cumprod_to prod_to l2_norm_to kept_cumprod ldexp_mixed addmm_bias baddbmm_bias
     complex_sin complex_cos complex_tan complex_sinh complex_cosh complex_tanh complex_rsqrt complex_pow
     nanprod nancumprod nanquantile tridiagonal_eigenvalues ctc_loss expn trigonometric_integral log_density
-    placed_log_density polynomial placed_density density
+    placed_log_density polynomial placed_density density interpolate
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose
