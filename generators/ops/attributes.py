@@ -85,6 +85,7 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("resize_antialias", "size"): (_INTS,),
     ("resize_nearest_of_integers", "size"): (_INTS,),
     ("roi_align", "size"): (_INTS,),
+    ("roi_align_max", "size"): (_INTS,),
     ("resize_linear_line", "size"): (_INTS,),
     ("resize_linear_volume", "size"): (_INTS,),
     ("resize_nearest_line", "size"): (_INTS,),

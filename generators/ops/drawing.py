@@ -138,7 +138,7 @@ ON_REQUEST = _names(
     sub_scalar_floating sum_to tan_of_integers tanh_of_integers where_mixed mean_n counting
     write_cache write_cache_circular center_crop_pad shrink l1_norm_of_integers sum_of_squares_of_integers
     mean_of_integers l2_norm_of_integers log_sum_of_integers logsumexp_of_integers max_pool2d_of_integers
-    resize_nearest_of_integers deform_conv2d deform_conv2d_masked roi_align
+    resize_nearest_of_integers deform_conv2d deform_conv2d_masked roi_align roi_align_max
     mean_variance_normalization short_time_fourier unique_inverse_of_floats
     complex_sin complex_cos complex_tan complex_sinh complex_cosh complex_tanh complex_rsqrt complex_pow
     take_from_end take_flat_from_end gather_from_end gather_nd_from_end scatter_from_end scatter_nd_from_end pick

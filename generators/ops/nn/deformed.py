@@ -1,9 +1,10 @@
-"""Convolutions whose windows take each element from a place of its own, and means over regions of images: both sample
-images (NCHW) between their pixels."""
+"""Convolutions whose windows take each element from a place of its own, and means and greatest elements over regions of
+images: all sample images (NCHW) between their pixels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,8 +15,8 @@ from generators.graph import TensorType
 from generators.ops.composed import undetermined
 from generators.ops.nn.resize import IMAGE, weighted
 from generators.ops.nn.windows import Ints, extent, given
-from generators.ops.slots import computed, draw_dim, draw_dtype, ints_of
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types, unsupported
+from generators.ops.slots import computed, draw_dim, draw_dtype, int_of, ints_of
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Reference, Slot, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
 
@@ -263,6 +264,21 @@ def _regions(args: Sequence[Bounded], call: Call) -> Bounded:
     return _sampled(picked, spread[0], spread[1], lost | beyond[:, :, None, None], "nyx->ncyx")
 
 
+def _greatest(args: Sequence[Bounded], call: Call) -> Bounded:
+    """The greatest sample of each part: as the means of parts that have one sample each. Nobody says what a sample
+    outside counts there."""
+    count, (high, wide) = int_of(call.attrs, "samples"), call.result.shape[2:]
+    shape = (*call.result.shape[:2], high * count, wide * count)
+    fine = replace(call, result=TensorType(call.result.dtype, shape), attrs={**call.attrs, "samples": 1})
+    single, regions = _regions(args, fine), args[1]
+    sides = [regions.map(lambda a, i=i: a[:, i]) for i in range(4)]
+    rows = _axis(sides[1], sides[3], args[0].value.shape[2], shape[2], fine)[0].value.sum(-1)
+    columns = _axis(sides[0], sides[2], args[0].value.shape[3], shape[3], fine)[0].value.sum(-1)
+    lost = (rows[:, :, None] * columns[:, None, :] == 0)[:, None]
+    parts = undetermined(single, lost).map(lambda a: a.reshape(*shape[:2], high, count, wide, count))
+    return parts.map(lambda a: a.max((3, 5)))
+
+
 _ATTRS = {name: partial(_windows, number) for number, name in enumerate(("stride", "dilation", "padding"))}
 _CONV = (_small(0), _small(1), _small(2))
 _TEXT = "strides={stride}, dilations={dilation}, pads={padding}, group=%g, offset_group=%o)"
@@ -289,6 +305,26 @@ def _small_images(d: Draw, earlier: Types) -> TensorType:
     return TensorType(draw_dtype(d, _DTYPES), shape)
 
 
+def _aligned(name: str, reference: Reference, counts: tuple[int, ...], pooled: str) -> OpSpec:
+    return OpSpec(
+        name, "image",
+        (Slot(lambda t, earlier: t.dtype in _DTYPES and IMAGE.accepts(t, earlier), _small_images), _REGIONS, _WHICH),
+        _region_type, reference,
+        attrs={
+            "size": lambda d, operands, attrs: d.choice(((2, 2), (1, 1), (1, 3), (5, 2))),
+            "samples": lambda d, operands, attrs: d.choice(counts),
+            "scale": lambda d, operands, attrs: d.choice((1.0, 0.5, 0.25)),
+            "mode": lambda d, operands, attrs: d.choice(("half_pixel", "output_half_pixel")),
+        },
+        torch=_NONE, tensorflow=_NONE, jax=_NONE,
+        relax="roi_align(bb, {0}, {1}, {2}, {size}, {samples}, {scale}, {mode} == 'half_pixel', {dtype}, "
+        f"'{pooled}')",
+        onnx='g.op("RoiAlign", {0}, {1}, {2}, output_height={size}[0], output_width={size}[1], '
+        f'mode="{pooled}", sampling_ratio={{samples}}, spatial_scale={{scale}}, '
+        "coordinate_transformation_mode={mode})",
+    )  # fmt: skip
+
+
 OPERATORS: tuple[OpSpec, ...] = (
     _conv("deform_conv2d", _CONV, "{0}, {1}, {2}"),
     _conv(
@@ -296,19 +332,6 @@ OPERATORS: tuple[OpSpec, ...] = (
         (*_CONV, computed(lambda earlier: _rest(earlier)[0]), computed(lambda earlier: _rest(earlier)[1])),
         "{0}, {1}, {2}, {3}, {4}",
     ),
-    OpSpec(
-        "roi_align", "image",
-        (Slot(lambda t, earlier: t.dtype in _DTYPES and IMAGE.accepts(t, earlier), _small_images), _REGIONS, _WHICH),
-        _region_type, _regions,
-        attrs={
-            "size": lambda d, operands, attrs: d.choice(((2, 2), (1, 1), (1, 3), (5, 2))),
-            "samples": lambda d, operands, attrs: d.choice((2, 0, 1, 3)),
-            "scale": lambda d, operands, attrs: d.choice((1.0, 0.5, 0.25)),
-            "mode": lambda d, operands, attrs: d.choice(("half_pixel", "output_half_pixel")),
-        },
-        torch=_NONE, tensorflow=_NONE, jax=_NONE,
-        relax="roi_align(bb, {0}, {1}, {2}, {size}, {samples}, {scale}, {mode} == 'half_pixel', {dtype})",
-        onnx='g.op("RoiAlign", {0}, {1}, {2}, output_height={size}[0], output_width={size}[1], '
-        "sampling_ratio={samples}, spatial_scale={scale}, coordinate_transformation_mode={mode})",
-    ),
+    _aligned("roi_align", _regions, (2, 0, 1, 3), "avg"),
+    _aligned("roi_align_max", _greatest, (2, 1, 3), "max"),
 )  # fmt: skip

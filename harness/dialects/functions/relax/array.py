@@ -70,9 +70,9 @@ def write_cache(bb, cache, update, first, axis, circular, sizes, shape, dtype):
     return relax.op.scatter_elements(cache, relax.op.broadcast_to(place, shape), update, axis=axis)
 
 
-def roi_align(bb, x, regions, which, size, samples, scale, aligned, dtype):
+def roi_align(bb, x, regions, which, size, samples, scale, aligned, dtype, pooled):
     """The number of the image stands before the corners. `aligned` leaves the least size out, and moves nothing."""
     regions = bb.emit(relax.op.subtract(regions, relax.const(0.5 / scale, dtype))) if aligned else regions
     which = bb.emit(relax.op.expand_dims(relax.op.astype(which, dtype), 1))
     rows = relax.op.concat([which, regions], axis=1)
-    return relax.op.vision.roi_align(x, rows, size, scale, samples or -1, aligned, mode="avg")
+    return relax.op.vision.roi_align(x, rows, size, scale, samples or -1, aligned, mode=pooled)
