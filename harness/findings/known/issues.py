@@ -21,6 +21,9 @@ from harness.findings.known.predicate import Predicate, PredicateError
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 
+EARLIER = "earlier_"
+"""Stands before the names of attributes of the nearest node of the same operator above, in entries with `together`."""
+
 
 def known_as(operator: str) -> tuple[str, ...]:
     """An operator, and the one that it follows from: the same kernels run behind a promotion, or a rule of paddings."""
@@ -147,7 +150,8 @@ def _check_where(data: Mapping[str, Any]) -> None:
         try:
             for name in names:
                 spec = OPS[name]
-                facts = QUESTIONS[data.get("oracle", FORWARD.name)].named
+                facts = list(QUESTIONS[data.get("oracle", FORWARD.name)].named)
+                facts += [f"{EARLIER}{name}" for name in spec.attrs] if data.get("together") else []
                 Predicate(text).check((*spec.attrs, *facts), len(spec.operands) - 1 + spec.variadic)
         except PredicateError as error:
             raise ValueError(f"where: {text!r}: {error}") from error

@@ -26,9 +26,12 @@ OUTPUTS = [('float32', (2, 4))]
 
 
 class Builder:
-    """Collects ONNX nodes; values are known by name."""
+    """Collects ONNX nodes; values are known by name. since: operators that are newer than the opset that models have
+    otherwise, or meant something else before this one."""
 
     def __init__(self):
+        self.since = {"GroupNormalization": 21, "Attention": 23, "RMSNormalization": 23, "RotaryEmbedding": 23}
+        self.since |= {"Swish": 24, "TensorScatter": 24, "BitCast": 26, "CumProd": 26}
         self.nodes = []
         self.initializers = []
         self.opset = 20
@@ -36,8 +39,7 @@ class Builder:
     def op(self, kind, *operands, outputs=1, pick=0, **attributes):
         """Add a node and return the name of its output number `pick`. An operand that is None is left out."""
         names = [f"t{len(self.nodes)}_{i}" for i in range(outputs)]
-        if kind == "Attention":
-            self.opset = 23
+        self.opset = max(self.opset, self.since.get(kind, 0))
         operands = ["" if o is None else o for o in operands]
         self.nodes.append(helper.make_node(kind, operands, names, **attributes))
         return names[pick]
@@ -61,15 +63,15 @@ class Builder:
             final.append(helper.make_tensor_value_info(f"out{i}", *outputs[i]))
         given = [helper.make_tensor_value_info(name, *type_) for name, type_ in inputs.items()]
         graph = helper.make_graph(self.nodes, "dissent", given, final, self.initializers)
-        version = 10 if self.opset < 23 else 11
+        version = 10 if self.opset < 23 else 11 if self.opset < 25 else 13
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=version)
         onnx.checker.check_model(model, full_check=True)
         return model
 
 
-def quantize_dequantize(g, x, scale, zero_point, axis, dtype):
-    """The pair that quantisers write. scale: a number, or one for each place on the axis."""
-    parts = g.const(scale, "float32"), g.const(np.full(np.shape(scale), zero_point), dtype)
+def quantize_dequantize(g, x, scale, zero_point, axis, dtype, of="float32"):
+    """The pair that quantisers write. scale: a number, or one for each place on the axis; of: its dtype."""
+    parts = g.const(scale, of), g.const(np.full(np.shape(scale), zero_point), dtype)
     return g.op("DequantizeLinear", g.op("QuantizeLinear", x, *parts, axis=axis), *parts, axis=axis)
 
 
