@@ -96,6 +96,8 @@ def noise(
             relative = sum(np.where(t > 0, t / np.abs(o.value), 0.0) for o, t in zip(operands, tangents, strict=True))
             steep = 1 + np.abs(operands[1].value) if op == "pow" else 1.0
             found = reduced(g * relative * steep * _magnitude(op, operands, position, result), x.shape)
+            if op == "sinc":  # a formula of its own at 0, whose series begins with 1 - (pi x)^2 / 6
+                found = np.where(x == 0, g * sum(tangents) * np.pi**2, found)
         elif op in (*_OVER_AN_AXIS, "logsumexp"):
             found = _over_an_axis(op, operands[0].value, call, g, tangents[0])
         elif op in _STANDARDISED and position < 2:
