@@ -15,10 +15,10 @@ from generators.baits import BAITS
 from generators.baits.bait import Drawn, chosen_at_random, drawn, filled, places_of
 from generators.baits.behind import behind
 from generators.baits.moved import moved
-from generators.graph import COMPLEX, FLOATS, Graph, Leaf, Node, TensorType
+from generators.graph import COMPLEX, FLOATS, Graph, GraphError, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.inputs import FLOATING, INTEGER, Recipe, fill
-from generators.ops import OPS, check
+from generators.ops import OPS, TypeRuleError, check
 from generators.ops.slots import size_of
 from generators.union import Filled, prefixed
 
@@ -92,7 +92,10 @@ def with_bait(seed: int, index: int, case: Case, operators: Collection[str], dty
             continue
         if rng.random() < OFTEN_MOVED and BAITS[name].dtypes.inside[0] in dtypes and _moved(name):
             choices = {MOVED: rng.randrange(len(_moved(name)))}
-        one = _drawn(name, choices)
+        try:
+            one = _drawn(name, choices)
+        except (GraphError, TypeRuleError):  # several guards at once, which do not fit each other
+            continue
         if {node.op for node in one.graph.nodes} <= allowed:
             arrays = filled(one, rng.randrange(2**32), lambda dtype, leaf: _named(dtype, rng.randrange(12)))
             return _joined(rng, case, _renamed(Case(one.graph, arrays)), set(one.fixed), allowed)

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from generators.baits import BAITS
-from generators.baits.bait import Bait, Guard, Pattern, chosen_at_random, drawn, places_of
+from generators.baits import cases as bait_cases
+from generators.baits.bait import Bait, Drawn, Guard, Pattern, chosen_at_random, drawn, places_of
 from generators.baits.behind import behind
 from generators.baits.cases import baited, operators_of, places, with_bait
 from generators.baits.moved import moved
 from generators.graph import Leaf
 from generators.graphs import FAVOURED, Case, seeded_case
-from generators.ops import DRAWN, OPS, check
+from generators.ops import DRAWN, OPS, TypeRuleError, check
 from oracles.questions import forward
 
 
@@ -122,6 +123,19 @@ def test_drawn_cases_get_baits_and_keep_what_they_have() -> None:
         forward.expect(found)
     assert 60 <= changed <= 140
     assert behind >= 5
+
+
+def test_guards_that_do_not_fit_each_other_are_no_bait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unfit(name: str, choices: object) -> Drawn:
+        return drawn(BAITS["matmul-add"], {"x": (0, 3), "bias": (4, 5)})
+
+    with pytest.raises(TypeRuleError, match="do not broadcast"):
+        unfit("matmul-add", {})
+    monkeypatch.setattr(bait_cases, "SHARE", 1.0)
+    case = seeded_case(1, 0)
+    assert with_bait(1, 0, case, DRAWN, FAVOURED) is not case
+    monkeypatch.setattr(bait_cases, "_drawn", unfit)
+    assert with_bait(1, 0, case, DRAWN, FAVOURED) is case
 
 
 def test_a_bait_has_allowed_operators_and_dtypes_only() -> None:
