@@ -20,6 +20,9 @@ _PROGRAM = "# ---- the program that ran ----\n"
 _DATA = re.compile(r"^# ---- its (inputs|arrays), and what a correct .*$", re.MULTILINE)
 _CHECK = re.compile(r"^def wrong\(", re.MULTILINE)
 FILE, ARRAYS = "reproducer.py", "data.npz"
+_ASSIGNED = re.compile(r"^([A-Z][A-Z_0-9]*) = (.*(?:\n[ \t\])}].*)*)", re.MULTILINE)
+"""A name at the top and what it is given, up to the next line that begins at the margin. The rest is not parsed, which
+is most of the time that reading takes: programs of conversions have a thousand lines."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,10 @@ class Written:
         """What the program and its data give a name at their top, as far as that is written out: INPUTS, PARAMETERS,
         OUTPUTS, SYMPTOM, ARRAYS, EXPECTED, ALLOWED among them. Arrays come from `data.npz` where they stand there."""
         found: dict[str, Any] = {}
-        for node in [*_tree(self.program), *_tree(self.data)]:
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                value = _value(node.value)
-                if value is not _UNREADABLE:
-                    found[node.targets[0].id] = value
+        for name, text in _ASSIGNED.findall(self.program + self.data):
+            value = _value(_expression(text))
+            if value is not _UNREADABLE:
+                found[name] = value
         stored = self.path.with_name(ARRAYS)
         if "DATA" in self.data and stored.is_file():
             found |= _stored(stored, found)
@@ -92,9 +94,9 @@ class _Unreadable:
 _UNREADABLE = _Unreadable()
 
 
-def _tree(text: str) -> list[ast.stmt]:
+def _expression(text: str) -> ast.expr:
     try:
-        return ast.parse(text).body
+        return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError) as error:
         raise FileError(f"a reproducer cannot be read: {error}") from error
 
