@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import math
 import re
 from collections.abc import Callable
@@ -46,8 +47,8 @@ class Written:
         """What the program and its data give a name at their top, as far as that is written out: INPUTS, PARAMETERS,
         OUTPUTS, SYMPTOM, ARRAYS, EXPECTED, ALLOWED among them. Arrays come from `data.npz` where they stand there."""
         found: dict[str, Any] = {}
-        for name, text in _ASSIGNED.findall(self.program + self.data):
-            value = _value(_expression(text))
+        for name, node in _assigned(self.program + self.data):
+            value = _value(node)
             if value is not _UNREADABLE:
                 found[name] = value
         stored = self.path.with_name(ARRAYS)
@@ -94,11 +95,17 @@ class _Unreadable:
 _UNREADABLE = _Unreadable()
 
 
-def _expression(text: str) -> ast.expr:
+def _assigned(text: str) -> list[tuple[str, ast.expr]]:
+    """Names at the top and what they are given. Where a line at the margin belongs to what stands above it (a text of
+    several lines), all is parsed. Raises FileError."""
     try:
-        return ast.parse(text, mode="eval").body
+        with contextlib.suppress(SyntaxError):
+            return [(name, ast.parse(value, mode="eval").body) for name, value in _ASSIGNED.findall(text)]
+        body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError) as error:
         raise FileError(f"a reproducer cannot be read: {error}") from error
+    pairs = [(node.targets[0], node.value) for node in body if isinstance(node, ast.Assign)]
+    return [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
 
 
 def _value(node: ast.expr) -> Any:

@@ -147,14 +147,23 @@ def expect(case: Case) -> Expected:
             free = ~bound.undetermined | left_open(case, nodes[name], check)
             names.append(f"{check}_{name}")
             types.append(TensorType("uint8", type_.shape))
-            zeros = np.zeros(type_.shape, np.uint8)
-            values.append(Bounded(zeros, np.where(np.broadcast_to(free, type_.shape), np.inf, 0.0), "uint8"))
+            values.append(no_difference(np.broadcast_to(free, type_.shape)))
     return Expected(tuple(names), tuple(types), tuple(values), said)
+
+
+def no_difference(free: np.ndarray) -> Bounded:
+    """What is expected of elements that are compared: none but the free ones differs in kind."""
+    return Bounded(np.zeros(free.shape, np.uint8), np.where(free, np.inf, 0.0), "uint8")
+
+
+def asks(expected: Expected) -> bool:
+    """Is any element compared?"""
+    return any(not value.undetermined.all() for value in expected.values)
 
 
 def worth(case: Case) -> bool:
     """Is there an element where the reference allows anything, and no document leaves the result open?"""
-    return any(not value.undetermined.all() for value in expect(case).values)
+    return asks(expect(case))
 
 
 def left_open(case: Case, node: Node, check: str) -> bool:
