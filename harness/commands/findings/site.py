@@ -62,8 +62,10 @@ def site(
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(unwritten(error, out)) from error
-    write_text(summary, summary_of(causes, hunts is not None))
-    write_text(sarif, sarif_of(causes))
+    if summary:
+        write_text(summary, summary_of(causes, hunts is not None))
+    if sarif:
+        write_text(sarif, sarif_of(causes))
 
 
 def versions() -> dict[str, str]:

@@ -147,13 +147,14 @@ def _check_where(data: Mapping[str, Any]) -> None:
         names = [n for n in OPS if any_of((glob,)).match(n) and own.match(n)]
         if not names:
             raise ValueError(f"where: no operator of the entry matches {glob!r}")
+        predicate = Predicate(text)
         try:
             for name in names:
                 spec = OPS[name]
                 facts = list(QUESTIONS[data.get("oracle", FORWARD.name)].named)
                 facts += [f"{EARLIER}{name}" for name in spec.attrs] if data.get("together") else []
-                Predicate(text).check((*spec.attrs, *facts), len(spec.operands) - 1 + spec.variadic)
+                predicate.check((*spec.attrs, *facts), len(spec.operands) - 1 + spec.variadic)
         except PredicateError as error:
             raise ValueError(f"where: {text!r}: {error}") from error
-        if data.get("together") and "got" in Predicate(text).names:
+        if data.get("together") and "got" in predicate.names:
             raise ValueError("where: beside other nodes it is not known what one of them got")

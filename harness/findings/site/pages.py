@@ -91,7 +91,7 @@ def write(
             f"{_TEMPLATES}/index.html.j2", up="", page="index", rows=rows, frameworks=frameworks,
             severities=SEVERITIES, levels=LEVELS, states=[s for s in STATES if any(r.cause.state == s for r in rows)],
             entries=sum(len(row.cause.instances) for row in rows), most=max(frameworks.values(), default=1),
-            many=MANY, **common,
+            tally=Counter((row.cause.first.framework, row.cause.severity) for row in rows), many=MANY, **common,
         )  # fmt: skip
         (folder / "index.html").write_text(index, encoding="utf-8")
         heat = heat_of([(row.cause.first.framework, row.operators) for row in rows], list(frameworks))

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from itertools import combinations
 
 from harness.findings.triage.instance import STATES, Instance
@@ -55,12 +56,12 @@ class Cause:
         """Of the instance that stands for all."""
         return self.first.id
 
-    @property
+    @cached_property
     def severity(self) -> str:
         """The worst of its instances."""
         return min((severity_of(one.symptoms, one.reason) for one in self.instances), key=SEVERITIES.index)
 
-    @property
+    @cached_property
     def reaches(self) -> tuple[Reach, ...]:
         """Of its instances, in their order."""
         return tuple(reach_of(one) for one in self.instances)
@@ -70,7 +71,7 @@ class Cause:
         """The widest of its instances, one of LEVELS."""
         return min((reach.level for reach in self.reaches), key=LEVELS.index)
 
-    @property
+    @cached_property
     def state(self) -> str:
         """New where an instance is, and fixed only where all are; otherwise reported where one is."""
         states = {one.state for one in self.instances}
@@ -154,11 +155,14 @@ Rule = Callable[[Instance, Instance], str]
 
 
 def _pairs(ordered: Sequence[Instance]) -> Iterable[Fold]:
+    of: dict[str, list[Instance]] = {}
+    for one in ordered:
+        of.setdefault(one.framework, []).append(one)
     for rule in (same_thread, same_message, same_structure, same_pass):
-        for first, second in combinations(ordered, 2):
-            why = rule(first, second) if first.framework == second.framework else ""
-            if why:
-                yield Fold(first.id, second.id, rule.__name__.removeprefix("same_"), why)
+        for ones in of.values():
+            for first, second in combinations(ones, 2):
+                if why := rule(first, second):
+                    yield Fold(first.id, second.id, rule.__name__.removeprefix("same_"), why)
 
 
 def same_thread(first: Instance, second: Instance) -> str:
