@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from generators.graph import Node
 from generators.graphs import Case
@@ -64,7 +65,7 @@ class Campaign:
         """The same search with another question."""
         return replace(self, lab=replace(self.lab, question=question))
 
-    @property
+    @cached_property
     def excuses(self) -> Excuses:
         """What is known, for this search's question."""
         return Excuses(self.lab, self.issues)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -54,15 +54,25 @@ class Excuses:
 
     lab: Laboratory
     issues: Sequence[KnownIssue]
+    _named: dict[str, tuple[KnownIssue, ...]] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def of(self, target: Target) -> tuple[KnownIssue, ...]:
+        """The issues that name the target, or one that it inherits from, for this question; found once, since few of
+        all do."""
+        if target.name not in self._named:
+            names = _versions(target)
+            self._named[target.name] = tuple(
+                issue
+                for issue in self.issues
+                if issue.threads <= self.lab.pool.limits.threads
+                and any(issue.oracle in self._oracles(name) and issue.names(name) for name in names)
+            )
+        return self._named[target.name]
 
     def nearby(self, target: Target, graph: Graph) -> bool:
         """Is anything known of a node of the graph?"""
         running = self._as_run(target, graph).values()
-        return any(any(self._covers(i, node) for node in running) and self._applies(i, target) for i in self.issues)
-
-    def names(self, target: Target) -> bool:
-        """Is anything known of the target?"""
-        return any(self._applies(issue, target) for issue in self.issues)
+        return any(self._covers(issue, node) for issue in self.of(target) for node in running)
 
     def silent(self, target: Target, symptoms: Sequence[str] = SILENT) -> Excuses:
         """What says that a node returns nothing on the target, by one of these symptoms. An issue of all operators,
@@ -72,10 +82,8 @@ class Excuses:
             self,
             issues=tuple(
                 issue
-                for issue in self.issues
-                if not set(symptoms).isdisjoint(issue.symptoms)
-                and (issue.empty or "*" not in issue.operators)
-                and self._applies(issue, target)
+                for issue in self.of(target)
+                if not set(symptoms).isdisjoint(issue.symptoms) and (issue.empty or "*" not in issue.operators)
             ),
         )
 
@@ -87,10 +95,10 @@ class Excuses:
         running = self._as_run(target, graph)[node.name]
         chosen = [
             issue
-            for issue in self.issues
+            for issue in self.of(target)
             if (together or issue.together in (False, "also"))
-            and self.concerns(issue, target, discrepancy)
             and self._covers(issue, running)
+            and self.concerns(issue, target, discrepancy)
         ]
         return sorted(chosen, key=lambda issue: not (together and issue.together))
 
@@ -205,11 +213,6 @@ class Excuses:
         """Is such a node one of the entry's? A question with runs at other sizes runs it empty, too."""
         issue = replace(issue, empty=False) if self.lab.question.resizes else issue
         return issue.covers(node.operator, node.result, node.operands, node.parameters)
-
-    def _applies(self, issue: KnownIssue, target: Target) -> bool:
-        return issue.threads <= self.lab.pool.limits.threads and any(
-            issue.names(name) and issue.oracle in self._oracles(name) for name in _versions(target)
-        )
 
 
 def _values(
