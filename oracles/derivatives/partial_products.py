@@ -13,7 +13,7 @@ from generators.ops import OPS
 from generators.ops.spec import Call
 from oracles.derivatives.complex_pairs import exact
 from oracles.derivatives.jacobians.jacobian import function_of
-from oracles.derivatives.jacobians.sparsity import fed
+from oracles.derivatives.jacobians.sparsity import FAR, fed, reach_of
 
 Array = np.ndarray
 
@@ -53,7 +53,9 @@ def open_elements(
     unordered = leave_the_range(op, operands, call, passed)
     if not unordered.any():
         return np.zeros(operands[position].value.size, bool)
-    found, _ = fed(function_of(OPS[op], operands, call), operands, position, ~unordered)
+    f = function_of(OPS[op], operands, call)
+    base = np.where(unordered, np.nan, f([o.value for o in operands]))
+    found, _ = fed(f, operands, position, ~unordered, reach_of(f, operands, position, FAR, base))
     return np.asarray(found.any(axis=1))
 
 

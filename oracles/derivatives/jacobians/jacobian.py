@@ -15,6 +15,7 @@ from generators.bounds.bounded import PRECISION, U64, Bounded
 from generators.ops.spec import Call, OpSpec
 from oracles.derivatives.complex_pairs import exact, numbers_of, paired
 from oracles.derivatives.jacobians.choices import between
+from oracles.derivatives.jacobians.columns import columns_of
 from oracles.derivatives.jacobians.finite_differences import (
     Function,
     along,
@@ -27,12 +28,12 @@ from oracles.derivatives.jacobians.movement import INSIDE, moved_by_shifts
 from oracles.derivatives.jacobians.sparsity import (
     FAR,
     SHORT,
-    alone,
     confirmed,
     fed,
     groups_of,
     lost_to_others,
     pattern,
+    reach_of,
     seen_elsewhere,
 )
 from oracles.derivatives.rounding.formulas import Known, taken_as_whole
@@ -268,7 +269,7 @@ def _single(
         behind[position] = at[position] - steps
         return (f(ahead) - f(behind))[rows] / (2 * steps.ravel()[columns])
 
-    moved = moved_by_shifts(lambda at: slope(at, h / 2), operands, shift, inside)
+    moved = moved_by_shifts(lambda at: slope(at, h / 2), rows.size, operands, shift, inside)
     return Jacobian(rows, columns, value, error, moved, floor, np.zeros(base.size, bool), slope)
 
 
@@ -290,7 +291,7 @@ def _dense(
     inside: float,
     others: Array,
 ) -> Jacobian:
-    """Each element moved alone; then elements that move no result in common are moved together."""
+    """Elements moved alone, or at once where they reach no result in common; then those that move none in common."""
     x = operands[position]
     values = [o.value for o in operands]
     count = x.value.size
@@ -299,16 +300,14 @@ def _dense(
         empty = np.zeros(0)
         none = empty.astype(int)
         return Jacobian(none, none, empty, empty, empty, np.zeros(count), np.ones(base.size, bool), _none)
-    h, tried = np.ones(count), np.stack([steps.ravel() for steps in steps_of(x)])
-    ahead, behind = np.empty((count, base.size)), np.empty((count, base.size))
-    touched = np.zeros((count, base.size), bool)
-    for j in range(count):
-        h[j], ahead[j], behind[j], touched[j] = alone(f, values, position, tried, j, base)
-    touched &= known
+    tried = np.stack([steps.ravel() for steps in steps_of(x)])
+    far = FAR * float(np.max(tried))
+    reach = reach_of(f, operands, position, far, base)
+    found = columns_of(f, values, position, tried, base, reach)
+    ahead, behind, touched = found.ahead, found.behind, found.touched & known
     # what a result that is great beside the long step hides
-    hidden = off_by(np.max(np.abs(base[known]), initial=0.0)) / (FAR * float(np.max(tried)))
-    floor = np.full(count, hidden)
-    h = h.reshape(x.value.shape)
+    floor = np.full(count, off_by(np.max(np.abs(base[known]), initial=0.0)) / far)
+    h = found.step.reshape(x.value.shape)
     columns, rows = np.nonzero(touched)
     groups = groups_of(touched)
     halves, gaps = [(ahead - behind)[columns, rows] / 2], [np.abs(ahead - 2 * base + behind)[columns, rows]]
@@ -329,7 +328,7 @@ def _dense(
                 side.append(f(moved))
         return np.array(sides[0]), np.array(sides[1])
 
-    feeding, unclear = fed(f, operands, position, known & ~others)
+    feeding, unclear = fed(f, operands, position, known & ~others, reach)
     if rows.size == 0:
         empty = np.zeros(0)
         still = Jacobian(rows, columns, empty, empty, empty, floor, unclear, _none)
@@ -339,15 +338,15 @@ def _dense(
         up, down = grouped(values, t * h)
         halves.append(((up - down) / (2 * t))[group_of[columns], rows])
         gaps.append((np.abs(up - 2 * base + down) / t)[group_of[columns], rows])
-    found = extrapolated(halves, gaps, top)
+    settled = extrapolated(halves, gaps, top)
     step = h.ravel()[columns]
 
     def slope(at: Sequence[Array], steps: Array) -> Array:
         up, down = grouped(at, steps)
         return (up - down)[group_of[columns], rows] / (2 * steps.ravel()[columns])
 
-    moved = moved_by_shifts(lambda at: slope(at, h / 2), operands, shift, inside)
-    sloped = Jacobian(rows, columns, found.value / step, found.error / step, moved, floor, unclear, slope)
+    moved = moved_by_shifts(lambda at: slope(at, h / 2), rows.size, operands, shift, inside)
+    sloped = Jacobian(rows, columns, settled.value / step, settled.error / step, moved, floor, unclear, slope)
     tied, unknown = _ties(f, values, position, h, base, sloped)
     return _with_unknown(replace(sloped, open=unclear | unknown), feeding | tied)
 

@@ -24,21 +24,27 @@ def off(x: Bounded, inside: float = INSIDE) -> Array:
 
 
 def moved_by_shifts(
-    slope: Callable[[Sequence[Array]], Array], operands: Sequence[Bounded], shift: Array | float, inside: float
+    slope: Callable[[Sequence[Array]], Array],
+    count: int,
+    operands: Sequence[Bounded],
+    shift: Array | float,
+    inside: float,
 ) -> Array:
-    """How far slopes move when each operand in turn is shifted by what it may be off, with random signs."""
+    """How far so many slopes move when each operand in turn is shifted by what it may be off, with random signs."""
     values = [o.value for o in operands]
+    most = {k: off(o, inside) + (shift if k == 0 else 0.0) for k, o in enumerate(operands) if o.floating}
+    if not any(one.any() for one in most.values()):  # operands that are exact do not move: most of those that are drawn
+        return np.zeros(count)
     start = slope(values)
     total = np.zeros(start.shape)
     rng = np.random.default_rng(len(start))
     for k, operand in enumerate(operands):
-        if not operand.floating:
+        if k not in most or not most[k].any():
             continue
         worst = np.zeros(start.shape)
         for _ in range(SHIFTS):
             shifted = list(values)
-            most = off(operand, inside) + (shift if k == 0 else 0.0)
-            shifted[k] = values[k] + most * rng.choice([-1.0, 1.0], operand.value.shape)
+            shifted[k] = values[k] + most[k] * rng.choice([-1.0, 1.0], operand.value.shape)
             change = np.abs(slope(shifted) - start)
             worst = np.maximum(worst, np.where(np.isfinite(start), np.where(np.isnan(change), np.inf, change), 0.0))
         total += ALLOWANCE * worst

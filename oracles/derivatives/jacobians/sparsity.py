@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from generators.bounds.bounded import U64, Bounded
+from generators.bounds.bounded import Bounded
 from oracles.derivatives.jacobians.finite_differences import STEP, Function
 
 Array = np.ndarray
@@ -80,7 +80,7 @@ def seen_elsewhere(f: Function, operands: Sequence[Bounded], position: int, sour
     """Of results that are not determined here: which are at random points, where they depend on their source only?
     The others, such as what is written to one place twice or what is added up, may depend on anything."""
     found = ~rows
-    for at in _elsewhere(operands) if rows.any() else ():
+    for at in elsewhere(operands) if rows.any() else ():
         if found.all():
             break
         base = f(at)
@@ -101,30 +101,31 @@ def _moved_by_others(f: Function, at: Sequence[Array], position: int, base: Arra
     return moved
 
 
-def fed(f: Function, operands: Sequence[Bounded], position: int, known: Array) -> tuple[Array, Array]:
+def fed(f: Function, operands: Sequence[Bounded], position: int, known: Array, reach: Array) -> tuple[Array, Array]:
     """Which elements feed results that are not finite, as (element, result), and of which of these it cannot be told.
-    Seen elsewhere, where a result that a NaN or a long step in an element reaches may depend on it."""
-    count = operands[position].value.size
-    fed = np.zeros((count, known.size), bool)
+    Seen elsewhere, where a result that a NaN or a long step in an element reaches may depend on it. reach: of
+    `reach_of`; elements that reach nothing in common are moved at once."""
+    fed = np.zeros(reach.shape, bool)
     unclear = ~known
     if known.all():
         return fed, unclear
-    for values in _elsewhere(operands):
+    groups = groups_of(reach & ~known)
+    for values in elsewhere(operands):
         base = f(values)
         seen = ~known & np.isfinite(base)
         if not seen.any():
             continue
-        for j in range(count):
+        for members in groups:
             for other in (np.nan, FAR):
                 moved = list(values)
                 moved[position] = values[position].copy()
-                moved[position].flat[j] = other
-                fed[j] |= seen & (f(moved) != base)
+                moved[position].flat[members] = other
+                fed[members] |= seen & (f(moved) != base) & reach[members]
         unclear = unclear & ~seen
     return fed, unclear
 
 
-def _elsewhere(operands: Sequence[Bounded]) -> Iterator[list[Array]]:
+def elsewhere(operands: Sequence[Bounded]) -> Iterator[list[Array]]:
     """Numbers in the domain of nearly every function, and their negatives, which take the other branch (prelu)."""
     rng = np.random.default_rng(sum(o.value.size for o in operands))
     for low, high in ((0.25, 0.75), (-0.75, -0.25), (1.25, 1.75)):
@@ -137,7 +138,7 @@ def groups_of(touched: Array) -> list[list[int]]:
     for j, row in enumerate(touched):
         if not row.any():
             continue
-        for members, taken in groups:
+        for members, taken in groups if not row.all() else ():
             if not (taken & row).any():
                 members.append(j)
                 taken |= row
@@ -147,40 +148,41 @@ def groups_of(touched: Array) -> list[list[int]]:
     return [members for members, _ in groups]
 
 
-def alone(
-    f: Function, values: Sequence[Array], position: int, tried: Array, j: int, base: Array
-) -> tuple[float, Array, Array, Array]:
-    """Element j moved alone: the step, f ahead and behind, and which results it moves. What a long step does not move
-    does not depend on it; of the steps, that which shows most of the others clearly and nearly straight. tried: steps
-    by element."""
+def reach_of(f: Function, operands: Sequence[Bounded], position: int, far: float, base: Array) -> Array:
+    """Which results each element may move, as (element, result): all, but where an axis of the operand keeps them
+    apart, as that of a batch does. No result is moved both from places along such an axis whose number has a certain
+    bit and from the others: by NaN, or by long steps of random length and sign, here (what is finite) or elsewhere.
+    far: the length of such a step here."""
+    shape, count = operands[position].value.shape, operands[position].value.size
+    reach = np.ones((count, base.size), bool)
+    axes = [axis for axis, size in enumerate(shape) if 1 < size < count]
+    if not axes:
+        return reach
+    rng = np.random.default_rng(count)
+    points = [([o.value for o in operands], base, far)]
+    for values in elsewhere(operands):
+        points.append((values, f(values), FAR))
+        if np.isfinite(base).all():
+            break  # one is enough where nothing is open here
+    steps = [far * rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape) for _, _, far in points]
 
-    def at(step: float) -> Array:
-        moved = list(values)
-        moved[position] = values[position].copy()
-        moved[position].flat[j] += step
-        return f(moved)
+    def moved(row: Array) -> Array:
+        found = np.zeros(base.size, bool)
+        for (values, at, _), step in zip(points, steps, strict=True):
+            for by in (np.nan, step, -step):
+                there = [*values[:position], np.where(row, values[position] + by, values[position])]
+                found |= np.isfinite(at) & (f([*there, *values[position + 1 :]]) != at)
+        return found
 
-    far = FAR * float(np.max(tried))
-    best: tuple[float, float, Array, Array] | None = None
-    touched = (at(far) != base) | (at(-far) != base)  # the least of all shows downwards only
-    if np.max(tried) > 1:  # what lies far out may be cut off (matrices that are tamed)
-        touched |= at(FAR * float(np.median(tried[:, j]))) != base
-    for h in dict.fromkeys(tried[:, j].tolist()):
-        ahead, behind = at(h), at(-h)
-        touched |= (ahead != base) | (behind != base)
-        difference, bend = np.abs(ahead - behind), np.abs(ahead - 2 * base + behind)
-        noise = 64 * U64 * np.abs(base)
-        clear = (difference > 2.0**14 * noise) & (bend < 0.1 * difference)
-        clear |= noise < 2.0**-33 * np.max(np.where(clear, difference, 0.0), initial=0.0)
-        faults = float(np.count_nonzero(touched & ~clear))
-        if best is None or faults < best[0]:
-            best = (faults, h, ahead, behind)
-        if faults == 0:
-            break
-    assert best is not None
-    _, h, ahead, behind = best
-    if h > SHORT:  # as in `_single`: a staircase is no slope
-        near = (at(SHORT) - at(-SHORT)) / (2 * SHORT)
-        slope = (ahead - behind) / (2 * h)
-        ahead = np.where(np.abs(near - slope) <= 0.01 * np.abs(slope), ahead, np.where(touched, np.nan, ahead))
-    return h, ahead, behind, touched
+    for axis in axes:
+        place = np.indices(shape)[axis]
+        source, reached = np.zeros(base.size, int), np.zeros(base.size, bool)
+        for bit in range((shape[axis] - 1).bit_length()):
+            without, with_it = (moved((place >> bit) & 1 == side) for side in (0, 1))
+            if (without & with_it).any():
+                break
+            source += with_it << bit
+            reached |= without | with_it
+        else:
+            reach &= reached & (source == place.ravel()[:, None])
+    return reach
