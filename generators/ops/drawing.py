@@ -172,6 +172,8 @@ ON_REQUEST = _names(
     tridiagonal_eigenvalues ctc_loss expn trigonometric_integral gamma_sign sampled_gradient cumulative_trapezoid
     polynomial convolution placed_log_density log_density while_sum kaiser_tapered fraction matrix_vector
     vector_matrix select_scatter_otherwise diagonal_scatter_otherwise placed_density density interpolate
+    triangular_solve_otherwise complex_sigmoid complex_log1p complex_expm1 complex_asin complex_acos complex_atan
+    complex_asinh complex_acosh complex_atanh
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -1,5 +1,5 @@
-"""What is known before the program runs: ones that are counted, tensors of one number that rows are written into, and
-bits that are read twice."""
+"""What is known before the program runs: ones that are counted, tensors of one number that rows are written into, bits
+that are read twice, and pieces without elements."""
 
 from __future__ import annotations
 
@@ -36,6 +36,17 @@ def _written(p: Pattern, value: float, filled: str, axis: int, count: int) -> st
     return p.scatter_value(base, p.input(*shape, dtype="int64", domain=(0, 3)), axis=axis, value=value)
 
 
+def _beside_nothing(p: Pattern, other: str, place: int, axis: int, count: int, pieces: int) -> str:
+    """Pieces of one dtype and one of another, which has no elements: it may be left out, its dtype counts."""
+
+    def piece(length: int, dtype: str = "") -> str:
+        return p.input(*((3, length) if axis == 1 else (length, 3)), dtype=dtype)
+
+    parts = [piece(length) for length in (2, 1, 4)[:pieces]]
+    parts.insert(place, piece(count, {"wider": "float64", "narrow": "int16"}[other]))
+    return p.concat_mixed(*parts, axis=axis)
+
+
 BAITS = (
     Bait("cumsum-of-ones", (_RULE + "pointless_cumsum_replacement",), _counted,
          {"value": Guard(("ones",), ("zeros",)), "axis": Guard((0, 1, -1)), "rank": Guard((2, 3))}, NUMBERS),
@@ -48,4 +59,7 @@ BAITS = (
     Bait("scatter-upon-constant", (_RULE + "scatter_upon_const_tensor",), _written,
          {"value": Guard((1.5,), (0.0,)), "filled": Guard(("zeros", "ones"), ("given",)), "axis": Guard((1,), (0,)),
           "count": Guard((1,), (2,))}),
+    Bait("joined-with-nothing", (_RULE + "cat",), _beside_nothing,
+         {"other": Guard(("wider",), ("narrow",)), "place": Guard((1, 0)), "axis": Guard((0, 1)),
+          "count": Guard((0,), (1,)), "pieces": Guard((2, 3), (1,))}, Guard(("float32", "int32"), ("bfloat16",))),
 )  # fmt: skip

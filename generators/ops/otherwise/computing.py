@@ -74,6 +74,11 @@ def _bounded(text: str):
     return lambda call: PLAIN if None in (call.attrs["min"], call.attrs["max"]) else text
 
 
+def _lower_alone(text: str):
+    """The text, of a lower triangle with the diagonal that it has."""
+    return lambda call: text if call.attrs["lower"] and not call.attrs["unit"] else PLAIN
+
+
 _T0, _T1 = "tf.linalg.matrix_transpose({0})", "tf.linalg.matrix_transpose({1})"
 _LAST = '"...ij,...jk->...ik", {0}, {1}'
 _ROWS, _ROWS_OF_HEAD = "{0}[0], {1}[0], {2}[0]", "{0}[0, 0], {1}[0, 0], {2}[0, 0]"
@@ -103,6 +108,12 @@ OPERATORS: tuple[OpSpec, ...] = (
         SAID["outer"], torch=("torch.ger({0}, {1})", "{0}[:, None] * {1}"),
         tensorflow=(_floats("tf.experimental.numpy.outer({0}, {1})"), _floats('tf.einsum("i,j->ij", {0}, {1})')),
         jax=("jnp.multiply.outer({0}, {1})", _floats('jnp.einsum("i,j->ij", {0}, {1})')),
+    ),
+    otherwise(
+        SAID["triangular_solve"],
+        torch=("triangular_solved({0}, {1}, {lower}, {unit}, {transposed})",),
+        tensorflow=(_lower_alone("triangular_solved({0}, {1}, {transposed})"),),
+        jax=("triangular_solved({0}, {1}, {lower}, {unit}, {transposed})",),
     ),
     otherwise(
         SAID["conv2d"], torch=(_conv_of_one,),

@@ -37,6 +37,8 @@ _UNDERIVED = """
     lu_unpacked_product matrix_exp ormqr_product qr_product svd_product rgb_to_hsv hsv_to_rgb adjust_saturation
     cumsum_to cumprod_to prod_to l2_norm_to kept_cumprod ldexp_mixed addmm_bias baddbmm_bias
     complex_sin complex_cos complex_tan complex_sinh complex_cosh complex_tanh complex_rsqrt complex_pow
+    complex_sigmoid complex_log1p complex_expm1 complex_asin complex_acos complex_atan complex_asinh complex_acosh
+    complex_atanh
     nanprod nancumprod nanquantile tridiagonal_eigenvalues ctc_loss expn trigonometric_integral log_density
     placed_log_density polynomial placed_density density interpolate
 """

@@ -101,7 +101,7 @@ def parts(z: Array) -> tuple[Array, Array]:
 
 
 def whole(real: Array, imag: Array) -> Array:
-    return np.stack([real, imag], axis=-1).view("complex64" if real.dtype == np.float32 else "complex128")[..., 0]
+    return np.stack([real, imag], axis=-1).view(np.result_type(real, np.complex64))[..., 0]
 
 
 def plain_product(x: Array, y: Array) -> Array:
@@ -174,6 +174,25 @@ def plain_power(x: Array, y: Array) -> Array:
     return np.where(y == 0, 1, np.where(x == 0, 0, plain_exp(plain_product(y, plain_log(np.where(x == 0, 1, x))))))
 
 
+def careful_log1p(x: Array) -> Array:
+    a, b = parts(x)
+    one, half = a.dtype.type(1), a.dtype.type(0.5)
+    near = half * np.log1p(a * (2 * one + a) + b * b)
+    return whole(np.where(np.hypot(a, b) < half, near, np.log(np.hypot(one + a, b))), np.arctan2(b, one + a))
+
+
+def careful_expm1(x: Array) -> Array:
+    a, b = parts(x)
+    half = np.sin(b / 2)
+    return whole(np.expm1(a) * np.cos(b) - 2 * half * half, np.exp(a) * np.sin(b))
+
+
+def halved_sigmoid(x: Array) -> Array:
+    a, _ = parts(x)
+    w = plain_exp(np.where(a < 0, x, -x))
+    return smiths_quotient(np.where(a < 0, w, np.ones_like(w)), 1 + w)
+
+
 def direction(x: Array) -> Array:
     return np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x)))
 
@@ -201,6 +220,15 @@ FORMULAS: list[tuple[str, Callable[..., Array], Callable[..., Array]]] = [
     ("complex_rsqrt", lambda x: smiths_quotient(np.ones_like(x), polar_root(x)), lambda x: 1 / np.sqrt(x)),
     ("complex_pow", plain_power, lambda x, y: np.exp(y * np.log(x))),
     ("complex_sign", direction, direction),
+    ("complex_sigmoid", halved_sigmoid, halved_sigmoid),
+    ("complex_log1p", careful_log1p, careful_log1p),
+    ("complex_expm1", careful_expm1, careful_expm1),
+    ("complex_asin", np.arcsin, np.arcsin),
+    ("complex_acos", np.arccos, np.arccos),
+    ("complex_atan", np.arctan, np.arctan),
+    ("complex_asinh", np.arcsinh, np.arcsinh),
+    ("complex_acosh", np.arccosh, np.arccosh),
+    ("complex_atanh", np.arctanh, np.arctanh),
     ("modulus", np.abs, np.abs),
     ("phase", np.angle, np.angle),
 ]

@@ -26,6 +26,13 @@ def triangular_solve(x, b, lower, unit, transposed):
     )
 
 
+def triangular_solved(x, b, lower, unit, transposed):
+    t = formed(x, "tamed")
+    if not unit:
+        t = t + 5 * jnp.eye(t.shape[-1], dtype=t.dtype)
+    return jax.scipy.linalg.solve_triangular(t, b, trans=int(transposed), lower=lower, unit_diagonal=unit)
+
+
 def qr_factor(x):
     """R with a positive diagonal."""
     r = jnp.linalg.qr(x, mode="r")

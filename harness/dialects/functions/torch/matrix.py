@@ -25,6 +25,14 @@ def triangular_solve(x, b, lower, unit, transposed):
     return torch.linalg.solve_triangular(t, b, upper=lower == transposed, unitriangular=unit)
 
 
+def triangular_solved(x, b, lower, unit, transposed):
+    """The function that was there before torch.linalg: it takes the whole matrix, and says which triangle of it."""
+    t = formed(x, "tamed")
+    if not unit:
+        t = t + 5 * torch.eye(t.shape[-1], dtype=t.dtype, device=t.device)
+    return torch.triangular_solve(b, t, upper=not lower, transpose=transposed, unitriangular=unit)[0]
+
+
 def qr_factor(x):
     """R with a positive diagonal."""
     r = torch.linalg.qr(x, mode="r").R
