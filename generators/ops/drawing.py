@@ -174,6 +174,7 @@ ON_REQUEST = _names(
     vector_matrix select_scatter_otherwise diagonal_scatter_otherwise placed_density density interpolate
     triangular_solve_otherwise complex_sigmoid complex_log1p complex_expm1 complex_asin complex_acos complex_atan
     complex_asinh complex_acosh complex_atanh
+    placed_distribution_function distribution_function placed_distribution_quantile distribution_quantile
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

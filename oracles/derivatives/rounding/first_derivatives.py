@@ -40,7 +40,8 @@ _UNDERIVED = """
     complex_sigmoid complex_log1p complex_expm1 complex_asin complex_acos complex_atan complex_asinh complex_acosh
     complex_atanh
     nanprod nancumprod nanquantile tridiagonal_eigenvalues ctc_loss expn trigonometric_integral log_density
-    placed_log_density polynomial placed_density density interpolate
+    placed_log_density polynomial placed_density density interpolate placed_distribution_function
+    distribution_function placed_distribution_quantile distribution_quantile
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose

@@ -38,6 +38,19 @@ def log_density(distribution, x):
     return torch.where(inside, distribution.log_prob(x), -torch.inf)
 
 
+def distribution_function(distribution, x):
+    """0 below the support, which cdf does not look at unless it is asked to raise there; of an interval it does."""
+    cdf = distribution.cdf(x)
+    if isinstance(distribution, torch.distributions.Uniform):
+        return cdf
+    return torch.where(distribution.support.check(x) | x.isnan(), cdf, torch.zeros_like(x))
+
+
+def distribution_quantile(distribution, q):
+    """NaN of what is no probability, at which icdf does not look unless it is asked to raise."""
+    return torch.where((q >= 0) & (q <= 1), distribution.icdf(q), torch.nan)
+
+
 def hinge_loss(x, y, reduction):
     loss = torch.clamp(1 - x * y, min=0)
     return loss if reduction == "none" else getattr(torch, reduction)(loss)
