@@ -175,6 +175,8 @@ ON_REQUEST = _names(
     triangular_solve_otherwise complex_sigmoid complex_log1p complex_expm1 complex_asin complex_acos complex_atan
     complex_asinh complex_acosh complex_atanh
     placed_distribution_function distribution_function placed_distribution_quantile distribution_quantile
+    segment_sum_dropping segment_mean_dropping segment_sqrt_n_dropping segment_prod_dropping segment_max_dropping
+    segment_min_dropping
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

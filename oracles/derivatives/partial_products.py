@@ -17,7 +17,7 @@ from oracles.derivatives.jacobians.sparsity import FAR, fed, reach_of
 
 Array = np.ndarray
 
-_OPERATORS = ("prod", "cumprod", "segment_prod", "sorted_segment_prod")
+_OPERATORS = ("prod", "cumprod", "segment_prod", "segment_prod_dropping", "sorted_segment_prod")
 
 
 def leave_the_range(op: str, operands: Sequence[Bounded], call: Call, passed: Sequence[Array | float]) -> Array:

@@ -1,11 +1,14 @@
 """Reductions that fusion joins: several of one value, or of values that one loop makes; beside each other, over each
-other, and what is left of the value less them."""
+other, and what is left of the value less them; and means of many rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from generators.baits.bait import Bait, Guard, Pattern
+from generators.ops.slots import CLASSES
 
 _FUSED = ("torch-inductor/fusion of reductions", "xla/multi-output fusion", "tvm/FuseOps")
 _KINDS = Guard(("sum", "max"), ("min", "mean", "prod", "logsumexp"))
@@ -51,6 +54,15 @@ def _bias_ignored(p: Pattern, beta: float, rows: int, columns: int, bias: Any) -
     return p.addmm_bias(p.input(rows, 4), p.input(4, columns), p.constant(bias, columns), alpha=1.0, beta=beta)
 
 
+def _many_rows(p: Pattern, kind: str, rows: int, of: int) -> str:
+    """Of whole numbers, a one in so many, whose sum is exact in any order, by their count: one that bfloat16 has no
+    number for, where it is counted in the dtype itself."""
+    data = p.constant((np.arange(rows) % of == 0).astype(np.float64), rows)
+    if kind == "sorted_segment_mean":
+        return p.apply(kind, data, sizes=(rows,))
+    return p.apply(kind, data, p.constant(0, rows, dtype="int32", domain=(-1, CLASSES - 1)), segments=CLASSES)
+
+
 BAITS = (
     Bait("reduced-twice", _FUSED, _twice,
          {"kind": _KINDS, "other": Guard(("same", "sum"), ("max", "mean")), "axis": Guard((0,), (1,)),
@@ -66,4 +78,7 @@ BAITS = (
     Bait("bias-by-nothing", ("torch-inductor/addmm", "onnxruntime/MatMulAddFusion"), _bias_ignored,
          {"beta": Guard((0.0,), (1.0, 0.5)), "rows": Guard((1,), (2,)), "columns": Guard((4, 1), (17, 3)),
           "bias": Guard((float("nan"),), (float("inf"), 1.0))}),
+    Bait("mean-of-many-rows", ("tensorflow/counts of segments",), _many_rows,
+         {"kind": Guard(("segment_mean_dropping", "sorted_segment_mean", "segment_sqrt_n_dropping")),
+          "rows": Guard((1024, 8), (256, 257, 512, 2000)), "of": Guard((8,), (2, 4))}, _FLOATS),
 )  # fmt: skip

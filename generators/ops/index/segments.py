@@ -9,11 +9,21 @@ from functools import partial
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, Bounded, exact
+from generators.bounds.bounded import PRECISION, Bounded, divide, exact, rounded
 from generators.bounds.sums import average, multiplied
 from generators.graph import FLOATS, TensorType
 from generators.ops.index.scatter import extremes, segment_sum, segment_type, summed_at
-from generators.ops.slots import MAX_ELEMENTS, NUMBERS, draw_dim, draw_dtype, ints_of, numeric
+from generators.ops.slots import (
+    CLASSES,
+    INDEX_DTYPES,
+    MAX_ELEMENTS,
+    NUMBERS,
+    draw_dim,
+    draw_dtype,
+    ints_of,
+    numeric,
+    tensor,
+)
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRuleError, Types, Unsupported, unsupported
 
 Array = np.ndarray
@@ -62,16 +72,32 @@ def _of_nothing(found: Bounded, value: float, places: Array) -> Bounded:
     return Bounded(result, np.where(none, 0.0, found.error), found.dtype)
 
 
+def _whole(total: Bounded, data: Bounded, places: Array) -> Bounded:
+    """Sums of whole numbers are exact in any order while the sum of their magnitudes is one that the dtype has."""
+    if not data.floating:
+        return total
+    size = np.zeros(total.value.shape)
+    with np.errstate(invalid="ignore"):
+        whole = (data.value == np.rint(data.value)) & (data.error == 0)
+        np.add.at(size, places, np.where(whole, np.abs(data.value), np.inf))  # type: ignore[arg-type]
+    exact_ = size <= 1 / PRECISION[data.dtype].unit
+    return Bounded(total.value, np.where(exact_, 0.0, total.error), total.dtype)
+
+
 def reduced(name: str, data: Bounded, places: Array, call: Call) -> Bounded:
     if name == "prod":
         return _product(data, places, call)
     if name in ("max", "min"):
         return _extreme(name, data, places, call)
-    total = summed_at(_constant(0, call, data), data, (places,))
+    total = _whole(summed_at(_constant(0, call, data), data, (places,)), data, places)
     if name == "sum":
         return total
     counts = np.bincount(places, minlength=call.result.shape[0]).reshape(-1, *[1] * (data.value.ndim - 1))
-    mean = average(total, np.maximum(counts, 1))
+    counts = np.maximum(counts, 1)
+    if name == "sqrt_n":
+        roots = np.sqrt(np.broadcast_to(counts, total.value.shape).astype(np.float64))
+        return divide(total, rounded(roots, np.zeros(roots.shape), data.dtype, 3))
+    mean = average(total, counts)
     # sums that overflow may be means before they are added up, and float16 may be summed in float32
     with np.errstate(all="ignore"):
         loose = ~np.isfinite(mean.value) & (mean.error == 0)
@@ -158,7 +184,59 @@ def _unsorted(name: str) -> OpSpec:
     )  # fmt: skip
 
 
+# ---- numbers of segments, of which some are none ------------------------------------------------------
+
+
+def _numbers(d: Draw, earlier: Types) -> TensorType:
+    return TensorType(d.choice(INDEX_DTYPES), earlier[0].shape[: d.integer(1, earlier[0].rank)])
+
+
+def _numbered_type(operands: Types, attrs: Attrs) -> TensorType:
+    data, places = operands
+    if places.rank < 1 or places.shape != data.shape[: places.rank]:
+        raise TypeRuleError(f"{places} does not go with {data}")
+    segments = segment_type((data, TensorType(places.dtype, data.shape[:1])), attrs).shape[0]
+    return TensorType(data.dtype, (segments, *data.shape[places.rank :]))
+
+
+def _dropping(name: str) -> OpSpec:
+    """Rows whose number is negative go nowhere (the documentation of tf.math.unsorted_segment_sum; of jax.ops, numbers
+    outside of the range do); there is a number for each row, or for each element of the first axes."""
+    dtypes = FLOATS if name in ("mean", "sqrt_n") else NUMBERS
+
+    def reference(args: Sequence[Bounded], call: Call) -> Bounded:
+        data, places = args
+        kept = places.value.ravel() >= 0
+        rest = data.value.shape[places.value.ndim :]
+        rows = data.map(lambda a: a.reshape(kept.size, *rest)[kept])
+        return reduced(name, rows, np.asarray(places.value.ravel()[kept], np.int64), call)
+
+    def jax(call: Call) -> str | Unsupported:
+        if name in ("mean", "sqrt_n"):
+            return Unsupported("JAX has no such operator")
+        x, places = call.operands
+        text = "{0}, {1}" if places.rank == 1 else f"{{0}}.reshape({(-1, *x.shape[places.rank :])}), {{1}}.reshape(-1)"
+        if name in ("sum", "prod"):
+            return f"jax.ops.segment_{name}({text}, num_segments={{segments}})"
+        return f"segment_extreme(jax.ops.segment_{name}, {text}, {{segments}}, {name == 'max'})"
+
+    why = unsupported("it has no such operator")
+    return OpSpec(
+        f"segment_{name}_dropping", "indexing",
+        (
+            tensor(dtypes, 1, None, nonempty=True),
+            Slot(
+                lambda t, e: t.dtype in INDEX_DTYPES and t.rank >= 1 and t.shape == e[0].shape[: t.rank],
+                _numbers, lambda earlier: (-1, CLASSES - 1),
+            ),
+        ),
+        _numbered_type, reference, attrs=dict(segment_sum.attrs), torch=why,
+        tensorflow=f"tf.math.unsorted_segment_{name}({{0}}, {{1}}, {{segments}})", jax=jax, relax=why, onnx=why,
+    )  # fmt: skip
+
+
 OPERATORS: tuple[OpSpec, ...] = (
+    *(_dropping(name) for name in ("sum", "mean", "sqrt_n", "prod", "max", "min")),
     *(_sorted(name) for name in ("sum", "mean", "max", "min", "prod")),
     *(_unsorted(name) for name in ("max", "min", "prod")),
 )

@@ -232,6 +232,7 @@ REFUSES: dict[str, dict[str, Reason]] = {
         "nextafter": "Differentiation rule for 'nextafter' not implemented",
         "reflections": "Differentiation rule for 'householder_product' not implemented",
         "segment_prod": "scatter_mul gradients are only implemented if unique_indices=True",
+        "segment_prod_dropping": "scatter_mul gradients are only implemented if unique_indices=True",
     },
     "tvm": {
         "cross_entropy_weighted": _class_weights,

@@ -33,7 +33,7 @@ MOVING = frozenset(
     where_scalar write take_from_end take_flat_from_end gather_from_end gather_nd_from_end scatter_from_end
     scatter_nd_from_end pick take_crossed
     clip_one_side slice_update_front clip_crossed l0_norm masked_infinity kept_cumsum kept_roll kept_flip
-    nanmax nanmin nancumsum"""
+    nanmax nanmin nancumsum segment_sum_dropping segment_max_dropping segment_min_dropping"""
     )
 )
 """Each slope is 1, -1 or 0: what reaches an element is a sum of adjoints."""
@@ -44,7 +44,8 @@ SCALED = frozenset(
     avg_pool2d avg_pool2d_ceil avg_pool2d_divided avg_pool2d_same avg_pool3d avg_pool3d_ceil avg_pool3d_divided deg2rad
     div_scalar embedding_bag embedding_bag_offsets frexp_mantissa global_avg_pool hard_sigmoid hard_sigmoid_linear
     leaky_relu mean mean_abs mean_n mul_scalar nanmean rad2deg resize_area sorted_segment_mean trapezoid add_multiple
-    sub_multiple rsub_multiple sampled_gradient cumulative_trapezoid"""
+    sub_multiple rsub_multiple sampled_gradient cumulative_trapezoid
+    segment_mean_dropping segment_sqrt_n_dropping"""
     )
 )
 """Each slope is a constant: what is divided by a number, 2.5 ulp in OpenCL, or multiplied by one that is rounded. The
@@ -82,7 +83,7 @@ LINEAR -= {"prelu", "prelu_broadcast"}
 ADDED_TO = frozenset(words("addcmul addcdiv"))
 """Operand 0 is added to what is made of the others, whose slopes are the same beside any of it."""
 
-PRODUCTS = frozenset(words("prod cumprod running_product segment_prod sorted_segment_prod"))
+PRODUCTS = frozenset(words("prod cumprod running_product segment_prod sorted_segment_prod segment_prod_dropping"))
 """The slope is a product of the other factors."""
 _QUOTIENT = 7
 """The product times the adjoint by the factor: two roundings and a quotient of 2.5 ulp, where n - 1 products are not

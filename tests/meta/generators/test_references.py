@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -159,6 +160,23 @@ def test_extremes_of_segments_are_those_of_all_numbers(name: str, sign: float) -
     np.testing.assert_array_equal(found.value, [np.nan, np.nan, -sign * inf, sign * 2, lowest])
     ordered = _of(f"sorted_segment_{name}", data, sizes=(2, 2, 2, 0, 2))
     np.testing.assert_array_equal(ordered.value, [np.nan, np.nan, -sign * inf, 0, sign * 2])
+
+
+def test_rows_of_negative_segments_go_nowhere() -> None:
+    data, places = np.arange(1.0, 7.0).reshape(3, 2), np.array([[-1, 0], [0, 2], [-1, -1]])
+    assert _of("segment_sum_dropping", data, places, segments=4).value.tolist() == [5.0, 0.0, 4.0, 0.0]
+    assert _of("segment_prod_dropping", data, places[:, 0], segments=4).value.tolist() == [[3, 4], *[[1, 1]] * 3]
+    roots = _of("segment_sqrt_n_dropping", data, places, segments=4)
+    assert (np.abs(roots.value - [5 / 2**0.5, 0.0, 4.0, 0.0]) <= roots.error).all()
+
+
+def test_sums_of_whole_numbers_are_exact_while_the_dtype_has_them() -> None:
+    """A count that ends at 256, of bfloat16, shows in their mean, whatever order they are added up in."""
+    for rows, exact in ((512, True), (1024, False)):
+        ones = (np.arange(rows) % 2).astype(ml_dtypes.bfloat16)
+        found = _of("segment_mean_dropping", ones, np.zeros(rows, int), segments=4)
+        assert found.value[0] == 0.5
+        assert (found.error[0] < 0.01) == exact
 
 
 def test_a_variance_that_cancels_is_not_asked_for(pool: Pool) -> None:
