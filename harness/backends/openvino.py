@@ -38,9 +38,10 @@ _NARROW = "the CPU plugin computes in f32 and i32"
 REFUSES = {
     ("*", dtype): f"{_NARROW}: {dtype} is converted"
     for dtype in ("float64", "float16", "bfloat16", "int64", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
-}
+} | {("matmul_widened", dtype): "" for dtype in ("int8", "uint8")}
 """OpenVINO's documentation, "CPU Device", "Supported Model Precision": what is not f32, bf16, f16 or i32 is converted,
-or for quantised operations only; with the inference precision f32, f16 and bf16 are converted, too."""
+or for quantised operations only; with the inference precision f32, f16 and bf16 are converted, too. Products of bytes
+are quantised operations: "" refuses nothing."""
 
 _DECLINES = {
     "Unsupported padding mode": "the importer of ONNX does not know this mode of Pad",

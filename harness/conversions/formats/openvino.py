@@ -77,7 +77,10 @@ RUNNERS = (
         _OPEN,
         narrows=NARROWS,
         refuses=(
-            (r"doesn't support (\w+) operation with dynamic rank", "no {} to a rank that is known at run time only"),
+            (
+                r"doesn't support (?!Parameter)(\w+) operation with dynamic rank",
+                "no {} to a rank that is known at run time only",
+            ),
             (r"Interpolate node .* (only supports resize on spatial dimensions)", "the CPU plugin {}"),
         ),
         inherits=("openvino",),

@@ -80,6 +80,8 @@ _SAYS = (
     (r"ValueError: unknown dtype `(complex\d+)`", "no tensors of {}"),
     (r"Only constant (\w+) currently supported", "{} that are computed"),
     (r"GroupNormalization currently only supports stash_type=1", "no normalisation of groups but in float32"),
+    (r"(\w+) import currently only supports required ([^\n]+)", "no {} without {}"),
+    (r"(\w+) blocked quantization is not supported yet", "no {} by blocks"),
     (r"TopK sorted must be 1", "no TopK whose results are in any order"),
     (r"(\w+ \w+) must be a constant", "{} that is computed"),
     (r"Type <class 'tvm.ir.expr.Call'> for (\w+) is currently unsupported", "a {} that is computed"),

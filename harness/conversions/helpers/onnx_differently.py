@@ -4,9 +4,11 @@ as the image needs, slices of all axes, masks that are too short. Read as text, 
 
 def differently(model):
     """The model by what DIFFERENTLY says."""
-    if any(len(node.input) > 3 and node.input[3] for node in model.graph.node if node.op_type == "Attention"):
+    masked = any(len(node.input) > 3 and node.input[3] for node in model.graph.node if node.op_type == "Attention")
+    if masked or any(node.op_type == "QuantizeLinear" for node in model.graph.node):
         newest = next(one for one in model.opset_import if one.domain in ("", "ai.onnx"))
-        newest.version = max(newest.version, 24)  # the first one whose masks may be short
+        # the first ones whose masks may be short, and whose scales may be of blocks
+        newest.version = max(newest.version, 24 if masked else 21)
         model.ir_version = helper.find_min_ir_version_for(model.opset_import, ignore_unknown=True)
     changed(model, DIFFERENTLY)
 
@@ -218,7 +220,27 @@ COUNTED_AXIS = {
     "Unique",
 }
 
+
+def of_blocks(node, around):
+    """Scales and zero points by blocks of two places of an axis, the last one perhaps shorter; zeros are left out."""
+    shape, held = around.shape(node.input[0]), [around.constants.get(name) for name in node.input[1:]]
+    if not shape or 0 in shape or len(held) != 2 or None in [one if one is None else 0 for one in held]:
+        return
+    own = given(node).get("axis", 1) % len(shape) if held[0].ndim else None
+    axes = [axis for axis in range(len(shape)) if axis != own]
+    if not axes or set(given(node)) - {"axis"}:
+        return
+    parts = [one.reshape([-1 if axis == own else 1 for axis in range(len(shape))]) for one in held]
+    blocks = [np.broadcast_to(one, shape).take(range(0, shape[axes[-1]], 2), axes[-1]) for one in parts]
+    node.input[1:] = [around.const(one) for one in blocks]
+    if held[1].dtype == np.uint8 and not held[1].any():
+        del node.input[2]
+    put(node, "axis", axes[-1])
+    put(node, "block_size", 2)
+
+
 DIFFERENTLY = (
+    ({"QuantizeLinear", "DequantizeLinear"}, 21, of_blocks),
     (COUNTED_AXIS, 13, axis_from_end),
     ({"Slice"}, 13, all_axes),
     ({"Conv", *POOLS}, 13, more_windows),

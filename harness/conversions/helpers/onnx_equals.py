@@ -10,6 +10,7 @@ class Around:
         self.shapes, self.constants = ranks_of(model), constants_of(model.graph)
         self.types = types_of(model)
         self.before, self.behind, self.count = [], [], 0
+        self.factors = {}  # product -> its operands, as they were
 
     def shape(self, name):
         """None where a size is not known."""

@@ -102,7 +102,7 @@ def decided(graph, node, shapes, element, opset):
             graph.initializer.append(numpy_helper.from_array(array, name))
             node.input[place] = name
 
-    if kind in ("Conv", "ConvTranspose") or (kind.endswith("Pool") and "kernel_shape" in values):
+    if kind in ("Conv", "ConvTranspose", "MaxUnpool") or (kind.endswith("Pool") and "kernel_shape" in values):
         kernel = values.get("kernel_shape", list(shapes[min(1, len(shapes) - 1)][2:]))
         attributes = schema_of(node, opset).attributes
         ones, zeros = [1] * len(kernel), [0] * 2 * len(kernel)
@@ -111,6 +111,7 @@ def decided(graph, node, shapes, element, opset):
             sized = name == "pads" and (values.get("auto_pad", b"NOTSET") != b"NOTSET" or "output_shape" in values)
             if name in attributes and name not in values and not sized:
                 put(node, name, value)
+        values = given(node)
     if kind in GATES and element and not values.get("layout"):
         (steps, batch, _), ways = shapes[0], shapes[2][0]
         hidden = shapes[2][-1]
@@ -124,6 +125,11 @@ def decided(graph, node, shapes, element, opset):
             operand(7, np.zeros((ways, 3 * hidden), element))
     if kind == "EyeLike" and "dtype" not in values and element:
         put(node, "dtype", helper.np_dtype_to_tensor_dtype(element))
+    if kind == "MaxUnpool":
+        kernel = values["kernel_shape"]
+        steps, (first, last) = values.get("strides", [1] * len(kernel)), np.split(np.array(values["pads"]), 2)
+        sizes = (np.array(shapes[0][2:]) - 1) * steps + kernel - first - last
+        operand(2, np.array([*shapes[0][:2], *sizes]))
     if kind == "Pad" and opset >= 18:
         operand(3, np.arange(rank))
     if kind == "ConvTranspose" and element:

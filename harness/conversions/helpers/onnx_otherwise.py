@@ -277,6 +277,15 @@ def depth_in_line(node, around):
         node.input[1] = around.const(depth[None])
 
 
+def of_a_row(node, around):
+    """A matrix of one row as a vector."""
+    shapes = [around.shape(name) for name in node.input[:2]]
+    if None not in shapes and [len(one) for one in shapes] == [2, 2] and shapes[0][0] == 1 and len(node.input) == 2:
+        axis = around.const([0], "int64")
+        node.input[0] = around.op("Squeeze", node.input[0], axis)
+        around.then(node, "Unsqueeze", axis)
+
+
 OTHERWISE = (
     ({"Mul", "Log", "Abs"}, 18, reduced_nowhere),
     ({"LayerNormalization"}, 17, stretched),
@@ -298,6 +307,7 @@ OTHERWISE = (
     ({"Einsum"}, 12, result_left_out),
     ({"MatMul"}, 13, in_letters),
     ({"OneHot"}, 13, depth_in_line),
+    ({"MatMulInteger"}, 13, of_a_row),
     ({"Attention"}, 23, with_past),
 )
 """As RULES."""

@@ -13,7 +13,10 @@ from harness.conversions.helpers import onnx_forms
 from oracles.onnx.evaluate import evaluate
 
 FORMS = ModuleType("forms")  # the texts one behind the other, as the programs of edges have them
-PARTS = ("forms", "equals", "around", "otherwise", "differently", "constants", "shapes", "opsets")
+PARTS = (
+    *("forms", "equals", "around", "otherwise", "differently", "constants", "shapes", "opsets"),
+    *("microsoft", "microsoft_attention"),
+)
 for name in PARTS:
     text = Path(str(onnx_forms.__file__)).with_name(f"onnx_{name}.py").read_text(encoding="utf-8")
     exec(compile(text, name, "exec"), FORMS.__dict__)
@@ -187,6 +190,116 @@ CASES = {
             "z": np.zeros(4, "i1"),
         },
     ),
+    "numbers": (
+        [
+            helper.make_node("Slice", ["x", "z", "e"], ["r"]),
+            helper.make_node("Reshape", ["r", "s"], ["f"]),
+            helper.make_node("QuantizeLinear", ["f", "h", "p"], ["q"]),
+            helper.make_node("MatMulInteger", ["q", "w"], ["y"]),
+        ],
+        {
+            "z": INTS([0, 0, 0, 0]),
+            "e": INTS([1, 1, 2, 2]),
+            "s": INTS([1, 4]),
+            "h": F4(0.125),
+            "p": np.uint8(100),
+            "w": np.arange(8, dtype="u1").reshape(4, 2),
+        },
+    ),
+    "levels": (
+        [
+            helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], axis=1),
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"], axis=1),
+        ],
+        {"s": np.array([0.5, 0.25, 0.125], "f4"), "z": np.zeros(3, "u1")},
+    ),
+    "gelu": ([helper.make_node("Gelu", ["x"], ["y"])], {}),
+    "gelu-tanh": ([helper.make_node("Gelu", ["x"], ["y"], approximate="tanh")], {}),
+    "swish": ([helper.make_node("Swish", ["x"], ["y"], alpha=0.5)], {}),
+    "root": ([helper.make_node("RMSNormalization", ["x", "s"], ["y"])], {"s": np.arange(4, dtype="f4")}),
+    "words": (
+        [helper.make_node("Gather", ["w", "i"], ["r"]), helper.make_node("Mul", ["x", "r"], ["y"])],
+        {
+            "w": np.arange(8, dtype="f4").reshape(2, 4),
+            "i": INTS([1, 0, 1, 1]),
+        },
+    ),
+    "general": (
+        [helper.make_node("Reshape", ["x", "s"], ["r"]), helper.make_node("Gemm", ["r", "w", "b"], ["y"], transB=1)],
+        {"s": INTS([6, 16]), "w": np.ones((2, 16), "f4"), "b": np.arange(2, dtype="f4")},
+    ),
+    "pooled-bytes": (
+        [
+            helper.make_node("QuantizeLinear", ["x", "h", "p"], ["q"]),
+            helper.make_node("MaxPool", ["q"], ["y"], kernel_shape=[2, 2], pads=[1, 0, 0, 1]),
+        ],
+        {"h": F4(0.125), "p": np.int8(5)},
+    ),
+    "angles": (
+        [helper.make_node("RotaryEmbedding", ["x", "c", "n"], ["y"])],
+        {"c": np.arange(12, dtype="f4").reshape(2, 3, 2)[:, :3].repeat(2, 1)[:, :4], "n": np.ones((2, 4, 2), "f4")},
+    ),
+    "heads": ([helper.make_node("Attention", ["x", "x", "x"], ["y"], scale=0.5)], {}),
+    "one-way": ([helper.make_node("Attention", ["x", "x", "x"], ["y"], is_causal=1)], {}),
+    "eight": (
+        [
+            helper.make_node("Concat", ["x", "x"], ["r"], axis=3),
+            helper.make_node("Attention", ["r", "r", "r"], ["y"], is_causal=1),
+        ],
+        {},
+    ),
+    "came": (
+        [
+            helper.make_node("Slice", ["x", "z", "e", "a"], ["q"]),
+            helper.make_node("Attention", ["q", "x", "x", "m"], ["y"]),
+        ],
+        {"z": INTS([1]), "e": INTS([4]), "a": INTS([2]), "m": np.tri(3, 4, dtype="f4")},
+    ),
+    "columns": (
+        [
+            helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"], axis=1),
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"], axis=1),
+            helper.make_node("MatMul", ["x", "d"], ["y"]),
+        ],
+        {
+            "w": np.linspace(-2, 2, 8, dtype="f4").reshape(4, 2),
+            "s": np.array([0.5, 0.25], "f4"),
+            "z": np.zeros(2, "i1"),
+        },
+    ),
+    "table": (
+        [
+            helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"], axis=0),
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"], axis=0),
+            helper.make_node("Gather", ["d", "i"], ["r"]),
+            helper.make_node("Reshape", ["x", "f"], ["g"]),
+            helper.make_node("Mul", ["g", "r"], ["y"]),
+        ],
+        {
+            "w": np.linspace(-2, 2, 32, dtype="f4").reshape(2, 16),
+            "s": np.array([0.5, 0.25], "f4"),
+            "z": np.array([3, 0], "u1"),
+            "i": INTS([1]),
+            "f": INTS([6, 16]),
+        },
+    ),
+    "quantised-product": (
+        [
+            helper.make_node("QuantizeLinear", ["x", "h", "p"], ["a"]),
+            helper.make_node("DequantizeLinear", ["a", "h", "p"], ["b"]),
+            helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"], axis=1),
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"], axis=1),
+            helper.make_node("MatMul", ["b", "d"], ["m"]),
+            helper.make_node("QuantizeLinear", ["m", "h", "p"], ["y"]),
+        ],
+        {
+            "w": np.linspace(-2, 2, 8, dtype="f4").reshape(4, 2),
+            "s": np.array([0.5, 0.25], "f4"),
+            "z": np.zeros(2, "i1"),
+            "h": F4(0.25),
+            "p": np.uint8(100),
+        },
+    ),
     "traced": ([helper.make_node("Einsum", ["x"], ["y"], equation="abcc->ab")], {}),
 }
 
@@ -197,7 +310,8 @@ def values(model: onnx.ModelProto) -> list[np.ndarray]:
     return [np.asarray(array) for array in evaluate(model, {"x": x})]
 
 
-OPSETS_OF = {"attended": 23}
+OPSETS_OF = {"attended": 23, "swish": 24, "root": 23}
+OPSETS_OF |= dict.fromkeys(("angles", "heads", "one-way", "eight", "came"), 23)
 """In which a case is written, where that is not opset 20."""
 CAME = {
     "attended": 23,
@@ -215,5 +329,16 @@ CAME = {
     "traced": 12,
     "every-second": 10,
     "windows": 10,
+    "numbers": 10,
+    "levels": 13,
+    "gelu": 20,
+    "gelu-tanh": 20,
+    "pooled-bytes": 12,
+    "general": 11,
+    "columns": 13,
+    "table": 13,
+    "quantised-product": 13,
+    "swish": 24,
+    **dict.fromkeys(("root", "angles", "heads", "one-way", "eight", "came"), 23),
 }
 """The opset in which the operator of a case came, or became what it is."""
