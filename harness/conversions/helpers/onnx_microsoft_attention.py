@@ -2,8 +2,8 @@
 
 
 def turned_heads(node, around):
-    """Angles by places: all of them in one table, of which a batch of one names the first; heads side by side where there
-    are several."""
+    """Angles by places: all of them in one table, of which a batch of one names the first; heads side by side where
+    there are several."""
     shape, angles = around.shape(node.input[0]), around.shape(node.input[1])
     if (
         shape is None
