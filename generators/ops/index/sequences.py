@@ -191,6 +191,13 @@ _PLACES = Slot(
     lambda d, e: TensorType(d.choice(INDEX_DTYPES), (draw_dim(d, 33, zero=False),)),
     lambda e: (0, 11),
 )
+_UNRAVELLED = Slot(
+    lambda t, e: t.dtype in INDEX_DTYPES and t.rank <= 3 and t.size > 0,
+    lambda d, e: TensorType(
+        d.choice(INDEX_DTYPES), tuple(draw_dim(d, 9, zero=False) for _ in range(d.choice((1, 2, 0, 3))))
+    ),
+    lambda e: (0, 11),
+)
 GRIDS: tuple[Shape, ...] = ((3, 4), (2, 3, 2), (12,), (5, 5), (1, 12), (2, 2, 3, 2))
 """Of twelve places at least."""
 
@@ -203,7 +210,7 @@ def _grid(attrs: Attrs) -> Shape:
 
 
 def _unravelled_type(operands: Types, attrs: Attrs) -> TensorType:
-    if not _PLACES.accepts(operands[0], ()):
+    if not _UNRAVELLED.accepts(operands[0], ()):
         raise TypeRuleError(f"{operands[0]} names no places")
     return TensorType(operands[0].dtype, (len(_grid(attrs)), *operands[0].shape))
 
@@ -213,10 +220,10 @@ def _unravelled(args: Sequence[Bounded], call: Call) -> Bounded:
 
 
 unravel_index = OpSpec(
-    "unravel_index", "indexing", (_PLACES,), _unravelled_type, _unravelled,
+    "unravel_index", "indexing", (_UNRAVELLED,), _unravelled_type, _unravelled,
     attrs={"image": lambda d, operands, attrs: d.choice(GRIDS)},
     torch="torch.stack(torch.unravel_index({0}, {image})).to({dtype})",
-    tensorflow="tf.unravel_index({0}, tf.constant({image}, {dtype}))",
+    tensorflow="tf.reshape(tf.unravel_index(tf.reshape({0}, [-1]), tf.constant({image}, {dtype})), {shape})",
     jax="jnp.stack(jnp.unravel_index({0}, {image})).astype({dtype})",
     relax=unsupported("it has no such operator"), onnx=unsupported("it has no such operator"),
 )  # fmt: skip
