@@ -8,7 +8,7 @@ from harness.backends.target.text import swapped
 from harness.conversions.formats.archive import member
 from harness.conversions.formats.format import Format, Runner, Writer
 from harness.conversions.formats.savedmodel import NO_KERNEL
-from harness.dialects.keras import KERAS
+from harness.dialects.keras import KERAS_FILES
 
 WRITE = """
 def write(parameters, path):
@@ -58,7 +58,7 @@ FORMATS = (
         check,
         writers=(
             Writer(
-                KERAS,
+                KERAS_FILES,
                 WRITE,
                 ("tensorflow", "keras"),
                 _TENSORFLOW,

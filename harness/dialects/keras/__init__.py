@@ -32,9 +32,20 @@ histogram count_nonzero unravel_index unique_inverse one_hot
 PLACES: frozenset[str] = frozenset(_PLACES.split())
 """What gives or takes places and counts: of int64 here and of 32 bits in Keras, and no other in value."""
 
-_SPELLINGS: dict[str, Spelling] = {
+_WRITTEN = """
+abs sign square reciprocal sqrt rsqrt exp expm1 log log1p log2 sin cos tan sinh cosh tanh erf floor ceil trunc isnan
+isinf isfinite logical_not relu relu6 selu sigmoid silu softplus softsign log_sigmoid add sub mul div maximum minimum
+logical_and logical_or logical_xor equal not_equal less less_equal greater greater_equal matmul outer mean max min all
+any logsumexp sum prod neg asin acos atan asinh acosh atanh gelu gelu_tanh leaky_relu cast where clip softmax
+log_softmax reshape flatten transpose squeeze unsqueeze broadcast_to concat stack flip tile repeat take embedding
+conv2d global_avg_pool
+"""
+KERAS_FILES = replace(KERAS, spellings={name: (KERAS.spellings or {})[name] for name in _WRITTEN.split()})
+"""What files of models are written of: what converts the others has not been looked at."""
+
+_PRODUCTS: dict[str, Spelling] = {
     "linear": "keras_dense({0}, {1}, {2}, turned=True)",
     "matmul": "keras_dense({0}, {1})",
 }
-KERAS_LAYERS = replace(KERAS, spellings={**(KERAS.spellings or {}), **_SPELLINGS})
+KERAS_LAYERS = replace(KERAS_FILES, spellings={**(KERAS_FILES.spellings or {}), **_PRODUCTS})
 """The same with products of constant matrices as Dense layers."""

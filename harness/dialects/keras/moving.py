@@ -78,7 +78,7 @@ def _counting(call: Call) -> str | Unsupported:
 
 SPELLINGS: dict[str, Spelling] = {
     "reshape": "keras.ops.reshape({0}, {shape})",
-    "flatten": "keras.ops.ravel({0})",
+    "flatten": "keras.ops.reshape({0}, (-1,))",
     "flatten_2d": "keras.ops.reshape({0}, {shape})",
     "unflatten": "keras.ops.reshape({0}, {shape})",
     "transpose": "keras.ops.transpose({0}, {perm})",

@@ -14,7 +14,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, check
 from harness.backends import TARGETS, probe
-from harness.dialects.keras import KERAS, PLACES
+from harness.dialects.keras import KERAS, KERAS_FILES, PLACES
 from harness.execute.pool import Pool
 from harness.search.laboratory import Laboratory
 
@@ -34,6 +34,7 @@ def lab() -> Iterator[Laboratory]:
 def test_spellings_are_of_operators() -> None:
     assert not set(SPELLED) - set(OPS)
     assert set(SPELLED) >= PLACES
+    assert set(KERAS_FILES.spellings or ()) < set(SPELLED)
 
 
 @pytest.mark.parametrize("operator", SPELLED[::5])
