@@ -29,6 +29,11 @@ def _tensor(call: Call) -> bool:
     return call.operands[0].rank > 1
 
 
+def _wide(call: Call) -> bool:
+    return call.result.dtype != "float16"
+
+
+_HALF = "TensorFlow loses subnormal numbers of float16"
 _PLAIN = ("norm", "backward", "keras.ops has the plain transforms")
 
 SPELLINGS: dict[str, Spelling] = {
@@ -63,8 +68,10 @@ SPELLINGS: dict[str, Spelling] = {
     "singular_values": "keras.ops.svd(formed({0}, {form}), compute_uv=False)",
     "eigenvalues": "keras.ops.eigh(symmetric(formed({0}, {form})))[0]",
     "eigh_product": "eigh_product(formed({0}, {form}))",
-    "qr_factor": "qr_factor(formed({0}, {form}))",
-    "qr_product": 'keras.ops.matmul(*keras.ops.qr(formed({0}, {form}), mode="reduced"))',
+    "qr_factor": where(_wide, _HALF, "qr_factor(formed({0}, {form}))"),
+    "qr_product": where(
+        _wide, _HALF, 'keras.ops.matmul(*keras.ops.qr(formed({0}, {form}), mode="reduced"))'
+    ),
     "svd_product": "svd_product(formed({0}, {form}))",
     "pseudo_inverse": "keras.ops.pinv(formed({0}, {form}))",
     "least_squares": "keras.ops.lstsq(formed({0}, {form}), {1})",
@@ -76,9 +83,5 @@ SPELLINGS: dict[str, Spelling] = {
     "short_time_fourier": attribute(
         "onesided", True, "keras.ops.stft is of real signals",
         "keras.ops.stack(keras.ops.stft({0}, {shape1}[0], {step}, {shape1}[0], window={1}, center=False), axis=-1)",
-    ),
-    "convolution": attribute(
-        "mode", "full", "numpy's other modes swap the operands",
-        "keras.ops.correlate({0}, keras.ops.flip({1}), mode={mode})",
     ),
 }  # fmt: skip
