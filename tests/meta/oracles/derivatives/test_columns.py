@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_slopes_of_rows_at_once() -> None:
     """The slopes of a softmax of each row, with a third of the evaluations that elements one by one take at least."""
     asked = []
 
-    def f(values: list[Array]) -> Array:
+    def f(values: Sequence[Array]) -> Array:
         asked.append(1)
         return _softmax(values[0]).ravel()
 
