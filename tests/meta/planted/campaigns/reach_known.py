@@ -54,7 +54,7 @@ class Reach:
             lab = Laboratory(self.pool, QUESTIONS[lane.question])
             oracles = lab.question.oracles
             mine = (issue for issue in self.issues if issue.oracle in oracles and issue.here)
-            self.near[lane] = [one for issue in mine if (one := Excuses(lab, (issue,))).names(lane.target)]
+            self.near[lane] = [one for issue in mine if (one := Excuses(lab, (issue,))).of(lane.target)]
         return self.near[lane]
 
     def look(self, lane: Lane, operator: str, turn: int, when: tuple[int, float]) -> None:
