@@ -33,7 +33,7 @@ def judge() -> Iterator[TrainingJudge]:
         yield TrainingJudge(pools, KNOWN)
 
 
-@pytest.mark.slow(one_in=23, ci=3)
+@pytest.mark.slow(one_in=23, ci=5)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_strategy(name: str, judge: TrainingJudge, pytestconfig: pytest.Config) -> None:
     """Drawn runs, on so many ranks as the strategy takes (outside the nightly profile: four at most)."""
@@ -64,7 +64,7 @@ def test_strategy(name: str, judge: TrainingJudge, pytestconfig: pytest.Config) 
         pytest.fail(text_of(found), pytrace=False)
 
 
-@pytest.mark.slow(one_in=13, ci=4)
+@pytest.mark.slow(one_in=13, ci=6)
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.id)
 def test_known_deviation(known: KnownDeviation, judge: TrainingJudge) -> None:
     """It still shows itself on every strategy that it names: one that does not is fixed, or worded too widely."""
@@ -91,7 +91,7 @@ def test_known_deviation(known: KnownDeviation, judge: TrainingJudge) -> None:
 SHOWN = [known for known in KNOWN if known.reproducer.exists() and (nightly() or "timeout" not in known.symptoms)]
 
 
-@pytest.mark.slow(one_in=17, ci=3)
+@pytest.mark.slow(one_in=17, ci=5)
 @pytest.mark.parametrize("known", SHOWN if nightly() else SHOWN[::4], ids=lambda known: known.id)
 def test_reproducer_of_a_known_deviation(known: KnownDeviation, tmp_path: Path) -> None:
     """As a person would run it. Outside the nightly profile every eighth, and none that hangs: each starts ranks of its

@@ -40,7 +40,7 @@ def _sweep(operator: str) -> Iterator[Case]:
     return sweep(operator) if NIGHT else sweep(operator, 2 * settings().max_examples, GRADIENT.style.favoured)
 
 
-@pytest.mark.slow(one_in=7, ci=2)
+@pytest.mark.slow(one_in=7, ci=3)
 @pytest.mark.parametrize("operator", SWEPT)
 def test_operator(swept: Target, operator: str, trial: Trial) -> None:
     """The sweep of one operator: all of it in the nightly profile, otherwise a fifth as many cases as the profile has

@@ -23,8 +23,8 @@ def load(parameters):
     def run(*inputs):
         outputs = model(*[keras.ops.convert_to_tensor(x) for x in inputs], *bound)
         arrays = [keras.ops.convert_to_numpy(output) for output in outputs]
-        # places, which Keras may give in 32 bits
-        return [x.astype(dtype) if dtype == "int64" else x for x, (dtype, _) in zip(arrays, OUTPUTS)]
+        # places and counts, where Keras gives them in 32 bits
+        return [x.astype(dtype) if dtype in {narrowed} else x for x, (dtype, _) in zip(arrays, OUTPUTS)]
 
     return run
 """
@@ -62,7 +62,7 @@ TARGETS = tuple(
         f"keras-{name}",
         (name,),
         replace(KERAS, imports=_IMPORTS.format(name=name, imports=KERAS.imports)),
-        _LOAD,
+        _LOAD.format(narrowed=tuple(dtype for dtype in others if dtype == "int64")),
         {"keras": "3.11", **packages},
         Level(f"keras-{name}", 0),
         sample_every=4,

@@ -149,12 +149,16 @@ def _batch_norm_then(p: Pattern, before: str, after: str, epsilon: float) -> str
 _REDUCED = Guard(((-1,),), ((1, 2), (1,), (2,)))
 
 
-def _far_from_zero(p: Pattern, output: str, base: float, shape: tuple[int, ...]) -> str:
+def _far_from_zero(p: Pattern, base: float, shape: tuple[int, ...]) -> str:
     """Statistics of a batch of numbers that lie close together: squares less the square of the mean keep none of it."""
+    channels = shape[1]
     x = p.add(p.input(*shape), p.constant(base, 1))
-    if output == "common":
-        channels = shape[1]
-        return p.batch_norm_training(x, p.weight(channels), p.weight(channels), epsilon=0.0009765625)
+    return p.batch_norm_training(x, p.weight(channels), p.weight(channels), epsilon=0.0009765625)
+
+
+def _fused_far_from_zero(p: Pattern, output: str, base: float, shape: tuple[int, ...]) -> str:
+    """The same where one operator has all results, with its channels last."""
+    x = p.add(p.input(*shape), p.constant(base, 1))
     given = (*(p.weight(shape[-1]) for _ in range(3)), p.weight(shape[-1], domain=(0, 4)))
     return p.fused_batch_norm(x, *given, training=True, output=output, epsilon=0.0009765625, last=3)
 
@@ -198,6 +202,9 @@ BAITS = (
           "after": Guard(("relu", "add"), ("twice", "conv")),
           "epsilon": Guard((0.0009765625,), (1.0,))}, _FLOATS),
     Bait("batch-norm-far-from-zero", (_XLA,), _far_from_zero,
-         {"output": Guard(("variance", "y", "mean", "common")), "base": Guard((10000.0, 100.0), (0.0, 1e6)),
+         {"base": Guard((10000.0, 100.0), (0.0, 1e6)),
+          "shape": Guard(((2, 4, 4, 3),), ((8, 3, 3, 1), (2, 4, 4, 4, 3)))}, Guard(("float32",))),
+    Bait("fused-batch-norm-far-from-zero", (_XLA,), _fused_far_from_zero,
+         {"output": Guard(("variance", "y", "mean")), "base": Guard((10000.0, 100.0), (0.0, 1e6)),
           "shape": Guard(((2, 4, 4, 3),), ((8, 3, 3, 1), (2, 4, 4, 4, 3)))}, Guard(("float32",))),
 )  # fmt: skip

@@ -34,7 +34,7 @@ def loosened(item: Leaf, array: np.ndarray, turn: int) -> Bounded:
     return replace(given, value=value, error=error)
 
 
-@pytest.mark.slow(one_in=9, ci=3)
+@pytest.mark.slow(one_in=9, ci=4)
 @pytest.mark.parametrize("name", OPS)
 def test_nothing_is_too_loose(name: str) -> None:
     count = min(len(places(name)), 400)

@@ -149,7 +149,7 @@ def test_how_much_is_hidden(pool: Pool) -> None:
     assert every.row("crash")["blind"] == 0
 
 
-@pytest.mark.slow(one_in=25, ci=8)
+@pytest.mark.slow(one_in=25, ci=12)
 @pytest.mark.parametrize("known", NARROWED, ids=lambda known: known.id)
 def test_a_fault_next_to_a_known_issue_is_found(known: KnownIssue, pool: Pool) -> None:
     """Same operator, symptom and dtype, all other issues asked, too."""
