@@ -25,7 +25,8 @@ def _accepts(type_: TensorType, earlier: Types) -> bool:
 
 
 def _fresh(d: Draw, earlier: Types) -> TensorType:
-    spatial = [draw_dim(d, 5, zero=False) for _ in range(d.choice((2, 3)))]
+    axes = d.choice((2, 3))
+    spatial = [draw_dim(d, 7 - axes, zero=False) for _ in range(axes)]  # no more elements than are accepted
     return TensorType("float32", (d.choice((2, 1, 3)), *spatial, d.choice((2, 1, 3, 9))))
 
 

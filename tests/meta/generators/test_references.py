@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -228,3 +230,16 @@ def test_what_an_infinite_divisor_leaves_is_the_dividend(divisor: float) -> None
     assert result.value[:3].tolist() == [1.5, -2.0, 0.0]
     assert np.isnan(result.value[3])
     assert not result.error.any()
+
+
+def test_the_greatest_volume_that_is_drawn_is_normalised() -> None:
+    """Sizes that are each the greatest make no more elements than the operator takes: 5 along three axes did."""
+
+    class Greatest(SeededDraw):
+        def choice(self, options: Sequence[Any]) -> Any:
+            return max(options)
+
+    slot = OPS["fused_batch_norm"].operands[0]
+    drawn = slot.fresh(Greatest("0"), ())
+    assert drawn.rank == 5
+    assert slot.accepts(drawn, ())
