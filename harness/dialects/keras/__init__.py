@@ -3,6 +3,7 @@ this one, since it has targets only for globs that name them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from generators.graph import DTYPES
@@ -10,19 +11,39 @@ from generators.ops.spec import Spelling
 from harness.dialects.dialect import Dialect, functions
 from harness.dialects.keras import elementwise, linear, moving, networks, reducing
 
-KERAS = Dialect(
-    "keras",
-    "import numpy as np\nimport keras",
-    {name: repr(name) for name in DTYPES},
-    functions("keras"),
-    absent="its spellings here have no complex numbers",
-    spellings={
+
+class _Spellings(dict[str, Spelling]):
+    """By operator; pickled by its name in this module, since functions that functions make cannot be."""
+
+    def __init__(self, name: str, spellings: Mapping[str, Spelling]) -> None:
+        super().__init__(spellings)
+        self._name = name
+
+    def __reduce__(self) -> tuple[Callable[[str], _Spellings], tuple[str]]:
+        return _named, (self._name,)
+
+
+def _named(name: str) -> _Spellings:
+    return globals()[name]
+
+
+_ALL = _Spellings(
+    "_ALL",
+    {
         **elementwise.SPELLINGS,
         **moving.SPELLINGS,
         **reducing.SPELLINGS,
         **linear.SPELLINGS,
         **networks.SPELLINGS,
     },
+)
+KERAS = Dialect(
+    "keras",
+    "import numpy as np\nimport keras",
+    {name: repr(name) for name in DTYPES},
+    functions("keras"),
+    absent="its spellings here have no complex numbers",
+    spellings=_ALL,
 )
 
 _PLACES = """
@@ -40,12 +61,14 @@ any logsumexp sum prod neg asin acos atan asinh acosh atanh gelu gelu_tanh leaky
 log_softmax reshape flatten transpose squeeze unsqueeze broadcast_to concat stack flip tile repeat take embedding
 conv2d global_avg_pool
 """
-KERAS_FILES = replace(KERAS, spellings={name: (KERAS.spellings or {})[name] for name in _WRITTEN.split()})
+_FILES = _Spellings("_FILES", {name: _ALL[name] for name in _WRITTEN.split()})
+KERAS_FILES = replace(KERAS, spellings=_FILES)
 """What files of models are written of: what converts the others has not been looked at."""
 
 _PRODUCTS: dict[str, Spelling] = {
     "linear": "keras_dense({0}, {1}, {2}, turned=True)",
     "matmul": "keras_dense({0}, {1})",
 }
-KERAS_LAYERS = replace(KERAS_FILES, spellings={**(KERAS_FILES.spellings or {}), **_PRODUCTS})
+_LAYERS = _Spellings("_LAYERS", {**_FILES, **_PRODUCTS})
+KERAS_LAYERS = replace(KERAS_FILES, spellings=_LAYERS)
 """The same with products of constant matrices as Dense layers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, check
 from harness.backends import TARGETS, probe
-from harness.dialects.keras import KERAS, KERAS_FILES, PLACES
+from harness.dialects.keras import KERAS, KERAS_FILES, KERAS_LAYERS, PLACES
 from harness.execute.pool import Pool
 from harness.search.laboratory import Laboratory
 
@@ -92,3 +93,10 @@ def test_places_of_any_shape_are_unravelled() -> None:
     type_ = OPS["unravel_index"].result((leaf.type,), {"image": (3, 4)})
     assert type_.shape == (2, 2, 2)
     assert check(Graph((leaf,), (Node("v0", "unravel_index", ("x0",), (("image", (3, 4)),), type_),), ("v0",)))
+
+
+def test_what_jobs_are_given_can_be_sent() -> None:
+    """All targets, and conversions to files of Keras models, with the functions that spell their operators."""
+    for dialect in (KERAS, KERAS_FILES, KERAS_LAYERS):
+        assert pickle.loads(pickle.dumps(dialect)) == dialect
+    assert [target.name for target in pickle.loads(pickle.dumps(list(TARGETS.values())))] == list(TARGETS)
