@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property
+from importlib import import_module
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +18,22 @@ from generators.ops import OPS
 from generators.ops.spec import Call, Spelling, Unsupported
 
 NOTHING: Mapping[Any, str] = MappingProxyType({})
+
+
+class Spellings(dict[str, Spelling]):
+    """By operator, where they do not stand in the operators' records. Pickled as what a module calls them, since
+    functions that functions make cannot be. module, name: of the module's variable that is this table."""
+
+    def __init__(self, module: str, name: str, spellings: Mapping[str, Spelling]) -> None:
+        super().__init__(spellings)
+        self._place = module, name
+
+    def __reduce__(self) -> tuple[Callable[[str, str], Spellings], tuple[str, str]]:
+        return _spellings_of, self._place
+
+
+def _spellings_of(module: str, name: str) -> Spellings:
+    return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True)
@@ -31,7 +48,7 @@ class Dialect:
     bfloat16, complexes: what programs with bfloat16, with complex numbers, say in place of another text of their
               `load`
     absent:   why it has none of the dtypes that are not among `dtypes`
-    spellings: by operator, where they do not stand in the operators' records"""
+    spellings: by operator, where they do not stand in the operators' records (made by functions: `Spellings`)"""
 
     name: str
     imports: str

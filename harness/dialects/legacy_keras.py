@@ -8,7 +8,7 @@ from typing import Any
 
 from generators.ops.shape.pad_repeat import pairs
 from generators.ops.spec import Call, Spelling, Unsupported
-from harness.dialects.dialect import Dialect
+from harness.dialects.dialect import Dialect, Spellings
 
 _LAYERS = "tf_keras.layers."
 
@@ -118,15 +118,10 @@ def _pad(call: Call) -> str | Unsupported:
 
 _RESHAPE = _batched(lambda call: f"{_LAYERS}Reshape({call.result.shape[1:]})({{0}})")
 
-LEGACY_KERAS = Dialect(
-    "legacy_keras",
-    "import numpy as np\nimport tensorflow as tf\nimport tensorflow_model_optimization as tfmot\nimport tf_keras",
-    {"float32": "'float32'"},
-    tuple(
-        Path(__file__).with_name("functions") / path for path in ("legacy_keras", "tensorflow/quantiser.py", "shared")
-    ),
-    absent="only float32 is quantised",
-    spellings={
+_SPELLINGS = Spellings(
+    __name__,
+    "_SPELLINGS",
+    {
         "conv2d": _conv2d,
         "depthwise_conv2d": _depthwise,
         "linear": _batched(_linear),
@@ -151,4 +146,14 @@ LEGACY_KERAS = Dialect(
         "transpose": _batched(_transpose),
         "pad": _batched(_pad),
     },
+)
+LEGACY_KERAS = Dialect(
+    "legacy_keras",
+    "import numpy as np\nimport tensorflow as tf\nimport tensorflow_model_optimization as tfmot\nimport tf_keras",
+    {"float32": "'float32'"},
+    tuple(
+        Path(__file__).with_name("functions") / path for path in ("legacy_keras", "tensorflow/quantiser.py", "shared")
+    ),
+    absent="only float32 is quantised",
+    spellings=_SPELLINGS,
 )

@@ -3,31 +3,15 @@ this one, since it has targets only for globs that name them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from generators.graph import DTYPES
 from generators.ops.spec import Spelling
-from harness.dialects.dialect import Dialect, functions
+from harness.dialects.dialect import Dialect, Spellings, functions
 from harness.dialects.keras import elementwise, linear, moving, networks, reducing
 
-
-class _Spellings(dict[str, Spelling]):
-    """By operator; pickled by its name in this module, since functions that functions make cannot be."""
-
-    def __init__(self, name: str, spellings: Mapping[str, Spelling]) -> None:
-        super().__init__(spellings)
-        self._name = name
-
-    def __reduce__(self) -> tuple[Callable[[str], _Spellings], tuple[str]]:
-        return _named, (self._name,)
-
-
-def _named(name: str) -> _Spellings:
-    return globals()[name]
-
-
-_ALL = _Spellings(
+_ALL = Spellings(
+    __name__,
     "_ALL",
     {
         **elementwise.SPELLINGS,
@@ -61,7 +45,7 @@ any logsumexp sum prod neg asin acos atan asinh acosh atanh gelu gelu_tanh leaky
 log_softmax reshape flatten transpose squeeze unsqueeze broadcast_to concat stack flip tile repeat take embedding
 conv2d global_avg_pool
 """
-_FILES = _Spellings("_FILES", {name: _ALL[name] for name in _WRITTEN.split()})
+_FILES = Spellings(__name__, "_FILES", {name: _ALL[name] for name in _WRITTEN.split()})
 KERAS_FILES = replace(KERAS, spellings=_FILES)
 """What files of models are written of: what converts the others has not been looked at."""
 
@@ -69,6 +53,6 @@ _PRODUCTS: dict[str, Spelling] = {
     "linear": "keras_dense({0}, {1}, {2}, turned=True)",
     "matmul": "keras_dense({0}, {1})",
 }
-_LAYERS = _Spellings("_LAYERS", {**_FILES, **_PRODUCTS})
+_LAYERS = Spellings(__name__, "_LAYERS", {**_FILES, **_PRODUCTS})
 KERAS_LAYERS = replace(KERAS_FILES, spellings=_LAYERS)
 """The same with products of constant matrices as Dense layers."""

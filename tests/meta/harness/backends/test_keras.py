@@ -16,7 +16,9 @@ from generators.graphs import Case
 from generators.ops import OPS, check
 from harness.backends import TARGETS, probe
 from harness.dialects.keras import KERAS, KERAS_FILES, KERAS_LAYERS, PLACES
+from harness.dialects.legacy_keras import LEGACY_KERAS
 from harness.execute.pool import Pool
+from harness.quantisers import QUANTISERS
 from harness.search.laboratory import Laboratory
 
 TARGET = TARGETS["keras-torch"]
@@ -96,7 +98,8 @@ def test_places_of_any_shape_are_unravelled() -> None:
 
 
 def test_what_jobs_are_given_can_be_sent() -> None:
-    """All targets, and conversions to files of Keras models, with the functions that spell their operators."""
-    for dialect in (KERAS, KERAS_FILES, KERAS_LAYERS):
+    """All targets, files of Keras models and quantisers, with the functions that spell their operators."""
+    for dialect in (KERAS, KERAS_FILES, KERAS_LAYERS, LEGACY_KERAS):
         assert pickle.loads(pickle.dumps(dialect)) == dialect
+    assert list(pickle.loads(pickle.dumps(dict(QUANTISERS)))) == list(QUANTISERS)
     assert [target.name for target in pickle.loads(pickle.dumps(list(TARGETS.values())))] == list(TARGETS)
