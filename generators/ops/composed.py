@@ -11,7 +11,7 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded
 from generators.graph import Attr, TensorType
-from generators.ops.spec import Attrs, Call, OpSpec, Spelling, TypeRuleError, Types, Unsupported
+from generators.ops.spec import Attrs, Call, OpSpec, Spelling, TypeRuleError, Types, Unsupported, said
 
 Array = np.ndarray
 
@@ -114,14 +114,14 @@ def left_out(base: OpSpec, name: str, usual: Mapping[str, Callable[[Types], Attr
     def call_of(call: Call) -> Call:
         return replace(call, attrs=whole(call.operands, call.attrs))
 
-    def said(spelling: Spelling) -> Spelling:
+    def called(spelling: Spelling) -> Spelling:
         def spell(call: Call) -> str | Unsupported:
-            return spelling(call_of(call)) if callable(spelling) else spelling
+            return said(spelling, call_of(call))
 
         return spell
 
     dialects = ("torch", "tensorflow", "jax", "relax", "onnx")
-    texts = {dialect: said(getattr(base, dialect)) for dialect in dialects if dialect not in fields}
+    texts = {dialect: called(getattr(base, dialect)) for dialect in dialects if dialect not in fields}
     attrs = {**base.attrs, **fields.pop("attrs")}
     return replace(
         base, name=name, base=base.base or base.name, attrs=attrs,

@@ -116,6 +116,11 @@ def unsupported(why: str) -> Unsupported:
     return Unsupported(why)
 
 
+def said(spelling: Spelling, call: Call) -> str | Unsupported:
+    """What a spelling is of this call."""
+    return spelling(call) if callable(spelling) else spelling
+
+
 def only(dtypes: Sequence[str], why: str, text: str, operand: int = 0) -> Spelling:
     """`text` where the operand's dtype is among `dtypes`, otherwise unsupported because of `why`."""
 

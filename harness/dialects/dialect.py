@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from generators.graph import Graph, Node
 from generators.ops import OPS
-from generators.ops.spec import Call, Spelling, Unsupported
+from generators.ops.spec import Call, Spelling, Unsupported, said
 
 NOTHING: Mapping[Any, str] = MappingProxyType({})
 
@@ -64,7 +64,7 @@ class Dialect:
     def spelling(self, operator: str, call: Call) -> str | Unsupported:
         """What the operator's record says for these types and attributes."""
         spelling = self.written(operator)
-        return spelling(call) if callable(spelling) else spelling
+        return said(spelling, call)
 
     def written(self, operator: str) -> Spelling:
         """What the dialect has for an operator, whatever its types."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from generators.ops.shape.pad_repeat import pairs
-from generators.ops.spec import Call, Spelling, Unsupported
+from generators.ops.spec import Call, Spelling, Unsupported, said
 from harness.dialects.dialect import Dialect, Spellings
 
 _LAYERS = "tf_keras.layers."
@@ -20,7 +20,7 @@ def _batched(spelling: Spelling) -> Spelling:
         types = (call.operands[0], call.result)
         if any(type_.rank < 2 for type_ in types) or len({type_.shape[0] for type_ in types}) > 1:
             return Unsupported("layers keep the first axis, and have another one")
-        return spelling(call) if callable(spelling) else spelling
+        return said(spelling, call)
 
     return spell
 

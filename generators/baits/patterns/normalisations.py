@@ -149,6 +149,12 @@ def _batch_norm_then(p: Pattern, before: str, after: str, epsilon: float) -> str
 _REDUCED = Guard(((-1,),), ((1, 2), (1,), (2,)))
 
 
+_FAR = {
+    "base": Guard((10000.0, 100.0), (0.0, 1e6)),
+    "shape": Guard(((2, 4, 4, 3),), ((8, 3, 3, 1), (2, 4, 4, 4, 3))),
+}
+
+
 def _far_from_zero(p: Pattern, base: float, shape: tuple[int, ...]) -> str:
     """Statistics of a batch of numbers that lie close together: squares less the square of the mean keep none of it."""
     channels = shape[1]
@@ -202,9 +208,7 @@ BAITS = (
           "after": Guard(("relu", "add"), ("twice", "conv")),
           "epsilon": Guard((0.0009765625,), (1.0,))}, _FLOATS),
     Bait("batch-norm-far-from-zero", (_XLA,), _far_from_zero,
-         {"base": Guard((10000.0, 100.0), (0.0, 1e6)),
-          "shape": Guard(((2, 4, 4, 3),), ((8, 3, 3, 1), (2, 4, 4, 4, 3)))}, Guard(("float32",))),
+         _FAR, Guard(("float32",))),
     Bait("fused-batch-norm-far-from-zero", (_XLA,), _fused_far_from_zero,
-         {"output": Guard(("variance", "y", "mean")), "base": Guard((10000.0, 100.0), (0.0, 1e6)),
-          "shape": Guard(((2, 4, 4, 3),), ((8, 3, 3, 1), (2, 4, 4, 4, 3)))}, Guard(("float32",))),
+         {"output": Guard(("variance", "y", "mean")), **_FAR}, Guard(("float32",))),
 )  # fmt: skip

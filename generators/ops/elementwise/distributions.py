@@ -310,9 +310,9 @@ def _function(distributions: Mapping[str, Distribution], name: str, inverse: boo
         crossed = (x_low <= np.maximum(low, low_too)) & ~below | (x_high >= np.minimum(high, high_too)) & ~above
         crossed &= moves
         outside = below | above
-        kept = [chosen(~outside, p, exactly(0.5, p)) for p in (x, *parameters)]
-        if one is SHAPED.get("pareto"):
-            kept[0] = chosen(~outside, x, exactly(1.0, x))
+        start = np.broadcast_to(np.where(np.isfinite(low), low, 0.5), x.value.shape)
+        within = Bounded(start, np.zeros(start.shape), x.dtype)  # whatever stands there: it is replaced
+        kept = [chosen(~outside, x, within), *(chosen(~outside, p, exactly(0.5, p)) for p in parameters)]
         found = _probability(one, output, kept[0], kept[1:])
         nothing = below if output.endswith("cdf") else above
         edge = np.where(nothing, 0.0, 1.0)

@@ -39,6 +39,7 @@ from generators.ops.spec import (
     TypeRuleError,
     Types,
     Unsupported,
+    said,
 )
 
 _LITERALS = {
@@ -66,7 +67,7 @@ def _spelling(spelling: Spelling, dialect: str, position: int, like: int) -> Spe
 
     def spell(call: Call) -> str | Unsupported:
         whole = replace(call, operands=_inserted(position, call.operands, like))
-        text = spelling(whole) if callable(spelling) else spelling
+        text = said(spelling, whole)
         return _FIELD.sub(field, text) if isinstance(text, str) else text
 
     return spelling if isinstance(spelling, Unsupported) else spell

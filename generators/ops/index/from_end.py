@@ -15,7 +15,7 @@ from generators.ops.index.gather import SOURCE, gather, gather_nd, least, take
 from generators.ops.index.scatter import scatter, scatter_nd
 from generators.ops.shape.layout import ARRAY, layout, moved
 from generators.ops.slots import axis_in, computed, flag, index_slot, int_of, tensor
-from generators.ops.spec import Attrs, Call, Domain, Draw, OpSpec, Spelling, TypeRuleError, Types, Unsupported
+from generators.ops.spec import Attrs, Call, Domain, Draw, OpSpec, Spelling, TypeRuleError, Types, Unsupported, said
 
 Sizes = Callable[[Call], int | tuple[int, ...]]
 """The sizes that places count along: one, or one for each coordinate."""
@@ -45,7 +45,7 @@ def _counted(base: OpSpec, dialect: str, sizes: Sizes) -> Spelling:
     spelling: Spelling = getattr(base, dialect)
 
     def spell(call: Call) -> str | Unsupported:
-        plain, size = spelling(call) if callable(spelling) else spelling, sizes(call)
+        plain, size = said(spelling, call), sizes(call)
         if isinstance(plain, Unsupported):
             return plain
         text = str(plain)

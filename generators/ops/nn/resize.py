@@ -34,6 +34,7 @@ from generators.ops.spec import (
     Types,
     Unsupported,
     only,
+    said,
     unsupported,
 )
 
@@ -231,7 +232,7 @@ def _float32(text: Spelling) -> Spelling:
     """What has float32 results only."""
 
     def spell(call: Call) -> str | Unsupported:
-        return _SINGLE if call.result.dtype != "float32" else text(call) if callable(text) else text
+        return _SINGLE if call.result.dtype != "float32" else said(text, call)
 
     return spell
 

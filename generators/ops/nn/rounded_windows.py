@@ -41,6 +41,7 @@ from generators.ops.spec import (
     TypeRuleError,
     Types,
     Unsupported,
+    said,
     unsupported,
 )
 
@@ -109,7 +110,7 @@ def _conv_same(base: OpSpec, spatial: int) -> OpSpec:
 
         def spell(call: Call) -> str:
             whole = _conv_call(call)
-            written = text(whole) if callable(text) else text
+            written = said(text, whole)
             assert isinstance(written, str)
             return written.replace("{padding}", str(whole.attrs["padding"]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from generators.ops.otherwise.record import PLAIN, SAID, otherwise
 from generators.ops.slots import ints_of
-from generators.ops.spec import Call, OpSpec, Spelling, Unsupported
+from generators.ops.spec import Call, OpSpec, Spelling, Unsupported, said
 
 
 def _ranks(text: str, *ranks: int):
@@ -19,11 +19,7 @@ def _matrices(text: str):
 
 def _floats(rule: Spelling):
     """Of floating numbers alone."""
-    return lambda call: _said(rule, call) if call.operands[0].dtype in ("float32", "float64") else PLAIN
-
-
-def _said(rule: Spelling, call: Call) -> str | Unsupported:
-    return rule(call) if callable(rule) else rule
+    return lambda call: said(rule, call) if call.operands[0].dtype in ("float32", "float64") else PLAIN
 
 
 def _one_sample(function: str, rest: str):

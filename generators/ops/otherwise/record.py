@@ -12,7 +12,7 @@ from generators.discovery import collected
 from generators.graph import TensorType
 from generators.ops.attributes import OTHERWISE
 from generators.ops.slots import one_of
-from generators.ops.spec import Attrs, Call, OpSpec, Spelling, Types, Unsupported, unsupported
+from generators.ops.spec import Attrs, Call, OpSpec, Spelling, Types, Unsupported, said, unsupported
 
 NONE = Unsupported("there is no further way to say it")
 PLAIN = Unsupported("it is said so in the simplest cases only")
@@ -44,11 +44,11 @@ def otherwise(
         def spell(call: Call) -> str | Unsupported:
             number = int(call.number("spelling"))
             text = texts[number] if number < len(texts) else NONE
-            return text(call) if callable(text) else text
+            return said(text, call)
 
         return spell
 
-    said = unsupported("it is said in one way")
+    nothing = unsupported("it is said in one way")
     return replace(
         spec,
         name=f"{spec.name}{OTHERWISE}",
@@ -59,6 +59,6 @@ def otherwise(
         torch=spelled(torch),
         tensorflow=spelled(tensorflow),
         jax=spelled(jax),
-        relax=said,
-        onnx=said,
+        relax=nothing,
+        onnx=nothing,
     )

@@ -25,6 +25,7 @@ from generators.ops.spec import (
     TypeRuleError,
     Types,
     Unsupported,
+    said,
 )
 
 Target = Callable[[Types, Attrs], str]
@@ -60,7 +61,7 @@ def _spelling(dialect: str, base: Spelling, target: Target, kept: Sequence[int],
     def spell(call: Call) -> str | Unsupported:
         to = target(call.operands, call.attrs)
         whole = replace(call, operands=cast_types(call.operands, to, kept))
-        text = base(whole) if callable(base) else base
+        text = said(base, whole)
         if isinstance(text, Unsupported):
             return text
         one_cast = str(getattr(cast, dialect))
@@ -142,7 +143,7 @@ def cast_first(
 
         def spell(call: Call) -> str | Unsupported:
             chosen = plain if does(call) else cast_
-            return chosen(call) if callable(chosen) else chosen
+            return said(chosen, call)
 
         return spell
 

@@ -33,6 +33,7 @@ from generators.ops.spec import (
     TypeRuleError,
     Types,
     Unsupported,
+    said,
     unsupported,
 )
 
@@ -94,7 +95,7 @@ def _of_scalar(base: OpSpec) -> OpSpec:
         return lambda d, operands, attrs: rule(d, _lifted(operands), attrs)
 
     def torch(call: Call) -> str | Unsupported:
-        return base.torch(lifted(call)) if callable(base.torch) else base.torch
+        return said(base.torch, lifted(call))
 
     return replace(
         base, name=f"{base.name}{OF_SCALAR}", operands=tuple(map(_slot, base.operands)), result=result,

@@ -14,7 +14,7 @@ from generators.graph import TensorType
 from generators.ops.reduce.records import reduction_of
 from generators.ops.reduce.reductions import OPERATORS as REDUCTIONS
 from generators.ops.slots import numeric, tensor
-from generators.ops.spec import Attrs, Call, OpSpec, Spelling, Types, Unsupported
+from generators.ops.spec import Attrs, Call, OpSpec, Spelling, Types, Unsupported, said
 
 
 def _truth(x: Bounded) -> Bounded:
@@ -27,7 +27,7 @@ def _changed(spelling: Spelling, change: Callable[[str], str]) -> Spelling:
     """What is said, changed; what cannot be said stays so."""
 
     def spell(call: Call) -> str | Unsupported:
-        plain = spelling(call) if callable(spelling) else spelling
+        plain = said(spelling, call)
         return plain if isinstance(plain, Unsupported) else change(str(plain))
 
     return spell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from generators.ops.spec import Call, Spelling, Unsupported
@@ -15,7 +16,7 @@ def _sum(call: Call) -> str:
     return f"keras.ops.cast({text}, {{dtype}})" if narrow else text
 
 
-def _norm(order: str) -> Spelling:
+def _norm(order: str) -> Callable[[Call], str | Unsupported]:
     """Of a vector or of a matrix."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -29,7 +30,7 @@ def _norm(order: str) -> Spelling:
 
 def _vector_norm(call: Call) -> str | Unsupported:
     order: Any = call.attrs["ord"]
-    return _norm(f'float("{order}")')(call)  # type: ignore[operator]
+    return _norm(f'float("{order}")')(call)
 
 
 def _matrix_norm(call: Call) -> str:
@@ -42,7 +43,7 @@ def _matrix_norm(call: Call) -> str:
 def _count_nonzero(call: Call) -> str | Unsupported:
     if call.attrs["keepdims"]:
         return Unsupported("keras.ops.count_nonzero keeps no axis")
-    return placed("keras.ops.count_nonzero({0}, axis={axes})")(call)  # type: ignore[operator]
+    return placed("keras.ops.count_nonzero({0}, axis={axes})")(call)
 
 
 def _top_k(which: int) -> Spelling:
@@ -53,7 +54,7 @@ def _top_k(which: int) -> Spelling:
         if axis % call.operands[0].rank != call.operands[0].rank - 1 or not call.attrs["largest"]:
             return Unsupported("keras.ops.top_k has the greatest along the last axis")
         text = f"keras.ops.top_k({{0}}, {{k}})[{which}]"
-        return placed(text)(call) if which else text  # type: ignore[operator]
+        return placed(text)(call) if which else text
 
     return spell
 
@@ -76,7 +77,7 @@ def _searchsorted(call: Call) -> str | Unsupported:
     side = '"right"' if call.attrs["right"] else '"left"'
     if call.operands[0].rank != 1:
         return Unsupported("keras.ops.searchsorted looks in a vector")
-    return placed(f"keras.ops.searchsorted(keras.ops.sort({{0}}), {{1}}, side={side})")(call)  # type: ignore[operator]
+    return placed(f"keras.ops.searchsorted(keras.ops.sort({{0}}), {{1}}, side={side})")(call)
 
 
 _PLACE = {

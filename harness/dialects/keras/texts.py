@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from generators.ops import OPS
-from generators.ops.spec import Call, Spelling, Unsupported
+from generators.ops.spec import Call, Spelling, Unsupported, said
 
 
 def same(names: str) -> dict[str, Spelling]:
@@ -29,7 +29,7 @@ def along(**names: str) -> dict[str, Spelling]:
     return {name: f"keras.ops.{theirs}({{0}}, axis={{axes}}, keepdims={{keepdims}})" for name, theirs in names.items()}
 
 
-def placed(text: str, values: bool = True) -> Spelling:
+def placed(text: str, values: bool = True) -> Callable[[Call], str | Unsupported]:
     """Places or counts, which Keras gives in 32 bits. values: operand 0 is no index, so that of 64 bits it would lose
     some."""
 
@@ -47,7 +47,7 @@ def where(holds: Callable[[Call], bool], why: str, text: Spelling) -> Spelling:
     def spell(call: Call) -> str | Unsupported:
         if not holds(call):
             return Unsupported(why)
-        return text(call) if callable(text) else text
+        return said(text, call)
 
     return spell
 
@@ -65,7 +65,7 @@ def as_numpy(names: str) -> dict[str, Spelling]:
 def _renamed(name: str) -> Spelling:
     def spell(call: Call) -> str | Unsupported:
         text = OPS[name].jax
-        text = text(call) if callable(text) else text
+        text = said(text, call)
         return text.replace("jnp.", "keras.ops.") if isinstance(text, str) else text
 
     return spell
@@ -80,9 +80,9 @@ def _composed(name: str) -> Spelling:
     def spell(call: Call) -> str | Unsupported:
         record = OPS[name]
         for text in (record.jax, record.tensorflow, record.torch):
-            said = text(call) if callable(text) else text
-            if isinstance(said, str) and re.match(r"\w+\(Space, ", said):
-                return said
+            spelled = said(text, call)
+            if isinstance(spelled, str) and re.match(r"\w+\(Space, ", spelled):
+                return spelled
         return Unsupported("it is composed of other functions only where some dialect does so")
 
     return spell

@@ -38,13 +38,13 @@ def moved_by_shifts(
     start = slope(values)
     total = np.zeros(start.shape)
     rng = np.random.default_rng(len(start))
-    for k, operand in enumerate(operands):
-        if k not in most or not most[k].any():
+    for k, by in most.items():
+        if not by.any():
             continue
         worst = np.zeros(start.shape)
         for _ in range(SHIFTS):
             shifted = list(values)
-            shifted[k] = values[k] + most[k] * rng.choice([-1.0, 1.0], operand.value.shape)
+            shifted[k] = values[k] + by * rng.choice([-1.0, 1.0], values[k].shape)
             change = np.abs(slope(shifted) - start)
             worst = np.maximum(worst, np.where(np.isfinite(start), np.where(np.isnan(change), np.inf, change), 0.0))
         total += ALLOWANCE * worst
