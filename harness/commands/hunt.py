@@ -193,9 +193,10 @@ def lanes_of(globs: str, questions: Iterable[str]) -> tuple[Lane, ...]:
     found = []
     for name in questions:
         question = QUESTIONS[name]
-        targets = list(question.targets.values())
         if name == CONVERSION.name:
             targets = [target_of(route.name) for route in planned(named=globs != "*")]
+        else:
+            targets = list(question.targets.values())
         chosen = targets if globs == "*" else select_among(globs, targets)
         usable_here = [target for target in chosen if probe.probe(target).available]
         found += [Lane(name, target) for target in usable_here if not target.arithmetic or question.expect_under]

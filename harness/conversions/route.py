@@ -4,7 +4,7 @@ that judging, blame, reduction, known issues and reproducers work on it."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -243,9 +243,25 @@ def listed() -> tuple[str, ...]:
     return tuple(name for route in routes() for name in (route.name, *(other.name for other in route.others)))
 
 
-def all_routes() -> dict[str, Target]:
-    """Every route that a person may ask for, by name."""
-    return {name: target_of(name) for name in listed()}
+class Routes(Mapping[str, Target]):
+    """Every route that a person may ask for, by name. Each is made when it is asked for: there are thousands, and most
+    commands ask for none."""
+
+    def __getitem__(self, name: str) -> Target:
+        if name not in _names():
+            raise KeyError(name)
+        return target_of(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(listed())
+
+    def __len__(self) -> int:
+        return len(listed())
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(listed())
 
 
 def shortest(edge: Edge) -> Route | None:

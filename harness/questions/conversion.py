@@ -8,7 +8,7 @@ import re
 from generators.graphs import WIDE
 from harness.backends import TARGETS, Target
 from harness.backends.target import refusals
-from harness.conversions.route import all_routes, route_of, writer_of
+from harness.conversions.route import Routes, route_of, writer_of
 from harness.dialects.dialect import Dialect
 from harness.questions.forward import FORWARD
 from harness.questions.question import Question
@@ -57,7 +57,7 @@ CONVERSION = Question(
     inherits=(FORWARD.name,),
     traceable=True,
     style=WIDE,
-    targets=all_routes(),
+    targets=Routes(),
 )
 
 QUESTIONS = (CONVERSION,)

@@ -328,7 +328,8 @@ class Campaign:
         there = self.store.get(finding.fingerprint)
         if there is None or target.name in there.targets:
             return finding
-        other = {**self.lab.question.targets, **{one.name: one for one in self.targets}}.get(there.target)
+        mine = {one.name: one for one in self.targets}
+        other = mine.get(there.target) or self.lab.question.targets.get(there.target)
         stored = self.store.case(finding.fingerprint)
         if small and other and stored:
             both = self.fails(target, like)(stored) and self.fails(other, like)(small)

@@ -23,7 +23,8 @@ from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 def targets_of(issue: KnownIssue) -> list[Target]:
     """The targets that an entry names, where they are available here and of a version that it names; those that are to
     be asked for only where it names no others; none where it is of other processors."""
-    named = [t for t in QUESTIONS[issue.oracle].targets.values() if issue.here and issue.names(t.name)]
+    asked = QUESTIONS[issue.oracle].targets
+    named = [asked[name] for name in asked if issue.here and issue.names(name)]
     ordinary = [target for target in named if not target.opt_in]
     if issue.oracle == CONVERSION.name:  # the shortest route is enough
         named = named[:1]

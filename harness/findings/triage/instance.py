@@ -98,8 +98,8 @@ want so; one that the installed version does not have any more, as its `versions
 @cache
 def _of(oracle: str, globs: tuple[str, ...]) -> list[Target]:
     """The targets of a question that an entry names."""
-    named = any_of(globs)
-    return [target for target in QUESTIONS[oracle].targets.values() if named.match(target.name.split("@")[0])]
+    named, asked = any_of(globs), QUESTIONS[oracle].targets
+    return [asked[name] for name in asked if named.match(name.split("@")[0])]
 
 
 def of_issue(issue: KnownIssue, case: Case) -> Instance:
