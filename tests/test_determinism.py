@@ -29,7 +29,7 @@ def bench() -> Iterator[Bench]:
         yield bench
 
 
-@pytest.mark.slow(one_in=9, ci=2)
+@pytest.mark.slow(one_in=9, ci=3)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_bits(name: str, bench: Bench, record_property: Callable[[str, object], None]) -> None:
     """Drawn cases; what is promised must hold, what varies otherwise is counted with its size."""

@@ -21,7 +21,7 @@ NIGHT = nightly()
 PAIRED = tuple(OPS) if NIGHT else DRAWN
 
 
-@pytest.mark.slow(one_in=13, ci=3)
+@pytest.mark.slow(one_in=13, ci=5)
 @pytest.mark.parametrize("operator", OPS if NIGHT else DRAWN)
 def test_operator(swept: Target, operator: str, trial: Trial) -> None:
     """The whole sweep in the nightly profile; otherwise so many of it as the profile has examples, evenly spaced, of
@@ -33,7 +33,7 @@ def test_operator(swept: Target, operator: str, trial: Trial) -> None:
     trial.run_listed(cases, trial.examine_on(swept))
 
 
-@pytest.mark.slow(one_in=9, ci=3)
+@pytest.mark.slow(one_in=9, ci=5)
 @pytest.mark.parametrize("first", PAIRED)
 def test_pairs(swept: Target, first: str, trial: Trial) -> None:
     """In the nightly profile fast targets get every pair and the others one in `stride`; otherwise each operator is

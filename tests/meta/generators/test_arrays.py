@@ -160,7 +160,7 @@ FAULTS = (
 )  # fmt: skip
 
 
-@pytest.mark.slow(one_in=3)
+@pytest.mark.slow(one_in=6, ci=3)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.operator}: {fault.name}")
 def test_fault_is_seen(fault: Fault, pool: Pool) -> None:
     most = 2400 if fault.operator == "nansum" else 150  # NaN comes late to operators of many attributes

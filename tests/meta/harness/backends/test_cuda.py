@@ -17,7 +17,11 @@ from harness.backends import TARGETS
 from harness.backends.target.arithmetic import TF32_REFUSES, TORCH_TF32, TVM_CUDA, TVM_CUDA_REFUSES
 from harness.backends.target.cuda import jax_on_cuda, torch_on_cuda
 from harness.execute.pool import Job, Pool
+from harness.search.hypothesis_profiles import nightly
 from oracles.judge.outcome import Value
+
+SOME = 3
+"""Outside the nightly profile one operator of so many is run on the device "meta"."""
 
 _ON_CUDA = [target for target in TARGETS.values() if target.library in ("torch", "jax") and target.device == "cuda"]
 
@@ -118,8 +122,8 @@ def _graphs(operator: str) -> list[Graph]:
 @cache
 def _noted() -> dict[str, list[tuple[str, str, str]]]:
     """operator -> for each of some cases: how it ended, what was made elsewhere, and the kernels that ran."""
-    target = TARGETS["torch-eager"]
-    listed = [(operator, graph) for operator in OPS if target.expresses(operator) for graph in _graphs(operator)]
+    target, looked_at = TARGETS["torch-eager"], tuple(OPS)[:: 1 if nightly() else SOME]
+    listed = [(operator, graph) for operator in looked_at if target.expresses(operator) for graph in _graphs(operator)]
     leaves = [(*graph.inputs, *graph.parameters) for _, graph in listed]
     text = "\n".join(
         [
@@ -146,7 +150,7 @@ def test_no_operator_leaves_the_device() -> None:
     wrong = {operator: found for operator, runs in noted.items() for _, found, _ in runs if found}
     assert not wrong
     ended = Counter(ran == "ran" for runs in noted.values() for ran, _, _ in runs)
-    assert ended[True] > 4000
+    assert ended[True] > (4000 if nightly() else 4000 // SOME)
     assert ended[False] < 0.03 * ended[True]
 
 
@@ -171,7 +175,7 @@ _OF_OTHERS = {"complex_matmul", "matmul_widened"}
 @pytest.mark.slow
 def test_what_multiplies_matrices_is_in_tf32_or_refused() -> None:
     products = {op for op, runs in _noted().items() if any(_PRODUCTS & set(kernels.split()) for *_, kernels in runs)}
-    assert len(products) > 50
+    assert len(products) > (50 if nightly() else 50 // SOME)
     for operator in products:
         names = {operator, OPS[operator].base}
         refused = any((name, "float32") in TF32_REFUSES for name in names)

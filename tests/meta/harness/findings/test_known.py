@@ -221,7 +221,7 @@ MESSAGES = {
 """What entries look for in the messages of these cases."""
 
 
-@pytest.mark.slow(one_in=5)
+@pytest.mark.slow(one_in=5, ci=3)
 @pytest.mark.parametrize("row", COUNTED.split("\n")[1:-1], ids=lambda row: row.split()[0])
 def test_of_several_entries_the_same_one_is_counted(row: str, pool: Pool, tmp_path: Path) -> None:
     name, target, wrong, symptom, how, counted = row.split()

@@ -89,7 +89,7 @@ def test_a_model_that_is_two_functions_is_no_fault_of_a_variant(tmp_path: Path) 
     assert "the model is another function of several tokens than of one" in told
 
 
-@pytest.mark.slow
+@pytest.mark.slow(ci=2)
 @pytest.mark.parametrize("width", [1, 0])
 def test_a_decoder_of_pytorch(width: int, tmp_path: Path) -> None:
     """width: of new tokens, as the file fixes it (0: it does not)."""

@@ -121,7 +121,7 @@ def several(path: Path) -> Path:
     return save(path, nodes, [x], outputs, constants)
 
 
-@pytest.mark.slow(one_in=4)
+@pytest.mark.slow(one_in=4, ci=2)
 @pytest.mark.parametrize(
     ("body", "told"),
     [

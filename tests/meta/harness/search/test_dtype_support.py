@@ -60,7 +60,7 @@ def _cells(targets: Mapping[str, Target]) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.slow(one_in=11, ci=7)
+@pytest.mark.slow(one_in=11, ci=12)
 @pytest.mark.parametrize(("operator", "dialect"), _cells({d: TARGETS[name] for d, name in SIMPLEST.items()}))
 def test_cell(operator: str, dialect: str, campaign: Campaign) -> None:
     target = TARGETS[SIMPLEST[dialect]]
@@ -109,7 +109,7 @@ def rare_dtypes(operator: str, target: Target) -> tuple[str, ...]:
     return (rare[list(OPS).index(operator) % len(rare)],)
 
 
-@pytest.mark.slow(one_in=19, ci=7)
+@pytest.mark.slow(one_in=19, ci=12)
 @pytest.mark.parametrize(("operator", "record"), _cells(RECORDS))
 def test_recorded_cell(operator: str, record: str, campaign: Campaign) -> None:
     target = RECORDS[record]
