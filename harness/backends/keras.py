@@ -53,6 +53,7 @@ _BACK_ENDS = {
 """What each needs, the target that has its kernels, and the dtypes that Keras does not compute in on it."""
 
 _DECLINES = {
+    "Expected `float32` or `float64`": "Keras says that it takes no other dtype",
     "Could not find device for node|is not in the list of allowed values": "TensorFlow has no kernel for this dtype",
 }
 

@@ -56,14 +56,15 @@ def _scatter_rows(call: Call) -> str | Unsupported:
 
 
 def _sorted_segments(kind: str, more: str) -> Spelling:
-    """Of places that leave out some, of which the number is not said."""
+    """Of places that leave out some, of which the number is said only on JAX, which has to know it."""
 
     def spell(call: Call) -> str | Unsupported:
         sizes: Any = call.attrs["sizes"]
         if not sizes or sizes[-1] == 0 or (0 in sizes and kind in ("max", "min")):
             return Unsupported("with no number of segments, the last one is not empty; what is the least of none?")
         places = [segment for segment, size in enumerate(sizes) for _ in range(size)]
-        return f'keras.ops.segment_{kind}({{0}}, np.array({places}, "int32"){more})'
+        count = f'{len(sizes)} if keras.backend.backend() == "jax" else None'
+        return f'keras.ops.segment_{kind}({{0}}, np.array({places}, "int32"), num_segments={count}{more})'
 
     return spell
 

@@ -89,6 +89,26 @@ def test_a_wrong_spelling_shows(lab: Laboratory) -> None:
     assert (found[TARGET.name].status, found["wrong"].status) == ("agree", "mismatch")
 
 
+@pytest.mark.slow(one_in=6)
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
+def test_jax_is_told_how_many_segments_there_are(kind: str, lab: Laboratory) -> None:
+    target = TARGETS["keras-jax"]
+    if not probe.probe(target).available:
+        pytest.skip("Keras on JAX is not here")
+    case = applied(f"sorted_segment_{kind}", np.arange(6, dtype=np.float32).reshape(3, 2), sizes=(2, 1))
+    assert lab.judge(case, [target]).verdicts[target.name].status == "agree"
+
+
+@pytest.mark.slow(one_in=6)
+def test_a_dtype_that_keras_says_it_refuses_is_no_finding(lab: Laboratory) -> None:
+    target = TARGETS["keras-jax"]
+    if not probe.probe(target).available:
+        pytest.skip("Keras on JAX is not here")
+    signal, window = np.ones((1, 9), np.float16), np.ones(4, np.float16)
+    case = applied("short_time_fourier", signal, window, step=1, onesided=True)
+    assert lab.judge(case, [target]).verdicts[target.name].status == "unsupported"
+
+
 def test_places_of_any_shape_are_unravelled() -> None:
     """Places of two dimensions: TensorFlow's back end of Keras has the axes in another order for them."""
     leaf = Leaf("x0", TensorType("int64", (2, 2)), domain=(0, 11))
