@@ -39,7 +39,9 @@ def _slice_update(call: Call) -> str:
     return f"keras.ops.slice_update({{0}}, {first}, {{1}})"
 
 
-def _scatter_nd(call: Call) -> str:
+def _scatter_nd(call: Call) -> str | Unsupported:
+    if call.operands[1].rank != 2:
+        return Unsupported("keras.ops.scatter_update takes a row for each place")
     reduction = call.attrs["reduction"]
     said = "" if reduction == "none" else f", reduction={reduction!r}"
     return f"keras.ops.scatter_update({{0}}, {{1}}, {{2}}{said})"
