@@ -24,6 +24,12 @@ def _of_pairs(name: str) -> Spelling:
     return spell
 
 
+def _product(call: Call) -> str:
+    """Of int8 it is of int32, by design."""
+    text = "keras.ops.matmul({0}, {1})"
+    return f"keras.ops.cast({text}, {{dtype}})" if call.result.dtype == "int8" else text
+
+
 def _tensor(call: Call) -> bool:
     """Keras has a batch of vectors at least."""
     return call.operands[0].rank > 1
@@ -37,7 +43,13 @@ _HALF = "TensorFlow loses subnormal numbers of float16"
 _PLAIN = ("norm", "backward", "keras.ops has the plain transforms")
 
 SPELLINGS: dict[str, Spelling] = {
-    **pair(matmul="matmul", outer="outer", kron="kron", dot="dot", matrix_vector="matmul", vector_matrix="matmul"),
+    **dict.fromkeys(("matmul", "matrix_vector", "vector_matrix"), _product),
+    "matmul_widened": where(
+        lambda call: {type_.dtype for type_ in call.operands} == {"int8"},
+        "keras.ops.matmul widens products of int8 alone",
+        "keras.ops.matmul({0}, {1})",
+    ),
+    **pair(outer="outer", kron="kron", dot="dot"),
     **pair(complex_matmul="matmul", cross="cross"),
     **single(det="det"),
     **as_numpy("trace tensordot"),

@@ -100,6 +100,26 @@ def test_jax_is_told_how_many_segments_there_are(kind: str, lab: Laboratory) -> 
 
 
 @pytest.mark.slow(one_in=6)
+def test_products_of_bytes_are_widened(lab: Laboratory) -> None:
+    """Those of int8 are of int32, and cast back where the operator does not widen."""
+    a, b = np.full((2, 3), 100, np.int8), np.full((3, 2), 100, np.int8)
+    for case in (applied("matmul", a, b), applied("matmul_widened", a, b)):
+        assert lab.judge(case, [TARGET]).verdicts[TARGET.name].status == "agree", case.graph
+    assert KERAS.unsupported(applied("matmul_widened", a.view(np.uint8), b.view(np.uint8)).graph)
+
+
+def test_places_of_several_axes_are_not_scattered_to() -> None:
+    """keras.ops.scatter_update documents a matrix of places, and turns its axes on JAX."""
+    leaves = (
+        Leaf("x0", TensorType("float32", (4, 3))),
+        Leaf("x1", TensorType("int64", (2, 1, 1)), domain=(0, 2)),
+        Leaf("x2", TensorType("float32", (2, 1, 3))),
+    )
+    node = Node("v0", "scatter_nd", ("x0", "x1", "x2"), (("reduction", "add"),), leaves[0].type)
+    assert "a row for each place" in str(KERAS.unsupported(check(Graph(leaves, (node,), ("v0",)))))
+
+
+@pytest.mark.slow(one_in=6)
 def test_a_dtype_that_keras_says_it_refuses_is_no_finding(lab: Laboratory) -> None:
     target = TARGETS["keras-jax"]
     if not probe.probe(target).available:
