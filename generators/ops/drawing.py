@@ -177,6 +177,7 @@ ON_REQUEST = _names(
     placed_distribution_function distribution_function placed_distribution_quantile distribution_quantile
     segment_sum_dropping segment_mean_dropping segment_sqrt_n_dropping segment_prod_dropping segment_max_dropping
     segment_min_dropping
+    sum_nowhere mean_nowhere max_nowhere min_nowhere prod_nowhere all_nowhere any_nowhere
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

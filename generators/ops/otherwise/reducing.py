@@ -82,15 +82,20 @@ def _reduced(name: str, *, torch=(), tensorflow=(), jax=(), numpy: str, ufunc: s
 
 
 OPERATORS: tuple[OpSpec, ...] = (
-    _reduced("sum", numpy="sum", ufunc="add", lax="reduce_sum"),
+    _reduced(
+        "sum", numpy="sum", ufunc="add", lax="reduce_sum",
+        torch=(_all("torch.sum({0}, dim=[], keepdim={keepdims}, dtype={dtype})"),),
+    ),
     _reduced("prod", numpy="prod", ufunc="multiply", lax="reduce_prod"),
     _reduced(
         "max", numpy="amax", ufunc="maximum", lax="reduce_max",
-        torch=(_one_axis("torch.aminmax({0}, dim=%s, keepdim={keepdims}).max"),),
+        torch=(_one_axis("torch.aminmax({0}, dim=%s, keepdim={keepdims}).max"),
+               _all("torch.amax({0}, dim=(), keepdim={keepdims})")),
     ),
     _reduced(
         "min", numpy="amin", ufunc="minimum", lax="reduce_min",
-        torch=(_one_axis("torch.aminmax({0}, dim=%s, keepdim={keepdims}).min"),),
+        torch=(_one_axis("torch.aminmax({0}, dim=%s, keepdim={keepdims}).min"),
+               _all("torch.amin({0}, dim=(), keepdim={keepdims})")),
     ),
     _reduced(
         "mean", numpy="mean",

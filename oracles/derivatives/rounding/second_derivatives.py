@@ -54,7 +54,8 @@ LINEAR = words(
     take threshold tile topk trace transpose trapezoid tril triu unflatten unfold unsqueeze unstack upsample_nearest
     where ceil floor floor_divide heaviside round sign trunc take_from_end take_flat_from_end gather_from_end
     gather_nd_from_end scatter_from_end scatter_nd_from_end pick take_crossed add_multiple sub_multiple rsub_multiple
-    clip_one_side slice_update_front dropout_off clip_crossed l0_norm masked_infinity kept_cumsum kept_roll kept_flip"""
+    clip_one_side slice_update_front dropout_off clip_crossed l0_norm masked_infinity kept_cumsum kept_roll kept_flip
+    sum_nowhere mean_nowhere max_nowhere min_nowhere prod_nowhere"""
 )
 """Linear, or made of linear or constant pieces: no second derivative but at the ends of these, where there is no first
 one."""

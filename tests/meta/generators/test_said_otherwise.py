@@ -8,18 +8,21 @@ from itertools import product
 
 import numpy as np
 import pytest
+from examples.one_node import applied
 
 from generators.graph import Graph
 from generators.graphs import Case
 from generators.inputs import Recipe, fill_all
-from generators.ops import OPS, SAID_OTHERWISE
+from generators.ops import OPS, SAID_OTHERWISE, call_of
 from generators.ops.slots import ints_of
+from generators.ops.spec import Unsupported, said
 from generators.sweep import graphs
 from harness.backends import TARGETS, Target
 from harness.questions.derivatives.gradient import GRADIENT
 from harness.questions.forward import FORWARD
 from oracles.decompositions.derivatives import decompose
 from oracles.judge.outcome import Value
+from oracles.judge.reference import evaluate
 
 DIALECTS = ("torch-eager", "tf-eager", "jax-eager")
 
@@ -76,3 +79,26 @@ def test_they_are_judged_and_differentiated_as_what_they_say() -> None:
     right = np.std(array.astype(np.float64), axis=ints_of(attrs, "axes"), keepdims=keep).astype(dtype)
     for wrong, status in ((right, "agree"), (right * 1.5, "mismatch")):
         assert FORWARD.judge(TARGETS["torch-eager"], expected, Value((wrong.astype(dtype),))).status == status
+
+
+# ---- along no axes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "prod"])
+def test_along_no_axes_each_element_stands_alone(name: str) -> None:
+    array = np.array([[1.5, -2.0, np.nan], [0.0, np.inf, 3.0]], np.float32)
+    case = applied(f"{name}_nowhere", array, keepdims=False)
+    found = evaluate(case.graph, case.arrays)["v0"]
+    np.testing.assert_array_equal(found.value, array)
+    assert not found.error[np.isfinite(array)].any()
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_pytorch_has_no_word_for_it_but_of_truth_values(keepdims: bool) -> None:
+    """No axes mean all of them to torch.sum."""
+    total = applied("sum_nowhere", np.zeros((2, 3), np.float32), keepdims=keepdims)
+    assert isinstance(said(OPS["sum_nowhere"].torch, call_of(total.graph, 0)), Unsupported)
+    some = applied("any_nowhere", np.zeros((2, 3), bool), keepdims=keepdims)
+    assert some.graph.nodes[0].type.shape == (2, 3)
+    assert "dim=()" in str(said(OPS["any_nowhere"].torch, call_of(some.graph, 0)))
+    assert "noop_with_empty_axes=1" in str(said(OPS["any_nowhere"].onnx, call_of(some.graph, 0)))
