@@ -19,6 +19,7 @@ from harness.questions.question import Question
 from harness.search.trial import Trial
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize(
     "question", [JVP, HESSIAN, TANGENT_GRADIENT, TANGENT_TANGENT, VMAP, MEMORY], ids=lambda question: question.name
 )
@@ -30,6 +31,7 @@ def test_modes(fast_target: Target, question: Question, trial: Trial) -> None:
     trial.run([fast_target], trial.examine_on(fast_target))
 
 
+@pytest.mark.slow(one_in=4)
 def test_state(fast_target: Target, trial: Trial) -> None:
     """Each drawn case with updates of its inputs, in steps."""
     trial = trial.with_question(STATE, share=3)

@@ -160,6 +160,7 @@ def test_swarm_makes_rare_pairs_meet() -> None:
     assert np.mean(list(pairs.values())) > 1.2
 
 
+@pytest.mark.slow
 def test_operators_on_request_are_drawn_only_where_they_are_asked_for() -> None:
     on_request = set(OPS) - set(DRAWN)
     drawn = {name for index in range(7000) for name in seeded_case(3, index).graph.operators}

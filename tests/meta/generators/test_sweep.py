@@ -32,6 +32,7 @@ def test_a_sweep_holds_every_dtype_and_only_valid_cases(operator: str) -> None:
     assert len(set(texts)) == len(texts)
 
 
+@pytest.mark.slow
 def test_a_sweep_is_the_same_every_time() -> None:
     first, second = ([case.graph for case in sweep("conv2d")] for _ in range(2))
     assert first == second

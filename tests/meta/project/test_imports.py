@@ -122,6 +122,7 @@ def test_the_rule_itself(path: str, source: str, names: set[str]) -> None:
     assert forbidden(Path(path), source) == names
 
 
+@pytest.mark.slow
 def test_reproducers_stand_alone() -> None:
     found = sorted((ROOT / "known").glob("*/*/reproducer.py"))
     assert len(found) > 400

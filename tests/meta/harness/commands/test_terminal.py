@@ -46,6 +46,7 @@ def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     return shown
 
 
+@pytest.mark.slow
 def test_json_on_standard_output_is_all_that_is_there(tmp_path: Path) -> None:
     shown = run("ops", "--json")
     assert [row["name"] for row in json.loads(shown.stdout)] == list(OPS)

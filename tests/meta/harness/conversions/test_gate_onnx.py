@@ -47,6 +47,7 @@ def test_operators_of_onnx_are_those_of_the_rule() -> None:
     assert sorted(listed("onnx.txt")) == allowed()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # numpy warns while ONNX casts
 def test_all_operators_of_onnx_pass(tmp_path: Path) -> None:
     """What ONNX tests back ends with: a model for each operator and way to call it."""

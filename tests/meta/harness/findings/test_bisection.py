@@ -207,6 +207,7 @@ def test_what_is_kept(tmp_path: Path) -> None:
         search.of(tmp_path)
 
 
+@pytest.mark.slow(one_in=3)
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -117,6 +117,7 @@ def pages(root: Path) -> dict[Path, str]:
     return {path: path.read_text(encoding="utf-8") for path in sorted((root / "site").rglob("*.html"))}
 
 
+@pytest.mark.slow
 def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(made: Path) -> None:
     texts = pages(made)
     assert len(texts) > 400

@@ -53,6 +53,7 @@ def quantised() -> onnx.ModelProto:
     return model_of(nodes, TensorProto.FLOAT, {name: np.asarray(one) for name, one in arrays.items()}, (16, 8))
 
 
+@pytest.mark.slow(one_in=3)
 @pytest.mark.parametrize(
     ("model", "judged"),
     [

@@ -41,6 +41,7 @@ def test_every_dialect_has_a_simplest_target() -> None:
     assert all(TARGETS[name].dialect is DIALECTS[dialect] for dialect, name in SIMPLEST.items())
 
 
+@pytest.mark.slow(one_in=5)
 @pytest.mark.parametrize("operator", looked_at())
 def test_drawn_dtypes_are_those_of_the_record(operator: str) -> None:
     cases = [case for dtype in involved(operator) for case in samples(operator, dtype)]

@@ -44,7 +44,7 @@ def judged(name: str, run: Value, change: Change = lambda record: None) -> Judge
     return QUANTISERS[name].judge(record)
 
 
-@pytest.mark.slow(one_in=31)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*LAYERS, *GRAPHS])
 def test_a_correct_run_is_accepted(name: str, runs: dict[str, Value]) -> None:
     found = judged(name, runs[name])

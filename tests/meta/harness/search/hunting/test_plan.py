@@ -77,6 +77,7 @@ def test_levels_go_through_the_places_of_a_window_in_orders_of_their_own() -> No
     assert len({*few.values()}) > 1
 
 
+@pytest.mark.slow
 def test_routes_of_one_tool_share_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the cube root of their number: eight routes of one cost have four times the places of one, not eight times."""
     monkeypatch.setattr(Lane, "cost", 1.0)

@@ -236,6 +236,7 @@ def test_tables_by_hand() -> None:
     assert "1 false alarm in 21 fault-free runs; 3 of 900 steps were run again" in text
 
 
+@pytest.mark.slow
 def test_the_guard_can_be_left_out(tmp_path: Path) -> None:
     found = run(
         "study", "faults", *SMALL, "--num-experiments", "1", "--no-guard", "--models", "FLIP", "--out", str(tmp_path)
