@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generators.ops.spec import Call, Spelling, Unsupported
-from harness.dialects.keras.texts import as_numpy, attribute, pair, single, where
+from harness.dialects.keras.texts import as_numpy, attribute, narrowed, pair, single, where
 
 
 def _cdist(call: Call) -> str | Unsupported:
@@ -24,12 +24,6 @@ def _of_pairs(name: str) -> Spelling:
     return spell
 
 
-def _product(call: Call) -> str:
-    """Of int8 it is of int32, by design."""
-    text = "keras.ops.matmul({0}, {1})"
-    return f"keras.ops.cast({text}, {{dtype}})" if call.result.dtype == "int8" else text
-
-
 def _tensor(call: Call) -> bool:
     """Keras has a batch of vectors at least."""
     return call.operands[0].rank > 1
@@ -39,15 +33,17 @@ def _wide(call: Call) -> bool:
     return call.result.dtype != "float16"
 
 
+_PRODUCT = "keras.ops.matmul({0}, {1})"
 _HALF = "TensorFlow loses subnormal numbers of float16"
 _PLAIN = ("norm", "backward", "keras.ops has the plain transforms")
 
 SPELLINGS: dict[str, Spelling] = {
-    **dict.fromkeys(("matmul", "matrix_vector", "vector_matrix"), _product),
+    # of int8 it is of int32, by design
+    **dict.fromkeys(("matmul", "matrix_vector", "vector_matrix"), narrowed(_PRODUCT, "int8")),
     "matmul_widened": where(
         lambda call: {type_.dtype for type_ in call.operands} == {"int8"},
         "keras.ops.matmul widens products of int8 alone",
-        "keras.ops.matmul({0}, {1})",
+        _PRODUCT,
     ),
     **pair(outer="outer", kron="kron", dot="dot"),
     **pair(complex_matmul="matmul", cross="cross"),

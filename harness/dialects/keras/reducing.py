@@ -6,14 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from generators.ops.spec import Call, Spelling, Unsupported
-from harness.dialects.keras.texts import along, as_numpy, attribute, placed, where
-
-
-def _sum(call: Call) -> str:
-    """It takes no dtype: what wraps in 32 bits, and then in fewer, has wrapped in those."""
-    text = "keras.ops.sum({0}, axis={axes}, keepdims={keepdims})"
-    narrow = call.operands[0].dtype in ("int8", "uint8", "int16", "uint16")
-    return f"keras.ops.cast({text}, {{dtype}})" if narrow else text
+from harness.dialects.keras.texts import along, as_numpy, attribute, narrowed, placed, where
 
 
 def _norm(order: str) -> Callable[[Call], str | Unsupported]:
@@ -90,7 +83,8 @@ SPELLINGS: dict[str, Spelling] = {
     **along(ptp="ptp", nansum="nansum", nanmean="nanmean", nanmax="nanmax", nanmin="nanmin", nanprod="nanprod"),
     **along(all_of_numbers="all", any_of_numbers="any", complex_sum="sum", complex_mean="mean"),
     # of integers narrower than 32 bits sums and products are of 32 bits, as numpy's are, unless one says otherwise
-    "sum": _sum,
+    # it takes no dtype: what wraps in 32 bits, and then in fewer, has wrapped in those
+    "sum": narrowed("keras.ops.sum({0}, axis={axes}, keepdims={keepdims})", "int8", "uint8", "int16", "uint16"),
     "prod": "keras.ops.prod({0}, axis={axes}, keepdims={keepdims}, dtype={dtype})",
     "l1_norm": _norm("1"),
     "l2_norm": _norm("None"),

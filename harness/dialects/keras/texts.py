@@ -41,6 +41,11 @@ def placed(text: str, values: bool = True) -> Callable[[Call], str | Unsupported
     return spell
 
 
+def narrowed(text: str, *dtypes: str) -> Callable[[Call], str]:
+    """What Keras gives in a wider dtype where operand 0 has one of these, cast back then."""
+    return lambda call: f"keras.ops.cast({text}, {{dtype}})" if call.operands[0].dtype in dtypes else text
+
+
 def where(holds: Callable[[Call], bool], why: str, text: Spelling) -> Spelling:
     """The text where the call is such a one."""
 
@@ -64,8 +69,7 @@ def as_numpy(names: str) -> dict[str, Spelling]:
 
 def _renamed(name: str) -> Spelling:
     def spell(call: Call) -> str | Unsupported:
-        text = OPS[name].jax
-        text = said(text, call)
+        text = said(OPS[name].jax, call)
         return text.replace("jnp.", "keras.ops.") if isinstance(text, str) else text
 
     return spell

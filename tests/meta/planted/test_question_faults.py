@@ -28,7 +28,7 @@ QUICK = [
 ]
 
 
-@pytest.mark.slow(one_in=4, ci=5)
+@pytest.mark.slow(one_in=4, ci=4)
 @pytest.mark.parametrize("planted_fault", QUICK, ids=str)
 def test_fault_is_found(planted_fault: QuestionFault, pool: Pool, tmp_path: Path) -> None:
     assert detect(planted_fault, pool, tmp_path)

@@ -61,7 +61,7 @@ def _cells(targets: Mapping[str, Target]) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.slow(one_in=11, ci=12)
+@pytest.mark.slow(one_in=11, ci=11)
 @pytest.mark.parametrize(("operator", "dialect"), _cells({d: TARGETS[name] for d, name in SIMPLEST.items()}))
 def test_cell(operator: str, dialect: str, campaign: Campaign) -> None:
     target = TARGETS[SIMPLEST[dialect]]
