@@ -55,7 +55,7 @@ test-all: setup ## all tests, and campaigns with more examples, as before a chan
 lint: setup ## ruff (rules and format) and pyright
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --threads 2
 
 bench: setup ## what drawing, judging and running cost
 	$(BIN)/python -m harness bench

@@ -16,7 +16,7 @@ _CI, _NIGHTLY, _QUICK = "ci", "nightly", "quick"
 def register() -> None:
     """Make the profiles known and load the one for this place; `--hypothesis-profile` overrides it."""
     settings.register_profile("dev", max_examples=30, deadline=None, suppress_health_check=_HEALTH)
-    settings.register_profile(_CI, parent=settings.get_profile("dev"), max_examples=9, derandomize=True, database=None)
+    settings.register_profile(_CI, parent=settings.get_profile("dev"), max_examples=8, derandomize=True, database=None)
     settings.register_profile(_QUICK, parent=settings.get_profile(_CI), max_examples=5)
     settings.register_profile(_NIGHTLY, parent=settings.get_profile("dev"), max_examples=2000)
 
