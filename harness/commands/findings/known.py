@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +13,11 @@ import typer
 from rich.table import Table
 
 from generators.ops import OPS
-from harness.commands.shared.cases import Asked, asked, load_case
+from harness.commands.findings.rerun import FIXED, SHOWS, Done, Row, entries, rerun
+from harness.commands.shared.bar import Bar
+from harness.commands.shared.cases import Asked, asked
 from harness.commands.shared.recorded import recorded
+from harness.commands.shared.recorded_jobs import shared_out
 from harness.commands.shared.terminal import Json, Known, console, fail, named, write_json
 from harness.execute.pool import HarnessError, Pool
 from harness.execute.ranks import RankPools
@@ -26,49 +33,81 @@ from harness.training.judge import TrainingJudge
 
 
 def known(
+    ids: Annotated[str, typer.Argument(help="Globs of entries.")] = "*",
     known_issues: Known = FOLDER,
     write: Annotated[
         bool, typer.Option("--write", help="Only write the reproducers of entries that have none yet.")
     ] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; as many as there are cores.")] = None,
     findings: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Tell the store of this findings folder what came of it.")
     ] = None,
     json_file: Json = None,
 ) -> None:
-    """Run the stored case of every known issue: does it still show itself, or is it fixed?"""
+    """Run the stored case, or the program, of every known issue: does it still show itself, or is it fixed?"""
     try:
-        issues = load(known_issues)
-    except KnownFileError as error:
+        if write:
+            _write_missing(known_issues)
+            raise typer.Exit
+        total = len(entries(known_issues, ids))
+    except (ValueError, HarnessError) as error:
         raise fail(str(error)) from error
     if findings:
         findings.mkdir(parents=True, exist_ok=True)
     record = recorded(findings)
-    table = Table("issue", "target", "status", "upstream")
-    rows = []
-    try:
-        with Pool() as pool:
-            if write:
-                missing = known_cases.write_reproducers(Laboratory(pool), issues)
-                with RankPools() as ranks:
-                    missing += known_runs.write_reproducers(TrainingJudge(ranks), deviations.load(known_issues))
-                console.print(f"{len(missing)} without a reproducer {' '.join(missing)}", highlight=False)
-                return
-            for issue in issues:
-                if not issue.here:
-                    table.add_row(issue.id, "-", f"not run: of processors with {issue.cpu}", issue.upstream)
-                case = load_case(issue.case)
-                for target in known_cases.targets_of(issue):
-                    status = known_cases.still_shows(Laboratory(pool), issue, target, case)
-                    rows.append({"id": issue.id, "target": target.name, "status": status})
-                    if status in ("shows", "fixed"):
-                        record.finding(issue.id, [target.name], state="known" if status == "shows" else "fixed")
-                    table.add_row(issue.id, target.name, status, issue.upstream)
-    except HarnessError as error:
-        raise fail(str(error)) from error
-    console.print(table)
-    fixed = [row for row in rows if row["status"] == "fixed"]
-    console.print(f"{len(issues)} known issues; {len(fixed)} of {len(rows)} (issue, target) pairs look fixed")
-    write_json(json_file, rows)
+    rows: list[Row] = []
+    with Bar(console=console) as progress:
+        task = progress.add_task("known issues", total=total)
+
+        def show(latest: Mapping[int, Done]) -> None:
+            had = set(rows)
+            for row in (row for done in latest.values() for entry in done for row in entry if row not in had):
+                rows.append(row)
+                if row.status in (SHOWS, FIXED):
+                    record.finding(row.id, row.targets, state="known" if row.status == SHOWS else "fixed")
+            progress.update(task, completed=sum(map(len, latest.values())), description=_count(rows))
+
+        work = partial(rerun, known_issues, ids)
+        code, failure = shared_out(work, jobs or len(os.sched_getaffinity(0)), None, show, findings or known_issues)
+    rows.sort(key=lambda row: (row.id, row.targets))
+    _print(rows)
+    write_json(json_file, [{"id": row.id, "target": ", ".join(row.targets), "status": row.status} for row in rows])
+    if failure:
+        raise fail(failure)
+    if code:
+        raise typer.Exit(code)
+
+
+def _write_missing(root: Path) -> None:
+    """Raises KnownFileError and HarnessError."""
+    with Pool() as pool:
+        missing = known_cases.write_reproducers(Laboratory(pool), load(root))
+    with RankPools() as ranks:
+        missing += known_runs.write_reproducers(TrainingJudge(ranks), deviations.load(root))
+    console.print(f"{len(missing)} without a reproducer {' '.join(missing)}", highlight=False)
+
+
+def _count(rows: Sequence[Row]) -> str:
+    told = Counter(row.status if row.status in (SHOWS, FIXED) else "not run" for row in rows)
+    return f"known issues: {told[SHOWS]} show themselves, {told[FIXED]} look fixed, {told['not run']} not run"
+
+
+def _print(rows: Sequence[Row]) -> None:
+    """A line for each that looks fixed, and for each reason why some were not run. Others are counted only."""
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        name = f"{row.id} ({', '.join(row.targets)})"
+        if row.status == FIXED:
+            _tell(f"looks fixed: {name}{f', {row.upstream}' if '://' in row.upstream else ''}", "green")
+        elif row.status != SHOWS:
+            reasons.setdefault(row.status, []).append(name)
+    for reason, names in sorted(reasons.items()):
+        _tell(f"{reason}: {', '.join(names)}", "dim")
+    _tell(_count(rows))
+
+
+def _tell(line: str, style: str = "") -> None:
+    console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def blind(
