@@ -37,7 +37,7 @@ def _parameter(issue: KnownIssue):
     return pytest.param(issue, id=_name(issue), marks=[pytest.mark.nightly] if "/" in issue.targets[0] else [])
 
 
-@pytest.mark.slow(one_in=41, ci=40)
+@pytest.mark.slow(one_in=101, ci=40)
 @pytest.mark.parametrize("issue", map(_parameter, ISSUES))
 def test_known_issue(issue: KnownIssue, campaign: Campaign) -> None:
     case = caseio.loads(issue.case.read_text(encoding="utf-8"))
@@ -87,7 +87,7 @@ def test_reproducer(issue: KnownIssue, tmp_path: Path) -> None:
         pytest.skip(f"{issue.id}: depends on the processor, and does not show itself on this one")
 
 
-@pytest.mark.slow(one_in=9, ci=3)
+@pytest.mark.slow(one_in=30, ci=3)
 @pytest.mark.parametrize("issue", WITHOUT_CASE, ids=_name)
 @pytest.mark.xfail(strict=True, raises=StillWrong, reason="a framework is wrong: see issue.toml beside the reproducer")
 def test_reproducer_of_models_and_programs(issue: KnownModel | KnownProgram, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from harness.models.results import Results
 
 
+@pytest.mark.slow
 def test_the_reference_is_beyond_doubt(examined: Results) -> None:
     assert not examined.how.startswith("no reference"), examined.how
     assert not examined.doubt

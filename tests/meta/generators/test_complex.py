@@ -359,6 +359,7 @@ def test_arrays_are_simplified(tmp_path: Path) -> None:
 # ---- planted faults -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(one_in=3)
 @pytest.mark.parametrize("fault", COMPLEX_FAULTS, ids=lambda fault: f"{fault.operator}: {fault.name}")
 def test_fault_is_seen(fault: Fault, campaign: Campaign) -> None:
     """By the sweep of its operator; on the target without the fault, the same cases show nothing that is not known."""

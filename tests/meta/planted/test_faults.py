@@ -35,7 +35,7 @@ def test_at_least_95_percent_are_found_within_300_cases(pool: Pool, tmp_path: Pa
     assert len(missed) <= ceil(0.05 * len(detections)), missed
 
 
-@pytest.mark.slow(one_in=12, ci=5)
+@pytest.mark.slow(one_in=23, ci=5)
 @pytest.mark.parametrize(
     "fault", FAULTS if nightly() else FAULTS[::2], ids=lambda fault: f"{fault.operator}: {fault.name}"
 )

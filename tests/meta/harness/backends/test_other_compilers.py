@@ -34,7 +34,7 @@ def lab() -> Iterator[Laboratory]:
         yield Laboratory(pool)
 
 
-@pytest.mark.slow(one_in=22)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.nightly) if name in SLOW else name for name in OPT_IN]
 )

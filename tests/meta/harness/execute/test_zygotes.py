@@ -232,6 +232,7 @@ def load(parameters):
 """
 
 
+@pytest.mark.slow
 def test_functions_of_the_exporter_to_onnx_are_parsed_once() -> None:
     """Each export has a registry of its own, and what one does to it no other sees; one is made anew once an operator
     is registered."""

@@ -133,6 +133,7 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(made: P
     assert "http" not in (made / "site/style.css").read_text() + (made / "site/site.js").read_text()
 
 
+@pytest.mark.slow
 def test_every_entry_has_its_page_with_program_and_command(made: Path) -> None:
     causes = [text for path, text in pages(made).items() if path.parent.name == "cause"]
     places = {place for text in causes for place in re.findall(r'<dd class="mono">(known/[^<]*)</dd>', text)}

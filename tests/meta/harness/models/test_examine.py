@@ -44,6 +44,7 @@ def again(program: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.slow
 def test_a_wrong_converter_comes_with_its_reproducers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     onnx.save(blocks(4), tmp_path / "net.onnx")
     monkeypatch.setitem(EDGES, "onnx-version", replace(EDGES["onnx-version"], convert=WRONG))

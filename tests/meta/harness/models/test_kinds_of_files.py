@@ -70,6 +70,7 @@ def test_narrow_models_are_judged(model: onnx.ModelProto, judged: str, tmp_path:
     assert judged in told
 
 
+@pytest.mark.slow
 def test_arrays_beside_a_model_go_into_what_is_made_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """ONNX Runtime's optimiser leaves arrays in files where they are, which another folder has not."""
     onnx.save(

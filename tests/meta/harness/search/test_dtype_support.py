@@ -110,7 +110,7 @@ def rare_dtypes(operator: str, target: Target) -> tuple[str, ...]:
     return (rare[list(OPS).index(operator) % len(rare)],)
 
 
-@pytest.mark.slow(one_in=19, ci=12)
+@pytest.mark.slow(one_in=37, ci=12)
 @pytest.mark.parametrize(("operator", "record"), _cells(RECORDS))
 def test_recorded_cell(operator: str, record: str, campaign: Campaign) -> None:
     target = RECORDS[record]

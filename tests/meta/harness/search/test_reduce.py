@@ -114,7 +114,7 @@ def test_arrays_fit_their_leaves(case: Case) -> None:
     assert all(node.op in OPS for node in small.graph.nodes)
 
 
-@pytest.mark.slow(one_in=11, ci=8)
+@pytest.mark.slow(one_in=33, ci=8)
 @pytest.mark.parametrize("operator", looked_at())
 def test_whatever_reduction_tries_has_a_reference(operator: str) -> None:
     """Edited attributes and shapes are refused by the type rule, or make sense to the reference."""

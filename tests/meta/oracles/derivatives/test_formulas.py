@@ -51,6 +51,7 @@ def small(case: Case) -> bool:
     return sized(case) and all(leaf.type.size <= 64 for leaf in case.graph.leaves)
 
 
+@pytest.mark.slow(one_in=2)
 @pytest.mark.parametrize("op", sorted(formulas.FORMULAS))
 def test_each_formula_says_what_differences_say(op: str) -> None:
     compared = 0

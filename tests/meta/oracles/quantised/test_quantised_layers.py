@@ -62,6 +62,7 @@ def parts(record: RecordedModel, ending: str) -> list[np.ndarray]:
     return [array for group in groups for name, array in record.groups[group].items() if name.endswith(ending)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in LAYERS if name != FLOAT8])
 def test_a_weight_one_level_off_and_truncated_weights_are_found(name: str, runs: dict[str, Value]) -> None:
     def one_level(record: RecordedModel) -> None:

@@ -90,6 +90,7 @@ open(sys.argv[1] + "/net.tflite", "wb").write(converter.convert())
 """
 
 
+@pytest.mark.slow
 def test_embeddings_of_keras_and_tflite(workers: Pool, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", KERAS, str(tmp_path)], check=True, capture_output=True)
     found = {

@@ -91,6 +91,7 @@ def test_a_study_goes_on_and_is_the_same_with_several_jobs(folder: Path, tmp_pat
     assert 'src="http' not in text
 
 
+@pytest.mark.slow
 def test_another_plan_is_refused_a_folder(folder: Path) -> None:
     other = run("study", "faults", *SMALL, "--num-experiments", "1", "--warm", "2", "--out", str(folder))
     assert other.exit_code == 2
