@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -122,10 +123,16 @@ def load(root: Path = entry.FOLDER) -> tuple[KnownIssue, ...]:
     return tuple(sorted(found, key=lambda issue: (not issue.first, issue.oracle != FORWARD.name)))
 
 
+@cache
+def _operators(globs: tuple[str, ...]) -> tuple[str, ...]:
+    """That match one of these."""
+    return tuple(filter(any_of(globs).match, OPS))
+
+
 def _check(data: Mapping[str, Any]) -> None:
     """Raises ValueError where something else than its keys, symptoms and message is wrong with an entry."""
     for glob in data["operators"]:
-        if not any(map(any_of((glob,)).match, OPS)):
+        if not _operators((glob,)):
             raise ValueError(f"no operator matches {glob!r}")
     oracle = data.get("oracle", FORWARD.name)
     if oracle not in QUESTIONS:
@@ -143,8 +150,7 @@ def _check_where(data: Mapping[str, Any]) -> None:
     """Raises ValueError where an expression is none, or names what one of the operators does not have."""
     where = data.get("where", "")
     for glob, text in where.items() if isinstance(where, Mapping) else [("*", where)] if where else []:
-        own = any_of(tuple(data["operators"]))
-        names = [n for n in OPS if any_of((glob,)).match(n) and own.match(n)]
+        names = [name for name in _operators(tuple(data["operators"])) if fnmatchcase(name, glob)]
         if not names:
             raise ValueError(f"where: no operator of the entry matches {glob!r}")
         predicate = Predicate(text)
