@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from generators import caseio
 from generators.graphs import Case
@@ -26,10 +28,18 @@ def targets_of(issue: KnownIssue) -> list[Target]:
     asked = QUESTIONS[issue.oracle].targets
     named = [asked[name] for name in asked if issue.here and issue.names(name)]
     ordinary = [target for target in named if not target.opt_in]
-    if issue.oracle == CONVERSION.name:  # the shortest route is enough
-        named = named[:1]
+    if issue.oracle == CONVERSION.name:  # one route is enough: its program's, or the shortest
+        written = _target_of(issue.reproducer)
+        named = [target for target in named if target.name == written] or named[:1]
     found = [(target, probe(target)) for target in ordinary or named]
     return [target for target, here in found if here.available and issue.applies_to(here.version or "0")]
+
+
+def _target_of(reproducer: Path) -> str:
+    """The target that a program says it is of; empty where it says none, or is not there."""
+    text = reproducer.read_text(encoding="utf-8") if reproducer.is_file() else ""
+    said = re.search(r"^TARGET = '(.*)'$", text, re.MULTILINE)
+    return said[1] if said else ""
 
 
 def still_shows(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) -> str:

@@ -93,13 +93,15 @@ def _count(rows: Sequence[Row]) -> str:
 
 
 def _print(rows: Sequence[Row]) -> None:
-    """A line for each that looks fixed, and for each reason why some were not run. Others are counted only."""
+    """A line for each that looks fixed, and for each reason why entries were not run on any of their targets. Others
+    are counted only."""
+    told = {row.id for row in rows if row.status in (SHOWS, FIXED)}
     reasons: dict[str, list[str]] = {}
     for row in rows:
         name = f"{row.id} ({', '.join(row.targets)})"
         if row.status == FIXED:
             _tell(f"looks fixed: {name}{f', {row.upstream}' if '://' in row.upstream else ''}", "green")
-        elif row.status != SHOWS:
+        elif row.id not in told:
             reasons.setdefault(row.status, []).append(name)
     for reason, names in sorted(reasons.items()):
         _tell(f"{reason}: {', '.join(names)}", "dim")

@@ -116,8 +116,12 @@ def of_a_range(node, around):
 
 
 def in_loop(node, around):
-    """Joined as a sequence to which a loop adds the last one."""
-    if not is_returned(node, around) or str(around.types.get(node.output[0])) == "bfloat16" or len(node.input) < 2:
+    """Joined as a sequence to which a loop adds the last one. Not where parts are computed: importers without loops
+    would be asked none of what is joined in the end (roll, say)."""
+    computed = {name for one in around.graph.node for name in one.output}
+    if computed.intersection(node.input) or not is_returned(node, around):
+        return
+    if str(around.types.get(node.output[0])) == "bfloat16" or len(node.input) < 2:
         return
     element = helper.np_dtype_to_tensor_dtype(around.types[node.output[0]])
     parts, once, held = list(node.input), around.name(), around.name()

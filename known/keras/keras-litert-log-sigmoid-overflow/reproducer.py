@@ -1,4 +1,4 @@
-"""keras-litert-log-sigmoid-overflow: SpecialMismatch of keras/keras-litert/litert
+"""keras-litert-log-sigmoid-overflow: ValueMismatch of keras/keras-litert/litert
 
 ran with python 3.11.7, numpy 2.4.6, keras 3.15.1, tensorflow-cpu 2.21.0, ai-edge-litert 2.3.0
 exit status: 1 reproduced, 0 not reproduced, 77 not available here
@@ -47,7 +47,7 @@ def convert_1(source, target):
     import keras
 
     model = keras.saving.load_model(source, compile=False, safe_mode=not TRUST)
-    zeros = [keras.ops.zeros([dim or 1 for dim in one.shape], one.dtype) for one in model.inputs]
+    zeros = [keras.ops.zeros([1 if dim is None else dim for dim in one.shape], one.dtype) for one in model.inputs]
     model(zeros if len(zeros) > 1 else zeros[0])  # an exporter wants a model that was called
     model.export(target, format='litert', verbose=False, canonicalizing_inf_as_min_max_float=False)
 
@@ -95,9 +95,13 @@ STEPS = [('keras-litert', convert_1)]
 
 def ordered(ports, names):
     """The names in the order in which the model has what they name: by name, as most tools leave it; where names are
-    lost, by the number that TensorFlow gives in their place; else as they are, since other tools keep the order."""
+    lost, by the numbers that TensorFlow gives in their place, where outputs that are inputs or constants may have
+    none, and all may be sorted as text (10 before 2); else as they are, since other tools keep the order."""
     import re
 
+    plain = [name for name, _, _ in ports]
+    if len(set(plain)) == len(plain) and set(plain) <= set(names):
+        return plain
     found = [re.sub(r"^serving_default_|:0$|(?<=^out)0+(?=[0-9])", "", name) for name, _, _ in ports]
     if len(set(found)) == len(found) and set(found) <= set(names):
         return found
@@ -106,7 +110,13 @@ def ordered(ports, names):
     numbered = r"(?:Stateful)?PartitionedCall(?:_[0-9]+)?:([0-9]+)|(?:in|out|output_)([0-9]+)|Identity(?:_([0-9]+))?"
     matches = [re.fullmatch(numbered, name) or re.fullmatch(numbered, port[0]) for name, port in zip(found, ports)]
     numbers = [int(next(filter(None, match.groups()), 0)) if match else -1 for match in matches]
-    return [names[i] for i in numbers] if sorted(numbers) == list(range(len(names))) else names
+    known = [number for number in numbers if number >= 0]
+    left = [number for number in range(len(names)) if number not in known]
+    if len(known) + len(left) > len(names):  # one twice, or one too many
+        return names
+    as_text = sorted(known) != known == sorted(known, key=str)
+    rest = iter(sorted(left, key=str) if as_text else left)
+    return [names[number if number >= 0 else next(rest)] for number in numbers]
 
 
 def load(parameters):
@@ -148,7 +158,7 @@ from pathlib import Path
 
 from numpy import array, inf, nan
 
-SYMPTOM = 'special'  # SpecialMismatch
+SYMPTOM = 'value'  # ValueMismatch
 SECONDS = 120.0
 ZERO_SIGNS = False  # are the signs of zeros compared?
 ARRAYS = {

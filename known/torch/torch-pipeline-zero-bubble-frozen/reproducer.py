@@ -316,7 +316,9 @@ def main():
     if launched():
         if "RENDEZVOUS" in os.environ and sys.platform == "linux":
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: no rank outlives the process that started it
-        return rank(*launched())
+        code = rank(*launched())
+        sys.stdout.flush()
+        os._exit(code)  # threads of a process group that is taken down at the end may abort a rank that is done
     with tempfile.TemporaryDirectory() as folder:
         meeting = {**VARIABLES, "RENDEZVOUS": f"file://{folder}/meet", "WORLD_SIZE": str(WORLD), "GLOO_SOCKET_IFNAME": "lo"}
         ranks = [
@@ -333,8 +335,9 @@ def main():
             process.wait()
     crashed, hanging = any(code is not None and code < 0 for code in codes), None in codes
     shown = {"crash": crashed, "timeout": hanging and not crashed}.get(SYMPTOM, 1 in codes)
-    print("reproduced" if shown else "not reproduced", "- exit statuses of the ranks:", codes)
-    return 1 if shown else 77 if 77 in codes else 0
+    told = "reproduced" if shown else "could not be run" if any(code != 0 for code in codes) else "not reproduced"
+    print(told, "- exit statuses of the ranks:", codes)
+    return {"reproduced": 1, "not reproduced": 0}.get(told, 77)
 
 
 if __name__ == "__main__":

@@ -331,7 +331,7 @@ def decided(graph, node, shapes, element, opset):
             graph.initializer.append(numpy_helper.from_array(array, name))
             node.input[place] = name
 
-    if kind in ("Conv", "ConvTranspose") or (kind.endswith("Pool") and "kernel_shape" in values):
+    if kind in ("Conv", "ConvTranspose", "MaxUnpool") or (kind.endswith("Pool") and "kernel_shape" in values):
         kernel = values.get("kernel_shape", list(shapes[min(1, len(shapes) - 1)][2:]))
         attributes = schema_of(node, opset).attributes
         ones, zeros = [1] * len(kernel), [0] * 2 * len(kernel)
@@ -340,6 +340,7 @@ def decided(graph, node, shapes, element, opset):
             sized = name == "pads" and (values.get("auto_pad", b"NOTSET") != b"NOTSET" or "output_shape" in values)
             if name in attributes and name not in values and not sized:
                 put(node, name, value)
+        values = given(node)
     if kind in GATES and element and not values.get("layout"):
         (steps, batch, _), ways = shapes[0], shapes[2][0]
         hidden = shapes[2][-1]
@@ -353,6 +354,11 @@ def decided(graph, node, shapes, element, opset):
             operand(7, np.zeros((ways, 3 * hidden), element))
     if kind == "EyeLike" and "dtype" not in values and element:
         put(node, "dtype", helper.np_dtype_to_tensor_dtype(element))
+    if kind == "MaxUnpool":
+        kernel = values["kernel_shape"]
+        steps, (first, last) = values.get("strides", [1] * len(kernel)), np.split(np.array(values["pads"]), 2)
+        sizes = (np.array(shapes[0][2:]) - 1) * steps + kernel - first - last
+        operand(2, np.array([*shapes[0][:2], *sizes]))
     if kind == "Pad" and opset >= 18:
         operand(3, np.arange(rank))
     if kind == "ConvTranspose" and element:
@@ -470,6 +476,7 @@ class Around:
         self.shapes, self.constants = ranks_of(model), constants_of(model.graph)
         self.types = types_of(model)
         self.before, self.behind, self.count = [], [], 0
+        self.factors = {}  # product -> its operands, as they were
 
     def shape(self, name):
         """None where a size is not known."""
@@ -817,8 +824,8 @@ POOLS = {"MaxPool", "AveragePool", "LpPool"}
 TURNED = {"Softmax", "LogSoftmax", "Concat", "GatherElements", "ScatterElements", "Split", "TopK", "ArgMax", "ArgMin"}
 RULES = (
     (REDUCTIONS | {"ReduceSumSquare"}, 18, axes_kept),
-    ({"MatMul"}, 13, general_product),
     ({"Gemm"}, 13, turned_operands),
+    ({"MatMul"}, 13, general_product),
     ({"Clip"}, 12, bounded_twice),
     ({"Pad"}, 18, cropped),
     ({"Attention"}, 23, heads_in_line),
@@ -923,6 +930,28 @@ def all_turned(node, around):
         put(node, "rotary_embedding_dim", shape[-1])
 
 
+def turned_image(node, around, place, numbers, order):
+    """Of an image whose axes stand in another order, and so do the numbers of the operand at that place."""
+    node.input[0] = around.op("Transpose", node.input[0], perm=order)
+    node.input[place] = around.const(numbers[order])
+    around.then(node, "Transpose", perm=[order.index(axis) for axis in range(len(order))])
+
+
+def without_result(equation):
+    """Where the letters of the result are those that stand once, in order, they need not be said."""
+    left, arrow, result = equation.partition("->")
+    letters = [one for one in left if one.isalpha()]
+    usual = "..." * ("..." in left) + "".join(sorted(one for one in letters if letters.count(one) == 1))
+    return left if arrow and result == usual else equation
+
+
+def is_returned(node, around):
+    """Is its result one of the model's?"""
+    returned = {one.name for one in around.graph.output}
+    ends = {one.input[0] for one in around.graph.node if one.op_type == "Identity" and one.output[0] in returned}
+    return node.output[0] in ends | returned
+
+
 def same_aspect(node, around):
     """Sizes that are in proportion already."""
     shape, values = around.shape(node.input[0]), given(node)
@@ -949,14 +978,16 @@ RULES = (
 
 
 """The same ONNX model once more, by nodes that do more than is asked, of which what is asked is taken: windows as many
-as the image needs, slices of all axes, masks that are too short. Read as text, behind onnx_otherwise.py."""
+as the image needs, slices of all axes, masks that are too short. Read as text, behind onnx_around.py."""
 
 
 def differently(model):
     """The model by what DIFFERENTLY says."""
-    if any(len(node.input) > 3 and node.input[3] for node in model.graph.node if node.op_type == "Attention"):
+    masked = any(len(node.input) > 3 and node.input[3] for node in model.graph.node if node.op_type == "Attention")
+    if masked or any(node.op_type == "QuantizeLinear" for node in model.graph.node):
         newest = next(one for one in model.opset_import if one.domain in ("", "ai.onnx"))
-        newest.version = max(newest.version, 24)  # the first one whose masks may be short
+        # the first ones whose masks may be short, and whose scales may be of blocks
+        newest.version = max(newest.version, 24 if masked else 21)
         model.ir_version = helper.find_min_ir_version_for(model.opset_import, ignore_unknown=True)
     changed(model, DIFFERENTLY)
 
@@ -1043,9 +1074,55 @@ def image_in_front(node, around):
         return
     image = list(range(2, len(shape)))
     order = [*image, 0, 1] if mode == b"nearest" else [0, *image, 1]
-    node.input[0] = around.op("Transpose", node.input[0], perm=order)
-    node.input[places[0]] = around.const(numbers[order])
-    around.then(node, "Transpose", perm=[order.index(axis) for axis in range(len(shape))])
+    turned_image(node, around, places[0], numbers, order)
+
+
+def of_a_range(node, around):
+    """Of places one after the other, counted from the end, as a range whose end is known at run time alone."""
+    shape, places = around.shape(node.input[0]), around.constants.get(node.input[1])
+    if shape is None or places is None or places.ndim != 1 or not places.size:
+        return
+    size = shape[given(node).get("axis", 0)]
+    first, step = int(places[0]), int(places[1] - places[0]) if places.size > 1 else 1
+    if step == 0 or size == 0 or (np.diff(places) != step).any() or places.min() < 0 or places.max() >= size:
+        return
+    ends = [
+        around.const(np.array(one, places.dtype)) for one in (first - size, first - size + step * places.size, step)
+    ]
+    total = around.op("Size", node.input[0])
+    ends[1] = around.op("Where", around.op("Greater", total, around.const(0, "int64")), ends[1], ends[1])
+    node.input[1] = around.op("Range", *ends)
+
+
+def in_loop(node, around):
+    """Joined as a sequence to which a loop adds the last one. Not where parts are computed: importers without loops
+    would be asked none of what is joined in the end (roll, say)."""
+    computed = {name for one in around.graph.node for name in one.output}
+    if computed.intersection(node.input) or not is_returned(node, around):
+        return
+    if str(around.types.get(node.output[0])) == "bfloat16" or len(node.input) < 2:
+        return
+    element = helper.np_dtype_to_tensor_dtype(around.types[node.output[0]])
+    parts, once, held = list(node.input), around.name(), around.name()
+    sequence, truth = (helper.make_tensor_sequence_value_info, onnx.TensorProto.BOOL)
+    names = {name: f"{held}.{name}" for name in ("number", "on", "so", "before", "behind")}
+    body = helper.make_graph(
+        [
+            helper.make_node("SequenceInsert", [names["before"], parts[-1]], [names["behind"]]),
+            helper.make_node("Identity", [names["on"]], [names["so"]]),
+        ],
+        once,
+        [
+            helper.make_tensor_value_info(names["number"], onnx.TensorProto.INT64, []),
+            helper.make_tensor_value_info(names["on"], truth, []),
+            sequence(names["before"], element, None),
+        ],
+        [helper.make_tensor_value_info(names["so"], truth, []), sequence(names["behind"], element, None)],
+    )
+    first = around.op("SequenceConstruct", *parts[:-1])
+    many, truly = around.const(1, "int64"), around.const(True)
+    node.input[:] = [around.op("Loop", many, truly, first, body=body)]
+    node.op_type = "ConcatFromSequence"
 
 
 def short_mask(node, around):
@@ -1063,11 +1140,7 @@ def short_mask(node, around):
 
 def capital_letters(node, around):
     """Axes named by capitals; a result that is left out, where it says what the letters say."""
-    equation = given(node)["equation"].decode().replace(" ", "")
-    left, arrow, right = equation.partition("->")
-    once = sorted(letter for letter in set(left) if letter.isalpha() and left.count(letter) == 1)
-    implied = ("..." if "..." in left else "") + "".join(once)
-    put(node, "equation", (left if arrow and right == implied else equation).upper())
+    put(node, "equation", without_result(given(node)["equation"].decode().replace(" ", "")).upper())
 
 
 def in_capitals(node, around):
@@ -1102,12 +1175,63 @@ def wider_window(node, around):
     put(node, "pads", [0] * len(kernel) + [1] + [0] * (len(kernel) - 1))
 
 
+def axis_from_end(node, around):
+    """An axis counted from the other end. OneHot has one of its result; that of Flatten may be the end itself."""
+    shape, last = around.shape(node.input[0]), around.constants.get(node.input[1]) if len(node.input) > 1 else None
+    rank = None if shape is None else len(shape) + (node.op_type == "OneHot")
+    if rank and node.op_type == "CumSum" and last is not None:
+        axis = last.item()
+        node.input[1] = around.const(np.full_like(last, axis - rank if axis >= 0 else axis + rank))
+    elif rank and node.op_type != "CumSum":
+        axis = given(node).get("axis", defaults(schema_of(node, around.opset)).get("axis"))
+        if axis is not None and axis < rank:
+            put(node, "axis", axis - rank if axis >= 0 else axis + rank)
+
+
+COUNTED_AXIS = {
+    "Compress",
+    "CumSum",
+    "Flatten",
+    "Gather",
+    "Hardmax",
+    "LayerNormalization",
+    "LpNormalization",
+    "OneHot",
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "RMSNormalization",
+    "Unique",
+}
+
+
+def of_blocks(node, around):
+    """Scales and zero points by blocks of two places of an axis, the last one perhaps shorter; zeros are left out."""
+    shape, held = around.shape(node.input[0]), [around.constants.get(name) for name in node.input[1:]]
+    if not shape or 0 in shape or len(held) != 2 or None in [one if one is None else 0 for one in held]:
+        return
+    own = given(node).get("axis", 1) % len(shape) if held[0].ndim else None
+    axes = [axis for axis in range(len(shape)) if axis != own]
+    if not axes or set(given(node)) - {"axis"}:
+        return
+    parts = [one.reshape([-1 if axis == own else 1 for axis in range(len(shape))]) for one in held]
+    blocks = [np.broadcast_to(one, shape).take(range(0, shape[axes[-1]], 2), axes[-1]) for one in parts]
+    node.input[1:] = [around.const(one) for one in blocks]
+    if held[1].dtype == np.uint8 and not held[1].any():
+        del node.input[2]
+    put(node, "axis", axes[-1])
+    put(node, "block_size", 2)
+
+
 DIFFERENTLY = (
+    ({"QuantizeLinear", "DequantizeLinear"}, 21, of_blocks),
+    (COUNTED_AXIS, 13, axis_from_end),
     ({"Slice"}, 13, all_axes),
     ({"Conv", *POOLS}, 13, more_windows),
     ({"Resize"}, 18, other_aspect),
     ({"Resize"}, 13, image_in_front),
     ({"Attention"}, 24, short_mask),
+    ({"Gather"}, 11, of_a_range),
+    ({"Concat"}, 13, in_loop),
     ({"Einsum"}, 13, capital_letters),
     ({"MatMul"}, 13, in_capitals),
     ({"Not"}, 13, by_dropped),

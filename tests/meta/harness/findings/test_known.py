@@ -242,3 +242,12 @@ def test_deviations_that_ask_for_more_come_first() -> None:
     names = [known.id for known in deviations.load()]
     assert names.index("tf-repeated-rows") < names.index("tf-fit-clip")
     assert names.index("tf-central-batch-norm") < names.index("tf-central-nadam")
+
+
+def test_programs_of_deviations_start_their_ranks_as_new_ones_do() -> None:
+    """What a rank that ends late, or otherwise, means was mended once: stored programs are not written again by it."""
+    template = (FOLDER.parent / "harness" / "training" / "check.py.j2").read_text(encoding="utf-8")
+    start = template[template.index("def main():") :].rstrip()
+    stored = [one for one in deviations.load() if one.reproducer.is_file()]
+    assert len(stored) > 30
+    assert [one.id for one in stored if start not in one.reproducer.read_text(encoding="utf-8")] == []

@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 from generators import caseio
 from harness.commands import app
 from harness.commands.findings.rerun import entries
+from harness.findings.known import issues
 from harness.findings.known.entry import FOLDER
 from harness.findings.triage.instance import Instance
+from harness.search.known_cases import targets_of
 
 ISSUE = 'targets = ["torch-eager"]\nsymptoms = ["value"]\noperators = ["neg"]\nreason = "planted"\n'
 PROGRAM = """kind = "program"
@@ -82,3 +84,9 @@ def test_entries_of_all_kinds_are_run() -> None:
     without = {path.name for path in FOLDER.glob("*/*") if path.is_dir() and not (path / "reproducer.py").is_file()}
     assert {one.id for one in chosen} == folders - without
     assert {one.kind for one in chosen if isinstance(one, Instance)} == {"deviation", "model", "program"}
+
+
+def test_a_conversion_is_run_by_the_route_of_its_program() -> None:
+    """The shortest of those that an entry names may be one that a later form of the model takes elsewhere."""
+    entry = next(one for one in issues.load() if one.id == "tvm-onnx-shape-operands")
+    assert [target.name for target in targets_of(entry)] == ["onnx/onnx-shapes/tvm-onnx/tvm"]
