@@ -110,6 +110,29 @@ def _weights(p: Pattern, operator: str, axis: int, point: int, kind: str) -> str
     return p.matmul(p.input(*((3, 8) if operator == "matmul" else (2, 3, 8))), weight)
 
 
+def _few_levels(p: Pattern, operator: str, scales: str, size: int, scale: float, point: int, kind: str) -> str:
+    """Weights that two or four bits hold, by one scale, one for each column, or a few for the rows."""
+    weight = p.weight(*((1, size, 3) if operator == "weights of three axes" else (size, 3)))
+    if scales == "one" or operator == "weights of three axes":
+        weight = _q(p, weight, scale, point, kind)
+    else:
+        axis, count = (1, 3) if scales == "columns" else (0, size)
+        weight = p.quantize_dequantize_channels(
+            weight, dtype=kind, axis=axis, scales=tuple(scale * (1 + place % 2) for place in range(count)),
+            zero_point=point,
+        )  # fmt: skip
+    if operator == "rows":
+        return p.take(weight, p.constant([0, 2], dtype="int64", domain=(0, 2)), axis=0)
+    if operator == "linear":
+        return p.linear(p.input(2, size), p.transpose(weight, perm=(1, 0)), p.weight(3))
+    x = (
+        p.sign(p.input(2, size))
+        if operator == "matmul of signs"
+        else p.input(*((2, 2) if operator == "stacks" else (2,)), size)
+    )
+    return p.matmul(x, weight)
+
+
 _OPERATORS = (
     *("conv", "conv relu", "conv clip", "matmul", "matmul both", "add", "mul", "relu", "leaky", "sigmoid", "softmax"),
     *("concat", "max pool", "average", "global", "transpose", "reshape", "slice", "split", "take", "where", "argmax"),
@@ -133,6 +156,11 @@ BAITS = (
     Bait("quantised-weights", (_ORT + "QDQSelectorActionTransformer", _ORT + "WeightBiasQuantization"), _weights,
          {"operator": Guard(("matmul", "linear", "conv"), ("rows", "matmul of stacks")), "axis": Guard((0, 1)),
           "point": Guard((0,), (3, 127)), "kind": Guard(("int8", "uint8"))}, _FLOATS),
+    Bait("quantised-to-few-levels", (_ORT + "QDQSelectorActionTransformer",), _few_levels,
+         {"operator": Guard(("matmul", "stacks", "matmul of signs"), ("linear", "rows", "weights of three axes")),
+          "scales": Guard(("one", "columns"), ("rows",)), "size": Guard((32, 8), (40,)),
+          "scale": Guard((2.0, 1.0), (0.0625,)), "point": Guard((1, 0), (127,)),
+          "kind": Guard(("int8", "uint8"))}, _FLOATS),
     Bait("quantised-linear", (_ORT + "QDQSelectorActionTransformer", _ORT + "WeightBiasQuantization"), _gemm,
          {"bias": Guard(("plain", "quantised")), "point": POINTS, "activation": Guard(("", "relu"), ("tanh",)),
           "output": Guard(("quantised",), ("none",)), "axis": Guard(("tensor", "channels"))}, _FLOATS),

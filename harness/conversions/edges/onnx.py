@@ -30,6 +30,7 @@ def convert(source, target):
     options.optimized_model_filepath = target
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
     given = source
     if outside:  # what is written would look for the arrays beside itself
         load_external_data_for_model(model, os.path.dirname(os.path.abspath(source)))

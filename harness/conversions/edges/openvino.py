@@ -100,6 +100,8 @@ _ONNX = (
         r"Conversion failed for (\w+)-\d+\n(?:[^\n]*\n){1,4}?[^\n]*must (?:be|have) static",
         "no {} of sizes that are known at run time only",
     ),
+    (r"Loading input model\n(Unsupported type)\n", "{} of constants: integers of two bits"),
+    (r"DequantizeLinear doesn't support case when (dimension of X at axis \d+ \(\d+\) cannot be divided)", "{}"),
     (r"Attribute ('min' must be less or equal than 'max')", "Clip up to opset 10, whose bounds are attributes: {}"),
 )
 _EXPORTED = (

@@ -42,6 +42,8 @@ def open_model(path):
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
+    # by default what is multiplied with quantised weights is rounded to eight bits, too
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     inputs, outputs = ports(session.get_inputs()), ports(session.get_outputs())
 

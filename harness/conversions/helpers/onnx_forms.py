@@ -25,14 +25,14 @@ def standard(graph):
             yield graph, node
 
 
-def constants_of(graph):
+def constants_of(graph, most=64):
     """Name -> array of what a graph holds, small ones only: larger ones are weights."""
     held = {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant" and node.attribute[0].name == "value":
             held[node.output[0]] = node.attribute[0].t
     outside = onnx.TensorProto.EXTERNAL
-    small = {name: one for name, one in held.items() if one.data_location != outside and np.prod(one.dims) <= 64}
+    small = {name: one for name, one in held.items() if one.data_location != outside and np.prod(one.dims) <= most}
     return {name: numpy_helper.to_array(tensor) for name, tensor in small.items()}
 
 

@@ -15,7 +15,7 @@ from oracles.onnx.evaluate import evaluate
 FORMS = ModuleType("forms")  # the texts one behind the other, as the programs of edges have them
 PARTS = (
     *("forms", "equals", "around", "otherwise", "differently", "constants", "shapes", "opsets"),
-    *("microsoft", "microsoft_attention"),
+    *("narrow", "microsoft", "microsoft_attention"),
 )
 for name in PARTS:
     text = Path(str(onnx_forms.__file__)).with_name(f"onnx_{name}.py").read_text(encoding="utf-8")
@@ -267,6 +267,26 @@ CASES = {
             "z": np.zeros(2, "i1"),
         },
     ),
+    "four-bits": (
+        [
+            helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"], axis=1),
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"], axis=1),
+            helper.make_node("MatMul", ["x", "d"], ["y"]),
+        ],
+        {
+            "w": np.linspace(-2, 1, 8, dtype="f4").reshape(4, 2),
+            "s": np.array([0.5, 0.25], "f4"),
+            "z": np.array([3, 5], "u1"),
+        },
+    ),
+    "two-bits": (
+        [
+            helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"]),
+            helper.make_node("DequantizeLinear", ["q", "s", "z"], ["d"]),
+            helper.make_node("MatMul", ["x", "d"], ["y"]),
+        ],
+        {"w": np.linspace(-1, 2, 8, dtype="f4").reshape(4, 2), "s": np.float32(1), "z": np.int8(7)},
+    ),
     "table": (
         [
             helper.make_node("QuantizeLinear", ["w", "s", "z"], ["q"], axis=0),
@@ -336,6 +356,8 @@ CAME = {
     "pooled-bytes": 12,
     "general": 11,
     "columns": 13,
+    "four-bits": 13,
+    "two-bits": 13,
     "table": 13,
     "quantised-product": 13,
     "swish": 24,
