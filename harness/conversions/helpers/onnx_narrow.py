@@ -36,6 +36,8 @@ def store(graph, node, levels, scale, point):
     spread = [-1 if place == axis else 1 for place in range(levels.ndim)]
     moved = levels - (point.astype("int64").reshape(spread) if scale.ndim else int(point))
     low, high = (int(function(moved, initial=0)) for function in (np.min, np.max))
+    if not levels.size:
+        return False
     signed = point.dtype == np.int8
     for bits in (2, 4):
         least = -(2 ** (bits - 1)) if signed else 0
