@@ -200,7 +200,7 @@ tvm-integer-minimum-difference tvm-O2 v0 value alone tvm-integer-minimum-differe
 tvm-meta-empty tvm-O3-meta v0 rejected alone tvm-cumulative-divide-by-zero
 tvm-min-of-infinities tvm-O0 v2 special alone tvm-clip-nan-composed
 xla-asinh-zero-sign jax-jit v1 special together xla-asinh-zero-sign
-xla-division-of-a-quotient tf-xla v3 special together xla-division-of-a-quotient
+xla-division-of-a-quotient tf-xla v3 special together xla-division-by-a-quotient
 xla-exp-of-infinity-in-a-fusion tf-xla v3 special together xla-exponential-of-constant-nan
 xla-logarithm-of-rsqrt tf-xla v4 special together xla-logarithm-of-rsqrt
 """
