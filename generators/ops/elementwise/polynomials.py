@@ -127,8 +127,10 @@ def _polynomial(args: Sequence[Bounded], call: Call) -> Bounded:
         lost = np.where(negative | constant, 0.0, np.where(np.isfinite(x.value), lost, np.inf))
         # a step may overflow before the difference does, and before it is divided by its number
         lost = np.where((np.abs(p) + lost) * (4 + 2 * degree[0]) > PRECISION[x.dtype].largest, np.inf, lost)
-    error = np.where(args[1].undetermined | x.undetermined | ~np.isfinite(x.value), np.inf, lost)
-    return rounded(p, error, x.dtype)
+    # of NaN all are NaN that depend on it; of an infinity two terms may be
+    no_number = np.isnan(x.value) & (n > 0)
+    error = np.where(args[1].undetermined | x.undetermined | ~(np.isfinite(x.value) | no_number), np.inf, lost)
+    return rounded(np.where(no_number, np.nan, p), np.where(no_number & ~args[1].undetermined, 0.0, error), x.dtype)
 
 
 def _result(operands: Types, attrs: Attrs) -> TensorType:

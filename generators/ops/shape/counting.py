@@ -13,9 +13,11 @@ from generators.ops.slots import axis_in, axis_of, int_of, one_of, tensor
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, TypeRuleError, Types
 
 DTYPES = ("int64", "float32", "int32", "float64")
-FORMS = ("range", "scaled", "short")
+FORMS = ("range", "scaled", "short", "half")
 """By the framework's own range, or one from 0 in steps of 1, with a product and a sum; by a range that ends less than
-a step behind the last number."""
+a step behind the last number: by 1, or a half, which PyTorch and JAX take of whole numbers, too."""
+_NEAR = 2**31
+"""Ends and steps up to here have a half, and what divides them loses none of it in float64."""
 _STEPS = (1, 2**31 - 1, 3, -1, 10**9, -7, 2**40, -(2**33))
 _STARTS = (0, 1, -5, 2**31 - 2, -(2**40))
 
@@ -64,15 +66,18 @@ def _counted(args: Sequence[Bounded], call: Call) -> Bounded:
     return rounded(whole, np.where(np.abs(whole) < 1 / PRECISION[dtype].unit, 0.0, size), dtype, 0)
 
 
-def _written(ranged: str, scaled: str) -> Callable[[Call], str]:
-    """The text, with the numbers in place."""
+def _written(ranged: str, scaled: str, halves: bool = False) -> Callable[[Call], str]:
+    """The text, with the numbers in place. halves: does a range of whole numbers take a half as its end?"""
 
     def spell(call: Call) -> str:
         count, start, step = _numbers(call.operands, call.attrs)
-        text = scaled if call.attrs["form"] == "scaled" else ranged
-        stop = start + count * step
-        if call.attrs["form"] == "short" and count:
-            stop -= step - (1 if step > 0 else -1)
+        form, text = call.attrs["form"], scaled if call.attrs["form"] == "scaled" else ranged
+        stop: float = start + count * step
+        if form in ("short", "half") and count:
+            one = 1 if step > 0 else -1
+            whole = call.result.dtype not in FLOATS and max(abs(stop), abs(step)) < _NEAR
+            half = form == "half" and halves and whole
+            stop -= step - (one / 2 if half else one)
         return text.replace("COUNT", str(count)).replace("STOP", str(stop))
 
     return spell
@@ -85,10 +90,11 @@ counting = OpSpec(
     attrs={"axis": axis_of(), "to": one_of(*DTYPES), "start": _held(_STARTS), "step": _held(_STEPS),
            "form": one_of(*FORMS)},
     torch=_written("torch.arange({start}, STOP, {step}, dtype={dtype}, device={0}.device)",
-                   "torch.arange(COUNT, dtype={dtype}, device={0}.device) * {step} + {start}"),
+                   "torch.arange(COUNT, dtype={dtype}, device={0}.device) * {step} + {start}", halves=True),
     tensorflow=_written("tf.range({start}, STOP, {step}, {dtype})",
                         "tf.range(COUNT, dtype={dtype}) * {step} + {start}"),
-    jax=_written("jnp.arange({start}, STOP, {step}, dtype={dtype})", "jax.lax.iota({dtype}, COUNT) * {step} + {start}"),
+    jax=_written("jnp.arange({start}, STOP, {step}, dtype={dtype})",
+                 "jax.lax.iota({dtype}, COUNT) * {step} + {start}", halves=True),
     relax=_written(_RELAX, _RELAX), onnx=_written(_ONNX, _ONNX), signed_zero=True,
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from generators.graph import Attr, TensorType
 from generators.ops import OPS
 from generators.ops.composed import compute
 from generators.ops.elementwise.distributions import PLACED, SHAPED, Distribution
-from generators.ops.elementwise.polynomials import FAMILIES, MOST
+from generators.ops.elementwise.polynomials import CHEBYSHEV, FAMILIES, MOST
 from generators.ops.spec import Call, TypeRuleError
 
 X = np.array([0.125, 0.5, 1.0, 1.75, 3.0, 4.75, 7.0, 12.5, 19.0])
@@ -141,6 +141,17 @@ def test_polynomials_are_scipys(kind: str) -> None:
     assert not (_accepts(result, result.value + 1e-8 * (1 + np.abs(result.value))) & determined).any()
 
 
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_polynomials_of_nan_are_nan_unless_they_are_constants(kind: str) -> None:
+    operator = "chebyshev" if kind in CHEBYSHEV else "orthogonal_polynomial"
+    n = np.array([-1, 0, 1, 2, MOST])
+    result = _of(operator, np.full(5, np.nan), n, kind=kind)
+    demanded = ~result.undetermined & np.isnan(result.value)
+    assert demanded.tolist() == [False, False, True, True, True]
+    assert not _accepts(result, np.array(0.5))[demanded].any()
+    assert _of(operator, np.full(5, np.inf), n, kind=kind).undetermined.all()
+
+
 def test_a_number_that_the_dtype_does_not_hold_is_rounded_or_kept() -> None:
     x = np.array([3.0], ml_dtypes.bfloat16)
     result = _of("mul_scalar", x, scalar=0.1)
@@ -163,6 +174,26 @@ def test_a_number_stands_on_either_side() -> None:
     assert _of("scalar_pow", x, scalar=2).value.tolist() == [8.0, 32.0]
     with pytest.raises(TypeRuleError, match="128 is not an int8"):
         OPS["add_scalar"].result((TensorType("int8", ()),), {"scalar": 128})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "step", "ends"), [("int64", 1, ("2.5", "3", "2.5")), ("int32", -7, ("-14.5", "-15", "-14.5")),
+                                ("float32", 1, ("3", "3", "3")), ("int64", 2**40, (str(2**41 + 1),) * 3)],
+)  # fmt: skip
+def test_a_range_of_whole_numbers_ends_half_a_number_behind_the_last(
+    dtype: str, step: int, ends: tuple[str, str, str]
+) -> None:
+    """Where a half is lost it ends a whole one behind, and TensorFlow takes none."""
+    call = Call((TensorType("float32", (3,)),), {"axis": 0, "to": dtype, "start": 0, "step": step, "form": "half"},
+                TensorType(dtype, (3,)))  # fmt: skip
+    spellings = (OPS["counting"].torch, OPS["counting"].tensorflow, OPS["counting"].jax)
+    for spelling, end in zip(spellings, ends, strict=True):
+        assert callable(spelling)
+        text = spelling(call)
+        assert isinstance(text, str)
+        assert text.split("{start}, ")[1].split(",")[0] == end
+    if abs(step) < 2**31:
+        assert len(np.arange(0, float(ends[0]), step)) == 3
 
 
 def test_bits_are_those_of_python() -> None:
