@@ -178,6 +178,7 @@ ON_REQUEST = _names(
     segment_sum_dropping segment_mean_dropping segment_sqrt_n_dropping segment_prod_dropping segment_max_dropping
     segment_min_dropping
     sum_nowhere mean_nowhere max_nowhere min_nowhere prod_nowhere all_nowhere any_nowhere
+    full_like_to logical_and_otherwise logical_or_otherwise logical_xor_otherwise
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

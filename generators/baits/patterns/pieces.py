@@ -1,23 +1,41 @@
-"""What is known before the program runs: ones that are counted, tensors of one number that rows are written into, bits
-that are read twice, and pieces without elements."""
+"""What is known before the program runs: ones that are counted, places that are compared, tensors of one number that
+rows are written into, bits that are read twice, and pieces without elements."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from generators.baits.bait import NUMBERS, Bait, Guard, Pattern
+from generators.ops.attributes import OTHERWISE
 
 _RULE = "torch-inductor/"
 
 
 def _counted(p: Pattern, value: str, axis: int, rank: int) -> str:
-    """Sums of ones are the numbers from 1 on."""
+    """Sums of ones are the numbers from 1 on, those of another number its multiples."""
     x = p.input(*(3, 4, 2)[:rank])
-    return p.cumsum({"ones": p.ones_like, "zeros": p.zeros_like}[value](x), axis=axis)
+    number = partial(p.full_like_to, to=p.dtype, value=1.5)
+    return p.cumsum({"ones": p.ones_like, "zeros": p.zeros_like, "number": number}[value](x), axis=axis)
 
 
 def _numbered(p: Pattern, start: int, step: int, form: str, then: str) -> str:
     """Numbers in equal steps beside others of which there are as many."""
     numbers = p.counting(p.input(5), axis=0, to=p.dtype, start=start, step=step, form=form)
     return p.apply(then, numbers, p.input(3, 5))
+
+
+def _masked_places(p: Pattern, rows: str, columns: str, joined: str, said: str) -> str:
+    """Which elements lie in a band: places are compared, and what comes of it is joined. No value is asked for."""
+    x = p.input(5, 4)
+    count = partial(p.counting, x, to="int64", form="range")
+    place = p.unsqueeze(count(axis=0, start=0, step=1), axis=1)
+    first = p.apply(rows, place, count(axis=1, start=1, step=1))
+    second = p.apply(columns, place, count(axis=1, start=5, step=-1))
+    if said == "plain":
+        mask = p.apply(joined, first, second)
+    else:
+        mask = p.apply(f"{joined}{OTHERWISE}", first, second, spelling=int(said))
+    return p.where(mask, x, p.square(x))
 
 
 def _read_again(p: Pattern, through: str, back: str, use: str) -> tuple[str, ...]:
@@ -49,10 +67,14 @@ def _beside_nothing(p: Pattern, other: str, place: int, axis: int, count: int, p
 
 BAITS = (
     Bait("cumsum-of-ones", (_RULE + "pointless_cumsum_replacement",), _counted,
-         {"value": Guard(("ones",), ("zeros",)), "axis": Guard((0, 1, -1)), "rank": Guard((2, 3))}, NUMBERS),
+         {"value": Guard(("ones", "number"), ("zeros",)), "axis": Guard((0, 1, -1)), "rank": Guard((2, 3))}, NUMBERS),
     Bait("numbers-beside", ("onnxruntime/ConstantFolding", "xla/constant_folding", "tvm/FoldConstant"), _numbered,
          {"start": Guard((0, 5), (-5,)), "step": Guard((1, -1), (3, -7)), "form": Guard(("range", "scaled", "short")),
           "then": Guard(("add",), ("mul", "less"))}, Guard(("int64", "float32"), ("int32", "float64"))),
+    Bait("band-of-places", (_RULE + "index_propagation", "xla/algsimp", "onnxruntime/ConstantFolding"), _masked_places,
+         {"rows": Guard(("less",), ("greater_equal", "equal")), "columns": Guard(("less_equal",), ("greater",)),
+          "joined": Guard(("logical_or", "logical_and"), ("logical_xor",)),
+          "said": Guard(("plain", "0"), ("1",))}, NUMBERS),
     Bait("bits-read-again", (_RULE + "remove_redundant_views",), _read_again,
          {"through": Guard(("int32",), ("uint32",)), "back": Guard(("float32",)), "use": Guard(("back", "twice"))},
          Guard(("float32",))),

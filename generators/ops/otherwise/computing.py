@@ -135,6 +135,13 @@ OPERATORS: tuple[OpSpec, ...] = (
         torch=(_of_one_batch(f"{_ATTENTION}({_ROWS}, {_MASKED})[None]"),
                _of_one_head(f"{_ATTENTION}({_ROWS_OF_HEAD}, {_MASKED})[None, None]")),
     ),
+    # of truth values the greater one is "or", as their sum is, and the product "and"
+    otherwise(SAID["logical_and"], torch=("torch.minimum({0}, {1})", "{0} & {1}", "{0} * {1}"),
+              tensorflow=("{0} & {1}",), jax=("jnp.minimum({0}, {1})", "{0} & {1}", "{0} * {1}")),
+    otherwise(SAID["logical_or"], torch=("torch.maximum({0}, {1})", "{0} | {1}", "{0} + {1}"),
+              tensorflow=("{0} | {1}",), jax=("jnp.maximum({0}, {1})", "{0} | {1}", "{0} + {1}")),
+    otherwise(SAID["logical_xor"], torch=("{0} != {1}", "{0} ^ {1}"), tensorflow=("{0} ^ {1}",),
+              jax=("{0} != {1}", "{0} ^ {1}")),
     otherwise(
         SAID["remainder"], torch=("{0} % {1}",),
         tensorflow=("{0} % {1}", _floats("tf.experimental.numpy.mod({0}, {1})")),

@@ -1,5 +1,5 @@
-"""Numbers of elements, of axes, and the shape, as integers; tensors of zeros and ones of the same shape; numbers on a
-line between two."""
+"""Numbers of elements, of axes, and the shape, as integers; tensors of zeros, ones and another number of the
+same shape; numbers on a line between two."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, U64, Bounded, exact, rounded
-from generators.graph import COMMON, EVERY, FLOATS, TensorType
+from generators.graph import COMMON, DTYPES, EVERY, FLOATS, TensorType
 from generators.ops.slots import draw_dtype, int_of, one_of, same_as, tensor
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types, unsupported
 
@@ -93,6 +93,38 @@ def _filled_of(name: str, value: int) -> OpSpec:
     )  # fmt: skip
 
 
+_NUMBERS = (2.0, 1.5, 0.5, -1.5, 0.0)
+"""Exact in every floating dtype; what integers hold of them lies nearer to zero, and truth values of all but 0 are true
+(as `numpy.full_like` has it)."""
+
+
+def _number_type(operands: Types, attrs: Attrs) -> TensorType:
+    if attrs["to"] not in DTYPES or float(attrs["value"]) not in _held(str(attrs["to"])):  # type: ignore[arg-type]
+        raise TypeRuleError(f"no {attrs['to']!r} of {attrs['value']!r}")
+    return TensorType(str(attrs["to"]), operands[0].shape)
+
+
+def _held(dtype: str) -> tuple[float, ...]:
+    return tuple(one for one in _NUMBERS if one >= 0 or not dtype.startswith("u"))
+
+
+def _number(args: Sequence[Bounded], call: Call) -> Bounded:
+    shape, dtype = call.result.shape, call.result.dtype
+    held = np.float64 if dtype in FLOATS else np.dtype(dtype)
+    return Bounded(np.full(shape, call.number("value")).astype(held), np.zeros(shape), dtype)
+
+
+full_like_to = OpSpec(
+    "full_like_to", "grids", (tensor(EVERY),), _number_type, _number,
+    attrs={"to": one_of(*COMMON), "value": lambda d, operands, attrs: d.choice(_held(str(attrs["to"])))},
+    torch="torch.full_like({0}, {value}, dtype={dtype})",
+    tensorflow="tf.experimental.numpy.full_like({0}, {value}, {dtype})",
+    jax="jnp.full_like({0}, {value}, {dtype})",
+    relax="relax.op.full_like({0}, relax.const(np.array({value}).astype({name})), {dtype})",
+    onnx='g.op("Expand", g.const(np.array({value}).astype({name}), {name}), g.op("Shape", {0}))', signed_zero=True,
+)  # fmt: skip
+
+
 # ---- between two numbers ------------------------------------------------------------------------------
 
 
@@ -128,5 +160,6 @@ line_between = OpSpec(
 OPERATORS: tuple[OpSpec, ...] = (
     tensor_size,
     *(maker(name, value) for maker in (_filled, _filled_of) for name, value in (("zeros_like", 0), ("ones_like", 1))),
+    full_like_to,
     line_between,
 )

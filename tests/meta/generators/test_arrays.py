@@ -67,6 +67,9 @@ RESULTS: list[tuple[str, list[np.ndarray], dict, Callable[[], Any]]] = [
     ("clip_crossed", [X], {"min": 0.5, "max": -0.5}, lambda: np.clip(X, 0.5, -0.5)),
     ("trunc_divide_scalar", [PLACES], {"scalar": -3}, lambda: np.trunc(PLACES / -3).astype("int32")),
     ("ones_like_to", [X], {"to": "bool"}, lambda: np.ones_like(X, "bool")),
+    ("full_like_to", [X], {"to": "bool", "value": 0.5}, lambda: np.full_like(X, 0.5, "bool")),
+    ("full_like_to", [X], {"to": "int32", "value": -1.5}, lambda: np.full_like(X, -1.5, "int32")),
+    ("full_like_to", [X], {"to": "float64", "value": 1.5}, lambda: np.full_like(X, 1.5, "float64")),
     ("vector_norm", [X], {"ord": "-2", "axes": (0,), "keepdims": True}, lambda: np.linalg.norm(X, -2, 0, True)),
     ("vector_norm", [X], {"ord": "-inf", "axes": (0,), "keepdims": True}, lambda: np.abs(X).min(0, keepdims=True)),
     *(("matrix_norm", [X.reshape(2, 3, 4)], {"ord": order, "keepdims": keepdims}, partial(
