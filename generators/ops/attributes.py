@@ -24,7 +24,7 @@ _TYPES: Mapping[str, str] = {
         " index k last limit mantissa n offset order pick place repeats samples segments shift size spelling start step"
         " zero_point",
         _FLOAT: "alpha atol beta bias delta dx eps epsilon gamma lambd margin max min momentum nan neginf p posinf q"
-        " rate rtol scale smoothing threshold value",
+        " rate rtol scale smoothing stop threshold value",
         _TEXT: "activation comparison direction dtype equation fill form indexing kind method mode norm ord output"
         " reduction reset to",
         _INTS: "axes band boundaries dilation geometry image kernel offsets output_padding padding pads perm shape"
@@ -73,6 +73,7 @@ _OWN: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("local_response_norm", "k"): (_FLOAT,),
     ("logit", "eps"): (_FLOAT, _NONE),
     ("index_fill", "value"): (_FLOAT, _INT),
+    ("linspace", "start"): (_FLOAT,),
     ("lp_normalize", "p"): (_INT,),
     ("slice_update_front", "start"): (_NONE,),
     ("masked_fill", "value"): (_FLOAT, _INT, _BOOL),

@@ -179,6 +179,8 @@ ON_REQUEST = _names(
     segment_min_dropping
     sum_nowhere mean_nowhere max_nowhere min_nowhere prod_nowhere all_nowhere any_nowhere
     full_like_to logical_and_otherwise logical_or_otherwise logical_xor_otherwise
+    counting_otherwise meshgrid_otherwise slice_update_otherwise maximum_otherwise minimum_otherwise
+    batch_norm_otherwise floor_divide_mixed remainder_mixed hamming_tapered linspace
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import special
@@ -135,4 +135,55 @@ kaiser_tapered = OpSpec(
     relax=unsupported("it has no Kaiser window"), onnx=unsupported("it has no Kaiser window"),
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (tapered, kaiser_tapered)
+# ---- Hamming's, of any numbers ------------------------------------------------------------------------
+
+_ALPHAS, _BETAS = (0.54, 0.5, 1.0, 0.375), (0.46, 0.5, 0.0, -0.625)
+"""The first ones are the defaults of PyTorch, TVM and TensorFlow."""
+
+
+def _hamming_type(operands: Types, attrs: Attrs) -> TensorType:
+    if attrs["alpha"] not in _ALPHAS or attrs["beta"] not in _BETAS:
+        raise TypeRuleError(f"no Hamming window of {attrs['alpha']!r} and {attrs['beta']!r}")
+    return _type(operands, {"kind": "hamming", "periodic": attrs["periodic"]})
+
+
+def _hamming(args: Sequence[Bounded], call: Call) -> Bounded:
+    """As `_window` says, of numbers whose sizes add up to less than 2."""
+    n, p = call.result.shape[-1], PRECISION[call.result.dtype]
+    t = 2 * np.pi * np.arange(n) / (n if call.attrs["periodic"] else n - 1)
+    value = call.number("alpha") - call.number("beta") * np.cos(t)
+    shape = call.result.shape
+    window = Bounded(np.broadcast_to(value, shape), np.full(shape, 128 * p.unit + p.tiny), call.result.dtype)
+    return multiply(args[0], window)
+
+
+def _hamming_torch(call: Call) -> str:
+    """What is as where nothing is said is left out."""
+    said = [str(call.result.shape[-1]), *(f"{{{name}}}" for name in ("periodic", "alpha", "beta"))]
+    for name, default in (("beta", _BETAS[0]), ("alpha", _ALPHAS[0]), ("periodic", True)):
+        if call.attrs[name] != default:
+            break
+        said.pop()
+    return f"{{0}} * torch.hamming_window({', '.join(said)}, dtype={{dtype}}, device={{0}}.device)"
+
+
+def _hamming_composed(cosine: str, places: str) -> Callable[[Call], str]:
+    def spell(call: Call) -> str:
+        n = call.result.shape[-1]
+        span = n if call.attrs["periodic"] else n - 1
+        return f"{{0}} * ({{alpha}} - {{beta}} * {cosine}({2 * np.pi!r} * {places.replace('N', str(n))} / {span}))"
+
+    return spell
+
+
+hamming_tapered = OpSpec(
+    "hamming_tapered", "signal", (_rows(),), _hamming_type, _hamming,
+    attrs={"periodic": one_of(True, False), "alpha": one_of(*_ALPHAS), "beta": one_of(*_BETAS)},
+    torch=_hamming_torch, tensorflow=_hamming_composed("tf.cos", "tf.cast(tf.range(N), {dtype})"),
+    jax=_hamming_composed("jnp.cos", "jnp.arange(N, dtype={dtype})"),
+    relax=lambda call: "relax.op.multiply({0}, relax.op.hamming_window("
+    f"{call.result.shape[-1]}, {{periodic}}, {{alpha}}, {{beta}}, {{dtype}}))",
+    onnx=unsupported("its Hamming window has numbers of its own"),
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (tapered, kaiser_tapered, hamming_tapered)

@@ -66,6 +66,11 @@ def _of_one_head(text: str):
     return lambda call: text if call.operands[0].shape[:2] == (1, 1) else PLAIN
 
 
+def _image(text: str):
+    """A function of images: with something behind the channels."""
+    return lambda call: f"torch.nn.functional.{text}" if call.operands[0].rank > 2 else PLAIN
+
+
 def _bounded(text: str):
     return lambda call: PLAIN if None in (call.attrs["min"], call.attrs["max"]) else text
 
@@ -128,6 +133,11 @@ OPERATORS: tuple[OpSpec, ...] = (
         SAID["floor_divide"], torch=('torch.div({0}, {1}, rounding_mode="floor")', "{0} // {1}"),
         tensorflow=("{0} // {1}", _floats("tf.experimental.numpy.floor_divide({0}, {1})")),
         jax=("jnp.divmod({0}, {1})[0]", "{0} // {1}"),
+    ),
+    otherwise(SAID["maximum"], torch=("torch.max({0}, {1})",)),
+    otherwise(SAID["minimum"], torch=("torch.min({0}, {1})",)),
+    otherwise(
+        SAID["batch_norm"], torch=(_image("instance_norm({0}, {3}, {4}, {1}, {2}, False, 0.1, {epsilon})"),),
     ),
     otherwise(SAID["floor_divide_scalar"], torch=('torch.div({0}, {scalar}, rounding_mode="floor")',)),
     otherwise(

@@ -56,6 +56,21 @@ def _equal_parts(text: str):
     return spell
 
 
+def _parts_of_one_size(text: str):
+    """<size>: of all parts but the last, which may be smaller; <count>: the most parts that torch.chunk may be asked
+    for and gives these, since it gives fewer where such a size leaves none over."""
+
+    def spell(call: Call) -> str | Unsupported:
+        *whole, last = ints_of(call.attrs, "sizes")
+        if len({*whole, max([last, *whole])}) != 1 or not last:
+            return PLAIN
+        size, dim = max([last, *whole]), sum([last, *whole])
+        count = max(number for number in range(1, dim + 1) if -(-dim // number) == size)
+        return _filled(text, {"size": size, "count": count})
+
+    return spell
+
+
 def _stacked_by_name(call: Call) -> str | Unsupported:
     """vstack, hstack and dstack join along an axis of their own."""
     rank = call.result.rank
@@ -122,6 +137,22 @@ def _one_axis(text: str):
     return lambda call: text if len(ints_of(call.attrs, "axes")) == 1 else PLAIN
 
 
+def _no_axis(call: Call) -> str | Unsupported:
+    """Where all axes of one place go."""
+    x = call.operands[0]
+    ones = tuple(axis for axis, size in enumerate(x.shape) if size == 1)
+    return "torch.squeeze({0})" if ones and ones == tuple(sorted(normalized(call.attrs["axes"], x.rank))) else PLAIN
+
+
+def _picked(call: Call) -> str:
+    return f"{{0}}[{':, ' * axis_in(call.attrs, call.operands[0].rank)}{{pick}}]"
+
+
+def _ij(text: str):
+    """The text, where the order of axes is the one that counts where none is said."""
+    return lambda call: text if call.attrs["indexing"] == "ij" else PLAIN
+
+
 def _new_axis(name: str):
     return lambda call: f"{{0}}[{':, ' * axis_in(call.attrs, call.result.rank)}{name}]"
 
@@ -185,6 +216,23 @@ def _repeats(text: str):
     return spell
 
 
+def _in_steps_of_one(call: Call) -> str | Unsupported:
+    first, count = int_of(call.attrs, "start"), call.result.shape[0]
+    text = f"torch.arange({first}, {first + count}, dtype={{dtype}}, device={{0}}.device)"
+    return text if call.attrs["step"] == 1 else PLAIN
+
+
+def _from_beyond(call: Call) -> str | Unsupported:
+    """A place before the front is the front."""
+    x, part = call.operands
+    axis = axis_in(call.attrs, x.rank)
+    start, step = int_of(call.attrs, "start"), int_of(call.attrs, "step")
+    if start or not part.shape[axis]:
+        return PLAIN
+    stop = (part.shape[axis] - 1) * step + 1
+    return f"torch.slice_scatter({{0}}, {{1}}, {{axis}}, {-x.shape[axis] - 3}, {stop}, {{step}})"
+
+
 def _eye(call: Call) -> str | Unsupported:
     """Of the dtype that is taken where none is said."""
     return (
@@ -204,7 +252,8 @@ OPERATORS: tuple[OpSpec, ...] = (
         SAID["split"],
         torch=(_from_to("torch.tensor_split({0}, <ends>, dim=<axis>)[{index}]"),
                _from_to("torch.narrow({0}, <axis>, <start>, <size>)"),
-               _equal_parts("torch.chunk({0}, <count>, dim={axis})[{index}]")),
+               _parts_of_one_size("torch.chunk({0}, <count>, dim={axis})[{index}]"),
+               _parts_of_one_size("torch.split({0}, <size>, dim={axis})[{index}]")),
         tensorflow=(_from_to("tf.experimental.numpy.split({0}, <ends>, axis=<axis>)[{index}]"),
                     _equal_parts("tf.split({0}, <count>, axis={axis})[{index}]")),
         jax=(_from_to("jax.lax.split({0}, {sizes}, axis=<axis>)[{index}]"),
@@ -221,7 +270,7 @@ OPERATORS: tuple[OpSpec, ...] = (
              lambda call: f"jax.lax.concatenate([{{args}}], {axis_in(call.attrs, call.result.rank)})"),
     ),
     otherwise(
-        SAID["unstack"], torch=("torch.select({0}, {axis}, {pick})",),
+        SAID["unstack"], torch=("torch.select({0}, {axis}, {pick})", _picked),
         tensorflow=("tf.gather({0}, {pick}, axis={axis})", _first_axis("kept_in_list({0}, {pick})")),
         jax=("jax.lax.index_in_dim({0}, {pick}, {axis}, keepdims=False)",
              "jax.lax.dynamic_index_in_dim({0}, {pick}, {axis}, keepdims=False)"),
@@ -248,11 +297,13 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax=(_new_axis("None"), "jax.lax.expand_dims({0}, ({axis},))"),
     ),
     otherwise(
-        SAID["squeeze"], torch=(_one_axis("torch.squeeze({0}, {axes}[0])"), _longer_axes),
+        SAID["squeeze"], torch=(_one_axis("torch.squeeze({0}, {axes}[0])"), _longer_axes, _no_axis),
         tensorflow=("tf.experimental.numpy.squeeze({0}, {axes})",), jax=("jax.lax.squeeze({0}, {axes})",),
     ),
     otherwise(
-        SAID["reshape"], torch=(_open_size("torch.reshape({0}, <shape>)"),),
+        SAID["reshape"],
+        torch=(_open_size("torch.reshape({0}, <shape>)"),
+               "{0}.reshape_as(torch.ones({shape}, device={0}.device))"),
         tensorflow=(_open_size("tf.reshape({0}, <shape>)"),),
         jax=(_open_size("jnp.reshape({0}, <shape>)"), "jax.lax.reshape({0}, {shape})"),
     ),
@@ -260,6 +311,9 @@ OPERATORS: tuple[OpSpec, ...] = (
         SAID["broadcast_to"], torch=(_kept_sizes, "{0}.expand_as(torch.zeros({shape}, device={0}.device))"),
         tensorflow=(_filled_with, "tf.experimental.numpy.broadcast_to({0}, {shape})"), jax=(_broadcast_in_dim,),
     ),
+    otherwise(SAID["counting"], torch=(_in_steps_of_one,)),
+    otherwise(SAID["meshgrid"], torch=(_ij("torch.meshgrid({0}, {1})[{pick}].contiguous()"),)),
+    otherwise(SAID["slice_update"], torch=(_from_beyond,)),
     *(
         otherwise(SAID[f"{name}_like_to"], torch=(f"{{0}}.new_{name}({{shape}}, dtype={{dtype}})",))
         for name in ("zeros", "ones")

@@ -48,6 +48,11 @@ def _all(text: str):
     return spell
 
 
+def _alone(text: str):
+    """The text, where all axes are reduced and go: where none is said."""
+    return lambda call: PLAIN if call.attrs["keepdims"] else _all(text)(call)
+
+
 def _of_layer_norm(call: Call) -> str | Unsupported:
     """Of the last axes."""
     x = call.operands[0]
@@ -84,9 +89,12 @@ def _reduced(name: str, *, torch=(), tensorflow=(), jax=(), numpy: str, ufunc: s
 OPERATORS: tuple[OpSpec, ...] = (
     _reduced(
         "sum", numpy="sum", ufunc="add", lax="reduce_sum",
-        torch=(_all("torch.sum({0}, dim=[], keepdim={keepdims}, dtype={dtype})"),),
+        torch=(_all("torch.sum({0}, dim=[], keepdim={keepdims}, dtype={dtype})"),
+               _alone("torch.sum({0}, dtype={dtype})")),
     ),
-    _reduced("prod", numpy="prod", ufunc="multiply", lax="reduce_prod"),
+    _reduced(
+        "prod", numpy="prod", ufunc="multiply", lax="reduce_prod", torch=(_alone("torch.prod({0}, dtype={dtype})"),)
+    ),
     _reduced(
         "max", numpy="amax", ufunc="maximum", lax="reduce_max",
         torch=(_one_axis("torch.aminmax({0}, dim=%s, keepdim={keepdims}).max"),
@@ -99,7 +107,8 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     _reduced(
         "mean", numpy="mean",
-        torch=(_some(f"torch.var_mean({{0}}, {_DIMS}, correction=0)[1]"), _all_or_last),
+        torch=(_some(f"torch.var_mean({{0}}, {_DIMS}, correction=0)[1]"), _all_or_last,
+               _alone("torch.mean({0})")),
         tensorflow=(_some("tf.nn.moments({0}, {axes}, keepdims={keepdims})[0]"),),
         jax=(_some(f"jnp.average({{0}}, {_AXES})"),),
     ),

@@ -211,7 +211,7 @@ ldexp_mixed = OpSpec(
 OPERATORS: tuple[OpSpec, ...] = (
     ldexp_mixed,
     *(_pair(name) for name in ("add", "mul", "maximum", "minimum", *_COMPARED)),
-    *(_pair(name, _SIGNED) for name in ("sub", "fmod")),
+    *(_pair(name, _SIGNED) for name in ("sub", "fmod", "floor_divide", "remainder")),
     *(_pair(name, _SIGNED, real=True) for name in ("div", "atan2")),
     *(_pair(f"bitwise_{name}", _BITS) for name in ("and", "or", "xor")),
     _pair("where", where=True),

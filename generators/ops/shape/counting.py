@@ -9,8 +9,21 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, exact, rounded
 from generators.graph import EVERY, FLOATS, Attr, TensorType
+from generators.ops.composed import given
+from generators.ops.shape.sizes import line
 from generators.ops.slots import axis_in, axis_of, int_of, one_of, tensor
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, TypeRuleError, Types
+from generators.ops.spec import (
+    AttrRule,
+    Attrs,
+    Call,
+    Draw,
+    OpSpec,
+    Spelling,
+    TypeRuleError,
+    Types,
+    Unsupported,
+    unsupported,
+)
 
 DTYPES = ("int64", "float32", "int32", "float64")
 FORMS = ("range", "scaled", "short", "half")
@@ -98,4 +111,64 @@ counting = OpSpec(
     relax=_written(_RELAX, _RELAX), onnx=_written(_ONNX, _ONNX), signed_zero=True,
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (counting,)
+# ---- between two numbers that the program states ------------------------------------------------------
+
+_FIRST, _LAST = (0.0, -7.0, 2.0, 0.1, 1000.0), (1.0, 10.0, 2.0, -7.0, 0.7)
+_KINDS = ("float32", "int64", "float64", "int32")
+
+
+def _ends(options: tuple[float, ...]) -> AttrRule:
+    """Whole ones of whole numbers."""
+
+    def rule(d: Draw, operands: Types, attrs: Attrs) -> Attr:
+        return d.choice([one for one in options if attrs["to"] in FLOATS or one == int(one)])
+
+    return rule
+
+
+def _stated_type(operands: Types, attrs: Attrs) -> TensorType:
+    to, start, stop = attrs["to"], attrs["start"], attrs["stop"]
+    if to not in _KINDS or start not in _FIRST or stop not in _LAST:
+        raise TypeRuleError(f"no numbers of {to!r} between {start!r} and {stop!r}")
+    if to not in FLOATS and any(int(one) != one for one in (start, stop)):  # type: ignore[arg-type]
+        raise TypeRuleError(f"{start} and {stop} are not of {to}")
+    return TensorType(str(to), (operands[0].shape[axis_in(attrs, operands[0].rank)],))
+
+
+def _stated(args: Sequence[Bounded], call: Call) -> Bounded:
+    """As `line`. Whole numbers are those of float64, or of float32, without what is behind the point, as PyTorch's
+    kernel has them: undetermined where it is nothing, but the step is no whole number."""
+    start, stop, dtype = call.number("start"), call.number("stop"), call.result.dtype
+    if dtype in FLOATS:
+        return line((given(start, dtype), given(stop, dtype)), call)
+    n, first, rise = call.result.shape[0], int(start), int(stop) - int(start)
+    counted = first * max(1, n - 1) + np.arange(n, dtype=np.int64) * rise
+    value = np.sign(counted) * (np.abs(counted) // max(1, n - 1))
+    last = np.arange(n) == n - 1
+    open_ = (counted % max(1, n - 1) == 0) & (np.arange(n) > 0) & ~last & (rise % max(1, n - 1) != 0)
+    return exact(value.astype(dtype), dtype, open_)
+
+
+def _spaced(text: str, least: int = 0, floats: str = "") -> Spelling:
+    """COUNT: how many. least: the fewest that it takes; floats: why it takes no whole numbers."""
+
+    def spell(call: Call) -> str | Unsupported:
+        count = call.result.shape[0]
+        if count < least:
+            return Unsupported("it has one number at least")
+        return Unsupported(floats) if floats and call.result.dtype not in FLOATS else text.replace("COUNT", str(count))
+
+    return spell
+
+
+linspace = OpSpec(
+    "linspace", "grids", (tensor(EVERY, min_rank=1),), _stated_type, _stated,
+    attrs={"axis": axis_of(), "to": one_of(*_KINDS), "start": _ends(_FIRST), "stop": _ends(_LAST)},
+    torch=_spaced("torch.linspace({start}, {stop}, COUNT, dtype={dtype}, device={0}.device)"),
+    tensorflow=_spaced("tf.linspace(tf.constant({start}, {dtype}), tf.constant({stop}, {dtype}), COUNT)", 1,
+                        "tf.linspace makes floating numbers"),
+    jax=_spaced("jnp.linspace({start}, {stop}, COUNT, dtype={dtype})", 0, "jnp.linspace rounds whole numbers down"),
+    relax=unsupported("it has no such operator"), onnx=unsupported("it has no such operator"),
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (counting, linspace)

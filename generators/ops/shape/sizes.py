@@ -135,7 +135,7 @@ def _line_type(operands: Types, attrs: Attrs) -> TensorType:
     return TensorType(operands[0].dtype, (size,))
 
 
-def _line(args: Sequence[Bounded], call: Call) -> Bounded:
+def line(args: Sequence[Bounded], call: Call) -> Bounded:
     """start + i (stop - start) / (n - 1), or (1 - t) start + t stop: six roundings of the size of the ends (quotients
     of 2.5 ulp). Of infinite ends nothing is said."""
     first, last = args
@@ -151,7 +151,7 @@ def _line(args: Sequence[Bounded], call: Call) -> Bounded:
 
 _SCALAR = Slot(lambda t, e: t.dtype in FLOATS and t.rank == 0, lambda d, e: TensorType(draw_dtype(d, FLOATS), ()))
 line_between = OpSpec(
-    "line_between", "grids", (_SCALAR, Slot(lambda t, e: t == e[0], lambda d, e: e[0])), _line_type, _line,
+    "line_between", "grids", (_SCALAR, Slot(lambda t, e: t == e[0], lambda d, e: e[0])), _line_type, line,
     attrs={"size": one_of(5, 1, 2, 33)}, torch="torch.linspace({0}, {1}, {size}, dtype={dtype}, device={0}.device)",
     tensorflow="tf.raw_ops.LinSpace(start={0}, stop={1}, num={size})", jax="jnp.linspace({0}, {1}, {size})",
     relax=unsupported("it has no such operator"), onnx=unsupported("it has no such operator"),

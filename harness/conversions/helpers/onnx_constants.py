@@ -54,10 +54,12 @@ OWN = {"float32": ("value_float", "value_floats"), "int64": ("value_int", "value
 
 
 def making(tensor, array, free):
-    """Nodes that make one constant. free: no size depends on it."""
+    """Nodes that make one constant. free: no size depends on it. What has a number of its own in no attribute is made
+    by a shape without sizes where it is a scalar."""
     name, kind = tensor.name, array.dtype.name
     bits = array.reshape(-1).view(f"u{array.itemsize}")
-    if free and array.ndim and array.size > 1 and (bits == bits[0]).all():
+    scalar = array.ndim == 0 and kind not in OWN
+    if free and (scalar or (array.ndim and array.size > 1)) and (bits == bits[0]).all():
         size = constant(f"{name}.size", value=numpy_helper.from_array(np.array(array.shape, "int64")))
         one = numpy_helper.from_array(array.reshape(-1)[:1])
         value = {} if kind == "float32" and not array.tobytes().strip(b"\0") else {"value": one}

@@ -243,3 +243,30 @@ def test_the_greatest_volume_that_is_drawn_is_normalised() -> None:
     drawn = slot.fresh(Greatest("0"), ())
     assert drawn.rank == 5
     assert slot.accepts(drawn, ())
+
+
+# ---- numbers that the program states ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "count"), [(0.0, 10.0, 4), (-7.0, 10.0, 6), (2.0, 2.0, 3), (1000.0, -7.0, 5)]
+)
+def test_whole_numbers_on_a_line_lose_what_is_behind_the_point(start: float, stop: float, count: int) -> None:
+    attrs = {"axis": 0, "to": "int64", "start": start, "stop": stop}
+    found = compute(OPS["linspace"], leaf(np.zeros(count, np.float32)), **attrs)
+    exact = np.trunc(np.linspace(start, stop, count))
+    np.testing.assert_array_equal(found.value[~found.undetermined], exact[~found.undetermined])
+    assert not found.undetermined[[0, -1]].any()
+    np.testing.assert_array_equal(compute(OPS["linspace"], leaf(np.zeros(1, np.float32)), **attrs).value, [int(start)])
+
+
+@pytest.mark.parametrize("periodic", [True, False])
+def test_a_window_of_hamming_has_the_numbers_that_it_is_given(periodic: bool) -> None:
+    ones = leaf(np.ones((2, 5), np.float64))
+    found = compute(OPS["hamming_tapered"], ones, periodic=periodic, alpha=0.375, beta=-0.625)
+    turn = 2 * np.pi * np.arange(5) / (5 if periodic else 4)
+    row = 0.375 + 0.625 * np.cos(turn)
+    assert np.all(np.abs(found.value - row) <= found.error)
+    assert np.all(found.error < 1e-13)
+    usual = compute(OPS["hamming_tapered"], ones, periodic=periodic, alpha=0.54, beta=0.46)
+    assert np.all(np.abs(usual.value - row) > usual.error)

@@ -325,6 +325,15 @@ def test_constants_are_made(name: str, kind: str) -> None:
     assert not [one for one in model.graph.initializer if np.prod(one.dims) <= 64]
 
 
+def test_a_number_of_another_dtype_is_made_by_a_shape_without_sizes() -> None:
+    nodes = [helper.make_node("Cast", ["x"], ["d"], to=onnx.TensorProto.DOUBLE), helper.make_node("Add", "dz", "y")]
+    expected = values(model := model_of(nodes, {"z": np.float64(1.5)}))
+    FORMS.constants_made(model)
+    assert only(model, "ConstantOfShape").output == ["z"]
+    onnx.checker.check_model(model, full_check=True)
+    np.testing.assert_array_equal(values(model), expected)
+
+
 @pytest.mark.parametrize("name", ["reshape", "slice", "pad", "topk", "sizes", "rows"])
 def test_sizes_are_computed_from_shapes(name: str) -> None:
     nodes, constants = CASES[name]
