@@ -67,8 +67,13 @@ def _of_one_head(text: str):
 
 
 def _image(text: str):
-    """A function of images: with something behind the channels."""
-    return lambda call: f"torch.nn.functional.{text}" if call.operands[0].rank > 2 else PLAIN
+    """A function of images: with something behind the channels, and one image at least."""
+
+    def spell(call: Call) -> str | Unsupported:
+        x = call.operands[0]
+        return f"torch.nn.functional.{text}" if x.rank > 2 and x.size else PLAIN
+
+    return spell
 
 
 def _bounded(text: str):
