@@ -65,6 +65,11 @@ def _chosen(p: Pattern, taken: str, more: int) -> str:
     return p.where(same, p.constant([7, 5] if p.shape(sizes) else 7, dtype="int64"), sizes)
 
 
+def _line(p: Pattern, ends: str, size: int) -> str:
+    """Numbers between ends so far apart that the step from one to the next overflows."""
+    return p.line_between(*(p.constant(end) for end in ends.split()), size=size)
+
+
 _SIZES = ("onnxruntime/ConstantFolding", "tvm/FoldConstant", "torch-inductor/constant_folding", _XLA)
 _TAKEN = Guard(("shape", "one", "size", "rank"))
 _MORE = Guard((0,), (1, -4))
@@ -87,5 +92,7 @@ BAITS: tuple[Bait, ...] = (
     ),
     Bait("scaled-by-sizes", _SIZES, _by_sizes, {"taken": Guard(("one", "size", "rank")),
                                                    "function": Guard(("sqrt", "none", "rsqrt", "log", "exp2"))}),
+    Bait("line-over-whole-range", ("torch-inductor/linspace", _XLA), _line,
+         {"ends": Guard(("min max", "max min"), ("max max",)), "size": Guard((5, 2), (1,))}),
     Bait("sizes-chosen", _SIZES, _chosen, {"taken": _TAKEN, "more": _MORE}, _WHOLE),
 )  # fmt: skip

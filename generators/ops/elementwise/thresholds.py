@@ -136,6 +136,7 @@ THRESHOLDS: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("add", "sub"), (*WHOLE, *(n / 2 for n in LARGEST), *LARGEST, *LEAST, *INTEGER_ENDS)),
     **dict.fromkeys(("floor", "ceil", "round", "trunc", "frac"), (*HALVES, *INTEGER_ENDS, *TINY)),
     **dict.fromkeys(("floor_divide", "remainder", "fmod", "trunc_divide"), (1.0, 3.0, *WHOLE, *INTEGER_ENDS, *TINY)),
+    "line_between": LARGEST,
     **dict.fromkeys(("gcd", "lcm", "left_shift", "right_shift"), INTEGER_ENDS),
     "cast": (*HALVES, *INTEGER_ENDS, 65519.0, 65520.0, *LARGEST, *TINY, *LEAST, 2.0**24 + 1, 2.0**53 + 1),
     **dict.fromkeys(("frexp_mantissa", "frexp_exponent", "nextafter"), (1.0, *TINY, *LEAST, *LARGEST)),

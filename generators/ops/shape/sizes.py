@@ -4,6 +4,7 @@ same shape; numbers on a line between two."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -137,7 +138,8 @@ def _line_type(operands: Types, attrs: Attrs) -> TensorType:
 
 def line(args: Sequence[Bounded], call: Call) -> Bounded:
     """start + i (stop - start) / (n - 1), or (1 - t) start + t stop: six roundings of the size of the ends (quotients
-    of 2.5 ulp). Of infinite ends nothing is said."""
+    of 2.5 ulp), of which a step may overflow. Of infinite ends nothing is said. The first number is the start, as all
+    document it, also where the step overflows."""
     first, last = args
     n, p = call.result.shape[0], PRECISION[first.dtype]
     share = np.arange(n) / max(1, n - 1)
@@ -146,7 +148,12 @@ def line(args: Sequence[Bounded], call: Call) -> Bounded:
         size = np.abs(first.value) + np.abs(last.value) + first.error + last.error
         error = first.error + last.error + 12 * (p.unit + U64) * size + n * p.tiny
         bad = ~np.isfinite(size) | (n * size > p.largest)
-    return rounded(np.where(bad, 0.0, value), np.broadcast_to(np.where(bad, np.inf, error), value.shape), first.dtype)
+        found = rounded(
+            np.where(bad, 0.0, value), np.broadcast_to(np.where(bad, np.inf, error), value.shape), first.dtype
+        )
+        starts = (np.arange(n) == 0) & bad & np.isfinite(first.value) & np.isfinite(last.value) & ~last.undetermined
+        starts = starts & (first.error == 0) & ((np.abs(first.value) >= p.tiny) | (first.value == 0))
+    return replace(found, value=np.where(starts, first.value, found.value), error=np.where(starts, 0.0, found.error))
 
 
 _SCALAR = Slot(lambda t, e: t.dtype in FLOATS and t.rank == 0, lambda d, e: TensorType(draw_dtype(d, FLOATS), ()))

@@ -270,3 +270,16 @@ def test_a_window_of_hamming_has_the_numbers_that_it_is_given(periodic: bool) ->
     assert np.all(found.error < 1e-13)
     usual = compute(OPS["hamming_tapered"], ones, periodic=periodic, alpha=0.54, beta=0.46)
     assert np.all(np.abs(usual.value - row) > usual.error)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_line_begins_with_its_start_where_the_step_overflows(dtype: str) -> None:
+    """Of what comes after it nothing is said; a start that may be flushed, or is infinite, is not demanded."""
+    largest, tiny = np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal
+    far = _of("line_between", np.array(-largest, dtype), np.array(largest, dtype), size=5)
+    assert (far.value[0], far.error[0]) == (-largest, 0.0)
+    assert far.undetermined.tolist() == [False, True, True, True, True]
+    near = _of("line_between", np.array(-1.0, dtype), np.array(1.0, dtype), size=5)
+    assert not near.undetermined.any()
+    for start in (tiny, inf):
+        assert _of("line_between", np.array(start, dtype), np.array(inf, dtype), size=5).undetermined.all()
