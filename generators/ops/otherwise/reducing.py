@@ -53,6 +53,19 @@ def _alone(text: str):
     return lambda call: PLAIN if call.attrs["keepdims"] else _all(text)(call)
 
 
+def _distance(order: str):
+    """Of zero from it, where all axes are reduced and go."""
+    return _alone(f"torch.dist(torch.zeros_like({{0}}), {{0}}, {order})")
+
+
+def _norm(name: str, order: str) -> OpSpec:
+    return otherwise(
+        SAID[name],
+        torch=(_distance(order), _one_axis(f"torch.linalg.norm({{0}}, {order}, %s, {{keepdims}})"),
+               _some(f"torch.norm({{0}}, {order}, {{axes}}, {{keepdims}})")),
+    )  # fmt: skip
+
+
 def _of_layer_norm(call: Call) -> str | Unsupported:
     """Of the last axes."""
     x = call.operands[0]
@@ -118,6 +131,10 @@ OPERATORS: tuple[OpSpec, ...] = (
                         _all(f"torch.{short}({{0}}, dim=[], keepdim={{keepdims}}, correction=0)")))
         for name, short in (("variance", "var"), ("std", "std"))
     ),
+    _norm("l0_norm", "0"),
+    _norm("l1_norm", "1"),
+    _norm("l2_norm", "2"),
+    _norm("linf_norm", 'float("inf")'),
     otherwise(
         SAID["logsumexp"], torch=(_some("torch.special.logsumexp({0}, {axes}, {keepdims})"),),
         jax=(_some(f"jax.nn.logsumexp({{0}}, {_AXES}, return_sign=True)[0]"),
