@@ -182,6 +182,7 @@ ON_REQUEST = _names(
     counting_otherwise meshgrid_otherwise slice_update_otherwise maximum_otherwise minimum_otherwise
     batch_norm_otherwise floor_divide_mixed remainder_mixed hamming_tapered linspace
     l0_norm_otherwise l1_norm_otherwise l2_norm_otherwise linf_norm_otherwise
+    dynamic_slice
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

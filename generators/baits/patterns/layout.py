@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from generators.baits.bait import NUMBERS, Bait, Guard, Pattern
+from generators.graph import FLOATS
 
 _XLA, _INDUCTOR = "xla/algsimp", "torch-inductor/"
 _TRANSPOSES = ("onnxruntime/TransposeOptimizer", "grappler/RemoveIdentityTranspose", _XLA)
@@ -91,6 +92,50 @@ def _slice_pair(p: Pattern, first: tuple[int, int, int], second: tuple[int, int,
         rows = p.shape(x)[0]
         x = p.slice(x, starts=(0, start), stops=(rows, stop), steps=(1, step))
     return x
+
+
+def _number(p: Pattern, value: int) -> float:
+    """As an attribute of the dtype's kind."""
+    return float(value) if p.dtype in FLOATS else value
+
+
+def _block_pair(p: Pattern, first: tuple[int, int], second: tuple[int, int], between: str, starts: str) -> str:
+    """A block of a block, each where a tensor says, moved to lie inside: their starts cannot just be added."""
+    at = p.input(2, dtype="int32", domain=(0, 3 if starts == "same" else 8))
+    x = p.dynamic_slice(p.input(6, 8), at, sizes=first)
+    x = {"nothing": lambda: x, "unary": lambda: p.neg(x), "flip": lambda: p.flip(x, axes=(0,)),
+         "pad": lambda: p.pad(x, pads=(1, 0, 0, 2), value=_number(p, 0))}[between]()  # fmt: skip
+    other = at if starts == "same" else p.input(2, dtype="int32", domain=(0, max(p.shape(x))))
+    return p.dynamic_slice(x, other, sizes=tuple(min(size, dim) for size, dim in zip(second, p.shape(x), strict=True)))
+
+
+def _block_of(p: Pattern, made: str, sizes: tuple[int, int]) -> str:
+    """A block, where a tensor says, of what is sliced, joined, padded, turned or known, or a fixed slice of one."""
+    x, at = p.input(6, 8), p.input(2, dtype="int32", domain=(0, 6))
+    if made == "sliced after":
+        return p.slice(p.dynamic_slice(x, at, sizes=sizes), starts=(1, 0), stops=(2, 2), steps=(1, 1))
+    made_of = {
+        "slice": lambda: p.slice(x, starts=(0, 1), stops=(5, 8), steps=(1, 2)),
+        "concat": lambda: p.concat(x, p.input(6, 3), axis=1),
+        "concat itself": lambda: p.concat(x, x, axis=0),
+        "pad": lambda: p.pad(x, pads=(2, 1, 0, 1), value=_number(p, 1)),
+        "transpose": lambda: p.transpose(x, perm=(1, 0)),
+        "flip": lambda: p.flip(x, axes=(0, 1)),
+        "broadcast": lambda: p.broadcast_to(p.input(6, 1), shape=(6, 8)),
+        "constant": lambda: p.weight(6, 8),
+        "written": lambda: p.dynamic_update_slice(x, p.input(2, 2), at),
+        "product": lambda: p.matmul(x, p.input(8, 5)) if p.dtype in FLOATS else p.mul(x, x),
+    }  # fmt: skip
+    return p.dynamic_slice(made_of[made](), at, sizes=sizes)
+
+
+def _block_back(p: Pattern, count: tuple[int, int], place: str) -> str:
+    """A block that is read, written into and put back where it was: it, or another place, another tensor."""
+    x, at = p.input(6, 8), p.input(2, dtype="int32", domain=(0, 8))
+    block = p.dynamic_slice(x, at, sizes=(4, 5))
+    block = p.dynamic_update_slice(block, p.input(*count), p.input(2, dtype="int32", domain=(0, 7)))
+    back = p.input(2, dtype="int32", domain=(0, 8)) if place == "another" else at
+    return p.dynamic_update_slice(p.neg(x) if place == "of another" else x, block, back)
 
 
 def _parts(p: Pattern, order: tuple[int, ...], sizes: tuple[int, ...], axis: int) -> str:
@@ -264,6 +309,15 @@ BAITS = (
     Bait("slice-of-slice", ("xla/algsimp", "onnxruntime/ConstantFolding"), _slice_pair,
          {"first": Guard(((1, 11, 1), (0, 12, 2)), ((2, 3, 1), (3, 3, 1))),
           "second": Guard(((0, 5, 1), (1, 4, 1)), ((0, 9, 2), (-3, 9, 1)))}, NUMBERS),
+    Bait("block-of-block", (_XLA, "xla/dynamic_slice"), _block_pair,
+         {"first": Guard(((4, 5), (6, 5), (1, 8)), ((6, 8),)), "second": Guard(((2, 3), (1, 5)), ((1, 1),)),
+          "between": Guard(("nothing",), ("unary", "flip", "pad")), "starts": Guard(("other", "same"))}, NUMBERS),
+    Bait("block-of-moved", (_XLA, "xla/dynamic_slice"), _block_of,
+         {"made": Guard(("slice", "concat", "concat itself", "pad", "transpose", "flip", "broadcast", "constant",
+                         "written", "product", "sliced after")),
+          "sizes": Guard(((2, 3),), ((5, 2),))}, NUMBERS),
+    Bait("block-written-back", (_XLA, "xla/dynamic_slice"), _block_back,
+         {"count": Guard(((2, 3),), ((4, 5), (1, 1))), "place": Guard(("same", "of another"), ("another",))}, NUMBERS),
     Bait("concat-of-split",
          ("onnxruntime/SplitConcat", _INDUCTOR + "splitwithsizes_cat_replace", _XLA, _INDUCTOR + "simplify_split_cat"),
          _parts,

@@ -21,6 +21,7 @@ from generators.ops.slots import (
     flag,
     index_slot,
     int_of,
+    ints_of,
     numeric,
     tensor,
 )
@@ -205,4 +206,58 @@ dynamic_update_slice = OpSpec(
     relax=_NO_BLOCK, onnx=_NO_BLOCK,
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (take_flat, put, masked_scatter, sliding_windows, dynamic_update_slice)
+
+# ---- a block that is read somewhere -------------------------------------------------------------------
+
+
+def _sizes(d: Draw, operands: Types, attrs: Attrs) -> tuple[int, ...]:
+    return tuple(d.choice((max(1, dim - 1), dim, 1, max(1, dim // 2))) for dim in operands[0].shape)
+
+
+def _read_block_type(operands: Types, attrs: Attrs) -> TensorType:
+    x, starts = operands
+    sizes = ints_of(attrs, "sizes")
+    inside = len(sizes) == x.rank and all(0 < size <= dim for size, dim in zip(sizes, x.shape, strict=True))
+    if not inside or starts.dtype not in INDEX_DTYPES or starts.shape != (x.rank,):
+        raise TypeRuleError(f"no block of {sizes} of {x} at {starts}")
+    return TensorType(x.dtype, sizes)
+
+
+def _read_block(args: Sequence[Bounded], call: Call) -> Bounded:
+    """A start is moved so that the block lies inside."""
+    x, starts = args
+    first = np.clip(starts.value, 0, np.subtract(x.value.shape, call.result.shape))
+    places = tuple(slice(a, a + n) for a, n in zip(first, call.result.shape, strict=True))
+    return x.map(lambda array: array[places])
+
+
+def _room(call: Call) -> list[int]:
+    """The greatest start along each axis."""
+    return [dim - size for dim, size in zip(call.operands[0].shape, call.result.shape, strict=True)]
+
+
+def _tf_read_block(call: Call) -> str:
+    room = f"tf.constant({_room(call)!r}, {{dtype1}})"
+    return f"tf.slice({{0}}, tf.minimum(tf.maximum({{1}}, 0), {room}), {{shape}})"
+
+
+def _onnx_read_block(call: Call) -> str:
+    """ONNX moves a start that lies outside, but not so that the block keeps its size."""
+    dtype, axes = call.operands[1].dtype, list(range(call.operands[0].rank))
+    start = f'g.op("Min", {{1}}, g.const({_room(call)!r}, {dtype!r}))'
+    end = f'g.op("Add", {start}, g.const({list(call.result.shape)!r}, {dtype!r}))'
+    return f'g.op("Slice", {{0}}, {start}, {end}, g.const({axes!r}, {dtype!r}))'
+
+
+dynamic_slice = OpSpec(
+    "dynamic_slice", "indexing",
+    (tensor(EVERY, min_rank=1, nonempty=True),
+     Slot(lambda t, e: t.dtype in INDEX_DTYPES and t.shape == (e[0].rank,),
+          lambda d, e: TensorType(d.choice(INDEX_DTYPES), (e[0].rank,)),
+          lambda e: (0, max(e[0].shape) + 2))),
+    _read_block_type, _read_block, attrs={"sizes": _sizes}, signed_zero=True,
+    torch=_NO_BLOCK, tensorflow=_tf_read_block, jax="jax.lax.dynamic_slice({0}, tuple({1}), {sizes})",
+    relax=_NO_BLOCK, onnx=_onnx_read_block,
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (take_flat, put, masked_scatter, sliding_windows, dynamic_update_slice, dynamic_slice)

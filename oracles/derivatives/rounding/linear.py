@@ -34,7 +34,7 @@ MOVING = frozenset(
     scatter_nd_from_end pick take_crossed
     clip_one_side slice_update_front clip_crossed l0_norm masked_infinity kept_cumsum kept_roll kept_flip
     nanmax nanmin nancumsum segment_sum_dropping segment_max_dropping segment_min_dropping
-    sum_nowhere mean_nowhere max_nowhere min_nowhere prod_nowhere"""
+    sum_nowhere mean_nowhere max_nowhere min_nowhere prod_nowhere dynamic_slice"""
     )
 )
 """Each slope is 1, -1 or 0: what reaches an element is a sum of adjoints."""

@@ -283,3 +283,13 @@ def test_a_line_begins_with_its_start_where_the_step_overflows(dtype: str) -> No
     assert not near.undetermined.any()
     for start in (tiny, inf):
         assert _of("line_between", np.array(start, dtype), np.array(inf, dtype), size=5).undetermined.all()
+
+
+@pytest.mark.parametrize(
+    ("starts", "expected"), [((1, 0), [[4.0, 5.0]]), ((7, 9), [[10.0, 11.0]]), ((0, 3), [[2.0, 3.0]])]
+)
+def test_a_block_is_moved_to_lie_inside(starts: tuple[int, int], expected: list[list[float]]) -> None:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    result = _of("dynamic_slice", x, np.array(starts), sizes=(1, 2))
+    assert result.value.tolist() == expected
+    assert not result.error.any()
