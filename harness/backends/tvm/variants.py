@@ -122,10 +122,11 @@ def device():
 def load(parameters):{build}
     remote = device()
     with tempfile.TemporaryDirectory() as folder:
-        executable.export_library(f"{folder}/model.tar")
-        remote.upload(f"{folder}/model.tar")
+        name = f"{os.path.basename(folder)}.tar"  # of this program alone: a library that is loaded stays what it was
+        executable.export_library(f"{folder}/{name}")
+        remote.upload(f"{folder}/{name}")
     there = remote.cpu()
-    machine = relax.VirtualMachine(remote.load_module("model.tar"), there)
+    machine = relax.VirtualMachine(remote.load_module(name), there)
 
     def run(*inputs):
         try:
