@@ -40,7 +40,7 @@ FOLLOW = _names("""
     broadcast_to ceil concat cos cosh divide equal erf exp expand_dims flatten floor floor_divide floor_mod greater
     greater_equal image.affine_grid image.grid_sample image.resize2d isfinite isinf isnan left_shift less less_equal
     log log_add_exp logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative
-    full nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d
+    full full_like nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d
     nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.dropout nn.gelu nn.gelu_tanh nn.instance_norm
     nn.group_norm nn.layer_norm nn.max_pool1d nn.max_pool2d nn.max_pool3d nn.relu nn.rms_norm nn.selu nn.silu
     not_equal permute_dims power reshape right_shift round rsqrt sigmoid sign sin sinh split sqrt square squeeze

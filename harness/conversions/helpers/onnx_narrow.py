@@ -1,7 +1,7 @@
 """Quantised constants of an ONNX model, stored in as few bits as hold them. Read as text, behind onnx_constants.py and
 onnx_opsets.py."""
 
-NARROW = 25
+SINCE_TWO_BITS = 25
 """The opset that has numbers of two bits; those of four are older."""
 
 
@@ -9,8 +9,8 @@ def narrowed(model):
     """The model in that opset, with constants that are quantised stored as integers of two or four bits, where these
     hold them; a matrix of such with a scale for each column in blocks of 16 rows. Raises NotImplementedError where none
     is."""
-    if opset_of(model) < NARROW:
-        move(model, NARROW)
+    if opset_of(model) < SINCE_TWO_BITS:
+        move(model, SINCE_TWO_BITS)
     graph, held, count = model.graph, constants_of(model.graph, 4096), 0
     made = {}
     for node in graph.node:
@@ -21,7 +21,7 @@ def narrowed(model):
             levels = made[node.input[0]].astype("int64")
             count += store(graph, node, levels, *(held[name] for name in node.input[1:]))
     if not count:
-        raise NotImplementedError(f"no constant of a few levels: no such form in opset {NARROW} is another one")
+        raise NotImplementedError(f"no constant of a few levels: no such form in opset {SINCE_TWO_BITS} is another one")
     taken = {name for node in graph.node for name in node.input} | {one.name for one in graph.output}
     nodes = [node for node in graph.node if node.output[0] in taken or node.output[0] not in made]
     del graph.node[:]
