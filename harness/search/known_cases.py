@@ -21,6 +21,8 @@ from harness.questions.question import reproduction_of
 from harness.search.laboratory import Laboratory
 from oracles.judge.discrepancy import SYMPTOMS, Discrepancy
 
+SHOWS, FIXED = "shows", "fixed"
+
 
 def targets_of(issue: KnownIssue) -> list[Target]:
     """The targets that an entry names, where they are available here and of a version that it names; those that are to
@@ -43,11 +45,11 @@ def _target_of(reproducer: Path) -> str:
 
 
 def still_shows(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) -> str:
-    """Run an entry's own case: "shows", "fixed", or "not run" with the reason."""
+    """Run an entry's own case: `SHOWS`, `FIXED`, or "not run" with the reason."""
     why = QUESTIONS[issue.oracle].why_not(target, case.graph)
     if why:
         return f"not run: {why}"
-    return "shows" if _shown(lab, issue, target, case) else "fixed"
+    return SHOWS if _shown(lab, issue, target, case) else FIXED
 
 
 def _shown(lab: Laboratory, issue: KnownIssue, target: Target, case: Case) -> Discrepancy | None:

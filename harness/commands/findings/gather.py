@@ -26,7 +26,12 @@ from harness.strategies import STRATEGIES
 def entries(root: Path) -> list[Instance]:
     """All entries of a folder of what is known. Raises FileError."""
     found = [instance.of_issue(issue, read_by(issue.case, caseio.loads)) for issue in issues.load(root)]
-    found += [instance.of_deviation(known) for known in deviations.load(root)]
+    return [*found, *beside_issues(root)]
+
+
+def beside_issues(root: Path) -> list[Instance]:
+    """Entries on strategies, on models that are given, and on programs of their own. Raises FileError."""
+    found = [instance.of_deviation(known) for known in deviations.load(root)]
     found += [of_model(known) for known in models.load(root)]
     return [*found, *(of_program(known) for known in programs.load(root))]
 

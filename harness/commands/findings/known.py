@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from generators.ops import OPS
-from harness.commands.findings.rerun import FIXED, SHOWS, Done, Row, entries, rerun
+from harness.commands.findings.rerun import Done, Row, entries, rerun
 from harness.commands.shared.bar import Bar
 from harness.commands.shared.cases import Asked, asked
 from harness.commands.shared.recorded import recorded
@@ -27,6 +27,7 @@ from harness.findings.known.issues import load
 from harness.questions.forward import FORWARD
 from harness.search import known_cases
 from harness.search.blame.blind import measure
+from harness.search.known_cases import FIXED, SHOWS
 from harness.search.laboratory import Laboratory
 from harness.training import known_runs
 from harness.training.judge import TrainingJudge

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from harness.commands.findings.rerun import STATES
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import Json, Known, console, fail, seconds_of, unwritten, write_json, write_text
 from harness.execute import environments
@@ -21,7 +22,7 @@ from harness.execute.environments import EnvironmentsError, interpreter
 from harness.execute.isolation.signals import ends_with_parent
 from harness.execute.reading import read_json
 from harness.findings import newest
-from harness.findings.bisection import programs, search
+from harness.findings.bisection import programs
 from harness.findings.database import opened
 from harness.findings.database.nights import Difference, difference
 from harness.findings.database.recorder import Recorder
@@ -32,7 +33,8 @@ from harness.search.hunting.touched import SourceError, diff_of, touched
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file to which a step of a workflow adds Markdown."""
-AGAIN = {search.WRONG: "shows", search.RIGHT: "fixed", search.UNKNOWN: "not told"}
+UNTOLD = "not told"
+"""What a stored reproducer comes to that neither shows what it is of nor is right."""
 
 
 @dataclass(frozen=True)
@@ -131,9 +133,9 @@ def again(findings: Path, record: Recorder, timeout: float) -> Iterator[tuple[st
     for path in sorted(findings.glob(f"[!.]*/{FILE}")):
         one = read_json(path.with_name("finding.json"), dict[str, Any])
         started = time.monotonic()
-        state = AGAIN[programs.run(path, sys.executable, timeout).state]
+        state = STATES.get(programs.run(path, sys.executable, timeout).state, UNTOLD)
         record.case("reproducer", {state: 1}, time.monotonic() - started, subject=one["fingerprint"])
-        if state != "not told":
+        if state != UNTOLD:
             record.finding(one["fingerprint"], [one.get("target") or one["strategy"]], one["symptom"], state=state)
         yield one["fingerprint"], state
 

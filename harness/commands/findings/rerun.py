@@ -13,16 +13,16 @@ from harness.execute.isolation.jobs import Share
 from harness.execute.pool import Pool
 from harness.execute.reading import FileError, read_by
 from harness.findings.bisection import programs, search
-from harness.findings.known import deviations, issues
-from harness.findings.known import programs as known_programs
+from harness.findings.known import issues
 from harness.findings.known.issues import KnownIssue
-from harness.findings.triage import instance
 from harness.findings.triage.instance import Instance
-from harness.models import known as models
+from harness.findings.written import FILE
 from harness.search import known_cases
+from harness.search.known_cases import FIXED, SHOWS
 from harness.search.laboratory import Laboratory
 
-SHOWS, FIXED = "shows", "fixed"
+STATES = {search.WRONG: SHOWS, search.RIGHT: FIXED}
+"""What it means that a program shows what it is of, or does not."""
 PROGRAM_SECONDS = 300.0
 """That a program may take: the slowest compile a model."""
 
@@ -45,12 +45,8 @@ Done = tuple[tuple[Row, ...], ...]
 def entries(root: Path, globs: str = "*") -> tuple[KnownIssue | Instance, ...]:
     """Entries of these ids: those of targets with their cases, others as triage has them, if they have a program.
     Raises KnownFileError, and ValueError where a glob matches none."""
-    others = [
-        *map(instance.of_deviation, deviations.load(root)),
-        *map(gather.of_model, models.load(root)),
-        *map(gather.of_program, known_programs.load(root)),
-    ]
-    found = {one.id: one for one in (*issues.load(root), *(one for one in others if program_of(one).is_file()))}
+    others = [one for one in gather.beside_issues(root) if (one.folder / FILE).is_file()]
+    found = {one.id: one for one in (*issues.load(root), *others)}
     return tuple(found[name] for name in matching(globs, found, "known issue"))
 
 
@@ -65,11 +61,6 @@ def rerun(root: Path, globs: str, share: Share[Done]) -> Done:
     return done
 
 
-def program_of(entry: Instance) -> Path:
-    """The program that shows it."""
-    return entry.folder / "reproducer.py"
-
-
 def _of_case(pool: Pool, issue: KnownIssue) -> tuple[Row, ...]:
     if not issue.here:
         return (Row(issue.id, issue.targets, f"not run: of processors with {issue.cpu}", issue.upstream),)
@@ -82,11 +73,11 @@ def _of_case(pool: Pool, issue: KnownIssue) -> tuple[Row, ...]:
 
 
 def _of_program(entry: Instance) -> Row:
-    path = program_of(entry)
+    path = entry.folder / FILE
     try:
         python = interpreter(programs.needs_of(path).environment)
     except (EnvironmentsError, FileError) as error:
         return Row(entry.id, entry.subjects, f"not run: {error}", entry.upstream)
     said = programs.run(path, python, PROGRAM_SECONDS)
-    status = {search.WRONG: SHOWS, search.RIGHT: FIXED}.get(said.state, f"not run: {said.told}")
+    status = STATES.get(said.state, f"not run: {said.told}")
     return Row(entry.id, entry.subjects, status, entry.upstream)
