@@ -125,7 +125,7 @@ def _order(d: Draw, operands: Types, attrs: Attrs) -> Shape:
 
 def _stitched_type(operands: Types, attrs: Attrs) -> TensorType:
     order = ints_of(attrs, "order", _rows(operands), 0)
-    if not all(_few_rows(t, ()) and _accepts_piece(t, operands[:1]) for t in operands):
+    if not _few_rows(operands[0], ()) or not all(_accepts_piece(t, operands) for t in operands):
         raise TypeRuleError("the pieces do not go together")
     if set(order) != set(range(max(order) + 1)):
         raise TypeRuleError(f"{order} leaves places out")

@@ -18,6 +18,8 @@ from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, Spelling
 Array = np.ndarray
 
 DTYPES = (*FLOATS, "int32", "int64", *COMPLEX)
+_MOST = 256
+"""Elements of an operand."""
 SIDES = {"none": (False, False), "left": (True, False), "right": (False, True), "both": (True, True)}
 
 # ---- operands -----------------------------------------------------------------------------------------
@@ -29,7 +31,7 @@ def _turned(shape: Shape, yes: bool) -> Shape:
 
 
 def _small(type_: TensorType, earlier: Types) -> bool:
-    return type_.dtype in DTYPES and 2 <= type_.rank <= 4 and 0 < type_.size <= 256
+    return type_.dtype in DTYPES and 2 <= type_.rank <= 4 and 0 < type_.size <= _MOST
 
 
 def _fresh(d: Draw, earlier: Types) -> TensorType:
@@ -59,7 +61,8 @@ def _fresh_right(d: Draw, earlier: Types) -> TensorType:
     batch = front[d.choice((0, *range(len(front) + 1))) :] if front else []
     left, right = d.choice(tuple(SIDES.values()))
     inner = rows if left else columns
-    return TensorType(earlier[0].dtype, (*batch, *_turned((inner, d.choice((2, 3, 1, 4))), right)))
+    outer = d.choice(tuple(n for n in (2, 3, 1, 4) if prod(batch) * inner * n <= _MOST))
+    return TensorType(earlier[0].dtype, (*batch, *_turned((inner, outer), right)))
 
 
 def _form(d: Draw, operands: Types, attrs: Attrs) -> str:

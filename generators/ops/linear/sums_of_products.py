@@ -128,7 +128,7 @@ def _links(position: int) -> Slot:
     def fresh(d: Draw, earlier: Types) -> TensorType:
         dtype = earlier[0].dtype if earlier else draw_dtype(d, FLOATS)
         rows = earlier[-1].shape[1] if earlier else draw_dim(d, 9, zero=False)
-        return TensorType(dtype, (rows, draw_dim(d, 9, zero=False)))
+        return TensorType(dtype, (rows, draw_dim(d, min(9, 81 // rows), zero=False)))
 
     return Slot(accepts, fresh)
 

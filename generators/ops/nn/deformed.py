@@ -90,7 +90,8 @@ def _small(count: int) -> Slot:
             return False
         if count == 1:
             fits = all(k <= size for k, size in zip(type_.shape[2:], x[0].shape[2:], strict=True))
-            return fits and type_.dtype == x[0].dtype and not x[0].shape[1] % type_.shape[1]
+            groups, rest = divmod(x[0].shape[1], type_.shape[1])
+            return fits and type_.dtype == x[0].dtype and not rest and not type_.shape[0] % groups
         return count == 0 or _fits(x)
 
     return Slot(accepts, (_image, _kernel, _offsets)[count])

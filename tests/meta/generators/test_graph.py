@@ -165,8 +165,8 @@ def test_operators_on_request_are_drawn_only_where_they_are_asked_for() -> None:
     on_request = set(OPS) - set(DRAWN)
     drawn = {name for index in range(7000) for name in seeded_case(3, index).graph.operators}
     assert drawn == set(DRAWN)
-    asked = {name for index in range(20) for name in seeded_case(3, index, 6, sorted(on_request)).graph.operators}
-    assert asked
+    asked = {name for index in range(2000) for name in seeded_case(3, index, 6, sorted(on_request)).graph.operators}
+    assert len(asked) > 0.9 * len(on_request)
     assert asked <= on_request
 
 
