@@ -26,6 +26,7 @@ from harness.commands.shared.terminal import (
     named,
     print_counts,
     print_wide,
+    say,
     seconds_of,
     write_json,
     write_text,
@@ -108,9 +109,7 @@ def conversions(
     plan = drawn_routes(here, numbers, seed) if drawn else list(shortest_routes(here, numbers))
     done = {(one.route, one.number) for one in kept.runs}
     left = [(route.name, number) for _, route, number in plan if (route.name, number) not in done]
-    console.print(
-        f"{len(plan)} conversions over {len(here)} edges, seed {seed}; {len(plan) - len(left)} done", highlight=False
-    )
+    say(f"{len(plan)} conversions over {len(here)} edges, seed {seed}; {len(plan) - len(left)} done")
     until, kept_in = time.monotonic() + duration, findings or Path("findings")
     options = Options(
         seed, max_nodes, bool(findings), kept_in, issues, until, timeout, reduction, confirmations, drawn, run
@@ -122,7 +121,7 @@ def conversions(
     print_wide(table_of(rows))
     known = Counter(name for one in kept.runs for name in one.known.split())
     excused = ", ".join(f"{name} ({count})" for name, count in known.most_common())
-    console.print(f"known issues: {excused or 'none'}", highlight=False, markup=False)
+    say(f"known issues: {excused or 'none'}")
     print_counts("unconfirmed {count} times", (one.unconfirmed for one in kept.runs if one.unconfirmed))
     _tell(kept.runs, findings)
     write_json(json_file, {"seed": seed, "max_nodes": max_nodes, "edges": as_json(rows)})
@@ -188,7 +187,7 @@ def _tell(results: list[ConversionResult], findings: Path | None) -> None:
         if one.outcome in ("wrong", "error", "runner"):
             at = f"  {findings / one.finding / 'reproducer.py'}" if findings and one.finding else ""
             told = f"{one.outcome}  {one.route} #{one.number}  {one.operators}: {one.why[:160]}{at}"
-            console.print(told, markup=False, highlight=False, soft_wrap=True)
+            say(told)
 
 
 COMMANDS = (conversions,)

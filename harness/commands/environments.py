@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 from rich.table import Table
 
-from harness.commands.shared.terminal import Json, console, fail, print_wide, write_json
+from harness.commands.shared.terminal import Json, fail, print_wide, say, write_json
 from harness.execute import environments
 from harness.execute.environments import EnvironmentsError
 
@@ -55,7 +55,7 @@ def create(name: str = typer.Argument(help="Of an environment in environments.to
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(f"{error.filename or name}: {error.strerror}") from error
-    console.print(f"{name}: {environment.interpreter}", highlight=False, soft_wrap=True)
+    say(f"{name}: {environment.interpreter}")
 
 
 COMMANDS = (env,)

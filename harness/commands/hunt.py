@@ -22,16 +22,7 @@ from harness.commands.shared.cases import KINDS, Asked, Targets, asked, load_cas
 from harness.commands.shared.engine import Address, Engine, Gpus, Resource, alone_by, cluster_of, room
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.recorded import recorded
-from harness.commands.shared.terminal import (
-    Json,
-    Known,
-    console,
-    fail,
-    finite,
-    named,
-    seconds_of,
-    write_json,
-)
+from harness.commands.shared.terminal import Json, Known, console, fail, finite, named, say, seconds_of, write_json
 from harness.commands.shared.view import hunt_table, replay_lines
 from harness.commands.shared.watch import hunt_line, next_steps, watched
 from harness.conversions.route import planned, target_of
@@ -143,7 +134,7 @@ def hunt(
         voters=tuple(t for t in voters_of(asking) if probe.probe(t).available),
         record=record,
     )
-    console.print(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}", highlight=False)
+    say(f"hunting on {len(chosen)} targets for {budget}, seed {options.seed}")
     started = time.monotonic()
     latest = hunting.Tally()
     code = 0
@@ -168,15 +159,15 @@ def hunt(
     record.failure = record.failure or latest.unrecorded
     console.print(hunt_table(options, latest, elapsed))
     for finding in latest.findings.values():
-        console.print(f"{finding.fingerprint}  {finding.path}", markup=False, highlight=False, soft_wrap=True)
+        say(f"{finding.fingerprint}  {finding.path}")
     for line in next_steps(options, latest):
-        console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+        say(line, style="dim")
     write_json(json_file, hunting.to_json(options, latest, elapsed))
     if code:
         console.print("interrupted; everything found so far is kept", style="yellow")
         raise typer.Exit(code)
     for line in (*latest.repeated, *latest.died, *latest.faults):
-        console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        say(line, style="yellow")
     if latest.died or latest.faults:
         raise typer.Exit(2)
     if not (latest.elements or latest.findings or latest.excused):
@@ -231,7 +222,7 @@ def replay(
     except HarnessError as error:
         raise fail(str(error)) from error
     for line in replay_lines(examination):
-        console.print(line, highlight=False, soft_wrap=True)
+        say(line)
     results = {
         name: {"status": v.status, "message": v.discrepancy.message if v.discrepancy else None}
         for name, v in examination.verdicts.items()

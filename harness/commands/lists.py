@@ -13,7 +13,7 @@ from generators.ops.spec import Unsupported
 from harness.backends import TARGETS, probe
 from harness.commands.shared import refusal_files
 from harness.commands.shared.cases import KINDS, Targets, usable
-from harness.commands.shared.terminal import Json, Known, console, fail, named, write_json
+from harness.commands.shared.terminal import Json, Known, console, fail, named, say, write_json
 from harness.dialects import DIALECTS, Dialect
 from harness.execute.pool import HarnessError
 from harness.findings.known.entry import FOLDER, KnownFileError
@@ -55,7 +55,7 @@ def ops(json_file: Json = None) -> None:
     for row in rows:
         for name, entry in row["dialects"].items():
             if entry is not True:
-                console.print(f"  {row['name']} in {name}: {entry['unsupported']}", markup=False, highlight=False)
+                say(f"  {row['name']} in {name}: {entry['unsupported']}")
     write_json(json_file, rows)
 
 

@@ -22,6 +22,7 @@ from harness.commands.shared.terminal import (
     finite,
     print_counts,
     print_wide,
+    say,
     unwritten,
     write_json,
     write_text,
@@ -112,7 +113,7 @@ def model(
         folder.mkdir(parents=True, exist_ok=True)
         log = recorded(folder, seed)
         if not trust and (why := confinement.missing()):
-            console.print(f"not confined: {why} (docs/security.md)", style="yellow", markup=False, highlight=False)
+            say(f"not confined: {why} (docs/security.md)", style="yellow")
         columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
         with Bar(*columns, console=console) as progress:
             task = progress.add_task(path)
@@ -120,7 +121,7 @@ def model(
             def tell(told: str) -> None:
                 progress.update(task, description=told)
                 if not console.is_terminal:
-                    console.print(told, markup=False, highlight=False, soft_wrap=True)
+                    say(told)
 
             def finished(run: Run, row: Row) -> None:
                 store.write_variant(folder, run, row)
@@ -147,26 +148,26 @@ def model(
         raise fail(unwritten(error, folder)) from error
     except KeyboardInterrupt as stop:
         told = f"interrupted before any variant had run; what was done is kept in {folder}: the same command goes on"
-        console.print(told, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        say(told, style="yellow")
         raise typer.Exit(status_of(stop)) from None
     for row in results.unexplained:
         log.finding(f"{row.symptom or row.status}-{folder.name}-{row.variant.name}", [row.variant.name], row.symptom)
     log.known(Counter(row.known for row in results.rows if row.known))
     show(results)
     for line in written:
-        console.print(f"reproducer of {line}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{folder}/report.html, results.json, pairs.csv", highlight=False, soft_wrap=True)
+        say(f"reproducer of {line}")
+    say(f"{folder}/report.html, results.json, pairs.csv")
     write_json(json_file, store.to_json(results))
     write_text(csv_file, store.csv_of(results))
     if found.hits:
         told = f"{found.hits} of {found.hits + found.misses} programs had run before; --again runs them anew"
-        console.print(told, style="dim", markup=False, highlight=False)
+        say(told, style="dim")
     if dropped:
         told = f"{dropped / 1e6:.0f} MB of converted files are not kept: they agree; the same command makes them again"
-        console.print(told, style="dim", markup=False, highlight=False)
+        say(told, style="dim")
     if found.stop:
         told = f"interrupted; all that was done is kept in {folder}: the same command goes on"
-        console.print(told, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        say(told, style="yellow")
         raise typer.Exit(status_of(found.stop))
     if results.exit_status:
         raise typer.Exit(results.exit_status)
@@ -180,29 +181,29 @@ def show(results: Results) -> None:
         table.add_row(*words.cells(results, row))
     print_wide(table)
     for row in [] if results.refused else results.unexplained:
-        console.print(f"{row.variant.name}: {row.status}: {row.message}", markup=False, highlight=False, soft_wrap=True)
+        say(f"{row.variant.name}: {row.status}: {row.message}")
     print_counts("known: {count}", (f"{row.variant.name}: {row.known}" for row in results.rows if row.known))
     for one in results.layers:
-        console.print(f"{one.variant}: {words.blamed(one, results)}", markup=False, highlight=False, soft_wrap=True)
+        say(f"{one.variant}: {words.blamed(one, results)}")
     for regression in results.regressions:
-        console.print(f"slower by {regression.kind}: {regression}", style="yellow", markup=False, highlight=False)
+        say(f"slower by {regression.kind}: {regression}", style="yellow")
     refusals, elsewhere = unbuilt(results.refusals)
     for why in dict.fromkeys(one.why for one in refusals):
         those = ", ".join(one.what for one in refusals if one.why == why)
-        console.print(f"refused: {those}: {why}", style="dim", markup=False, highlight=False, soft_wrap=True)
+        say(f"refused: {those}: {why}", style="dim")
     if elsewhere:
-        console.print(elsewhere, style="dim", markup=False, highlight=False, soft_wrap=True)
+        say(elsewhere, style="dim")
     if results.decoding:
-        console.print(f"decoding: {results.decoding}", style="dim", markup=False, highlight=False, soft_wrap=True)
+        say(f"decoding: {results.decoding}", style="dim")
     if results.drawn:
-        console.print(f"inputs: {results.drawn}", style="dim", markup=False, highlight=False, soft_wrap=True)
+        say(f"inputs: {results.drawn}", style="dim")
     if results.decided is not None and results.decided < 1:
         share = f"{100 * (1 - results.decided):.3g} %"
-        console.print(f"noise alone decides the first class of {share} of the samples", style="yellow", highlight=False)
-    console.print(f"reference: {results.how}", style="dim", markup=False, highlight=False)
+        say(f"noise alone decides the first class of {share} of the samples", style="yellow")
+    say(f"reference: {results.how}", style="dim")
     if results.doubt:
-        console.print(f"doubt: {results.doubt}", style="yellow", markup=False, highlight=False)
-    console.print(results.headline, style="bold", markup=False, highlight=False, soft_wrap=True)
+        say(f"doubt: {results.doubt}", style="yellow")
+    say(results.headline, style="bold")
 
 
 COMMANDS = (model,)

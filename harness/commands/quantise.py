@@ -30,6 +30,7 @@ from harness.commands.shared.terminal import (
     named,
     print_counts,
     print_wide,
+    say,
     seconds_of,
     write_json,
 )
@@ -77,7 +78,7 @@ def quantise(
     record = recorded(findings, seed)
     if cluster:
         cluster = replace(cluster, alone=alone_by(record.url, findings))
-    console.print(f"quantising in {len(paths)} ways, seed {seed}", highlight=False)
+    say(f"quantising in {len(paths)} ways, seed {seed}")
     options = Options(tuple(paths), seed, max_nodes, findings, issues, cases, duration, timeout, reduction, record)
     tally, started = Tally(), time.monotonic()
     with Live(console=console, transient=True, refresh_per_second=2) as live:
@@ -155,18 +156,15 @@ def report(tally: Tally, seconds: float) -> None:
     rows = tally.rows.values()
     skipped = sum((row.skipped for row in rows), Counter())
     total = sum(row.tensors["judged"] for row in rows)
-    console.print(
+    say(
         f"{tally.cases} cases in {seconds:.0f} s, {total} tensors judged, {skipped.total()} not; "
-        f"{len(tally.findings)} findings, {tally.excused.total()} excused by {len(tally.excused)} known issues",
-        highlight=False,
+        f"{len(tally.findings)} findings, {tally.excused.total()} excused by {len(tally.excused)} known issues"
     )
     print_counts("not judged {count} times", skipped.elements())
     print_counts("refused {count} times", sum((row.refused for row in rows), Counter()).elements())
     for finding in tally.findings.values():
-        console.print(f"{finding.fingerprint}  {finding.target}  {finding.path}", markup=False, highlight=False,
-                      soft_wrap=True)  # fmt: skip
-        console.print(f"  {finding.message.splitlines()[0] if finding.message else ''}", markup=False, highlight=False,
-                      soft_wrap=True)  # fmt: skip
+        say(f"{finding.fingerprint}  {finding.target}  {finding.path}")  # fmt: skip
+        say(f"  {finding.message.splitlines()[0] if finding.message else ''}")  # fmt: skip
 
 
 COMMANDS = (quantise,)

@@ -28,6 +28,7 @@ from harness.commands.shared.terminal import (
     named,
     print_counts,
     print_wide,
+    say,
     seconds_of,
     unwritten,
     write_json,
@@ -124,9 +125,9 @@ def train(
     here, off = _usable([STRATEGIES[name] for name in names], numbers)
     seed, cells = kept.head["seed"], cells_of(here, chosen) if runs else []
     extent = f"{runs} runs a cell, {len(cells)} cells" if runs else f"{cases} cases" if cases else budget or "5m"
-    console.print(f"training under {len(here)} strategies: {extent}, seed {seed}", highlight=False)
+    say(f"training under {len(here)} strategies: {extent}, seed {seed}")
     if kept.runs:
-        console.print(f"going on with {len(kept.runs)} runs of {record}", highlight=False)
+        say(f"going on with {len(kept.runs)} runs of {record}")
     log = recorded(findings, seed)
     kept.told = lambda one: log.case(
         "training", {one.outcome: 1}, one.cpu, number=one.number, subject=f"{one.strategy} {one.world_size} {one.dtype}"
@@ -164,18 +165,17 @@ def train(
     excused = Counter(name for run in now if run.outcome == "known" for name in run.reason.split(", "))
     unconfirmed = Counter(why for run in now for why in run.unconfirmed)
     print_wide(table_of(rows))
-    console.print(
+    say(
         f"{len({run.number for run in kept.runs})} runs drawn, {sum(row.ran for row in rows.values())} judged, "
         f"{len(kept.runs) - before} of all in {time.monotonic() - started:.0f} s now, "
         f"{unconfirmed.total()} failures not repeated, {len(found)} findings, "
-        f"{excused.total()} excused by {len(excused)} known deviations",
-        highlight=False,
+        f"{excused.total()} excused by {len(excused)} known deviations"
     )
     left_out = [run.reason for run in kept.runs if run.outcome == "left_out"]
     print_counts("left out {count} times", left_out)
     print_counts("not repeated {count} times", unconfirmed.elements())
     for text in found.values():
-        console.print(f"\n{text}", markup=False, highlight=False, soft_wrap=True)
+        say(f"\n{text}")
     data = {
         "seed": seed,
         "rows": as_json(rows),

@@ -15,16 +15,7 @@ from harness.backends import Target, probe, select
 from harness.commands.shared.bar import Bar
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.recorded import recorded
-from harness.commands.shared.terminal import (
-    Json,
-    Known,
-    console,
-    fail,
-    finite,
-    named,
-    print_wide,
-    write_json,
-)
+from harness.commands.shared.terminal import Json, Known, console, fail, finite, named, print_wide, say, write_json
 from harness.execute import environments
 from harness.execute.environments import HERE, EnvironmentsError
 from harness.execute.isolation.signals import status_of
@@ -73,7 +64,7 @@ def versions(
         pairs, cases, chosen, max_nodes, findings, issues, Limits(seconds=timeout), operators, question, record
     )
     for said in dict.fromkeys(pair.named for pair in pairs):
-        console.print(f"{said}, {cases} cases, seed {chosen}", highlight=False)
+        say(f"{said}, {cases} cases, seed {chosen}")
     rows: Rows = {pair.new.name: versioned.Row() for pair in pairs}
     done, code = 0, 0
 
@@ -139,9 +130,9 @@ def _show(options: Options, rows: Rows) -> None:
         faults = sum((row.faults.get(state, Counter()) for row in rows.values()), Counter())
         if faults:
             told = ", ".join(f"{fault} {count}" for fault, count in faults.most_common())
-            console.print(f"{state}: {told}", highlight=False, soft_wrap=True)
+            say(f"{state}: {told}")
     for finding in {name: found for row in rows.values() for name, found in row.findings.items()}.values():
-        console.print(f"{finding.fingerprint}  {finding.path}", markup=False, highlight=False, soft_wrap=True)
+        say(f"{finding.fingerprint}  {finding.path}")
 
 
 COMMANDS = (versions,)

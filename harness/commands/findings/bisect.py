@@ -13,7 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from rich.table import Table
 
 from harness.commands.findings import gather
-from harness.commands.shared.terminal import Json, Known, console, fail, finite, print_wide, unwritten, write_json
+from harness.commands.shared.terminal import Json, Known, fail, finite, print_wide, say, unwritten, write_json
 from harness.execute import releases
 from harness.execute.files import replace_text
 from harness.execute.isolation.signals import status_of
@@ -88,20 +88,18 @@ def bisect(
                 continue
             if len(chosen) == 1:
                 _show(found)
-            console.print(f"{ended.name}: {found.line}", markup=False, highlight=False, soft_wrap=True)
+            say(f"{ended.name}: {found.line}")
             rows[ended.name] = found.to_json()
             _keep(chosen[ended.name], found, write)
         if len(chosen) > 1:
-            console.print(
-                f"{len(rows)} of {len(chosen)} bisected; {failed} could not be, as said above", highlight=False
-            )
+            say(f"{len(rows)} of {len(chosen)} bisected; {failed} could not be, as said above")
     except FileError as error:
         raise fail(str(error)) from error
     except OSError as error:
         raise fail(unwritten(error, answers.file())) from error
     except KeyboardInterrupt as stop:
         code = status_of(stop)
-        console.print(f"{len(rows)} bisected; the same command goes on", style="yellow", highlight=False)
+        say(f"{len(rows)} bisected; the same command goes on", style="yellow")
     write_json(json_file, rows)
     if code:
         raise typer.Exit(code)
@@ -119,7 +117,7 @@ def _refused(name: str, error: ValueError, alone: bool) -> int:
     """Say why one cannot be bisected; a command about it alone ends."""
     if alone:
         raise fail(str(error)) from error
-    console.print(f"{name}: {error}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    say(f"{name}: {error}", style="yellow")
     return 1
 
 
@@ -161,7 +159,7 @@ def package_of(framework: str, needs: Needs, versions: str = "") -> str:
 
 
 def _tell(line: str) -> None:
-    console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+    say(line, style="dim")
 
 
 def _show(found: Bisection) -> None:

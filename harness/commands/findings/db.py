@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from harness.commands.shared.terminal import Json, console, fail, print_wide, write_json, write_text
+from harness.commands.shared.terminal import Json, fail, print_wide, say, write_json, write_text
 from harness.findings.database import kept, opened
 
 Findings = Annotated[Path, typer.Option(metavar="DIR", help=f"Whose {opened.FILE} it is, if no other is named.")]
@@ -59,7 +59,7 @@ def merge(
     path = Path(other)
     source = opened.url_of_store(str(path / opened.FILE) if path.is_dir() else other)
     count = kept.merge(opened.url_of(findings), source)
-    console.print(f"{count} runs of {opened.told(source)} are new", highlight=False, markup=False, soft_wrap=True)
+    say(f"{count} runs of {opened.told(source)} are new")
 
 
 @db.command()
@@ -92,7 +92,7 @@ def prune(
 ) -> None:
     """Leave old runs out. Folders of findings, and what the runs covered, stay."""
     count = kept.prune(opened.url_of(findings), days)
-    console.print(f"{count} runs left out", highlight=False)
+    say(f"{count} runs left out")
 
 
 COMMANDS = (db,)

@@ -18,7 +18,7 @@ from harness.commands.shared.bar import Bar
 from harness.commands.shared.cases import Asked, asked
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.recorded_jobs import shared_out
-from harness.commands.shared.terminal import Json, Known, console, fail, named, write_json
+from harness.commands.shared.terminal import Json, Known, console, fail, named, say, write_json
 from harness.execute.pool import HarnessError, Pool
 from harness.execute.ranks import RankPools
 from harness.findings.known import deviations
@@ -85,7 +85,7 @@ def _write_missing(root: Path) -> None:
         missing = known_cases.write_reproducers(Laboratory(pool), load(root))
     with RankPools() as ranks:
         missing += known_runs.write_reproducers(TrainingJudge(ranks), deviations.load(root))
-    console.print(f"{len(missing)} without a reproducer {' '.join(missing)}", highlight=False)
+    say(f"{len(missing)} without a reproducer {' '.join(missing)}")
 
 
 def _count(rows: Sequence[Row]) -> str:
@@ -110,7 +110,7 @@ def _print(rows: Sequence[Row]) -> None:
 
 
 def _tell(line: str, style: str = "") -> None:
-    console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+    say(line, style=style)
 
 
 def blind(

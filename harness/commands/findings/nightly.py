@@ -16,7 +16,17 @@ import typer
 
 from harness.commands.findings.rerun import STATES
 from harness.commands.shared.recorded import recorded
-from harness.commands.shared.terminal import Json, Known, console, fail, seconds_of, unwritten, write_json, write_text
+from harness.commands.shared.terminal import (
+    Json,
+    Known,
+    console,
+    fail,
+    say,
+    seconds_of,
+    unwritten,
+    write_json,
+    write_text,
+)
 from harness.execute import environments
 from harness.execute.environments import EnvironmentsError, interpreter
 from harness.execute.isolation.signals import ends_with_parent
@@ -89,11 +99,11 @@ def nightly(
     drawn = ["--seed", str(seed)] if seed is not None else []
     if since:
         which = ", ".join(operators) or "none, so that there is no hunt"
-        console.print(f"operators that changes since {since} touch: {which}", highlight=False, soft_wrap=True)
+        say(f"operators that changes since {since} touch: {which}")
     only = ["--operators", ",".join(operators)] if operators else []
     steps = [_run(["known", *folder, *issues], record.run)]
     for name, state in again(findings, record, timeout):
-        console.print(f"{state}: {name}", markup=False, highlight=False, soft_wrap=True)
+        say(f"{state}: {name}")
     hunting = ["hunt", "--budget", budget, *folder, *issues, "--targets", target_globs, "--quiet", *drawn, *only]
     if operators or not since:
         steps.append(_run(hunting, record.run))
@@ -110,7 +120,7 @@ def nightly(
         steps.append(_run(["site", "--out", str(out), *folder, *issues], record.run))
     found = difference(record.url, record.run)
     text = markdown(found, steps, findings)
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    say(text)
     named = summary or (Path(os.environ[SUMMARY]) if os.environ.get(SUMMARY) else None)
     try:
         if named:
@@ -158,13 +168,13 @@ def markdown(found: Difference, steps: Sequence[Step], findings: Path) -> str:
 
 
 def _tell(line: str) -> None:
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    say(line)
 
 
 def _run(arguments: list[str], night: str, variables: Mapping[str, str] | None = None) -> Step:
     """A command as a process of its own, so that its end is not the night's."""
     command, started = " ".join(arguments[:1]), time.monotonic()
-    console.print(f"-- {' '.join(arguments)}", style="dim", markup=False, highlight=False, soft_wrap=True)
+    say(f"-- {' '.join(arguments)}", style="dim")
     status = _status([sys.executable, "-m", "harness", *arguments], {opened.PART_OF: night, **(variables or {})})
     return Step(command, status, round(time.monotonic() - started, 1))
 

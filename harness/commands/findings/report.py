@@ -14,7 +14,7 @@ import typer
 from generators.graphs import Case
 from harness.backends import TARGETS, Target, probe
 from harness.commands.findings import gather
-from harness.commands.shared.terminal import STANDARD_OUTPUT, Known, console, fail, write_text
+from harness.commands.shared.terminal import STANDARD_OUTPUT, Known, console, fail, say, write_text
 from harness.execute.pool import HarnessError, Pool
 from harness.execute.reading import FileError
 from harness.findings.known.entry import FOLDER
@@ -76,9 +76,9 @@ def report(
     versions = probe.versions([shown.target])
     issue = issue_of(one, shown.seen, shown.target.name, shown.program, shown.printed, versions, probe.cpu())
     where = f"for {issue.repository}" if issue.repository else "for a project whose template is not known"
-    console.print(f"{where}; the program was run and shows it ({shown.target.name})", highlight=False)
+    say(f"{where}; the program was run and shows it ({shown.target.name})")
     if one.upstream:
-        console.print(f"there is a thread already: {one.upstream}", style="yellow", highlight=False)
+        say(f"there is a thread already: {one.upstream}", style="yellow")
     write_text(out, f"# {issue.title}\n\n{issue.text.rstrip()}\n")
     write_text(program, shown.program)
 
@@ -99,7 +99,7 @@ def told(one: Instance, entries: list[Instance]) -> None:
     everything = entries if one in entries else [*entries, one]
     cause = next(cause for cause in causes_of(everything) if one in cause.instances)
     reach = cause.reaches[cause.instances.index(one)]
-    console.print(headline(one), style="bold", markup=False, highlight=False)
+    say(headline(one), style="bold")
     lines = [
         f"severity: {cause.severity}",
         f"reach: {reach.level}: {reach.subjects} of {reach.asked} targets, {reach.operators or 'any'} operators, "
@@ -111,7 +111,7 @@ def told(one: Instance, entries: list[Instance]) -> None:
         *(f"  {fold.first} with {fold.second}, by {fold.rule}: {fold.why}" for fold in cause.folds),
     ]
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        say(line)
 
 
 def refuse(one: Instance) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from harness.backends import TARGETS
 from harness.commands.findings import gather
-from harness.commands.shared.terminal import Known, console, fail, unwritten, write_text
+from harness.commands.shared.terminal import Known, fail, say, unwritten, write_text
 from harness.execute import environments
 from harness.execute.reading import FileError, read_json
 from harness.findings.database import opened
@@ -54,10 +54,10 @@ def site(
         past = runs_of(findings) if findings else []
         instances += gather.entries(known_issues)
         causes = causes_of(instances)
-        console.print(f"{len(instances)} instances, {len(causes)} causes", highlight=False)
+        say(f"{len(instances)} instances, {len(causes)} causes")
         if out:
             count = pages.write(out, causes, versions(), hunts, past)
-            console.print(f"{count} pages: {out / 'index.html'}", highlight=False, soft_wrap=True)
+            say(f"{count} pages: {out / 'index.html'}")
     except FileError as error:
         raise fail(str(error)) from error
     except OSError as error:

@@ -10,7 +10,7 @@ from rich.table import Column, Table
 from generators.baits import BAITS
 from generators.baits.cases import places
 from harness.commands.shared.bar import Bar
-from harness.commands.shared.terminal import Json, console, fail, named, print_wide, write_json
+from harness.commands.shared.terminal import Json, console, fail, named, print_wide, say, write_json
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.studies.surface.baits.measure import OPTIMISERS, Fired, measure
@@ -55,7 +55,7 @@ def baits(
     for one in found:
         _say(one, every)
     total = sum(len(places(name)) for name in names)
-    console.print(f"{len(names)} baits with {total} places", style="dim", highlight=False)
+    say(f"{len(names)} baits with {total} places", style="dim")
     write_json(json_file, [_plain(one) for one in found])
 
 
@@ -68,7 +68,7 @@ def _say(one: Fired, every: bool) -> None:
         lines += [f"{one.optimiser.name}/{rule}: out of reach, {why}" for rule, why in one.optimiser.out.items()]
     lines += [f"  {count} not compiled: {why}" for why, count in one.failed.most_common(SHOWN)]
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        say(line)
 
 
 def _plain(one: Fired) -> dict:

@@ -9,7 +9,7 @@ import typer
 from rich.table import Column, Table
 
 from generators.ops import OPS
-from harness.commands.shared.terminal import Json, console, fail, named, print_wide, write_json
+from harness.commands.shared.terminal import Json, fail, named, print_wide, say, write_json
 from harness.questions.derivatives.gradient import differentiable
 from harness.studies.errors.allowed import allowed
 from oracles.derivatives import gradient
@@ -42,7 +42,7 @@ def bounds(
     first, second = (float(np.median([pair[i].median for pair in both.values()])) for i in (0, 1))
     more = sum(gradient_.median > 2 * forward_.median + 1e-6 for forward_, gradient_ in both.values())
     said = f"{len(both)} operators: median {first:.1f} forward, {second:.1f} of gradients, in {more} more than twice"
-    console.print(said, highlight=False)
+    say(said)
     write_json(json_file, {name: {"forward": a.median, "gradient": b.median} for name, (a, b) in both.items()})
 
 

@@ -25,6 +25,7 @@ from harness.commands.shared.terminal import (
     named,
     print_counts,
     print_wide,
+    say,
     unwritten,
     write_json,
 )
@@ -102,7 +103,7 @@ def errors(
         raise fail(unwritten(error, out)) from error
     print_wide(_table(lines))
     print_counts("no result of {count}", (line.why for line in lines if line.why))
-    console.print(f"{out}/report.html, errors.csv", highlight=False, soft_wrap=True)
+    say(f"{out}/report.html, errors.csv")
     write_json(json_file, as_json(lines))
     if failure:
         raise fail(f"{failure}; what is done is kept in {out}")

@@ -13,7 +13,7 @@ import typer
 from rich.table import Column, Table
 
 from harness.commands.shared.bar import Bar
-from harness.commands.shared.terminal import Json, console, fail, named, print_wide, write_json, write_text
+from harness.commands.shared.terminal import Json, console, fail, named, print_wide, say, write_json, write_text
 from harness.execute.isolation.signals import status_of
 from harness.execute.pool import HarnessError, Limits, Pool
 from harness.search import coverage as covered
@@ -69,7 +69,7 @@ def surface(
         raise fail(f"cannot use {findings}: {error.strerror}") from error
     _print(surfaces, sweep_cases)
     if counted:
-        console.print(f"`ran` counts what the store of {findings} has", markup=False, highlight=False)
+        say(f"`ran` counts what the store of {findings} has")
     lacking = missing(surfaces)
     if list_missing:
         _print_missing(lacking)
@@ -89,17 +89,13 @@ def _print(surfaces: Sequence[Surface], sweep_cases: int) -> None:
     print_wide(table)
     for one in surfaces:
         if one.off:
-            console.print(f"off: {one.off}", style="yellow", markup=False, highlight=False)
+            say(f"off: {one.off}", style="yellow")
     tracers: dict[str, Calls] = {one.registry.tracer.name: one.calls for one in surfaces if not one.off}
     for name, traced in tracers.items():
         failed = f", {sum(traced.failed.values())} of them not to the end" if traced.failed else ""
-        console.print(
-            f"{name}: {traced.programs} programs of sweeps of {sweep_cases} cases traced{failed}",
-            style="dim",
-            highlight=False,
-        )
+        say(f"{name}: {traced.programs} programs of sweeps of {sweep_cases} cases traced{failed}", style="dim")
         for why, count in Counter(traced.failed).most_common(SHOWN):
-            console.print(f"  {count}: {why}", style="dim", markup=False, highlight=False)
+            say(f"  {count}: {why}", style="dim")
 
 
 def _cell(share: Share) -> str:
@@ -108,8 +104,8 @@ def _cell(share: Share) -> str:
 
 def _print_missing(rows: Sequence[Row]) -> None:
     for row in rows:
-        console.print(f"{row.cell.registry}: {row.cell}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{len(rows)} cells that nothing reaches, operators before features of reached ones", highlight=False)
+        say(f"{row.cell.registry}: {row.cell}")
+    say(f"{len(rows)} cells that nothing reaches, operators before features of reached ones")
 
 
 def _print_out(surfaces: Sequence[Surface]) -> None:
@@ -121,7 +117,7 @@ def _print_out(surfaces: Sequence[Surface]) -> None:
     for why, operators in reasons.items():
         few = ", ".join(sorted(operators)[:SHOWN])
         more = ", …" if len(operators) > SHOWN else ""
-        console.print(f"{why} ({len(operators)}: {few}{more})", markup=False, highlight=False, soft_wrap=True)
+        say(f"{why} ({len(operators)}: {few}{more})")
 
 
 def _csv(surfaces: Sequence[Surface]) -> str:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from harness.commands.shared.bar import Bar
 from harness.commands.shared.engine import cluster_of
 from harness.commands.shared.record import Record, RecordError, lines_of
-from harness.commands.shared.terminal import console, fail, unwritten
+from harness.commands.shared.terminal import console, fail, say, unwritten
 from harness.execute.isolation.cluster import Cluster, jobs
 from harness.execute.isolation.jobs import JobError, Jobs, Share
 from harness.execute.isolation.signals import status_of
@@ -111,7 +111,7 @@ def run_jobs(shared: Jobs[Told], show: Callable[[Mapping[int, Told]], None]) -> 
     if shared.failures and not code:
         failure = failure or shared.failures[0]
     for line in shared.repeated:
-        console.print(line, style="yellow", markup=False, highlight=False)
+        say(line, style="yellow")
     return code, failure
 
 

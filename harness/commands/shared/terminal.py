@@ -45,6 +45,12 @@ def spelled_out(arguments: Sequence[str]) -> list[str]:
     return found
 
 
+def say(text: str, style: str | None = None) -> None:
+    """Print a line as it stands: brackets are no markup, numbers are not coloured, and a long line is not broken, so
+    that it can be searched for and copied."""
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
 def print_wide(table: Table) -> None:
     """Print a table whole, however narrow the terminal is."""
     Console(width=max(console.width, WIDE), stderr=console.stderr).print(table)
@@ -53,7 +59,7 @@ def print_wide(table: Table) -> None:
 def print_counts(told: str, reasons: Iterable[str]) -> None:
     """A dim line for each reason, the most frequent first. told: what it is about, with {count}."""
     for why, count in Counter(reasons).most_common():
-        console.print(f"{told.format(count=count)}: {why}", style="dim", markup=False, highlight=False)
+        say(f"{told.format(count=count)}: {why}", style="dim")
 
 
 def fail(message: str) -> typer.Exit:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.commands.shared.bar import Bar
 from harness.commands.shared.recorded import recorded
-from harness.commands.shared.terminal import console
+from harness.commands.shared.terminal import console, say
 from harness.execute.isolation.cluster import Cluster
 from harness.execute.isolation.signals import status_of
 from harness.studies.runs.plan import Plan, Run
@@ -22,7 +22,7 @@ def train_all(
     log = recorded(folder, seed)
     total, started = plan.epochs * len(runs), time.monotonic()
     done = finished(plan, runs, folder)
-    console.print(f"{len(runs)} models, {len(done)} of them there already", highlight=False)
+    say(f"{len(runs)} models, {len(done)} of them there already")
     if len(done) == len(runs):
         return 0
     code, repeated = 0, ()
@@ -33,9 +33,9 @@ def train_all(
     except KeyboardInterrupt as stop:
         code = status_of(stop)
     else:
-        console.print(f"trained in {time.monotonic() - started:.0f} s", style="dim", highlight=False)
+        say(f"trained in {time.monotonic() - started:.0f} s", style="dim")
     for line in repeated:
-        console.print(line, style="yellow", markup=False, highlight=False)
+        say(line, style="yellow")
     for run, history in finished(plan, runs, folder).items():
         if run not in done:
             log.case("training run", {"done": 1}, float(history.cpu), number=run.number, subject=run.name)

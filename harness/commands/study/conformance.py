@@ -22,6 +22,7 @@ from harness.commands.shared.terminal import (
     finite,
     named,
     print_wide,
+    say,
     seconds_of,
     unwritten,
     write_json,
@@ -87,7 +88,7 @@ def conformance(
     claims = failed_claims(results)
     for one in claims:
         told = f"the reference fails {one.test}, {one.operator}-{one.opset}: {one.why}"
-        console.print(told, markup=False, highlight=False, soft_wrap=True)
+        say(told)
     console.print("tests of kind real are downloaded, and left out", style="dim")
     write_json(json_file, as_json(results))
     write_text(csv_file, csv_of(results))
@@ -119,7 +120,7 @@ def _run(
                 for test in tests
                 if test.name in chosen
             ]
-            console.print(f"{len(each)} tests by {len(here)} targets", highlight=False)
+            say(f"{len(each)} tests by {len(here)} targets")
             work = partial(each_test, folder=folder, until=until, timeout=timeout)
             todo = [(test, runners) for test, runners in each if runners]
             return here_or_together(kept, Judged, todo, "tests", jobs, work, unfinished, cluster)

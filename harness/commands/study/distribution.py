@@ -25,6 +25,7 @@ from harness.commands.shared.terminal import (
     interrupted,
     print_counts,
     print_wide,
+    say,
     seconds_of,
     unwritten,
 )
@@ -91,10 +92,9 @@ def distribution(
     if not plan.settings:
         raise fail(f"no setting of {preset} can be run here: {next(iter(plan.unavailable.values()))}")
     total = sum(1 for _ in plan.cases())
-    console.print(
+    say(
         f"{preset}: {models} models x {inputs} inputs x {len(plan.settings)} settings = {total} results, "
-        f"{total - len(todo)} of them there already; {len(plan.unavailable)} settings are not available",
-        highlight=False,
+        f"{total - len(todo)} of them there already; {len(plan.unavailable)} settings are not available"
     )
     way = Way(plan, folder, minimise, timeout, time.monotonic() + duration)
     started, log = time.monotonic(), recorded(folder, seed)
@@ -119,15 +119,14 @@ def distribution(
     print_counts("not available: {count} settings", plan.unavailable.values())
     print_counts("left out {count} times", (r.reason for r in results if r.outcome == "left out"))
     states = Counter(state_of(r) for r in results)
-    console.print(
+    say(
         f"{len(results)} of {total} results, {len(todo)} were to be done, {time.monotonic() - started:.0f} s: "
         + ", ".join(f"{states[name]} {name}" for name, _, _ in STATES if states[name])
-        + f", {done.unconfirmed.total()} failures not repeated",
-        highlight=False,
+        + f", {done.unconfirmed.total()} failures not repeated"
     )
     for text in done.deviations.values():
-        console.print(f"\n{text}\n", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{folder}/report.html, {folder}/inconsistencies.csv", highlight=False, soft_wrap=True)
+        say(f"\n{text}\n")
+    say(f"{folder}/report.html, {folder}/inconsistencies.csv")
     if failure:
         raise fail(f"{failure}; results so far are kept in {folder / 'study.sqlite'}")
     if code:

@@ -21,10 +21,10 @@ from harness.commands.shared.recorded import recorded
 from harness.commands.shared.recorded_jobs import ONE_MACHINE, together
 from harness.commands.shared.terminal import (
     Json,
-    console,
     fail,
     interrupted,
     print_wide,
+    say,
     seconds_of,
     unwritten,
     write_json,
@@ -105,7 +105,7 @@ def faults(
     done = {(one.number, one.optimizer) for one in kept.runs}
     todo = [case for case in experiments(plan, num_experiments) if case not in done]
     total = num_experiments * len(plan.optimizers)
-    console.print(f"{total} experiments, {total - len(todo)} of them there already", highlight=False)
+    say(f"{total} experiments, {total - len(todo)} of them there already")
     started, before = time.monotonic(), len(kept.runs)
     work = partial(each, plan=plan, data=data, out=out, until=started + duration)
     try:
@@ -130,7 +130,7 @@ def faults(
         raise fail(unwritten(error, out)) from error
     write_json(out / "study.json", told)
     write_json(json_file, told)
-    console.print(f"{out}/report.html, {out}/experiments.csv, {out}/study.json", highlight=False, soft_wrap=True)
+    say(f"{out}/report.html, {out}/experiments.csv, {out}/study.json")
     if failure:
         raise fail(f"{failure}; experiments so far are kept in {kept.path}")
     if code:
@@ -148,18 +148,14 @@ def _told(found: list[Experiment], seconds: float, count: int) -> None:
             table.add_row(line.group, str(line.total), *counts, interval)
         print_wide(table)
     for one in comparisons(found):
-        console.print(
-            f"{one.first} and {one.second}: {one.test.name}, p {one.test.p:.3g}, adjusted {one.p:.3g}", highlight=False
-        )
+        say(f"{one.first} and {one.second}: {one.test.name}, p {one.test.p:.3g}, adjusted {one.p:.3g}")
     for line in detections(found):
-        console.print(
+        say(
             f"guard: {line.outcome}: {line.soon} of {line.total} found within 2 iterations, {line.late} later, "
-            f"{line.ended_well} ended as fault-free",
-            highlight=False,
-            soft_wrap=True,
+            f"{line.ended_well} ended as fault-free"
         )
     rate = count / seconds * 3600 if count else 0.0
-    console.print(f"{len(found)} experiments; {seconds:.0f} s, {rate:.0f} an hour", highlight=False)
+    say(f"{len(found)} experiments; {seconds:.0f} s, {rate:.0f} an hour")
 
 
 STUDIES = (faults,)

@@ -30,6 +30,7 @@ from harness.commands.shared.terminal import (
     interrupted,
     named,
     print_wide,
+    say,
     seconds_of,
     unwritten,
 )
@@ -81,7 +82,7 @@ def invariance(
     kept.told = lambda one: log.case("invariance", {one.state: 1}, 0.0, subject=f"{one.operator} {one.target}")
     done = {(cell.operator, cell.target) for cell in kept.runs}
     found = [one for one in map(batched, names) if one]
-    console.print(f"{len(found)} of {len(names)} operators have a batch dimension", highlight=False)
+    say(f"{len(found)} of {len(names)} operators have a batch dimension")
     todo = tasks_of([target.name for target in here], found, operators == "*", done)
     total = sum(len(task.operators) + len(task.styles) for task in todo)
     try:
@@ -106,7 +107,7 @@ def invariance(
     except OSError as error:
         raise fail(unwritten(error, folder)) from error
     print_wide(_table(cells))
-    console.print(f"{folder}/report.html, results.json, cells.csv", highlight=False, soft_wrap=True)
+    say(f"{folder}/report.html, results.json, cells.csv")
     if failure:
         raise fail(f"{failure}; what is done is kept in {folder}")
     if code:

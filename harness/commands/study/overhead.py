@@ -18,7 +18,7 @@ from harness.commands.shared.engine import Address, Engine, Gpus, Resource, clus
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.recorded_jobs import ONE_MACHINE, Keep, together
-from harness.commands.shared.terminal import console, fail, interrupted, named, print_wide, unwritten
+from harness.commands.shared.terminal import fail, interrupted, named, print_wide, say, unwritten
 from harness.execute.files import replace_text
 from harness.studies.loops.loop import FRAMEWORKS
 from harness.studies.overhead.measure import KERNELS, Timed, networks, time_one
@@ -59,7 +59,7 @@ def overhead(
     except OSError as error:
         raise fail(f"cannot use {error.filename or folder}: {error.strerror}") from error
     for why in refused.values():
-        console.print(f"left out: {why}", highlight=False, soft_wrap=True)
+        say(f"left out: {why}")
     if not found:
         raise fail("no network is left")
     log = recorded(folder)
@@ -87,7 +87,7 @@ def overhead(
         except OSError as error:
             raise fail(unwritten(error, folder)) from error
     print_wide(_table(kept.runs))
-    console.print(f"{folder}/report.html, results.json, overhead.csv, kernels.csv", highlight=False, soft_wrap=True)
+    say(f"{folder}/report.html, results.json, overhead.csv, kernels.csv")
     if code:
         raise interrupted(code)
 

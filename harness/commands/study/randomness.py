@@ -12,7 +12,7 @@ from rich.table import Table
 from generators.training.networks import NetworkError
 from harness.commands.shared import training_options as options
 from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
-from harness.commands.shared.terminal import console, fail, interrupted, named, print_wide, unwritten
+from harness.commands.shared.terminal import console, fail, interrupted, named, print_wide, say, unwritten
 from harness.commands.shared.training_runs import train_all
 from harness.execute.files import replace_text
 from harness.execute.isolation.jobs import JobError
@@ -88,8 +88,8 @@ def randomness(
     for framework, lines in results.named.items():
         for line in lines:
             told = f"{framework}, control is not zero: {line}"
-            console.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{folder}/report.html, results.json, settings.csv", highlight=False, soft_wrap=True)
+            say(told, style="red")
+    say(f"{folder}/report.html, results.json, settings.csv")
     if code:
         raise interrupted(code)
     if results.broken:

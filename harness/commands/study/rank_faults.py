@@ -16,7 +16,7 @@ from generators.faults.models import MODELS, PUBLISHED
 from harness.commands.shared.engine import Address, Engine, Gpus, Resource
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded_jobs import cluster_with, here_or_together
-from harness.commands.shared.terminal import Json, console, fail, print_wide, write_json, write_text
+from harness.commands.shared.terminal import Json, console, fail, print_wide, say, write_json, write_text
 from harness.studies.faults.ranks import study as ranks
 from harness.studies.faults.ranks.struck import ABLE
 from harness.studies.faults.ranks.study import MOST_TURNS, RankFault, each_run, undone
@@ -90,11 +90,10 @@ def _tell(found: list[RankFault], runs: int) -> None:
     for title, group in (("fault model", "model"), ("stage", "stage")):
         print_wide(_table(title, found, [getattr(one, group) for one in found]))
     visible = [one for one in found if one.visible]
-    console.print(
+    say(
         f"{len({one.number for one in found})} of {runs} runs; {len(found)} faults, {len(visible)} of them visible, "
         f"{sum(one.caught for one in visible)} of these found; {sum(one.caught for one in found if not one.visible)} "
-        "false alarms",
-        highlight=False,
+        "false alarms"
     )
 
 

@@ -9,7 +9,7 @@ import typer
 
 from generators.faults.artifact import ArtifactError, read
 from generators.training.networks import NetworkError
-from harness.commands.shared.terminal import console, fail, unwritten
+from harness.commands.shared.terminal import console, fail, say, unwritten
 from harness.execute.pool import HarnessError, Pool
 from harness.execute.reading import FileError, read_by
 from harness.studies.datasets import NAMES
@@ -79,7 +79,7 @@ def _tell(one: FaultFile, again: Replayed) -> None:
         f"the same bit for bit: {again.digest[:16]}" if again.same else f"{again.digest[:16]}, not {one.digest[:16]}",
     ]
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        say(line)
 
 
 COMMANDS = (faults,)

@@ -11,7 +11,7 @@ import typer
 from generators.training.networks import NetworkError
 from harness.commands.shared import training_options as options
 from harness.commands.shared.engine import Address, Engine, Gpus, Resource, cluster_of
-from harness.commands.shared.terminal import console, fail, interrupted, named, unwritten
+from harness.commands.shared.terminal import fail, interrupted, named, say, unwritten
 from harness.commands.shared.training_runs import train_all
 from harness.execute.files import replace_text
 from harness.execute.isolation.jobs import JobError
@@ -93,8 +93,8 @@ def seeds(
     except OSError as error:
         raise fail(unwritten(error, folder)) from error
     for line in lines(results):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    console.print(f"{folder}/report.html, results.json, runs.csv", highlight=False, soft_wrap=True)
+        say(line)
+    say(f"{folder}/report.html, results.json, runs.csv")
     if code:
         raise interrupted(code)
     if any(not one.same for group in groups if group.name == SAME for one in group.checked):

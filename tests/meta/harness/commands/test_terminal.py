@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from generators.ops import OPS
 from harness.commands import app
-from harness.commands.shared.terminal import spelled_out
+from harness.commands.shared.terminal import console, say, spelled_out
 from harness.conversions.edges import EDGES
 from harness.search import hunt
 from harness.search.hunt import Tally
@@ -32,6 +32,13 @@ from harness.search.hunt import Tally
 )
 def test_a_file_may_be_left_out(given: str, meant: str) -> None:
     assert spelled_out(given.split()) == meant.split()
+
+
+def test_a_line_is_said_as_it_stands() -> None:
+    line = f"[bold]float32[2,3][/bold] {'x' * console.width} 12 of 'it'"
+    with console.capture() as shown:
+        say(line, style="dim")
+    assert shown.get() == line + "\n"
 
 
 def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
