@@ -29,7 +29,7 @@ def bench() -> Iterator[Bench]:
         yield bench
 
 
-@pytest.mark.slow(one_in=9, ci=3)
+@pytest.mark.slow(one_in=9, ci=5)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_bits(name: str, bench: Bench, record_property: Callable[[str, object], None]) -> None:
     """Drawn cases; what is promised must hold, what varies otherwise is counted with its size."""
@@ -60,7 +60,7 @@ def test_the_same_bits(name: str, bench: Bench, record_property: Callable[[str, 
     record_property("determinism", {**counts, "largest_ulps": largest})
 
 
-@pytest.mark.slow(one_in=4)
+@pytest.mark.slow(one_in=4, ci=3)
 @pytest.mark.parametrize("framework", random_operators.OPERATORS)
 def test_random_operators(framework: str, bench: Bench) -> None:
     """One seed: the same bits again, in another process and on two threads; another seed: others, every operator."""

@@ -33,7 +33,7 @@ def judge() -> Iterator[TrainingJudge]:
         yield TrainingJudge(pools, KNOWN)
 
 
-@pytest.mark.slow(one_in=47, ci=5)
+@pytest.mark.slow(one_in=47, ci=8)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_strategy(name: str, judge: TrainingJudge, pytestconfig: pytest.Config) -> None:
     """Drawn runs, on so many ranks as the strategy takes (outside the nightly profile: four at most)."""
@@ -64,7 +64,7 @@ def test_strategy(name: str, judge: TrainingJudge, pytestconfig: pytest.Config) 
         pytest.fail(text_of(found), pytrace=False)
 
 
-@pytest.mark.slow(one_in=31, ci=6)
+@pytest.mark.slow(one_in=31, ci=12)
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.id)
 def test_known_deviation(known: KnownDeviation, judge: TrainingJudge) -> None:
     """It still shows itself on every strategy that it names: one that does not is fixed, or worded too widely."""

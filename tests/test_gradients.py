@@ -24,7 +24,7 @@ def _skip_without(target: Target) -> None:
         pytest.skip(f"{target.name}: {target.gradient.why}")
 
 
-@pytest.mark.slow(one_in=9)
+@pytest.mark.slow(one_in=9, ci=2)
 def test_gradients(target: Target, trial: Trial) -> None:
     """The gradients of each drawn case on one target, against those of the references."""
     _skip_without(target)

@@ -20,7 +20,7 @@ from harness.search.dtype_support import dtypes_of
 from harness.search.hypothesis_profiles import looked_at, nightly
 
 
-@pytest.mark.slow(one_in=23, ci=10)
+@pytest.mark.slow(one_in=23, ci=19)
 @pytest.mark.parametrize("operator", looked_at())
 def test_a_sweep_holds_every_dtype_and_only_valid_cases(operator: str) -> None:
     """The nightly profile looks at all of it."""

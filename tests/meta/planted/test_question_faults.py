@@ -28,7 +28,7 @@ QUICK = [
 ]
 
 
-@pytest.mark.slow(one_in=11, ci=4)
+@pytest.mark.slow(one_in=11, ci=8)
 @pytest.mark.parametrize("planted_fault", QUICK, ids=str)
 def test_fault_is_found(planted_fault: QuestionFault, pool: Pool, tmp_path: Path) -> None:
     assert detect(planted_fault, pool, tmp_path)
@@ -44,7 +44,7 @@ def test_at_least_95_percent_are_found_within_300_cases(
     assert len(missed) <= 0.05 * len(faults), missed
 
 
-@pytest.mark.slow(one_in=15, ci=4)
+@pytest.mark.slow(one_in=15, ci=8)
 @pytest.mark.parametrize("name", SOON)
 def test_reproducer_tells_fault_from_correct(name: str, pool: Pool, tmp_path: Path) -> None:
     planted_fault = next(one for one in QUICK if one.question.name == name)

@@ -20,7 +20,7 @@ from harness.execute.pool import Job, Pool
 from harness.search.hypothesis_profiles import nightly
 from oracles.judge.outcome import Value
 
-SOME = 3
+SOME = 5
 """Outside the nightly profile one operator of so many is run on the device "meta"."""
 
 _ON_CUDA = [target for target in TARGETS.values() if target.library in ("torch", "jax") and target.device == "cuda"]

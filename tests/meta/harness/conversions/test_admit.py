@@ -65,7 +65,7 @@ def test_there_are_enough() -> None:
     assert len(HARMLESS) >= 20
 
 
-@pytest.mark.slow(one_in=19, ci=2)
+@pytest.mark.slow(one_in=19, ci=5)
 @pytest.mark.parametrize("made", SOME_HOSTILE.values(), ids=SOME_HOSTILE, indirect=True)
 def test_a_hostile_file_is_one_line(made: tuple[Path, Path]) -> None:
     """Outside the nightly profile every fourth, each in a process of its own; their gates alone see all."""

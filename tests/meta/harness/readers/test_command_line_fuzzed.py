@@ -128,7 +128,7 @@ def reading_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.commands.model.examine", _examine)
 
 
-@pytest.mark.slow(one_in=6)
+@pytest.mark.slow(one_in=6, ci=2)
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_a_bad_file_is_one_line_and_exit_status_2(kind: str, tmp_path: Path, reading_only: None) -> None:
     make, place, command = COMMANDS[kind]

@@ -226,7 +226,7 @@ def test_interrupt_ends_everything_and_keeps_findings(tmp_path: Path, scratch: P
     assert not list(scratch.iterdir())
 
 
-@pytest.mark.slow(one_in=3)
+@pytest.mark.slow(one_in=3, ci=3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
