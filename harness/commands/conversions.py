@@ -27,6 +27,7 @@ from harness.commands.shared.terminal import (
     print_counts,
     print_wide,
     say,
+    say_off,
     seconds_of,
     write_json,
     write_text,
@@ -170,7 +171,7 @@ def _numbers(cases: int | None, chosen: str | None) -> Sequence[int]:
 def _usable(edge: Edge) -> bool:
     _, reason = availability(edge)
     if reason:
-        console.print(f"off: {edge.name} ({reason})", style="yellow", markup=False)
+        say_off(edge.name, reason)
     return reason is None
 
 

@@ -31,6 +31,7 @@ from harness.commands.shared.terminal import (
     print_counts,
     print_wide,
     say,
+    say_off,
     seconds_of,
     write_json,
 )
@@ -124,7 +125,7 @@ def usable(names: tuple[str, ...]) -> tuple[list[Quantiser], dict[str, str]]:
             on.append(QUANTISERS[name])
         else:
             off[name] = status.reason or "unavailable"
-            console.print(f"off: {name} ({off[name]})", style="yellow", markup=False)
+            say_off(name, off[name])
     if not on:
         raise fail("no way of quantising that matches is available here")
     return on, off
@@ -163,8 +164,8 @@ def report(tally: Tally, seconds: float) -> None:
     print_counts("not judged {count} times", skipped.elements())
     print_counts("refused {count} times", sum((row.refused for row in rows), Counter()).elements())
     for finding in tally.findings.values():
-        say(f"{finding.fingerprint}  {finding.target}  {finding.path}")  # fmt: skip
-        say(f"  {finding.message.splitlines()[0] if finding.message else ''}")  # fmt: skip
+        say(f"{finding.fingerprint}  {finding.target}  {finding.path}")
+        say(f"  {finding.message.splitlines()[0] if finding.message else ''}")
 
 
 COMMANDS = (quantise,)

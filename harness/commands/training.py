@@ -29,6 +29,7 @@ from harness.commands.shared.terminal import (
     print_counts,
     print_wide,
     say,
+    say_off,
     seconds_of,
     unwritten,
     write_json,
@@ -237,7 +238,7 @@ def _usable(
         taken = tuple(world for world in strategy.worlds if numbers is None or world in numbers)
         if why or not taken:
             off[strategy.name] = why or "not on so many ranks"
-            console.print(f"off: {strategy.name} ({off[strategy.name]})", style="yellow", markup=False)
+            say_off(strategy.name, off[strategy.name])
         else:
             on[strategy] = taken
     if not on:

@@ -15,7 +15,18 @@ from harness.backends import Target, probe, select
 from harness.commands.shared.bar import Bar
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.recorded import recorded
-from harness.commands.shared.terminal import Json, Known, console, fail, finite, named, print_wide, say, write_json
+from harness.commands.shared.terminal import (
+    Json,
+    Known,
+    console,
+    fail,
+    finite,
+    named,
+    print_wide,
+    say,
+    say_off,
+    write_json,
+)
 from harness.execute import environments
 from harness.execute.environments import HERE, EnvironmentsError
 from harness.execute.isolation.signals import status_of
@@ -107,7 +118,7 @@ def _pairs(old: str, new: str, globs: str, question: Question) -> tuple[Pair, ..
         statuses = [probe.probe(target) for target in (pair.old, pair.new)]
         off = [status for status in statuses if not status.available]
         if off:
-            console.print(f"off: {off[0].name} ({off[0].reason})", style="yellow", markup=False, soft_wrap=True)
+            say_off(off[0].name, off[0].reason)
         else:
             on.append(pair)
     if not on:

@@ -120,15 +120,19 @@ def _addition(name: str, rank: int, shape: Shapes, equation: str, terms: Callabl
 # ---- three factors ------------------------------------------------------------------------------------
 
 
+_MOST = 81
+"""Elements of a factor."""
+
+
 def _links(position: int) -> Slot:
     def accepts(type_: TensorType, earlier: Types) -> bool:
-        fits = type_.dtype in FLOATS and type_.rank == 2 and 0 < type_.size <= 81
+        fits = type_.dtype in FLOATS and type_.rank == 2 and 0 < type_.size <= _MOST
         return fits and (position == 0 or (type_.dtype, type_.shape[0]) == (earlier[-1].dtype, earlier[-1].shape[1]))
 
     def fresh(d: Draw, earlier: Types) -> TensorType:
         dtype = earlier[0].dtype if earlier else draw_dtype(d, FLOATS)
         rows = earlier[-1].shape[1] if earlier else draw_dim(d, 9, zero=False)
-        return TensorType(dtype, (rows, draw_dim(d, min(9, 81 // rows), zero=False)))
+        return TensorType(dtype, (rows, draw_dim(d, min(9, _MOST // rows), zero=False)))
 
     return Slot(accepts, fresh)
 

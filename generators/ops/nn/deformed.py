@@ -68,17 +68,22 @@ def _parts(operands: Types) -> int:
     return operands[2].shape[1] // (2 * operands[1].shape[2] * operands[1].shape[3])
 
 
+def _grouped(x: TensorType, w: TensorType) -> bool:
+    """Are there as many channels on both sides of each group as in the others?"""
+    groups, rest = divmod(x.shape[1], w.shape[1])
+    return not rest and w.shape[0] % groups == 0
+
+
 def _fits(operands: Types) -> bool:
     x, w, moves = operands[:3]
     if not (x.rank == w.rank == moves.rank == 4 and x.dtype == w.dtype == moves.dtype and x.dtype in _DTYPES):
         return False
-    if 0 in (*x.shape, *w.shape, *moves.shape) or x.shape[1] % w.shape[1]:
+    if 0 in (*x.shape, *w.shape, *moves.shape) or not _grouped(x, w):
         return False
     parts, rest = divmod(moves.shape[1], 2 * w.shape[2] * w.shape[3])
     axes = zip(x.shape[2:], w.shape[2:], moves.shape[2:], strict=True)
     fits = not rest and parts and x.shape[1] % parts == 0 and x.shape[0] == moves.shape[0]
-    groups = x.shape[1] // w.shape[1]
-    return bool(fits) and w.shape[0] % groups == 0 and all(_steps(*axis) for axis in axes)
+    return bool(fits) and all(_steps(*axis) for axis in axes)
 
 
 def _small(count: int) -> Slot:
@@ -90,8 +95,7 @@ def _small(count: int) -> Slot:
             return False
         if count == 1:
             fits = all(k <= size for k, size in zip(type_.shape[2:], x[0].shape[2:], strict=True))
-            groups, rest = divmod(x[0].shape[1], type_.shape[1])
-            return fits and type_.dtype == x[0].dtype and not rest and not type_.shape[0] % groups
+            return fits and type_.dtype == x[0].dtype and _grouped(x[0], type_)
         return count == 0 or _fits(x)
 
     return Slot(accepts, (_image, _kernel, _offsets)[count])

@@ -101,16 +101,12 @@ def _print(rows: Sequence[Row]) -> None:
     for row in rows:
         name = f"{row.id} ({', '.join(row.targets)})"
         if row.status == FIXED:
-            _tell(f"looks fixed: {name}{f', {row.upstream}' if '://' in row.upstream else ''}", "green")
+            say(f"looks fixed: {name}{f', {row.upstream}' if '://' in row.upstream else ''}", "green")
         elif row.id not in told:
             reasons.setdefault(row.status, []).append(name)
     for reason, names in sorted(reasons.items()):
-        _tell(f"{reason}: {', '.join(names)}", "dim")
-    _tell(_count(rows))
-
-
-def _tell(line: str, style: str = "") -> None:
-    say(line, style=style)
+        say(f"{reason}: {', '.join(names)}", "dim")
+    say(_count(rows))
 
 
 def blind(

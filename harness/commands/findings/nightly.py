@@ -89,7 +89,7 @@ def nightly(
         if beside:
             interpreter(beside)
         operators = touched(diff_of(source, since)) if since else ()
-        newer = newest.newest(newest_globs, findings, _tell) if newest_globs else []
+        newer = newest.newest(newest_globs, findings, say) if newest_globs else []
     except (typer.BadParameter, EnvironmentsError, SourceError) as error:
         raise fail(str(error)) from error
     except OSError as error:
@@ -165,10 +165,6 @@ def markdown(found: Difference, steps: Sequence[Step], findings: Path) -> str:
     lines += ["| command | exit status | seconds |", "|---|---|---|"]
     lines += [f"| `{step.command}` | {step.status} | {step.seconds:.0f} |" for step in steps]
     return "\n".join(lines)
-
-
-def _tell(line: str) -> None:
-    say(line)
 
 
 def _run(arguments: list[str], night: str, variables: Mapping[str, str] | None = None) -> Step:

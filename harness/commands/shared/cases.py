@@ -11,7 +11,7 @@ from generators import caseio
 from generators.graph import COMPLEX
 from generators.graphs import FAVOURED, Case
 from harness.backends import Target, probe, select
-from harness.commands.shared.terminal import console, fail
+from harness.commands.shared.terminal import fail, say_off
 from harness.execute.reading import FileError, read_by
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
@@ -39,7 +39,7 @@ def usable(patterns: str, question: Question = FORWARD) -> list[Target]:
         if status.available:
             on.append(target)
         else:
-            console.print(f"off: {target.name} ({status.reason})", style="yellow", markup=False)
+            say_off(target.name, status.reason)
     if not on:
         raise fail(f"no target that matches {patterns!r} is available here")
     return on

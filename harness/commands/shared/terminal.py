@@ -51,6 +51,11 @@ def say(text: str, style: str | None = None) -> None:
     console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
+def say_off(name: str, reason: str | None) -> None:
+    """What is asked for and left out, and why."""
+    say(f"off: {name} ({reason})", style="yellow")
+
+
 def print_wide(table: Table) -> None:
     """Print a table whole, however narrow the terminal is."""
     Console(width=max(console.width, WIDE), stderr=console.stderr).print(table)

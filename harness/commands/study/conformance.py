@@ -23,6 +23,7 @@ from harness.commands.shared.terminal import (
     named,
     print_wide,
     say,
+    say_off,
     seconds_of,
     unwritten,
     write_json,
@@ -63,7 +64,7 @@ def conformance(
     kinds = named(kind_globs, KINDS, "kind")
     for one in chosen:
         if one.reason:
-            console.print(f"off: {one.name} ({one.reason})", style="yellow", markup=False)
+            say_off(one.name, one.reason)
     reason = targets()[REFERENCE].reason
     here = [one for one in chosen if not one.reason]
     if reason or not here:

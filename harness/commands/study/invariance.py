@@ -24,13 +24,13 @@ from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.recorded_jobs import ONE_MACHINE, Keep, together
 from harness.commands.shared.terminal import (
-    console,
     fail,
     finite,
     interrupted,
     named,
     print_wide,
     say,
+    say_off,
     seconds_of,
     unwritten,
 )
@@ -64,7 +64,7 @@ def invariance(
     chosen = [TARGETS[name] for name in named(targets, TARGETS, "target")]
     for target in chosen:
         if probe(target).reason:
-            console.print(f"off: {target.name} ({probe(target).reason})", style="yellow", markup=False)
+            say_off(target.name, probe(target).reason)
     here = [target for target in chosen if not probe(target).reason]
     if not here:
         raise fail(f"no target that matches {targets!r} is available here")
