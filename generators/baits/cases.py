@@ -15,6 +15,7 @@ from generators.baits import BAITS
 from generators.baits.bait import Drawn, chosen_at_random, drawn, filled, places_of
 from generators.baits.behind import behind
 from generators.baits.moved import moved
+from generators.baits.spelled import spelled
 from generators.graph import COMPLEX, FLOATS, Graph, GraphError, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.inputs import FLOATING, INTEGER, Recipe, fill
@@ -30,8 +31,8 @@ ODD = ("specials", "infinities", "with_zeros", "extreme")
 """What a rewrite forgets: `not (x < y)` of NaN, the square root of a negative infinity or zero. Arrays of baits have
 few elements, and eight sets of them have all four."""
 MOVED = "moved"
-"""Among the choices of a place: the number of a graph of which an attribute or a shape is moved, or a value stands
-behind an operator that does nothing; all else is as usual."""
+"""Among the choices of a place: the number of a graph of which an attribute or a shape is moved, a value stands behind
+an operator that does nothing, or a node is said otherwise; all else is as usual."""
 OFTEN_MOVED = 0.25
 """Share of the baits in drawn graphs of which it is."""
 PREFIX = "b"
@@ -55,7 +56,7 @@ def places(name: str) -> tuple[Mapping[str, object], ...]:
 @cache
 def _moved(name: str) -> list[Drawn]:
     usual = drawn(BAITS[name], {})
-    return [*moved(usual), *behind(usual)]
+    return [*moved(usual), *behind(usual), *spelled(usual)]
 
 
 def _drawn(name: str, choices: Mapping[str, object]) -> Drawn:

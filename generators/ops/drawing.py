@@ -183,6 +183,11 @@ ON_REQUEST = _names(
     batch_norm_otherwise floor_divide_mixed remainder_mixed hamming_tapered linspace
     l0_norm_otherwise l1_norm_otherwise l2_norm_otherwise linf_norm_otherwise
     dynamic_slice
+    flatten_otherwise stack_otherwise gather_nd_otherwise index_put_otherwise topk_otherwise topk_indices_otherwise
+    matmul_widened_otherwise conv1d_otherwise conv3d_otherwise max_pool1d_otherwise max_pool3d_otherwise
+    avg_pool1d_otherwise avg_pool3d_otherwise adaptive_avg_pool2d_otherwise global_avg_pool_otherwise
+    layer_norm_otherwise instance_norm_otherwise group_norm_otherwise softmax_otherwise log_softmax_otherwise
+    mul_scalar_otherwise add_scalar_otherwise silu_otherwise cumprod_otherwise
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

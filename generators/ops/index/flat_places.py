@@ -257,7 +257,7 @@ dynamic_slice = OpSpec(
           lambda e: (0, max(e[0].shape) + 2))),
     _read_block_type, _read_block, attrs={"sizes": _sizes}, signed_zero=True,
     torch=_NO_BLOCK, tensorflow=_tf_read_block, jax="jax.lax.dynamic_slice({0}, tuple({1}), {sizes})",
-    relax=_NO_BLOCK, onnx=_onnx_read_block,
+    relax="block_at(bb, {0}, {1}, {sizes}, {shape0}, {name})", onnx=_onnx_read_block,
 )  # fmt: skip
 
 OPERATORS: tuple[OpSpec, ...] = (take_flat, put, masked_scatter, sliding_windows, dynamic_update_slice, dynamic_slice)

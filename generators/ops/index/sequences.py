@@ -83,7 +83,7 @@ reverse_sequence = OpSpec(
     torch="reverse_sequence({0}, {1}, {axis}, {batch})",
     tensorflow="tf.reverse_sequence({0}, {1}, seq_axis={axis}, batch_axis={batch})",
     jax="reverse_sequence({0}, {1}, {axis}, {batch})",
-    relax=unsupported("it has no such operator"), onnx=_onnx_turned,
+    relax="relax.op.reverse_sequence({0}, {1}, {axis}, {batch})", onnx=_onnx_turned,
 )  # fmt: skip
 
 # ---- pieces put together ------------------------------------------------------------------------------

@@ -20,6 +20,14 @@ from generators.ops.spec import (
 )
 
 _IMAGES = unsupported("it resizes images only")
+_NO_LINES = unsupported("it resizes images and volumes only")
+
+
+def _relax_resize(method: str, mode: str, rounding: str = "") -> str:
+    return (
+        f'relax.op.image.resize3d({{0}}, {{size}}, method="{method}", coordinate_transformation_mode="{mode}", '
+        f'rounding_method="{rounding}")'
+    )
 
 
 def _grid(spatial: int) -> Slot:
@@ -60,12 +68,13 @@ def _record(
     *,
     torch: Spelling,
     jax: Spelling,
+    relax: Spelling,
     onnx: Spelling,
 ) -> OpSpec:
     return OpSpec(
         name, "grids", (_grid(spatial),), _type(spatial, *modes), reference,
         attrs={"size": _size, "mode": one_of(*modes)},
-        torch=torch, tensorflow=_IMAGES, jax=jax, relax=_IMAGES, onnx=onnx,
+        torch=torch, tensorflow=_IMAGES, jax=jax, relax=relax if spatial == 3 else _NO_LINES, onnx=onnx,
     )  # fmt: skip
 
 
@@ -75,6 +84,8 @@ def _nearest(name: str, spatial: int) -> OpSpec:
         torch=by_mode({"floor": 'torch.nn.functional.interpolate({0}, {size}, mode="nearest")',
                        "center": 'torch.nn.functional.interpolate({0}, {size}, mode="nearest-exact")'}, ""),
         jax=by_mode({"center": 'jax.image.resize({0}, {shape}, "nearest")'}, "it resizes by centres of pixels only"),
+        relax=by_mode({"floor": _relax_resize("nearest_neighbor", "asymmetric", "floor"),
+                       "center": _relax_resize("nearest_neighbor", "half_pixel", "round_prefer_ceil")}, ""),
         onnx=by_mode({"floor": onnx_resize("nearest", "asymmetric", ', nearest_mode="floor"'),
                       "center": onnx_resize("nearest", "half_pixel", ', nearest_mode="round_prefer_ceil"')}, ""),
     )  # fmt: skip
@@ -87,6 +98,8 @@ def _linear(name: str, spatial: int, mode: str) -> OpSpec:
         torch=by_mode({"center": text % False, "corners": text % True}, ""),
         jax=by_mode({"center": 'jax.image.resize({0}, {shape}, "linear", antialias=False)'},
                     "it resizes by centres of pixels only"),
+        relax=by_mode({"center": _relax_resize("linear", "half_pixel"),
+                       "corners": _relax_resize("linear", "align_corners")}, ""),
         onnx=by_mode({"center": onnx_resize("linear", "half_pixel"),
                       "corners": onnx_resize("linear", "align_corners")}, ""),
     )  # fmt: skip

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from generators.ops.otherwise.record import PLAIN, SAID, otherwise
+from generators.ops.otherwise.record import SAID, otherwise
+from generators.ops.otherwise.unsaid import PLAIN
 from generators.ops.slots import axis_in
 from generators.ops.spec import Call, OpSpec, Unsupported
 

@@ -3,7 +3,8 @@ index notation, in loops and conditions."""
 
 from __future__ import annotations
 
-from generators.ops.otherwise.record import PLAIN, SAID, otherwise
+from generators.ops.otherwise.record import SAID, otherwise
+from generators.ops.otherwise.unsaid import PLAIN
 from generators.ops.slots import ints_of
 from generators.ops.spec import Call, OpSpec, Spelling, Unsupported, said
 

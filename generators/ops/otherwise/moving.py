@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from generators.graph import COMMON
-from generators.ops.otherwise.record import PLAIN, SAID, otherwise
+from generators.ops.otherwise.record import SAID, otherwise
+from generators.ops.otherwise.unsaid import PLAIN
 from generators.ops.shape.pad_repeat import pairs
 from generators.ops.slots import axis_in, int_of, ints_of, normalized
 from generators.ops.spec import Call, OpSpec, Unsupported

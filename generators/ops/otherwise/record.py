@@ -11,13 +11,10 @@ from generators.bounds.bounded import Bounded
 from generators.discovery import collected
 from generators.graph import TensorType
 from generators.ops.attributes import OTHERWISE
+from generators.ops.otherwise.relax_spellings import RELAX
+from generators.ops.otherwise.unsaid import NONE
 from generators.ops.slots import one_of
 from generators.ops.spec import Attrs, Call, OpSpec, Spelling, Types, Unsupported, said, unsupported
-
-NONE = Unsupported("there is no further way to say it")
-PLAIN = Unsupported("it is said so in the simplest cases only")
-"""Of a spelling that does not hold for all types and attributes."""
-
 
 _FOLDERS = ("elementwise", "shape", "linear", "index", "reduce", "nn")
 SAID: Mapping[str, OpSpec] = {
@@ -29,7 +26,9 @@ SAID: Mapping[str, OpSpec] = {
 def otherwise(
     spec: OpSpec, *, torch: Sequence[Spelling] = (), tensorflow: Sequence[Spelling] = (), jax: Sequence[Spelling] = ()
 ) -> OpSpec:
-    """The record with an attribute first that says which of a dialect's further spellings it is."""
+    """The record with an attribute first that says which of a dialect's further spellings it is. Those of Relax stand
+    in a table of their own."""
+    relax = RELAX.get(spec.name, ())
 
     def plain(attrs: Attrs) -> Attrs:
         return {name: value for name, value in attrs.items() if name != "spelling"}
@@ -55,10 +54,10 @@ def otherwise(
         base=spec.name,
         result=result,
         reference=reference,
-        attrs={"spelling": one_of(*range(max(map(len, (torch, tensorflow, jax))))), **spec.attrs},
+        attrs={"spelling": one_of(*range(max(map(len, (torch, tensorflow, jax, relax))))), **spec.attrs},
         torch=spelled(torch),
         tensorflow=spelled(tensorflow),
         jax=spelled(jax),
-        relax=nothing,
+        relax=spelled(relax),
         onnx=nothing,
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from generators.graph import FLOATS
-from generators.ops.otherwise.record import PLAIN, SAID, otherwise
+from generators.ops.otherwise.record import SAID, otherwise
+from generators.ops.otherwise.unsaid import PLAIN
 from generators.ops.slots import normalized
 from generators.ops.spec import Call, OpSpec, Unsupported
 

@@ -28,6 +28,10 @@ exp    4.08e-6 (at 71.746697) for |x| <= 88.376, beyond which the argument is cl
 tanh   4.11e-7, inside the ordinary budget of 5 ulp (6.0e-7).
 erf    4.68e-7, inside the ordinary budget of 16 ulp (1.9e-6); NaN is clamped, too, and gives 1."""
 
+TVM_REORDERED = Arithmetic("ExpandMatmulOfSum", reassociates=True)
+"""x (A + B) becomes x A + x B, and (A B) C is A (B C) where that takes fewer operations (TVM's documentation of
+ExpandMatmulOfSum and AdjustMatmulOrder)."""
+
 _OF_EXP = ("bce_with_logits", "celu", "elu", "exp_of_integers", "logcumsumexp", "logsumexp", "scaled_elu", "softmax_to")
 TVM_FAST_REFUSES = {
     (operator, "float32"): "composed of an approximated exponential: what it may lose is not derived"

@@ -16,14 +16,18 @@ _HIGHEST = next(target for target in LEVELS if target.name == "tvm-O3")
 _LLVM = '{"kind": "llvm", "opt-level": 3}'
 
 
-def _variant(name: str, *changes: tuple[str, str], before: str = BEFORE[3], cpu: str = "") -> Target:
-    """A compiler of its own: tvm-O3 with these passes before the lowering, and with changes in its text."""
-    load, symbolic = (swapped(text, *changes) for text in loads(3, before))
+def variant(
+    name: str, *changes: tuple[str, str], before: str = BEFORE[3], cpu: str = "", level: int = 3, symbolic: bool = True
+) -> Target:
+    """A compiler of its own: tvm-O3 with these passes before the lowering, and with changes in its text. symbolic: does
+    it compile symbolic dimensions, too?"""
+    static, dynamic = loads(level, before)
+    load, dynamic = swapped(static, *changes), swapped(dynamic, *changes) if symbolic else ""
     return replace(
         _HIGHEST,
         name=name,
         load=load,
-        symbolic=symbolic,
+        symbolic=dynamic,
         level=Level(name, 0),
         sample_every=16,
         cpu=cpu,
@@ -83,7 +87,7 @@ _SCHEDULED = '''
 
 def _drawn() -> Target:
     """Schedules of meta-schedule, by a worker of its own: its programs change the modules that are imported."""
-    target = _variant("tvm-O3-meta", ("    target = tvm.", f"{_SCHEDULED[1:]}    target = tvm."), before=_META)
+    target = variant("tvm-O3-meta", ("    target = tvm.", f"{_SCHEDULED[1:]}    target = tvm."), before=_META)
     load = f"import sys\nimport types\n\n{target.load}"
     return replace(
         target, load=load, framework="tvm-meta", modules=(*target.modules, "tvm.s_tir.meta_schedule"), symbolic=""
@@ -148,7 +152,7 @@ def _remote() -> Target:
     build = swapped(build, (_LLVM, f"json.loads(os.environ.get('DISSENT_TVM_TARGET', {_LLVM!r}))"))
     text = swapped(_DEVICE, ("{build}", build.rstrip()))
     return replace(
-        _variant("tvm-O3-rpc"),
+        variant("tvm-O3-rpc"),
         load=text,
         symbolic="",
         framework="tvm-rpc",
@@ -157,17 +161,17 @@ def _remote() -> Target:
 
 
 TARGETS = (
-    _variant("tvm-O3-avx2", _llvm('"mcpu": "x86-64-v3"'), cpu="avx2"),
-    _variant("tvm-O3-avx512", _llvm('"mcpu": "x86-64-v4", "vector-width": 512'), cpu="avx512f"),
-    _variant("tvm-O3-vectors", _llvm('"vector-width": 256')),
-    *(_variant(f"tvm-O3-llvm{level}", (_LLVM, f'{{"kind": "llvm", "opt-level": {level}}}')) for level in (0, 1, 2)),
+    variant("tvm-O3-avx2", _llvm('"mcpu": "x86-64-v3"'), cpu="avx2"),
+    variant("tvm-O3-avx512", _llvm('"mcpu": "x86-64-v4", "vector-width": 512'), cpu="avx512f"),
+    variant("tvm-O3-vectors", _llvm('"vector-width": 256')),
+    *(variant(f"tvm-O3-llvm{level}", (_LLVM, f'{{"kind": "llvm", "opt-level": {level}}}')) for level in (0, 1, 2)),
     replace(
-        _variant("tvm-O3-c", (f"tvm.target.Target({_LLVM})", 'tvm.target.Target("c")')),
+        variant("tvm-O3-c", (f"tvm.target.Target({_LLVM})", 'tvm.target.Target("c")')),
         declines={r"InternalError: Unresolved call ir\.Op": "the generator of C has no function for it in this dtype"},
     ),
-    _variant("tvm-O3-compiled", _COMPILED),
-    _variant("tvm-O3-layout", before=_LAYOUT),
-    _variant(
+    variant("tvm-O3-compiled", _COMPILED),
+    variant("tvm-O3-layout", before=_LAYOUT),
+    variant(
         "tvm-O3-dlight", ("    target = tvm.", "    from tvm.s_tir import dlight\n\n    target = tvm."), before=_DLIGHT
     ),
     _drawn(),

@@ -24,7 +24,7 @@ from oracles.decompositions.derivatives import decompose
 from oracles.judge.outcome import Value
 from oracles.judge.reference import evaluate
 
-DIALECTS = ("torch-eager", "tf-eager", "jax-eager")
+DIALECTS = ("torch-eager", "tf-eager", "jax-eager", "tvm-O0")
 
 
 def plainly(graph: Graph) -> Graph:

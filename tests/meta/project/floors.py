@@ -6,7 +6,7 @@ where no circle comes of it. `*` stands for all that is not named; a folder with
 FLOORS = {
     ".": "generators | oracles | harness | conftest tests",
     "generators": "discovery schema | graph | bounds inputs | ops | graphs | retype union | baits | *",
-    "generators/baits": "bait | patterns moved behind | __init__ | cases",
+    "generators/baits": "bait | patterns moved behind spelled | __init__ | cases",
     "generators/baits/patterns": "arithmetic | products | *",
     "generators/bounds": "bounded | *",
     "generators/sweep": "extents neighbours | __init__",
@@ -14,7 +14,7 @@ FLOORS = {
         "attributes spec slots composed drawing | elementwise | shape | linear | index | reduce | nn"
         " | complex image | otherwise | __init__"
     ),
-    "generators/ops/otherwise": "record | *",
+    "generators/ops/otherwise": "unsaid | relax_spellings | record | * | remaining",
     "generators/training/architectures": "images | dense inception mobile plain residual | named",
     "generators/training": "networks settings | blocks | architectures runs | d3",
     "oracles": (

@@ -76,3 +76,12 @@ def roi_align(bb, x, regions, which, size, samples, scale, aligned, dtype, poole
     which = bb.emit(relax.op.expand_dims(relax.op.astype(which, dtype), 1))
     rows = relax.op.concat([which, regions], axis=1)
     return relax.op.vision.roi_align(x, rows, size, scale, samples or -1, aligned, mode=pooled)
+
+
+def block_at(bb, x, places, sizes, shape, dtype):
+    """A block of these sizes from places on that a tensor gives, or from the last ones where it would fit."""
+    last = relax.const([whole - size for whole, size in zip(shape, sizes)], "int64")
+    first = bb.emit(relax.op.minimum(relax.op.astype(places, "int64"), last))
+    end = bb.emit(relax.op.add(first, relax.const(list(sizes), "int64")))
+    steps = relax.const([1] * len(sizes), "int64")
+    return bb.match_cast(bb.emit(relax.op.dynamic_strided_slice(x, first, end, steps)), relax.TensorType(sizes, dtype))
