@@ -10,8 +10,8 @@ from harness.backends.target.target import Level, Target
 from harness.execute.globs import matching
 
 _FIRST = (
-    *("torch", "tensorflow", "jax", "onnxruntime", "tvm.levels", "tvm.variants", "tvm.traced"),
-    *("litert", "openvino", "iree", "keras", "executorch", "ncnn"),
+    *("torch", "tensorflow", "jax", "onnxruntime", "tvm.levels", "tvm.variants", "tvm.optional"),
+    *("tvm.traced", "litert", "openvino", "iree", "keras", "executorch", "ncnn"),
 )
 TARGETS: dict[str, Target] = collected(__name__, "TARGETS", _FIRST)
 """By name. What is not named in _FIRST comes after it, in alphabetical order of the files."""

@@ -50,6 +50,13 @@ def _normalised(p: Pattern, shape: str, epsilon: float, between: str, activation
     return activated(p, activation, x) if activation else x
 
 
+def _normalised_depthwise(p: Pattern, epsilon: float, padding: tuple[int, int], also: bool) -> tuple[str, ...]:
+    """A filter for each channel and no bias between it and the normalisation; its result may be one, too."""
+    x = p.depthwise_conv2d(p.input(2, 3, 5, 5), p.weight(3, 1, 3, 3), stride=(1, 1), padding=padding)
+    y = p.batch_norm(x, *(p.weight(3) for _ in range(3)), p.weight(3, domain=(0, 4)), epsilon=epsilon)
+    return (y, x) if also else (y,)
+
+
 def _activated(p: Pattern, activation: str, shape: str) -> str:
     return activated(p, activation, convolved(p, shape))
 
@@ -181,6 +188,10 @@ BAITS = (
          _normalised,
          {"shape": SHAPES, "epsilon": Guard((0.0009765625, 7.62939453125e-06), (1.0,)),
           "between": Guard(("nothing", "no bias"), ("relu",)), "activation": Guard(("", "relu"), ("tanh",))}, _FLOATS),
+    Bait("depthwise-batch-norm", (_TVM + "FoldBatchnormToConv2D", _ORT + "ConvBNFusion", _INDUCTOR + "fuse_conv_bn"),
+         _normalised_depthwise,
+         {"epsilon": Guard((0.0009765625,), (1.0,)), "padding": Guard(((0, 0),), ((1, 0), (1, 1))),
+          "also": Guard((False,), (True,))}, _FLOATS),
     Bait("conv-activation", (_ORT + "ConvActivationFusion", _GRAPPLER + "remapping", _INDUCTOR + "mkldnn unary",
                              "xnnpack/activation"), _activated, {"activation": ACTIVATIONS, "shape": SHAPES}, _FLOATS),
     Bait("conv-clip", (_ORT + "ConvActivationFusion", "xnnpack/clamp", _INDUCTOR + "mkldnn hardtanh"), _clipped,

@@ -72,7 +72,7 @@ BAITS = (
          Guard(("float32",), ("float64",))),
     Bait("parallel-biased", ("tvm/CombineParallelMatmul", "xla/dot-merger"), _parallel_biased,
          {"widths": Guard(((4, 5), (5, 5))),
-          "biases": Guard((("vector", "vector"),), (("row", "whole"), ("column", "whole"), ("one", "row")))},
+          "biases": Guard((("vector", "vector"),), (("one", "row"), ("column", "whole"), ("row", "whole")))},
          Guard(("float32",), ("float64", "int32"))),
     Bait("parallel-widened", ("tvm/CombineParallelMatmul",), _parallel_widened,
          {"which": Guard(("both",), ("first", "last"))}, Guard(("int8",), ("bfloat16", "uint8"))),

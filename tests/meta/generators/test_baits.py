@@ -13,6 +13,7 @@ from generators.baits.bait import Bait, Drawn, Guard, Pattern, chosen_at_random,
 from generators.baits.behind import behind
 from generators.baits.cases import baited, operators_of, places, with_bait
 from generators.baits.moved import moved
+from generators.baits.spelled import spelled
 from generators.graph import Leaf
 from generators.graphs import FAVOURED, Case, seeded_case
 from generators.ops import DRAWN, OPS, TypeRuleError, check
@@ -26,7 +27,7 @@ def test_each_place_types_and_some_evaluate(name: str) -> None:
     assert all("/" in rewrite for rewrite in bait.rewrites)
     assert name not in OPS
     usual = drawn(bait, {})
-    assert len(found) == len(places_of(bait)) + len(moved(usual)) + len(behind(usual))
+    assert len(found) == len(places_of(bait)) + len(moved(usual)) + len(behind(usual)) + len(spelled(usual))
     assert len(places_of(bait)) >= 5
     for turn in (0, len(found) // 2, len(found) - 1):
         one = baited(name, turn, 2)
@@ -48,6 +49,18 @@ def test_attributes_move_one_at_a_time_and_the_rest_follows() -> None:
         assert check(graph).nodes[-1].op == usual.nodes[-1].op
         changed = [a.op for a, b in zip(graph.nodes, usual.nodes, strict=True) if a.attributes != b.attributes]
         assert len(changed) <= 1
+
+
+def test_a_node_and_all_nodes_are_said_otherwise() -> None:
+    """Each by itself, both at once, and never as no dialect says it."""
+    usual = drawn(BAITS["depthwise-batch-norm"], {})
+    found = [[(node.op, node.attributes.get("spelling")) for node in one.graph.nodes] for one in spelled(usual)]
+    assert ["depthwise_conv2d", "batch_norm"] == [node.op for node in usual.graph.nodes]
+    assert [("depthwise_conv2d", None), ("batch_norm_otherwise", 0)] in found
+    assert all(one[0][0] == "depthwise_conv2d" for one in found)  # there is no other way to say it
+    both = [one.graph.operators for one in spelled(drawn(BAITS["matmul-chain"], {}))]
+    assert {"matmul", "matmul_otherwise"} in map(set, both)
+    assert {"matmul_otherwise"} in map(set, both)
 
 
 def test_what_does_nothing_stands_behind_inputs_and_values() -> None:

@@ -237,8 +237,8 @@ def onnxruntime_folder() -> str:
     return f"{spec.submodule_search_locations[0]}/capi"
 
 
-FEW = ("tvm-O3-avx2", "tvm-O3-c", "tvm-O3-meta")
-VARIANTS = [target.name for target in select("tvm-O3-*") if probe(target).available]
+FEW = ("tvm-O3-avx2", "tvm-O3-c", "tvm-O3-meta", "tvm-O3-lifted", "tvm-O0-structured")
+VARIANTS = [target.name for target in select("tvm-O3-*,tvm-O0-structured") if probe(target).available]
 
 
 @pytest.mark.parametrize("name", [name if name in FEW else pytest.param(name, marks=NIGHTLY) for name in VARIANTS])

@@ -1,0 +1,44 @@
+"""ValueMismatch: TVM (Relax), FoldBatchnormToConv2D in training.
+
+Exit status 1: shows; 0: does not."""
+
+import numpy as np
+import tvm
+from tvm import relax
+
+rng = np.random.default_rng(0)
+x, w = rng.normal(size=(2, 3, 5, 5)).astype("float32"), relax.const(rng.normal(size=(3, 3, 3, 3)).astype("float32"))
+ones = relax.const(np.ones(3, "float32"))
+
+
+def f(bb, v):
+    y = bb.emit(relax.op.nn.conv2d(v, w))
+    return relax.op.nn.batch_norm(y, ones, ones, ones, ones, axis=1, training=True)[0]
+
+
+def compiled(f, *arrays, passes=()):
+    """What f says, compiled by TVM's default pipeline and run."""
+    bb = relax.BlockBuilder()
+    given = [relax.Var(f"x{i}", relax.TensorType(x.shape, str(x.dtype))) for i, x in enumerate(arrays)]
+    with bb.function("main", given):
+        with bb.dataflow():
+            result = bb.emit_output(f(bb, *given))
+        bb.emit_func_output(result)
+    module = bb.get()
+    for one in passes:
+        module = one(module)
+    machine = relax.VirtualMachine(tvm.compile(module, tvm.target.Target("llvm")), tvm.cpu())
+    found = machine["main"](*[tvm.runtime.tensor(x) for x in arrays])
+    return found.numpy() if hasattr(found, "numpy") else [one.numpy() for one in found]
+
+
+got, right = compiled(f, x, passes=[relax.transform.FoldBatchnormToConv2D()]), compiled(f, x)
+if (
+    got.shape == right.shape
+    and got.dtype == right.dtype
+    and np.allclose(got.astype(np.float64), right.astype(np.float64), rtol=1e-3, equal_nan=True)
+):
+    print("not reproduced")
+    raise SystemExit(0)
+print(f"reproduced: {got.ravel()[:4].tolist()} of {got.dtype}{got.shape} in place of {right.ravel()[:4].tolist()}")
+raise SystemExit(1)

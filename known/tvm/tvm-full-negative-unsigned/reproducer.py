@@ -1,0 +1,39 @@
+"""Rejection: TVM (Relax), full of a negative constant in an unsigned dtype.
+
+Exit status 1: shows; 0: does not."""
+
+import numpy as np
+import tvm
+from tvm import relax
+
+x = np.zeros(2, np.float32)
+
+
+def compiled(f, *arrays, passes=()):
+    """What f says, compiled by TVM's default pipeline and run."""
+    bb = relax.BlockBuilder()
+    given = [relax.Var(f"x{i}", relax.TensorType(x.shape, str(x.dtype))) for i, x in enumerate(arrays)]
+    with bb.function("main", given):
+        with bb.dataflow():
+            result = bb.emit_output(f(bb, *given))
+        bb.emit_func_output(result)
+    module = bb.get()
+    for one in passes:
+        module = one(module)
+    machine = relax.VirtualMachine(tvm.compile(module, tvm.target.Target("llvm")), tvm.cpu())
+    found = machine["main"](*[tvm.runtime.tensor(x) for x in arrays])
+    return found.numpy() if hasattr(found, "numpy") else [one.numpy() for one in found]
+
+
+try:
+    compiled(lambda bb, v: relax.op.full((2,), relax.const(-1, "int32"), "uint8"), x)
+except Exception as error:
+    words = str(error)
+    shows = "cannot make uint from negative value" in words
+    print(
+        f"reproduced: cannot make uint from negative value"
+        if shows
+        else f"not available: {words.strip().splitlines()[-1]}"
+    )
+    raise SystemExit(1 if shows else 77) from None
+print("not reproduced")

@@ -1,0 +1,34 @@
+"""ValueMismatch: TVM (Relax), a scalar constant of uint64 above 2**63.
+
+Exit status 1: shows; 0: does not."""
+
+import numpy as np
+import tvm
+from tvm import relax
+
+x = np.array([1, 2**63], np.uint64)
+most = np.array(2**64 - 1, np.uint64)
+
+
+def compiled(f, *arrays, passes=()):
+    """What f says, compiled by TVM's default pipeline and run."""
+    bb = relax.BlockBuilder()
+    given = [relax.Var(f"x{i}", relax.TensorType(x.shape, str(x.dtype))) for i, x in enumerate(arrays)]
+    with bb.function("main", given):
+        with bb.dataflow():
+            result = bb.emit_output(f(bb, *given))
+        bb.emit_func_output(result)
+    module = bb.get()
+    for one in passes:
+        module = one(module)
+    machine = relax.VirtualMachine(tvm.compile(module, tvm.target.Target("llvm")), tvm.cpu())
+    found = machine["main"](*[tvm.runtime.tensor(x) for x in arrays])
+    return found.numpy() if hasattr(found, "numpy") else [one.numpy() for one in found]
+
+
+got, right = compiled(lambda bb, v: relax.op.add(v, relax.const(most)), x), x + most
+if got.shape == right.shape and got.dtype == right.dtype and np.allclose(got, right, rtol=1e-3, equal_nan=True):
+    print("not reproduced")
+    raise SystemExit(0)
+print(f"reproduced: {got.ravel()[:4].tolist()} of {got.dtype}{got.shape} in place of {right.ravel()[:4].tolist()}")
+raise SystemExit(1)
