@@ -132,7 +132,7 @@ median_along = OpSpec(
     "median_along", "statistics", (reducible(NUMBERS, min_rank=1),), reduced_along(empty=False), _median_along,
     attrs=_ALONG,
     torch="torch.median({0}, dim={axis}, keepdim={keepdims}).values", tensorflow=_NO_MEDIAN,
-    jax=_jax_median("{axis}", "{keepdims}"), relax="relax.op.median({0}, {axis}, {keepdims})[0]", onnx=_NO_MEDIAN,
+    jax=_jax_median("{axis}", "{keepdims}"), relax=_NO_MEDIAN, onnx=_NO_MEDIAN,
 )  # fmt: skip
 
 
@@ -144,7 +144,7 @@ median_whole = OpSpec(
     "median_whole", "statistics", (numeric(nonempty=True),), _whole_type,
     lambda args, call: _middle(_flat(args[0]), 0).map(lambda array: np.reshape(array, ())),
     torch="torch.median({0})", tensorflow=_NO_MEDIAN, jax="lower_median({0}.reshape(-1), 0, False)",
-    relax="relax.op.median({0})", onnx=_NO_MEDIAN,
+    relax=_NO_MEDIAN, onnx=_NO_MEDIAN,
 )  # fmt: skip
 
 nanmedian_whole = OpSpec(

@@ -55,7 +55,7 @@ def test_a_node_and_all_nodes_are_said_otherwise() -> None:
     """Each by itself, both at once, and never as no dialect says it."""
     usual = drawn(BAITS["depthwise-batch-norm"], {})
     found = [[(node.op, node.attributes.get("spelling")) for node in one.graph.nodes] for one in spelled(usual)]
-    assert ["depthwise_conv2d", "batch_norm"] == [node.op for node in usual.graph.nodes]
+    assert [node.op for node in usual.graph.nodes] == ["depthwise_conv2d", "batch_norm"]
     assert [("depthwise_conv2d", None), ("batch_norm_otherwise", 0)] in found
     assert all(one[0][0] == "depthwise_conv2d" for one in found)  # there is no other way to say it
     both = [one.graph.operators for one in spelled(drawn(BAITS["matmul-chain"], {}))]
