@@ -1,10 +1,15 @@
 """TVM's importer of modules that torch.fx has traced: the torch dialect's model, its parameters as buffers, traced by
-torch.fx.symbolic_trace, and compiled by TVM's default pipeline."""
+torch.fx.symbolic_trace, and compiled by TVM's default pipeline; as it is, and with layers (torch.nn.Module) in place of
+the functions that there are layers of."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from generators.ops.spec import Unsupported
 from harness.backends.target.target import Level, Target
+from harness.backends.target.text import swapped
+from harness.backends.tvm.layers import LAYERED
 from harness.backends.tvm.levels import PACKAGES
 from harness.dialects import TORCH
 
@@ -47,23 +52,37 @@ _DECLINES = {
     "Only a float mask is supported": "the importer takes no masks of truth values",
     r"Unknown resize method:', 'area": "the importer resizes by no areas",
     "NLLLoss expects the dtype of targets": "the importer takes classes, no probabilities of them",
+    r"requires the input tensor to have float dtype\. .* is T\.bfloat16": "TVM has no kernel of it for bfloat16",
     "only support float32 and float16 for now": "TVM normalises in float32 and float16",
 }
 
+_TRACED = Target(
+    "tvm-fx",
+    "tvm-fx",
+    ("torch", "torch.fx", "tvm", "tvm.relax"),
+    TORCH,
+    _LOAD,
+    {**PACKAGES, "torch": "2.9"},
+    Level("tvm-fx", 0),
+    refusals_file="torch",
+    sample_every=4,
+    declines=_DECLINES,
+    gradient=Unsupported("what it imports is for inference"),
+    opt_in=True,
+    inherits=("tvm-O2", "torch/tvm-pt2/tvm"),  # its importer has most translations in common with that one
+)
+
 TARGETS = (
-    Target(
-        "tvm-fx",
-        "tvm-fx",
-        ("torch", "torch.fx", "tvm", "tvm.relax"),
-        TORCH,
-        _LOAD,
-        {**PACKAGES, "torch": "2.9"},
-        Level("tvm-fx", 0),
-        refusals_file="torch",
-        sample_every=4,
-        declines=_DECLINES,
-        gradient=Unsupported("what it imports is for inference"),
-        opt_in=True,
-        inherits=("tvm-O2", "torch/tvm-pt2/tvm"),  # its importer has most translations in common with that one
+    _TRACED,
+    replace(
+        _TRACED,
+        name="tvm-fx-layers",
+        load=LAYERED + swapped(_LOAD, ("    module = from_fx(", "    layered(traced)\n    module = from_fx(")),
+        level=Level("tvm-fx-layers", 0),
+        declines={
+            **_DECLINES,
+            "Unsupported data type for model parameters": "the importer has parameters of float32 and float16 alone",
+        },
+        inherits=("tvm-fx", *_TRACED.inherits),
     ),
 )
