@@ -18,11 +18,12 @@ from harness.commands.shared.record import Record, RecordError, seed_of
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.recorded_jobs import cluster_with, here_or_together
 from harness.commands.shared.terminal import (
+    FOUND_IS_KEPT,
     Json,
     Known,
-    console,
     fail,
     finite,
+    interrupted,
     named,
     print_counts,
     print_wide,
@@ -130,8 +131,7 @@ def conversions(
     if failure:
         raise fail(failure)
     if code:
-        console.print("interrupted; everything found so far is kept", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code, FOUND_IS_KEPT)
 
 
 def _list(edges: list[Edge], json_file: Path | None) -> None:

@@ -22,7 +22,19 @@ from harness.commands.shared.cases import KINDS, Asked, Targets, asked, load_cas
 from harness.commands.shared.engine import Address, Engine, Gpus, Resource, alone_by, cluster_of, room
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.recorded import recorded
-from harness.commands.shared.terminal import Json, Known, console, fail, finite, named, say, seconds_of, write_json
+from harness.commands.shared.terminal import (
+    FOUND_IS_KEPT,
+    Json,
+    Known,
+    console,
+    fail,
+    finite,
+    interrupted,
+    named,
+    say,
+    seconds_of,
+    write_json,
+)
 from harness.commands.shared.view import hunt_table, replay_lines
 from harness.commands.shared.watch import hunt_line, next_steps, watched
 from harness.conversions.route import planned, target_of
@@ -164,8 +176,7 @@ def hunt(
         say(line, style="dim")
     write_json(json_file, hunting.to_json(options, latest, elapsed))
     if code:
-        console.print("interrupted; everything found so far is kept", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code, FOUND_IS_KEPT)
     for line in (*latest.repeated, *latest.died, *latest.faults):
         say(line, style="yellow")
     if latest.died or latest.faults:

@@ -20,6 +20,7 @@ from harness.commands.shared.terminal import (
     console,
     fail,
     finite,
+    interrupted,
     print_counts,
     print_wide,
     say,
@@ -147,9 +148,8 @@ def model(
     except OSError as error:
         raise fail(unwritten(error, folder)) from error
     except KeyboardInterrupt as stop:
-        told = f"interrupted before any variant had run; what was done is kept in {folder}: the same command goes on"
-        say(told, style="yellow")
-        raise typer.Exit(status_of(stop)) from None
+        then = f"no variant had run; what was done is kept in {folder}: the same command goes on"
+        raise interrupted(status_of(stop), then) from None
     for row in results.unexplained:
         log.finding(f"{row.symptom or row.status}-{folder.name}-{row.variant.name}", [row.variant.name], row.symptom)
     log.known(Counter(row.known for row in results.rows if row.known))
@@ -166,9 +166,8 @@ def model(
         told = f"{dropped / 1e6:.0f} MB of converted files are not kept: they agree; the same command makes them again"
         say(told, style="dim")
     if found.stop:
-        told = f"interrupted; all that was done is kept in {folder}: the same command goes on"
-        say(told, style="yellow")
-        raise typer.Exit(status_of(found.stop))
+        then = f"all that was done is kept in {folder}: the same command goes on"
+        raise interrupted(status_of(found.stop), then)
     if results.exit_status:
         raise typer.Exit(results.exit_status)
 

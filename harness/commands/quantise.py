@@ -22,11 +22,13 @@ from harness.commands.shared.record import seed_of
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.recorded_jobs import shared_out
 from harness.commands.shared.terminal import (
+    FOUND_IS_KEPT,
     Json,
     Known,
     console,
     fail,
     finite,
+    interrupted,
     named,
     print_counts,
     print_wide,
@@ -112,8 +114,7 @@ def quantise(
     if failure or idle:
         raise fail(failure or f"nothing was judged on {', '.join(idle)}")
     if code:
-        console.print("interrupted; everything found so far is kept", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code, FOUND_IS_KEPT)
 
 
 def usable(names: tuple[str, ...]) -> tuple[list[Quantiser], dict[str, str]]:

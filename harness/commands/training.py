@@ -21,10 +21,12 @@ from harness.commands.shared.record import Record, RecordError, seed_of
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.recorded_jobs import ONE_MACHINE, together
 from harness.commands.shared.terminal import (
+    FOUND_IS_KEPT,
     Json,
     console,
     fail,
     finite,
+    interrupted,
     named,
     print_counts,
     print_wide,
@@ -191,8 +193,7 @@ def train(
     if failure:
         raise fail(failure)
     if code:
-        console.print("interrupted; everything found so far is kept", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code, FOUND_IS_KEPT)
 
 
 def _text(findings: Path, name: str) -> str:

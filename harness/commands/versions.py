@@ -16,11 +16,13 @@ from harness.commands.shared.bar import Bar
 from harness.commands.shared.record import seed_of
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.terminal import (
+    FOUND_IS_KEPT,
     Json,
     Known,
     console,
     fail,
     finite,
+    interrupted,
     named,
     print_wide,
     say,
@@ -97,8 +99,7 @@ def versions(
     _show(options, rows)
     write_json(json_file, versioned.to_json(options, rows, done))
     if code:
-        console.print(f"interrupted after {done} cases; everything found so far is kept", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code, f"{FOUND_IS_KEPT}: {done} cases")
     if strict and any(row.findings for row in rows.values()):
         raise typer.Exit(1)
 

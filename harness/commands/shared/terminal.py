@@ -22,6 +22,8 @@ WIDE = 140
 """Columns that wide tables need, also where they are written to a file."""
 Known = Annotated[Path, typer.Option("--known-issues", metavar="DIR", help="What is known already.")]
 STANDARD_OUTPUT = Path("-")
+FOUND_IS_KEPT = "everything found so far is kept"
+"""What `interrupted` says of commands that begin anew."""
 
 
 def _aside(path: Path | None) -> Path | None:
@@ -78,9 +80,9 @@ def unwritten(error: OSError, where: Path | str | None) -> str:
     return f"cannot write {error.filename or where}: {error.strerror or error}"
 
 
-def interrupted(code: int) -> typer.Exit:
-    """What a study says that a signal ended, and how it ends."""
-    console.print("interrupted; the same command goes on", style="yellow")
+def interrupted(code: int, then: str = "the same command goes on") -> typer.Exit:
+    """Ends a command that was interrupted with this status, and says what becomes of what was done."""
+    say(f"interrupted; {then}", style="yellow")
     return typer.Exit(code)
 
 

@@ -16,10 +16,12 @@ from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.recorded_jobs import cluster_with, here_or_together
 from harness.commands.shared.terminal import (
+    FOUND_IS_KEPT,
     Json,
     console,
     fail,
     finite,
+    interrupted,
     named,
     print_wide,
     say,
@@ -98,8 +100,7 @@ def conformance(
     if failure:
         raise fail(failure)
     if code:
-        console.print("interrupted; everything found so far is kept", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code, FOUND_IS_KEPT)
     if claims:
         raise typer.Exit(1)
 

@@ -16,7 +16,16 @@ from generators.faults.models import MODELS, PUBLISHED
 from harness.commands.shared.engine import Address, Engine, Gpus, Resource
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded_jobs import cluster_with, here_or_together
-from harness.commands.shared.terminal import Json, console, fail, print_wide, say, write_json, write_text
+from harness.commands.shared.terminal import (
+    FOUND_IS_KEPT,
+    Json,
+    fail,
+    interrupted,
+    print_wide,
+    say,
+    write_json,
+    write_text,
+)
 from harness.studies.faults.ranks import study as ranks
 from harness.studies.faults.ranks.struck import ABLE
 from harness.studies.faults.ranks.study import MOST_TURNS, RankFault, each_run, undone
@@ -82,8 +91,7 @@ def rank_faults(
     if failure:
         raise fail(failure)
     if code:
-        console.print("interrupted; everything found so far is kept", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code, FOUND_IS_KEPT)
 
 
 def _tell(found: list[RankFault], runs: int) -> None:

@@ -13,7 +13,16 @@ from harness.commands.shared.engine import Address, Engine, Gpus, Resource
 from harness.commands.shared.record import Record, RecordError
 from harness.commands.shared.recorded import recorded
 from harness.commands.shared.recorded_jobs import cluster_with, here_or_together
-from harness.commands.shared.terminal import Json, console, fail, named, print_wide, write_json, write_text
+from harness.commands.shared.terminal import (
+    FOUND_IS_KEPT,
+    Json,
+    fail,
+    interrupted,
+    named,
+    print_wide,
+    write_json,
+    write_text,
+)
 from harness.execute.processes.worker import versions_of
 from harness.studies.faults.mutation import OF_RANKS, ORACLES, Mutant, each_case, undone
 from harness.studies.faults.sensitivity import as_json, csv_of, page, tables_of
@@ -89,8 +98,7 @@ def sensitivity(
     if failure:
         raise fail(failure)
     if code:
-        console.print("interrupted; everything found so far is kept", style="yellow")
-        raise typer.Exit(code)
+        raise interrupted(code, FOUND_IS_KEPT)
 
 
 def _came(one: Mutant) -> str:
