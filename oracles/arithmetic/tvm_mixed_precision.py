@@ -21,6 +21,7 @@ from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.inputs import Arrays
 from generators.ops import OPS, Call
+from generators.ops.attributes import OTHERWISE
 from oracles.decompositions.composite import GraphBuilder, Rule
 
 LARGEST = 65504.0
@@ -37,14 +38,14 @@ ALWAYS = _names("""
 """)
 FOLLOW = _names("""
     abs acos acosh add asin asinh astype atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor
-    broadcast_to ceil concat cos cosh divide equal erf exp expand_dims flatten floor floor_divide floor_mod greater
-    greater_equal image.affine_grid image.grid_sample image.resize2d isfinite isinf isnan left_shift less less_equal
-    log log_add_exp logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative
-    full full_like nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d
-    nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.dropout nn.gelu nn.gelu_tanh nn.instance_norm
-    nn.group_norm nn.layer_norm nn.max_pool1d nn.max_pool2d nn.max_pool3d nn.relu nn.rms_norm nn.selu nn.silu
-    not_equal permute_dims power reshape right_shift round rsqrt sigmoid sign sin sinh split sqrt square squeeze
-    stack strided_slice subtract tan tanh trunc zeros
+    broadcast_to ceil concat cos cosh divide dynamic_strided_slice equal erf exp expand_dims flatten floor
+    floor_divide floor_mod full full_like greater greater_equal image.affine_grid image.grid_sample image.resize2d
+    image.resize3d isfinite isinf isnan layout_transform left_shift less less_equal log log_add_exp logical_and
+    logical_not logical_or logical_xor maximum minimum mod multiply negative nn.adaptive_avg_pool1d
+    nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.dropout nn.gelu
+    nn.gelu_tanh nn.group_norm nn.instance_norm nn.layer_norm nn.max_pool1d nn.max_pool2d nn.max_pool3d nn.relu
+    nn.rms_norm nn.selu nn.silu not_equal permute_dims power reshape right_shift round rsqrt sigmoid sign sin sinh
+    split sqrt square squeeze stack strided_slice subtract tan tanh trunc vision.roi_align zeros
 """)
 """Policies of the Relax operators that spellings name, in TVM 0.27; those on neither list have none, or "never"."""
 
@@ -56,11 +57,12 @@ _WHOLE = _names("""
 
 _PRODUCTS_INSIDE = _names("""
     attention attention_biased attention_masked cdist corrcoef cov det fft fft2 gru gru_cell irfft lstm lstm_cell
-    matrix_power rfft rnn rnn_cell slogdet tensordot triangular_solve cholesky
+    matrix_power rfft rnn rnn_cell slogdet tensordot triangular_solve cholesky attention_otherwise
 """)
 """Operators whose spelling is a function that multiplies matrices."""
 
-_PRODUCT = frozenset(["conv2d", "linear"])
+_CONVOLUTIONS = frozenset(["conv2d", *(f"conv{rank}d{OTHERWISE}" for rank in (1, 2, 3))])
+_PRODUCT = _CONVOLUTIONS | {"linear"}
 """Those whose spelling is a function, and without a bias an ALWAYS operator alone."""
 
 
@@ -174,12 +176,12 @@ def _linear(s: GraphBuilder, node: Node) -> str:
     return s.add("add", s.add("linear", x, weight, nothing), bias)
 
 
-def _conv2d(s: GraphBuilder, node: Node) -> str | None:
+def _convolution(s: GraphBuilder, node: Node) -> str | None:
     if len(node.operands) < 3:
         return None
     x, weight, bias = node.operands
-    shape = (1, s.types[bias].shape[0], 1, 1)
-    return s.add("add", s.add("conv2d", x, weight, **node.attributes), s.add("reshape", bias, shape=shape))
+    shape = (1, s.types[bias].shape[0], *[1] * (len(s.types[x].shape) - 2))
+    return s.add("add", s.add(node.op, x, weight, **node.attributes), s.add("reshape", bias, shape=shape))
 
 
 def _addmm(s: GraphBuilder, node: Node) -> str:
@@ -190,7 +192,10 @@ def _addmm(s: GraphBuilder, node: Node) -> str:
     return s.add("add", s.add("mul", s.constant(beta, x), x), product) if beta else product
 
 
-_APART: dict[str, Rule] = {"linear": _linear, "conv2d": _conv2d, "addmm": _addmm, "baddbmm": _addmm}
+_APART: dict[str, Rule] = {
+    "linear": _linear, "linear_otherwise": _linear, "addmm": _addmm, "baddbmm": _addmm,
+    **dict.fromkeys(_CONVOLUTIONS, _convolution)
+}  # fmt: skip
 
 
 # ---- the graph with its casts ------------------------------------------------------------------------------------

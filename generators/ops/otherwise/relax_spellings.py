@@ -81,25 +81,25 @@ def _bounds(call: Call) -> str | Unsupported:
 # ---- images -------------------------------------------------------------------------------------------
 
 
-def _convolved(kernel: str, bias: str = "") -> Spelling:
+def _convolved(kernel: str) -> Spelling:
     """Channels last, the kernel in a layout of its own (%s: the letters of its places)."""
 
     def spell(call: Call) -> str:
         layout = kernel.replace("%s", _PLACES[call.operands[0].rank - 2])
         text = f'conv_last({{0}}, {{1}}, {{rank0}}, "{layout}", {{stride}}, {{padding}}, {{dilation}}, {{groups}})'
-        return f"biased({text}, {{2}}, {{rank0}})" if bias else text
+        return _with_bias(text, call)
 
     return spell
 
 
-def _first_but_turned(bias: str = "") -> Spelling:
+def _first_but_turned(call: Call) -> str:
     """Channels first, the kernel with its inputs first."""
+    text = "conv_turned({0}, {1}, {rank0}, {stride}, {padding}, {dilation}, {groups})"
+    return _with_bias(text, call)
 
-    def spell(call: Call) -> str:
-        text = "conv_turned({0}, {1}, {rank0}, {stride}, {padding}, {dilation}, {groups})"
-        return f"biased({text}, {{2}}, {{rank0}})" if bias else text
 
-    return spell
+def _with_bias(text: str, call: Call) -> str:
+    return f"biased({text}, {{2}}, {{rank0}})" if len(call.operands) > 2 else text
 
 
 def _pooled(name: str, rest: str) -> Spelling:
@@ -224,9 +224,9 @@ RELAX: Mapping[str, Sequence[Spelling]] = MappingProxyType(
                    "relax.op.add({2}, relax.op.matmul({0}, relax.op.permute_dims({1})))"),
         "outer": ("relax.op.multiply(relax.op.expand_dims({0}, 1), relax.op.expand_dims({1}, 0))",
                   "relax.op.matmul(relax.op.expand_dims({0}, 1), relax.op.expand_dims({1}, 0))"),
-        "conv1d": (_convolved("%sIO"), _convolved("O%sI"), _first_but_turned()),
-        "conv2d": (_convolved("%sIO", "bias"), _convolved("O%sI", "bias"), _first_but_turned("bias")),
-        "conv3d": (_convolved("%sIO"), _convolved("O%sI"), _first_but_turned()),
+        "conv1d": (_convolved("%sIO"), _convolved("O%sI"), _first_but_turned),
+        "conv2d": (_convolved("%sIO"), _convolved("O%sI"), _first_but_turned),
+        "conv3d": (_convolved("%sIO"), _convolved("O%sI"), _first_but_turned),
         "max_pool1d": (_pooled("max_pool1d", _WINDOW + ", {dilation}"),),
         "max_pool2d": (_pooled("max_pool2d", _WINDOW + ", {dilation}"),),
         "max_pool3d": (_pooled("max_pool3d", _WINDOW + ", {dilation}"),),

@@ -15,7 +15,10 @@ TVM_FAST = Arithmetic(
     "FastMathTransform",
     functions={
         ("exp", "float32"): Approximation(4.1e-6, PRECISION["float32"].tiny, up_to=88.376),
-        ("softmax", "float32"): Approximation(2.01 * 4.1e-6, 2048 * PRECISION["float32"].tiny),
+        **{
+            (name, "float32"): Approximation(2.01 * 4.1e-6, 2048 * PRECISION["float32"].tiny)
+            for name in ("softmax", "softmax_otherwise")
+        },
         ("erf", "float32"): Approximation(0.0, nan=False),
     },
 )
