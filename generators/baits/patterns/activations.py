@@ -140,6 +140,16 @@ def _exp_minus(p: Pattern, form: str) -> str:
     }[form]()
 
 
+def _between(p: Pattern, order: str, low: float, high: float, shape: tuple[int, ...]) -> str:
+    """Between two limits, or above one, which other operators are made of where they are 0 and 6, -1 and 1, or 0."""
+    x = p.input(1, 3)
+    if order == "above":
+        return p.maximum(x, p.constant(low, *shape))
+    if order == "low first":
+        return p.minimum(p.maximum(x, p.constant(low, *shape)), p.constant(high, *shape))
+    return p.maximum(p.minimum(x, p.constant(high, *shape)), p.constant(low, *shape))
+
+
 BAITS = (
     Bait("gelu-by-erf",
          (_ORT + "GeluFusionL1", _ORT + "GeluFusionL2", _ORT + "BiasGeluFusion", _GRAPPLER + "remapping"), _gelu,
@@ -170,6 +180,10 @@ BAITS = (
          {"alpha": Guard((1.0,), (NEAR, 0.5, 0.0)), "form": Guard(("exp", "expm1"))}),
     Bait("tanh-by-exp", (_XLA,), _tanh,
          {"form": Guard(("quotient", "sigmoid")), "two": Guard((2.0,), (2.0 * NEAR, 1.0))}),
+    Bait("limits-by-parts", ("tflite/relu6", "xnnpack/clamp", "openvino/ClampFusion"), _between,
+         {"order": Guard(("low first", "high first", "above")), "low": Guard((0.0, -1.0), (2.0,)),
+          "high": Guard((6.0, 1.0), (20.0,)), "shape": Guard(((), (3,)), ((1, 1, 1), (2, 3)))},
+         Guard(("float32", "int32", "int64"), ("float64", "int8", "uint8", "int16", "float16"))),
     Bait("functions-by-parts", (_XLA, _GRAPPLER + "ConvertExpm1", _GRAPPLER + "ConvertLog1p"), _exp_minus,
          {"form": Guard(("expm1", "log1p", "log1p reversed", "erfc", "log sigmoid", "log of softmax", "tan", "hypot"),
                         ("one minus",))}),

@@ -125,12 +125,16 @@ def _extreme_of(p: Pattern, function: str, reduction: str, axis: int) -> str:
     return p.apply(reduction, p.apply(function, p.input(2, 3, 4)), axes=(axis,), keepdims=False)
 
 
-def _norm(p: Pattern, form: str, epsilon: float) -> str:
+def _norm(p: Pattern, form: str, epsilon: float, shape: tuple[int, ...], axes: str, keepdims: bool) -> str:
     """x / |x|."""
-    x = p.input(2, 8)
+    rank = len(shape)
+    x = p.input(*(shape if keepdims else (4,) * rank))  # so that what is left goes with it
+    over = {"axes": {"last": (rank - 1,), "first": (0,), "last two": (rank - 2, rank - 1)}[axes], "keepdims": keepdims}
     if form == "norm":
-        return p.div(x, p.maximum(p.l2_norm(x, axes=(1,), keepdims=True), p.constant(epsilon)))
-    total = p.sum(p.square(x), axes=(1,), keepdims=True)
+        return p.div(x, p.maximum(p.l2_norm(x, **over), p.constant(epsilon)))
+    total = p.sum(p.square(x), **over)
+    if form == "sqrt":
+        return p.div(x, p.sqrt(p.add(total, p.constant(epsilon))))
     return p.mul(x, p.rsqrt(p.maximum(total, p.constant(epsilon))))
 
 
@@ -200,8 +204,10 @@ BAITS = (
     Bait("extreme-of-monotone", (_GRAPPLER + "OptimizeMaxOrMinOfMonotonic", _XLA), _extreme_of,
          {"function": Guard(("sigmoid", "exp", "neg", "relu", "tanh", "sqrt", "log"), ("square", "abs", "reciprocal")),
           "reduction": Guard(("max", "min"), ("sum",)), "axis": Guard((2,), (0,))}),
-    Bait("l2-norm-by-parts", (_XLA,), _norm,
-         {"form": Guard(("norm", "rsqrt")), "epsilon": Guard((1e-12,), (0.0, 1.0))}),
+    Bait("l2-norm-by-parts", (_XLA, "tflite/L2NormalizePattern"), _norm,
+         {"form": Guard(("norm", "rsqrt", "sqrt")), "epsilon": Guard((1e-12,), (0.0, 1.0)),
+          "axes": Guard(("last",), ("first", "last two")), "keepdims": Guard((True,), (False,)),
+          "shape": Guard(((2, 8),), ((2, 1, 2, 2, 4),))}),
     Bait("batch-norm-between", (_GRAPPLER + "remapping", _ORT + "TransposeOptimizer", _ORT + "ConvBNFusion", _XLA),
          _batch_norm_then,
          {"before": Guard(("nothing", "transpose"), ("pad", "relu")),

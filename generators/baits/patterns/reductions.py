@@ -3,6 +3,7 @@ other, and what is left of the value less them; and means of many rows."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,37 @@ def _many_rows(p: Pattern, kind: str, rows: int, of: int) -> str:
     return p.apply(kind, data, p.constant(0, rows, dtype="int32", domain=(-1, CLASSES - 1)), segments=CLASSES)
 
 
+def _then_constant(p: Pattern, made: str, operator: str, axis: int, constant: str, order: str) -> str:
+    """What is done to each element behind another operator, in one pass with it."""
+    x = p.input(2, 3, 4)
+    if made in ("sum", "mean", "max", "l2_norm"):
+        x = p.apply(made, x, axes=(axis,), keepdims=True)
+    elif made == "sum-flat":
+        x = p.sum(x, axes=(axis,), keepdims=False)
+    elif made == "product":
+        x = p.relu(p.matmul(p.input(3, 4), p.weight(4, 5)))
+    else:
+        x = _MADE[made](p, x, axis)
+    shape = p.shape(x)
+    own = [size if place == len(shape) - 2 else 1 for place, size in enumerate(shape)]
+    one = [1] * len(shape)
+    shapes = {"middle": own, "last": shape[-1:], "number": (), "ones": one, "grown": [1, *one], "first": [2, *one]}
+    parts = (x, p.constant(_STEPS[: int(np.prod(shapes[constant]))].reshape(shapes[constant])))
+    return p.apply(operator, *(parts if order == "right" else parts[::-1]))
+
+
+_STEPS = np.array([3, 5, 2, 7, 4, 6, 1, 8.0])
+_MADE: dict[str, Any] = {
+    "part": lambda p, x, axis: p.unstack(x, axis=axis, pick=1),
+    "turned": lambda p, x, axis: p.transpose(x, perm=(2, 1, 0)),
+    "reshaped": lambda p, x, axis: p.reshape(x, shape=(6, 4)),
+    "softmax": lambda p, x, axis: p.softmax(x, axis=axis),
+    "repeated": lambda p, x, axis: p.concat(x, x, axis=axis),
+    "sigmoid": lambda p, x, axis: p.sigmoid(x),
+    "normalised": lambda p, x, axis: p.layer_norm(x, p.weight(4), p.weight(4), axis=2, epsilon=0.0009765625),
+}
+
+
 BAITS = (
     Bait("reduced-twice", _FUSED, _twice,
          {"kind": _KINDS, "other": Guard(("same", "sum"), ("max", "mean")), "axis": Guard((0,), (1,)),
@@ -78,6 +110,14 @@ BAITS = (
     Bait("bias-by-nothing", ("torch-inductor/addmm", "onnxruntime/MatMulAddFusion"), _bias_ignored,
          {"beta": Guard((0.0,), (1.0, 0.5)), "rows": Guard((1,), (2,)), "columns": Guard((4, 1), (17, 3)),
           "bias": Guard((float("nan"),), (float("inf"), 1.0))}),
+    *(
+        Bait(f"{made}-then-constant", ("openvino/fused operations", "tflite/fused activations", "tvm/FuseOps"),
+             partial(_then_constant, made=made),
+             {"operator": Guard(("mul", "add"), ("sub", "div", "maximum")), "axis": Guard((2, 0), (1,)),
+              "constant": Guard(("middle", "last"), ("number", "ones", "first", "grown")),
+              "order": Guard(("right",), ("left",))}, _FLOATS)
+        for made in ("sum", "sum-flat", "mean", "max", "l2_norm", "product", *_MADE)
+    ),
     Bait("mean-of-many-rows", ("tensorflow/counts of segments",), _many_rows,
          {"kind": Guard(("segment_mean_dropping", "sorted_segment_mean", "segment_sqrt_n_dropping")),
           "rows": Guard((1024, 8), (256, 257, 512, 2000)), "of": Guard((8,), (2, 4))}, _FLOATS),
