@@ -71,15 +71,20 @@ def _then_constant(p: Pattern, made: str, operator: str, axis: int, constant: st
         x = p.apply(made, x, axes=(axis,), keepdims=True)
     elif made == "sum-flat":
         x = p.sum(x, axes=(axis,), keepdims=False)
-    elif made == "product":
-        x = p.relu(p.matmul(p.input(3, 4), p.weight(4, 5)))
+    elif made in ("product", "product-limited"):
+        x = p.matmul(p.input(3, 4), p.weight(4, 5))
+        x = p.relu(x) if made == "product-limited" else x
     else:
         x = _MADE[made](p, x, axis)
     shape = p.shape(x)
     own = [size if place == len(shape) - 2 else 1 for place, size in enumerate(shape)]
     one = [1] * len(shape)
     shapes = {"middle": own, "last": shape[-1:], "number": (), "ones": one, "grown": [1, *one], "first": [2, *one]}
-    parts = (x, p.constant(_STEPS[: int(np.prod(shapes[constant]))].reshape(shapes[constant])))
+    if constant == "equal":
+        numbers = np.full([2, *one], 3.0)
+    else:
+        numbers = _STEPS[: int(np.prod(shapes[constant]))].reshape(shapes[constant])
+    parts = (x, p.constant(numbers))
     return p.apply(operator, *(parts if order == "right" else parts[::-1]))
 
 
@@ -113,10 +118,10 @@ BAITS = (
     *(
         Bait(f"{made}-then-constant", ("openvino/fused operations", "tflite/fused activations", "tvm/FuseOps"),
              partial(_then_constant, made=made),
-             {"operator": Guard(("mul", "add"), ("sub", "div", "maximum")), "axis": Guard((2, 0), (1,)),
-              "constant": Guard(("middle", "last"), ("number", "ones", "first", "grown")),
+             {"operator": Guard(("add", "mul"), ("sub", "div", "maximum")), "axis": Guard((2, 0), (1,)),
+              "constant": Guard(("middle", "last"), ("number", "ones", "first", "equal", "grown")),
               "order": Guard(("right",), ("left",))}, _FLOATS)
-        for made in ("sum", "sum-flat", "mean", "max", "l2_norm", "product", *_MADE)
+        for made in ("sum", "sum-flat", "mean", "max", "l2_norm", "product", "product-limited", *_MADE)
     ),
     Bait("mean-of-many-rows", ("tensorflow/counts of segments",), _many_rows,
          {"kind": Guard(("segment_mean_dropping", "sorted_segment_mean", "segment_sqrt_n_dropping")),

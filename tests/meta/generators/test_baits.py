@@ -91,6 +91,25 @@ def test_constants_are_what_the_guard_says() -> None:
     assert [float(next(iter(limit.fixed.values()))) for limit in limits] == [127.0, float(np.finfo("float32").max)]
 
 
+@pytest.mark.parametrize(
+    ("constant", "shape", "result"),
+    [
+        ("middle", (1, 3, 1), (2, 3, 1)),
+        ("last", (1,), (2, 3, 1)),
+        ("grown", (1, 1, 1, 1), (1, 2, 3, 1)),
+        ("equal", (2, 1, 1, 1), (2, 2, 3, 1)),
+    ],
+)
+def test_constants_behind_operators_have_other_shapes(
+    constant: str, shape: tuple[int, ...], result: tuple[int, ...]
+) -> None:
+    one = drawn(BAITS["sum-then-constant"], {"constant": constant})
+    (array,) = one.fixed.values()
+    assert array.shape == shape
+    assert len(np.unique(array)) == (1 if constant == "equal" else array.size)
+    assert [node.type.shape for node in one.graph.nodes] == [(2, 3, 1), result]
+
+
 def test_values_on_the_way_are_used_again() -> None:
     def outputs(uses: str) -> tuple[str, ...]:
         return drawn(BAITS["neg-neg"], {"uses": uses}).graph.outputs
