@@ -8,11 +8,11 @@ from pathlib import Path
 from harness.conversions.edges.edge import Edge
 
 _HELPERS = Path(__file__).parents[1] / "helpers"
-_FORMS, _EQUALS, _AROUND, _OTHERWISE, _DIFFERENTLY, _CONSTANTS, _SHAPES, _MOVED, _NARROW, _OWN, _ATTENTION = (
+_FORMS, _EQUALS, _AROUND, _OTHERWISE, _DIFFERENTLY, _CONSTANTS, _SHAPES, _MOVED, _NARROW, _OWN, _ATTENTION, _STORED = (
     (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n")
     for name in (
         *("forms", "equals", "around", "otherwise", "differently", "constants", "shapes", "opsets"),
-        *("narrow", "microsoft", "microsoft_attention"),
+        *("narrow", "microsoft", "microsoft_attention", "stored"),
     )
 )
 _BEHIND = {
@@ -26,6 +26,7 @@ _BEHIND = {
     "move": (_MOVED,),
     "narrowed": (_EQUALS, _CONSTANTS, _MOVED, _NARROW),
     "microsoft": (_EQUALS, _AROUND, _CONSTANTS, _OWN, _ATTENTION),
+    "in_fields": (_STORED,),
 }
 """Function -> the texts behind that of the forms that it needs."""
 
@@ -50,6 +51,7 @@ _CHANGES = {
     "onnx-open-shapes": "shaped(model)\n    opened(model)",
     "onnx-narrow": "narrowed(model)",
     "onnx-microsoft": "microsoft(model)",
+    "onnx-fields": "in_fields(model)",
     **{f"onnx-opset-{opset}": f"move(model, {opset})" for opset in OPSETS},
 }
 

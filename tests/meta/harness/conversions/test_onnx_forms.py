@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from examples.onnx_models import CAME, CASES, FORMS, INTS, OPSETS_OF, model_of, values
+from ml_dtypes import bfloat16
 from onnx import helper, numpy_helper
 
 from harness.conversions.edges import EDGES
@@ -31,6 +32,7 @@ CHANGES: dict[str, Callable[[onnx.ModelProto], None]] = {
     "open-unnamed": lambda model: FORMS.opened(model, ""),
     "narrow": FORMS.narrowed,
     "microsoft": FORMS.microsoft,
+    "fields": FORMS.in_fields,
     "open-shapes": lambda model: (FORMS.shaped(model), FORMS.opened(model))[0],
     **{str(opset): lambda model, opset=opset: FORMS.move(model, opset) for opset in (*OPSETS, 22)},
 }
@@ -180,6 +182,30 @@ def test_quantised_constants_have_as_few_bits_as_hold_them(name: str, kind: str,
     found = [held[node.input[place]] for place in (0, 2)]
     assert {one.data_type for one in found} == {getattr(onnx.TensorProto, kind)}
     assert [numpy_helper.to_array(one).astype(int).tolist() for one in found] == [levels, zero]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "field"),
+    [
+        ("float32", "float_data"),
+        ("float64", "double_data"),
+        ("float16", "int32_data"),
+        ("bfloat16", "int32_data"),
+        ("bool", "int32_data"),
+        ("int8", "int32_data"),
+        ("uint16", "int32_data"),
+        ("uint32", "uint64_data"),
+        ("uint64", "uint64_data"),
+        ("int64", "int64_data"),
+    ],
+)
+def test_numbers_stand_in_the_fields_of_their_types(dtype: str, field: str) -> None:
+    numbers = np.array([0, 1, 1], bfloat16 if dtype == "bfloat16" else dtype)
+    held = helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(numbers))
+    FORMS.in_fields(model := model_of([held, helper.make_node("Identity", ["w"], ["y"])], {"v": numbers}))
+    for tensor in (model.graph.initializer[0], FORMS.given(only(model, "Constant"))["value"]):
+        assert (tensor.raw_data, len(getattr(tensor, field))) == (b"", 3)
+        np.testing.assert_array_equal(numpy_helper.to_array(tensor), numbers)
 
 
 def test_axes_are_not_named() -> None:
