@@ -2,8 +2,8 @@
 
 
 def in_fields(model):
-    """In the fields of their types, in place of bytes: float_data, int32_data (what is narrower, too: bits of float16 and
-    bfloat16), int64_data, double_data, uint64_data (uint32, too)."""
+    """In the fields of their types, in place of bytes: float_data, int32_data (what is narrower, too: the bits of
+    float16 and bfloat16), int64_data, double_data, uint64_data (uint32, too)."""
     for tensor in tensors_of(model.graph):
         if tensor.HasField("raw_data"):
             numbers = numpy_helper.to_array(tensor).ravel()
