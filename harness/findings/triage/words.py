@@ -15,6 +15,16 @@ _ID = r"[a-z0-9]+(?:-[a-z0-9]+)+"
 _OF_ANOTHER = re.compile(rf"^((As (in )?|A consequence of ){_ID}[:,;]? |{_ID}, of further \w+: )")
 """How a reason begins that says that it is another entry's."""
 
+_INTERNAL = re.compile(
+    r"\bDissent\b|\bdrawn graphs?\b|^No graph shows|\bno question asks\b|^The operator `\w+` has|\bour (bound|median)\b"
+)
+"""Sentences that tell how it was met."""
+_CLAUSE = re.compile(
+    r",? (?:whose|where|when|which|whereas|while|so that|although|of which|for which|until|if|without|since|because|that"
+    r"|as if|though)\b|, "
+)
+"""What a title may end in front of."""
+
 SYMPTOM = {
     "value": "wrong value",
     "special": "wrong NaN, infinity or sign of zero",
@@ -59,20 +69,21 @@ def plain_reason(instance: Instance) -> str:
     text = re.sub(rf"(; compare|, as) {_ID}(?=[.;:,])", "", text)
     sentences = re.split(r"(?<=[.])\s+(?=[A-Z])", text)
     ours = re.compile(rf"^(The (thread|request|change|pull request)\b|(See|Compare|As) {_ID})")
-    return " ".join(sentence for sentence in sentences if not ours.search(sentence))
+    return " ".join(one for one in sentences if not ours.search(one) and not _INTERNAL.search(one))
 
 
 def title(instance: Instance, most: int = 110) -> str:
     """A headline as short as titles of issues are: without what stands in brackets, and cut at a colon, semicolon or
-    comma, with the symptom in place of the rest."""
+    comma, else in front of a clause, with the symptom in place of the rest."""
     whole = re.sub(r" \([^)]{12,}\)", "", headline(replace(instance, reason=plain_reason(instance))))
     text = whole
     for mark in ("; ", ": ", ", "):
         first = text.split(mark, 1)[0]
         if len(text) > most and 30 <= len(first) <= most:
             text = first
-    if len(text) > most:
-        text = text[:most].rsplit(" ", 1)[0].rstrip(",;: (") + " …"
+    if len(text) > most or text.endswith("…"):
+        ends = [found.start() for found in _CLAUSE.finditer(text) if most * 0.6 <= found.start() <= most]
+        text = text[: ends[-1]] if ends else text[:most].rsplit(" ", 1)[0].rstrip(",;: (") + " …"
     return text if text == whole else f"{text}: {SYMPTOM[instance.symptoms[0]]}"
 
 

@@ -13,6 +13,7 @@ from harness.findings.site.values import in_ulps
 from harness.findings.triage.instance import Instance
 from harness.findings.triage.words import SYMPTOM, plain_reason, title
 from harness.findings.upstream.seen import Seen
+from harness.findings.upstream.tidy import LONGEST, counted
 
 PROJECTS = {
     "torch": ("pytorch", "pytorch/pytorch", ""),
@@ -40,26 +41,44 @@ class Issue:
     text: str
 
 
-def issue_of(
-    instance: Instance, seen: Seen, target: str, program: str, printed: str, versions: Mapping[str, str], cpu: str
-) -> Issue:
-    """The issue on one fault. program: that shows it; printed: what it wrote; versions: of packages; cpu: the
-    processor's model name."""
+@dataclass(frozen=True)
+class Shown:
+    """A program that was run and shows a fault. target: on which ("": it is a program of its own); seen: what a graph
+    showed there; printed: the end of what it wrote; versions: of packages."""
+
+    target: str
+    seen: Seen | None
+    program: str
+    printed: str
+    versions: Mapping[str, str]
+
+
+def issue_of(instance: Instance, shown: Shown, cpu: str) -> Issue:
+    """The issue on one fault. cpu: the processor's model name."""
+    seen, lines = shown.seen, counted(shown.program)
     template, repository, before = PROJECTS.get(instance.framework, ("plain", "", ""))
-    package = next((v for k, v in versions.items() if k not in ("python", "numpy", "onnx")), "")
-    reason = plain_reason(instance) if instance.kind != "finding" else ""
     text = render(
-        f"findings/upstream/templates/{template}.md.j2", reason=reason, why=why(seen), program=program,
-        printed=printed.strip(), versions=versions, package=package, system=platform.platform(),
-        machine=platform.machine(), cpu=cpu, expected=expectation(seen), actual=actual(seen), target=target,
+        f"findings/upstream/templates/{template}.md.j2",
+        reason=plain_reason(instance) if instance.kind != "finding" else "",
+        why=why(seen) if seen else "",
+        expected=expectation(seen) if seen else "",
+        actual=actual(seen) if seen else "",
+        program=shown.program,
+        long=lines if lines > LONGEST else 0,
+        printed=shown.printed.strip(),
+        versions=shown.versions,
+        package=next((v for k, v in shown.versions.items() if k not in ("python", "numpy", "onnx")), ""),
+        system=platform.platform(),
+        machine=platform.machine(),
+        cpu=cpu,
         releases=instance.bisection,
-    )  # fmt: skip
+    )
     return Issue(repository, before + title_of(instance, seen), text)
 
 
-def title_of(instance: Instance, seen: Seen) -> str:
+def title_of(instance: Instance, seen: Seen | None) -> str:
     """What is wrong, in one line; of a finding: which operator, of which dtype, and how."""
-    if instance.kind != "finding":
+    if instance.kind != "finding" or seen is None:
         return title(instance)
     dtype = f" of {seen.type.dtype}" if seen.type else ""
     what = f"{' + '.join(instance.operators)}{dtype}"
@@ -98,13 +117,18 @@ def expectation(seen: Seen) -> str:
     """What was to be expected, in a sentence."""
     if seen.symptom in ("value", "special"):
         return f"`{seen.value}` at {list(seen.place)}." if seen.place else f"`{seen.value}`."
-    return f"A result of type {seen.type}."
+    assert seen.type is not None
+    return f"A tensor of {seen.type.dtype} with shape {list(seen.type.shape)}."
 
 
 def actual(seen: Seen) -> str:
     """What came, in a sentence."""
     if seen.symptom in ("value", "special"):
         return f"`{seen.got}`."
-    return {"crash": "The process ends", "timeout": "The call does not return"}.get(
-        seen.symptom, f"{SYMPTOM[seen.symptom].capitalize()}"
-    ) + f": {' '.join(seen.message.split())[:300]}"
+    said = " ".join(seen.message.partition("\nin step ")[0].split())
+    begins = {"crash": "The process ends", "timeout": "The call does not return", "rejected": "It is refused"}
+    return f"{begins.get(seen.symptom, SYMPTOM[seen.symptom].capitalize())}: {_cut(said)}"
+
+
+def _cut(text: str, most: int = 300) -> str:
+    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " …"

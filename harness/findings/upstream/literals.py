@@ -16,6 +16,7 @@ MAKERS = {
     "torch": ("torch.tensor({values}, dtype=torch.{dtype})", "torch.zeros({shape}, dtype=torch.{dtype})"),
     "tensorflow": ("tf.constant({values}, tf.{dtype})", "tf.zeros({shape}, tf.{dtype})"),
     "jax": ('jnp.array({values}, "{dtype}")', 'jnp.zeros({shape}, "{dtype}")'),
+    "keras": ('keras.ops.convert_to_tensor({values}, "{dtype}")', 'keras.ops.zeros({shape}, "{dtype}")'),
     "numpy": ('np.array({values}, "{dtype}")', 'np.zeros({shape}, "{dtype}")'),
 }
 """By framework: an array from nested lists, and one that has no elements or zeros only."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from generators.graph import TensorType
 from harness.findings.upstream.literals import number
+from harness.findings.upstream.parts import Family
 from oracles.judge.compare import Expected, wide, wrong_elements
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Outcome, Value
@@ -65,20 +66,19 @@ def _apart(got: float, value: float) -> bool:
     return bool(infinite or np.signbit(got) != np.signbit(value))
 
 
-def checks(seen: Seen, names: str, item: str) -> list[str]:
-    """The last lines of a program that has the output in `y`. names: an expression for its dtype's name; item: one for
-    the element at {place} ("": none)."""
+def checks(seen: Seen, family: Family) -> list[str]:
+    """The last lines of a program that has the output in `y`."""
     assert seen.type is not None
     if seen.symptom == "outputs":
         return [f'print("expected", {seen.outputs}, "outputs, got", len(y))', f"assert len(y) == {seen.outputs}"]
     if seen.symptom == "type":
         dtype, shape = seen.type.dtype, seen.type.shape
-        lines = [f"expected, got = ({dtype!r}, {shape}), ({names}, tuple(y.shape))"]
+        lines = [f"expected, got = ({dtype!r}, {shape}), ({family.names}, tuple(y.shape))"]
         return [*lines, 'print("expected", expected, "got", got)', "assert got == expected"]
     if seen.symptom not in ("value", "special"):
         return []
     subscript = f"y[{', '.join(map(str, seen.place))}]" if seen.place else "y"
-    got = item.format(kind="complex" if seen.part else _kind(seen.value), element=subscript)
+    got = family.item.format(kind="complex" if seen.part else _kind(seen.value), element=subscript)
     got = f"{got}.{seen.part}" if seen.part else got
     lines = [f"expected, got = {number(seen.value)}, {got}", 'print("expected", expected, "got", got)']
     return [*lines, f"assert {condition(seen)}"]

@@ -60,7 +60,10 @@ FLOORS = {
     "harness/findings/database": "migrations tables | opened | recorder | nights | *",
     "harness/findings/triage": "instance severity | reach words | causes",
     "harness/findings/site": "heat highlight hunted past values | pages | sarif summary",
-    "harness/commands/findings": "gather | *",
+    "harness/findings/upstream": (
+        "literals | tidy | own parts | seen | runners | onnx_nodes relax routes | derived | short | issue"
+    ),
+    "harness/commands/findings": "gather | shown | *",
     "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | hunting | *",
     "harness/search/hunting": "runs silence suspects | together | *",
     "harness/training": "* | findings table | known_runs share",

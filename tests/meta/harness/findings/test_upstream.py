@@ -22,17 +22,23 @@ from generators.graph import TensorType
 from harness.backends import TARGETS
 from harness.commands.app import app_of
 from harness.commands.findings.gather import entries
-from harness.commands.findings.report import run
+from harness.commands.findings.shown import run
+from harness.conversions.edges import EDGES
 from harness.findings.known.entry import FOLDER
 from harness.findings.triage.words import plain_reason, title
+from harness.findings.upstream import routes
+from harness.findings.upstream.derived import WRITTEN
 from harness.findings.upstream.literals import NoProgramError, literal
+from harness.findings.upstream.own import written
+from harness.findings.upstream.parts import Family
 from harness.findings.upstream.seen import Seen, checks, condition, seen_in
-from harness.findings.upstream.short import LONGEST, programs
+from harness.findings.upstream.short import AS_DRAWN, programs
+from harness.findings.upstream.tidy import LONGEST, counted, tidy
+from harness.questions import QUESTIONS
 from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import judge
-from oracles.questions import forward
 
 DTYPES = ("float16", "float32", "float64", "int8", "int64", "uint64", "bool")
 
@@ -95,7 +101,7 @@ def test_of_complex_numbers_the_part_that_is_wrong_is_compared(value: complex, g
     expected = Expected(("y",), (type_,), (Bounded(np.array([value]), np.zeros(1), "complex128", zero_sign=True),))
     seen = seen_in(Discrepancy("special", "", 0), expected, Value((np.array([got]),)))
     assert seen.part == part
-    lines = checks(seen, "", "{kind}({element})")
+    lines = checks(seen, Family("", "{kind}({element})"))
     assert f"complex(y[0]).{part}" in lines[0]
     names = {"y": np.array([got]), "inf": inf, "nan": nan, "math": math}
     with pytest.raises(AssertionError):
@@ -103,24 +109,24 @@ def test_of_complex_numbers_the_part_that_is_wrong_is_compared(value: complex, g
     exec("\n".join(lines), {**names, "y": np.array([value])})
 
 
-def planted(name: str) -> Seen:
-    """What a target would have shown that negates the worst element of a small graph."""
+def planted(question: str = "forward") -> Seen:
+    """What a target would have shown whose first result of a small graph is off by one."""
     case = chain_case()
-    expected = forward.expect(case)
+    expected = QUESTIONS[question].expect(case)
     outputs = [np.asarray(v.value, t.dtype) for v, t in zip(expected.values, expected.types, strict=True)]
     outputs[0] = outputs[0].copy()
     outputs[0].flat[0] += 1
     outcome = Value(tuple(outputs))
     discrepancy = judge(expected, outcome).discrepancy
-    assert discrepancy, name
+    assert discrepancy, question
     return seen_in(discrepancy, expected, outcome)
 
 
 @pytest.mark.parametrize("name", ["torch-eager", "ort-all"])
 def test_a_short_program_passes_where_nothing_is_wrong(name: str) -> None:
-    seen = planted(name)
+    seen = planted()
     (text, *_) = programs(TARGETS[name], chain_case(), seen)
-    assert sum(bool(line.strip()) for line in text.splitlines()) <= LONGEST
+    assert counted(text) <= LONGEST
     assert "dissent" not in text.lower()
     assert run(text, seen) is None, "the framework is right, so that the assertion holds"
     wrong = replace(seen, value=np.float64(seen.value) + 1)  # type: ignore[arg-type]
@@ -130,7 +136,108 @@ def test_a_short_program_passes_where_nothing_is_wrong(name: str) -> None:
 
 def test_short_programs_read_well(snapshot: SnapshotAssertion) -> None:
     names = ("torch-inductor", "tf-xla", "jax-jit", "tvm-O2", "litert-builtin")
-    assert {name: next(programs(TARGETS[name], chain_case(), planted(name))) for name in names} == snapshot
+    assert {name: next(programs(TARGETS[name], chain_case(), planted())) for name in names} == snapshot
+
+
+def test_short_programs_of_derivatives_read_well(snapshot: SnapshotAssertion) -> None:
+    asked = [
+        *(("gradient", name) for name in ("torch-eager", "torch-inductor", "tf-xla", "jax-jit", "tvm-O2")),
+        *(("jvp", name) for name in ("torch-eager", "tf-graph", "jax-eager")),
+        *(("hessian", name) for name in ("torch-eager", "torch-inductor", "tf-eager")),
+        *(("vmap", name) for name in ("torch-inductor", "tf-graph", "jax-jit")),
+        ("tangent_gradient", "torch-eager"),
+    ]
+    seen = {question: planted(question) for question, _ in asked}
+    made = {
+        f"{name} {question}": next(programs(TARGETS[name], chain_case(), seen[question], question))
+        for question, name in asked
+    }
+    assert made == snapshot
+
+
+def test_short_programs_of_conversions_read_well(snapshot: SnapshotAssertion) -> None:
+    names = (
+        *("torch/torch-onnx/ort-all", "torch/torchscript-onnx/openvino-onnx/openvino", "torch/tvm-pt2/tvm"),
+        *("tensorflow/tflite/tvm-tflite/tvm", "tensorflow-variables/openvino-savedmodel/openvino"),
+        *("onnx/onnx-opset-10/tvm-onnx/tvm", "tensorflow/tf2onnx/ort-disable"),
+    )
+    targets = QUESTIONS["conversion"].targets
+    made = {name: next(programs(targets[name], chain_case(), planted(), "conversion")) for name in names}
+    assert made == snapshot
+
+
+def test_a_short_gradient_passes_where_nothing_is_wrong() -> None:
+    seen = planted("gradient")
+    (text, *_) = programs(TARGETS["jax-jit"], chain_case(), seen, "gradient")
+    assert run(text, seen) is None
+    wrong = replace(seen, value=np.float64(seen.value) + 1)  # type: ignore[arg-type]
+    (other, *_) = programs(TARGETS["jax-jit"], chain_case(), wrong, "gradient")
+    assert "AssertionError" in str(run(other, wrong))
+
+
+def test_what_a_tool_refuses_ends_with_the_call_of_that_tool() -> None:
+    seen = Seen("rejected", "ValueError: no\nin step torch-onnx", type=TensorType("float32", ()))
+    (text,) = programs(QUESTIONS["conversion"].targets["torch/torch-onnx/ort-all"], chain_case(), seen, "conversion")
+    assert text.splitlines()[-1].startswith("model = torch.onnx.export(")
+    assert "onnxruntime" not in text
+    at_tvm = replace(seen, message="ValueError: no\nin step tvm-pt2")
+    imported, compiled = programs(
+        QUESTIONS["conversion"].targets["torch/tvm-pt2/tvm"], chain_case(), at_tvm, "conversion"
+    )
+    assert "tvm.compile(" not in imported
+    assert "tvm.compile(" in compiled
+
+
+def test_what_is_written_exists() -> None:
+    assert set(routes._CALLS) <= set(EDGES)
+    assert {*WRITTEN, *AS_DRAWN} <= set(QUESTIONS)
+
+
+def test_what_is_read_on_import_stands_before_it() -> None:
+    text = tidy(["import os", "", 'os.environ["A"] = "b"  # read', "import numpy as np", "import math", "np.exp(1)"])
+    assert text == 'import os\n\nos.environ["A"] = "b"\n\nimport numpy as np\n\nnp.exp(1)\n'
+
+
+OWN = '''"""A title.
+
+Exit status 1: shows; 0: does not."""
+
+import importlib.util
+import sys
+
+for module in ["numpy"]:
+    if importlib.util.find_spec(module) is None:
+        sys.exit(77)
+
+import numpy as np
+
+got = np.add(1, 1)
+'''
+ENDS = {
+    "wrong = got != 2\nif wrong:\n    print(f'reproduced: {got} is not 2')\n    sys.exit(1)\nprint('not reproduced')":
+        "assert got == 2, f'{got} is not 2'",
+    "wrong = got > 2 or not got\nprint('reproduced' if wrong else 'not reproduced')\nsys.exit(int(wrong))":
+        "assert got <= 2 and got",
+    "shown = abs(got) > 2\nprint('reproduced:' if shown else 'not reproduced:', 'error', got)\nsys.exit(shown)":
+        "print('error', got)\nassert abs(got) <= 2",
+    "if got:\n    print(f'reproduced: status {got}')\n    raise SystemExit(1)\nassert got < 1\nprint('not reproduced')":
+        "assert not got, f'status {got}'\nassert got < 1",
+    "try:\n    got.go()\nexcept AttributeError as error:\n    print(f'reproduced: {error}')\n    sys.exit(1)\n"
+    "print('not reproduced')": "got.go()",
+}  # fmt: skip
+"""How programs of entries end, and what a maintainer is given in its place."""
+
+
+@pytest.mark.parametrize(("end", "plain"), ENDS.items())
+def test_a_program_of_its_own_ends_with_an_assertion(end: str, plain: str) -> None:
+    assert written(OWN + end)[0] == f"import numpy as np\n\ngot = np.add(1, 1)\n{plain}\n"
+
+
+def test_a_program_that_ends_in_another_way_stays_as_it_is() -> None:
+    (text,) = written(OWN + "sys.exit(got)")
+    assert text == "import sys\n\nimport numpy as np\n\ngot = np.add(1, 1)\nsys.exit(got)\n"
+    with pytest.raises(NoProgramError, match="its program has"):
+        written(OWN + "got += 1\n" * 100)
 
 
 def test_refusals_and_crashes_are_told_apart() -> None:
@@ -138,6 +245,7 @@ def test_refusals_and_crashes_are_told_apart() -> None:
     assert run("raise ValueError('no')", refused) == "ValueError: no"
     assert run("raise TypeError('no')", refused) is None
     assert run("pass", refused) is None
+    assert run("raise ValueError('no')", refused, "yes") is None
     crash = replace(refused, symptom="crash")
     assert "status -6" in str(run("import os; os.abort()", crash))
     assert run("raise ValueError('no')", crash) is None
@@ -158,12 +266,35 @@ def test_an_issue_is_what_the_project_asks_for(snapshot: SnapshotAssertion, tmp_
     assert (tmp_path / "short.py").read_text() in text
 
 
+@pytest.mark.parametrize("name", ["ort-label-encoder-fusion", "torch-vander-gradient"])
+def test_issues_of_programs_and_of_gradients_read_well(name: str, snapshot: SnapshotAssertion) -> None:
+    code, text, aside = report(name, "--upstream")
+    assert code == 0, aside
+    assert "the program was run and shows it" in aside
+    here = re.sub(r"(?m)^((- )?Linux-.*|[\d.]+|x86_64 .*|- [\w-]+ \d.*|- .*(AMD|Intel|CPU|EPYC).*)$", "HERE", text)
+    assert re.sub("(HERE\n)+", "HERE\n", here) == snapshot
+
+
+def test_a_program_that_no_longer_shows_it_is_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "torch" / "torch-nothing"
+    folder.mkdir(parents=True)
+    (folder / "issue.toml").write_text(
+        'kind = "program"\ntargets = ["torch-eager"]\nsymptoms = ["value"]\npackage = "torch"\nversions = "<=99"\n'
+        'reason = "Nothing is wrong any more"\n',
+        encoding="utf-8",
+    )
+    (folder / "reproducer.py").write_text('print("not reproduced")\n', encoding="utf-8")
+    code, text, aside = report("torch-nothing", "--upstream", "--known-issues", str(tmp_path))
+    assert (code, text) == (2, "")
+    assert "its program does not show it here (not reproduced)" in aside.replace("\n", " ")
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [
         ("torch-fsdp-state-aliased", "a training run on ranks"),
-        ("ort-rnn-clip", "a whole model"),
-        ("torch-vander-gradient", "the question 'gradient'"),
+        ("keras-onnx-normalization", "a whole model"),
+        ("ort-clip-function-bfloat16", "its program has 659 lines"),
         ("no-such-entry", "neither the id of a known entry nor the folder of a finding"),
     ],
 )
@@ -190,3 +321,4 @@ def test_titles_and_reasons_know_nothing_of_our_entries() -> None:
         assert "\n" not in title(one)
         named = set(re.findall(r"[a-z0-9]+(?:-[a-z0-9]+)+", plain_reason(one))) & ids
         assert not named, one.id
+        assert "Dissent" not in plain_reason(one), one.id
