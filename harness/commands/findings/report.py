@@ -16,7 +16,7 @@ from harness.execute.reading import FileError
 from harness.findings.known.entry import FOLDER
 from harness.findings.triage.causes import causes_of
 from harness.findings.triage.instance import Instance
-from harness.findings.triage.words import STATE, headline
+from harness.findings.triage.words import STATE, headline, referred
 from harness.findings.upstream.issue import issue_of
 from harness.findings.upstream.literals import NoProgramError
 
@@ -51,7 +51,8 @@ def report(
         raise fail(str(error)) from error
     except NoProgramError as error:
         raise fail(f"{one.id}: no program for maintainers: {error}; its reproducer.py is the whole one") from error
-    issue = issue_of(one, shown, probe.cpu())
+    cause = next((other for other in instances if other.id == referred(one)), None)
+    issue = issue_of(one, shown, probe.cpu(), cause)
     where = f"for {issue.repository}" if issue.repository else "for a project whose template is not known"
     say(f"{where}; the program was run and shows it{f' ({shown.target})' if shown.target else ''}")
     if one.upstream:

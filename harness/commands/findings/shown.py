@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -148,7 +149,7 @@ def run(text: str, seen: Seen, message: str = "") -> str | None:
         return f"(nothing within {HANG:g} s)" if seen.symptom == "timeout" else None
     last = _last(done.stderr)
     if seen.symptom == "crash":
-        return f"(the process ends with status {done.returncode})" if done.returncode not in (0, 1) else None
+        return f"(the process ends with {_status(done.returncode)})" if done.returncode not in (0, 1) else None
     if done.returncode != 1 or seen.symptom == "timeout":
         return None
     asserted = "AssertionError" in last
@@ -157,6 +158,12 @@ def run(text: str, seen: Seen, message: str = "") -> str | None:
         told = kind in done.stderr and re.search(message, done.stderr)
         return _said(done.stderr, kind) if told else None
     return f"{done.stdout.strip()}\n{last}" if asserted else None
+
+
+def _status(code: int) -> str:
+    """With the name of the signal that ended it."""
+    named = code < 0 and -code in set(signal.Signals)
+    return f"status {code} ({signal.Signals(-code).name})" if named else f"status {code}"
 
 
 def _last(text: str) -> str:

@@ -16,12 +16,14 @@ _OF_ANOTHER = re.compile(rf"^((As (in )?|A consequence of ){_ID}[:,;]? |{_ID}, o
 """How a reason begins that says that it is another entry's."""
 
 _INTERNAL = re.compile(
-    r"\bDissent\b|\bdrawn graphs?\b|^No graph shows|\bno question asks\b|^The operator `\w+` has|\bour (bound|median)\b"
+    r"\bDissent\b|\bdrawn graphs?\b|^No graph shows|\bno question asks\b|\bno dialect\b|^The operator `\w+` has"
+    r"|\bour (bound|median)\b"
 )
 """Sentences that tell how it was met."""
 _CLAUSE = re.compile(
-    r",? (?:whose|where|when|which|whereas|while|so that|although|of which|for which|until|if|without|since|because|that"
-    r"|as if|though)\b|, "
+    r"(?<! what)(?<! those)(?<! all)(?<! one)(?<! that)(?<! which)(?<! and)(?<! or)(?<! of)(?<! is)(?<! are)(?<! but)"
+    r",? (?:whose|where|when|which|whereas|while|so that|although|of which|for which|until|if|without|since|because"
+    r"|that|as if|though)\b|, "
 )
 """What a title may end in front of."""
 
@@ -62,6 +64,13 @@ def headline(instance: Instance) -> str:
     return _cut(first[:1].upper() + first[1:] if begins else first)
 
 
+def referred(instance: Instance) -> str:
+    """The id of the entry whose cause it has, too, as the beginning of its reason says; empty: its cause is its own."""
+    begins = _OF_ANOTHER.match(instance.reason)
+    found = re.search(_ID, begins.group().removeprefix("As ").removeprefix("in ")) if begins else None
+    return found.group() if found else ""
+
+
 def plain_reason(instance: Instance) -> str:
     """The reason for those who do not know our entries: without ids of others, and without what it says of threads."""
     text = _OF_ANOTHER.sub("", instance.reason)
@@ -75,16 +84,22 @@ def plain_reason(instance: Instance) -> str:
 def title(instance: Instance, most: int = 110) -> str:
     """A headline as short as titles of issues are: without what stands in brackets, and cut at a colon, semicolon or
     comma, else in front of a clause, with the symptom in place of the rest."""
-    whole = re.sub(r" \([^)]{12,}\)", "", headline(replace(instance, reason=plain_reason(instance))))
+    whole = re.sub(r" \((?:[^()]|\([^()]*\)){12,}\)", "", headline(replace(instance, reason=plain_reason(instance))))
     text = whole
     for mark in ("; ", ": ", ", "):
         first = text.split(mark, 1)[0]
-        if len(text) > most and 30 <= len(first) <= most:
+        if len(text) > most and 25 <= len(first) <= most and _balanced(first):
             text = first
     if len(text) > most or text.endswith("…"):
-        ends = [found.start() for found in _CLAUSE.finditer(text) if most * 0.6 <= found.start() <= most]
+        places = [found.start() for found in _CLAUSE.finditer(text)]
+        ends = [place for place in places if most * 0.6 <= place <= most and _balanced(text[:place])]
         text = text[: ends[-1]] if ends else text[:most].rsplit(" ", 1)[0].rstrip(",;: (") + " …"
     return text if text == whole else f"{text}: {SYMPTOM[instance.symptoms[0]]}"
+
+
+def _balanced(text: str) -> bool:
+    """Is every bracket closed?"""
+    return text.count("(") == text.count(")")
 
 
 def _cut(text: str) -> str:

@@ -20,50 +20,51 @@ from harness.findings.upstream.literals import NoProgramError, literal
 
 _SHOW = """
 
-import json
+def _described(folder):
+    import json
+
+    def plain(value):
+        if isinstance(value, TensorProto):
+            array = numpy_helper.to_array(value)
+            return {"dtype": str(array.dtype), "shape": list(array.shape), "values": array.tolist()}
+        if isinstance(value, bytes):
+            return value.decode()
+        if isinstance(value, onnx.GraphProto):
+            raise TypeError("an attribute is a graph")
+        return [plain(one) for one in value] if isinstance(value, list) else value
+
+    def port(value):
+        of = value.type.tensor_type
+        dims = [one.dim_param or (one.dim_value if one.HasField("dim_value") else None) for one in of.shape.dim]
+        return [value.name, TensorProto.DataType.Name(of.elem_type), dims if of.HasField("shape") else None]
+
+    def described(node):
+        attributes = {a.name: plain(helper.get_attribute_value(a)) for a in node.attribute}
+        if "to" in attributes:
+            attributes["to"] = "TensorProto." + TensorProto.DataType.Name(attributes["to"])
+        return [node.op_type, list(node.input), list(node.output), attributes, node.domain]
+
+    with np.load(f"{folder}/parameters.npz") as arrays:
+        write(dict(arrays), f"{folder}/0.onnx")
+    for number, (_, convert) in enumerate(STEPS):
+        convert(f"{folder}/{number}.onnx", f"{folder}/{number + 1}.onnx")
+    made = onnx.load(f"{folder}/{len(STEPS)}.onnx")
+    held = {tensor.name: plain(tensor) for tensor in made.graph.initializer}
+    return json.dumps({
+        "nodes": list(map(described, made.graph.node)),
+        "inputs": [port(value) for value in made.graph.input if value.name not in held],
+        "outputs": list(map(port, made.graph.output)),
+        "constants": held,
+        "opsets": {one.domain: one.version for one in made.opset_import},
+        "version": made.ir_version,
+    })
+
+
 import sys
 
-
-def plain(value):
-    if isinstance(value, TensorProto):
-        array = numpy_helper.to_array(value)
-        return {"dtype": str(array.dtype), "shape": list(array.shape), "values": array.tolist()}
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, onnx.GraphProto):
-        raise TypeError("an attribute is a graph")
-    return [plain(one) for one in value] if isinstance(value, list) else value
-
-
-def port(value):
-    of = value.type.tensor_type
-    dims = [one.dim_param or (one.dim_value if one.HasField("dim_value") else None) for one in of.shape.dim]
-    return [value.name, TensorProto.DataType.Name(of.elem_type), dims if of.HasField("shape") else None]
-
-
-folder = sys.argv[1]
-with np.load(f"{folder}/parameters.npz") as kept:
-    write(dict(kept), f"{folder}/0.onnx")
-for number, (_, convert) in enumerate(STEPS):
-    convert(f"{folder}/{number}.onnx", f"{folder}/{number + 1}.onnx")
-made = onnx.load(f"{folder}/{len(STEPS)}.onnx")
-nodes = []
-for node in made.graph.node:
-    attributes = {a.name: plain(helper.get_attribute_value(a)) for a in node.attribute}
-    if "to" in attributes:
-        attributes["to"] = "TensorProto." + TensorProto.DataType.Name(attributes["to"])
-    nodes.append([node.op_type, list(node.input), list(node.output), attributes, node.domain])
-held = {tensor.name: plain(tensor) for tensor in made.graph.initializer}
-told = {
-    "nodes": nodes,
-    "inputs": [port(value) for value in made.graph.input if value.name not in held],
-    "outputs": list(map(port, made.graph.output)),
-    "constants": held,
-    "opsets": {one.domain: one.version for one in made.opset_import},
-    "version": made.ir_version,
-}
-print(json.dumps(told))
+print(_described(sys.argv[1]))
 """
+"""The model as JSON, in one function, since the program has names of its own."""
 _SECONDS = 120
 
 Port = tuple[str, str, list[int | str | None] | None]

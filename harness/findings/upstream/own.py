@@ -138,7 +138,8 @@ def _stripped(said: ast.expr) -> str:
     if isinstance(said, ast.JoinedStr):
         said = ast.JoinedStr([part for part in said.values if not (isinstance(part, ast.Constant) and not part.value)])
     text = ast.unparse(said)
-    return "" if text in ("''", "f''", "'wrong'") else text
+    text = text.replace("'", '"') if text.count("'") == 2 and '"' not in text else text
+    return "" if text in ('""', 'f""', '"wrong"') else text
 
 
 def _raises(handler: ast.ExceptHandler) -> bool:

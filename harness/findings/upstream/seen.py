@@ -84,6 +84,14 @@ def checks(seen: Seen, family: Family) -> list[str]:
     return [*lines, f"assert {condition(seen)}"]
 
 
+def lost(seen: Seen) -> bool:
+    """Did NaN or an infinity come in place of a number?"""
+    value, got = seen.value, seen.got
+    if not isinstance(value, np.inexact | float | complex) or not isinstance(got, np.number | float | complex):
+        return False
+    return bool(np.isfinite(value) and not np.isfinite(got))
+
+
 def condition(seen: Seen) -> str:
     """What a right result fulfils, of `got` and `expected`."""
     value = seen.value
@@ -91,6 +99,8 @@ def condition(seen: Seen) -> str:
         return "got == expected"
     if np.isnan(value):
         return "got != got"
+    if lost(seen):
+        return "math.isfinite(got)" if not isinstance(value, complex | np.complexfloating) else "got - got == 0"
     if np.isinf(value) or (seen.error == 0 and value != 0):
         return "got == expected"
     if value == 0 and seen.got == 0:
@@ -108,7 +118,7 @@ def _kind(value: object) -> str:
 
 def _up(error: float) -> str:
     """Two digits, rounded up."""
-    if error == 0:
-        return "0"
+    if error < np.finfo(float).tiny:
+        return repr(error) if error else "0"
     scale = 10.0 ** (math.floor(math.log10(error)) - 1)
     return f"{math.ceil(error / scale - 1e-9) * scale:.2g}"

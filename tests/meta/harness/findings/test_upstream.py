@@ -25,9 +25,10 @@ from harness.commands.findings.gather import entries
 from harness.commands.findings.shown import run
 from harness.conversions.edges import EDGES
 from harness.findings.known.entry import FOLDER
-from harness.findings.triage.words import plain_reason, title
+from harness.findings.triage.words import plain_reason, referred, title
 from harness.findings.upstream import routes
 from harness.findings.upstream.derived import WRITTEN
+from harness.findings.upstream.issue import Shown, issue_of
 from harness.findings.upstream.literals import NoProgramError, literal
 from harness.findings.upstream.own import written
 from harness.findings.upstream.parts import Family
@@ -215,13 +216,13 @@ got = np.add(1, 1)
 '''
 ENDS = {
     "wrong = got != 2\nif wrong:\n    print(f'reproduced: {got} is not 2')\n    sys.exit(1)\nprint('not reproduced')":
-        "assert got == 2, f'{got} is not 2'",
+        'assert got == 2, f"{got} is not 2"',
     "wrong = got > 2 or not got\nprint('reproduced' if wrong else 'not reproduced')\nsys.exit(int(wrong))":
         "assert got <= 2 and got",
     "shown = abs(got) > 2\nprint('reproduced:' if shown else 'not reproduced:', 'error', got)\nsys.exit(shown)":
         "print('error', got)\nassert abs(got) <= 2",
     "if got:\n    print(f'reproduced: status {got}')\n    raise SystemExit(1)\nassert got < 1\nprint('not reproduced')":
-        "assert not got, f'status {got}'\nassert got < 1",
+        'assert not got, f"status {got}"\nassert got < 1',
     "try:\n    got.go()\nexcept AttributeError as error:\n    print(f'reproduced: {error}')\n    sys.exit(1)\n"
     "print('not reproduced')": "got.go()",
 }  # fmt: skip
@@ -304,6 +305,17 @@ def test_what_cannot_be_had_is_one_line(name: str, told: str) -> None:
     assert text == ""
     assert told in aside.replace("\n", "")
     assert aside.count("\n") == 1
+
+
+def test_what_goes_on_from_another_entry_has_the_reason_of_that() -> None:
+    known = {one.id: one for one in entries(FOLDER)}
+    one = known["torch-logaddexp-tangent-gradient"]
+    cause = known[referred(one)]
+    issue = issue_of(one, Shown("torch-eager", None, "pass\n" * 40, "", {"torch": "2.13.0"}), "x", cause)
+    assert issue.title.startswith("logaddexp, logaddexp2: second derivatives")
+    assert "\nSecond derivatives by way" in issue.text
+    assert plain_reason(cause) in issue.text
+    assert "The program has 40 lines" in issue.text
 
 
 def test_triage_of_an_entry_is_told() -> None:
