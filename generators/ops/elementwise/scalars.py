@@ -172,15 +172,17 @@ _SPECIAL = (inf, -inf, nan)
 """What stands for a number that was never met: starts of extremes, masks, limits, what is missing."""
 _FLOATS, _INTEGERS = (1.0, 2, 0.5, -1, 0.1, 0.0, 3, -2.5, NEAR, 4e-9), (1, 2, -1, 0, 7, -100, 2**31 - 1)
 _EXTENDED, _MASKING = (*_FLOATS, *_SPECIAL), (1.0, -inf, nan, inf, *_FLOATS[1:])
+_COMPUTED = (*_EXTENDED, 0)
+"""Of sums and products: a 0 without a point, too, which compilers may take to stand beside whole numbers alone."""
 _BITS = (1, 0, -1, 7, 128, 2**31 - 1)
 _CHOSEN = (boolean(), broadcastable(dtypes=NUMBERS))
 _DIVISORS = (2, 1, 7, -3, 100)
 
 OPERATORS: tuple[OpSpec, ...] = (
-    *(_second(name, _EXTENDED, _INTEGERS) for name in ("add", "sub", "mul")),
+    *(_second(name, _COMPUTED, _INTEGERS) for name in ("add", "sub", "mul")),
     _second("div", tuple(value for value in _EXTENDED if value)),
     _second("pow", (2, 0.5, 3, -1, 2.0, -0.5, 1, 0, 2 * NEAR, 1.5, *_SPECIAL)),
-    _first("sub", _EXTENDED, _INTEGERS, torch="torch.rsub({0}, {scalar})"),
+    _first("sub", _COMPUTED, _INTEGERS, torch="torch.rsub({0}, {scalar})"),
     _first("div", _EXTENDED, torch="{scalar} / {0}"),
     _first("pow", (2, 0.5, 10.0, 1, 0, -1.0, 3)),
     *(_second(name, tuple(v for v in _FLOATS if v), _DIVISORS) for name in ("floor_divide", "remainder", "fmod")),

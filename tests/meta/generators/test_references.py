@@ -9,9 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from examples.one_node import drawn
 
 from generators.bounds.bounded import Bounded, leaf
-from generators.graph import Attr, Graph, Leaf, Node, TensorType
+from generators.graph import FLOATS, Attr, Graph, Leaf, Node, TensorType
 from generators.graphs import Case, SeededDraw
 from generators.ops import OPS, check
 from generators.ops.composed import compute
@@ -31,6 +32,16 @@ def test_the_power_of_one_half_is_no_square_root(exponents: np.ndarray) -> None:
     result = _of("pow", np.array([-inf, -0.0]), exponents)
     assert result.value.tolist() == [inf, 0.0]
     assert not np.signbit(result.value).any()
+    assert not result.undetermined.any()
+
+
+def test_a_zero_without_a_point_is_drawn_beside_floating_numbers() -> None:
+    """And multiplies as 0.0 does: NaN and infinities come to NaN."""
+    graphs = [drawn("mul_scalar", number).graph for number in range(200)]
+    zeros = [graph.nodes[0].attributes["scalar"] for graph in graphs if graph.leaves[0].type.dtype in FLOATS]
+    assert {type(number) for number in zeros if number == 0} == {int, float}
+    result = _of("mul_scalar", np.array([np.nan, inf, 2.0], np.float32), scalar=0)
+    assert np.isnan(result.value).tolist() == [True, True, False]
     assert not result.undetermined.any()
 
 
