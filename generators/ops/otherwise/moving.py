@@ -104,6 +104,16 @@ def _last_swapped(call: Call) -> str | Unsupported:
     return "{0}.mT" if rank > 1 and list(ints_of(call.attrs, "perm")) == perm else PLAIN
 
 
+def _swapped(text: str):
+    """<one>, <other>: the two axes that change their places."""
+
+    def spell(call: Call) -> str | Unsupported:
+        moved = [axis for axis, source in enumerate(ints_of(call.attrs, "perm")) if axis != source]
+        return _filled(text, {"one": moved[0], "other": moved[1]}) if len(moved) == 2 else PLAIN
+
+    return spell
+
+
 def _letters(module: str):
     def spell(call: Call) -> str:
         perm = ints_of(call.attrs, "perm")
@@ -289,16 +299,20 @@ OPERATORS: tuple[OpSpec, ...] = (
     ),
     otherwise(
         SAID["transpose"],
-        torch=(_last_swapped, _floats(_letters("torch")), "torch.movedim({0}, {perm}, tuple(range({rank})))"),
+        torch=(_last_swapped, _floats(_letters("torch")), "torch.movedim({0}, {perm}, tuple(range({rank})))",
+               _swapped("turned_in_place({0}, lambda y: y.transpose_(<one>, <other>))")),
         tensorflow=("tf.experimental.numpy.transpose({0}, {perm})", _floats(_letters("tf"))),
         jax=("jax.lax.transpose({0}, {perm})", _floats(_letters("jnp"))),
     ),
     otherwise(
-        SAID["unsqueeze"], torch=(_new_axis("None"),), tensorflow=(_new_axis("tf.newaxis"),),
+        SAID["unsqueeze"], torch=(_new_axis("None"), "turned_in_place({0}, lambda y: y.unsqueeze_({axis}))"),
+        tensorflow=(_new_axis("tf.newaxis"),),
         jax=(_new_axis("None"), "jax.lax.expand_dims({0}, ({axis},))"),
     ),
     otherwise(
-        SAID["squeeze"], torch=(_one_axis("torch.squeeze({0}, {axes}[0])"), _longer_axes, _no_axis),
+        SAID["squeeze"],
+        torch=(_one_axis("torch.squeeze({0}, {axes}[0])"), _longer_axes, _no_axis,
+               _one_axis("turned_in_place({0}, lambda y: y.squeeze_({axes}[0]))")),
         tensorflow=("tf.experimental.numpy.squeeze({0}, {axes})",), jax=("jax.lax.squeeze({0}, {axes})",),
     ),
     otherwise(

@@ -57,3 +57,10 @@ def seen_before(x, f):
     view = y.unsqueeze(0)
     f(y)
     return view.squeeze(0)
+
+
+def turned_in_place(x, f):
+    """A copy whose axes are changed in place, as large as it says to be then."""
+    y = x.clone()
+    f(y)
+    return y.reshape(y.shape)
