@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from generators.baits.bait import FLOATING, NUMBERS, SIGNED, WHOLE, Bait, Guard, Pattern
+import numpy as np
+
+from generators.baits.bait import FLOATING, NUMBERS, SIGNED, WHOLE, Bait, Guard, Pattern, limit
 from generators.ops.elementwise.scalars import NEAR
 
 SHAPES = Guard(((), (3,)), ((2, 3), (2, 1), (1, 2, 3), (4, 2, 3)))
@@ -167,6 +169,13 @@ def _never_negative(p: Pattern, of: str, asked: str) -> str:
     return p.apply(asked, made) if asked in ("abs", "sign", "neg") else p.apply(asked, made, p.constant(0))
 
 
+def _beyond(p: Pattern, operator: str, number: int, asked: str, shape: tuple[int, ...], end: str) -> str:
+    """x + 1 > x, which does not hold where x is the greatest number: integers wrap."""
+    x = p.input(*shape)
+    p.fixed[x] = np.full(shape, limit(p.dtype, end)).astype(p.dtype)
+    return p.apply(asked, p.apply(operator, x, scalar=number), x)
+
+
 def _widened(p: Pattern, of: str, then: str, shape: tuple[int, ...]) -> str:
     """Whole numbers of few bits, and a wider type afterwards, which shows whether what lies between wrapped."""
     x = p.input(*shape)
@@ -320,6 +329,19 @@ BAITS = (
             "asked": Guard(("abs", "maximum", "greater_equal", "less", "sign"), ("neg",)),
         },
         Guard(("int32", "int64", "float32", "float64"), ("int8", "int16", "float16", "bfloat16")),
+    ),
+    Bait(
+        "beyond-compared",
+        (_XLA, "tvm/StmtSimplify", "torch-inductor/arith"),
+        _beyond,
+        {
+            "operator": Guard(("add_scalar", "sub_scalar")),
+            "number": Guard((1, 100)),
+            "asked": Guard(("greater", "less", "greater_equal", "less_equal"), ("equal",)),
+            "shape": Guard(((), (5,)), ((2, 37),)),
+            "end": Guard(("max", "min"), ("tiny",)),
+        },
+        Guard(("int32", "int64"), ("int8", "int16", "uint8", "uint32")),
     ),
     Bait(
         "square-of-difference",

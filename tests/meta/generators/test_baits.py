@@ -110,6 +110,19 @@ def test_constants_behind_operators_have_other_shapes(
     assert [node.type.shape for node in one.graph.nodes] == [(2, 3, 1), result]
 
 
+@pytest.mark.parametrize(("operator", "end"), [("add_scalar", "max"), ("sub_scalar", "min")])
+def test_what_lies_beyond_a_limit_is_compared_as_it_wraps(operator: str, end: str) -> None:
+    for shape in ((), (5,)):
+        for asked, holds in (("greater", operator == "sub_scalar"), ("less", operator == "add_scalar")):
+            choices = {"operator": operator, "end": end, "asked": asked, "shape": shape}
+            one = drawn(BAITS["beyond-compared"], choices)
+            (expected,) = forward.expect(Case(one.graph, dict(one.fixed))).values
+            assert expected.value.shape == shape
+            assert expected.value.all() == holds
+    first = baited("beyond-compared", 0, 3)
+    assert len({fill["x0"].tobytes() for fill in first.fills}) == 1
+
+
 def test_values_on_the_way_are_used_again() -> None:
     def outputs(uses: str) -> tuple[str, ...]:
         return drawn(BAITS["neg-neg"], {"uses": uses}).graph.outputs
