@@ -65,6 +65,33 @@ def _beside_nothing(p: Pattern, other: str, place: int, axis: int, count: int, p
     return p.concat_mixed(*parts, axis=axis)
 
 
+def _shifted(p: Pattern, axis: int, by: int, written: str, piece: str, before: str, after: str) -> str:
+    """A tensor with a piece of itself written some places on, in another shape: in place, from the front, elements are
+    read that have been written."""
+    x = p.input(8, 5)
+    x = p.add(x, p.constant(1)) if before == "computed" else x
+    ends = [8, 5]
+    ends[axis] -= abs(by)
+    starts = [max(-by, 0) if i == axis else 0 for i in range(2)]
+    stops = tuple(start + size for start, size in zip(starts, ends, strict=True))
+    part = p.slice(x, starts=tuple(starts), stops=stops, steps=(1, 1))
+    if piece != "as it is":
+        part = p.neg(part) if piece == "negated" else p.flip(part, axes=(axis,))
+    at = max(by, 0)
+    if written == "block":
+        place = p.constant([at if i == axis else 0 for i in range(2)], dtype="int32", domain=(0, 8))
+        x = p.dynamic_update_slice(x, part, place)
+    else:
+        x = p.slice_update(x, part, axis=axis, step=1, start=at)
+    return {
+        "longer": lambda: p.unsqueeze(x, axis=0),
+        "flat": lambda: p.reshape(x, shape=(40,)),
+        "turned": lambda: p.transpose(x, perm=(1, 0)),
+        "nothing": lambda: x,
+        "negated": lambda: p.neg(x),
+    }[after]()
+
+
 BAITS = (
     Bait("cumsum-of-ones", (_RULE + "pointless_cumsum_replacement",), _counted,
          {"value": Guard(("ones", "number"), ("zeros",)), "axis": Guard((0, 1, -1)), "rank": Guard((2, 3))}, NUMBERS),
@@ -84,4 +111,8 @@ BAITS = (
     Bait("joined-with-nothing", (_RULE + "cat",), _beside_nothing,
          {"other": Guard(("wider",), ("narrow",)), "place": Guard((1, 0)), "axis": Guard((0, 1)),
           "count": Guard((0,), (1,)), "pieces": Guard((2, 3), (1,))}, Guard(("float32", "int32"), ("bfloat16",))),
+    Bait("shifted-in-itself", ("xla/in-place fusion", _RULE + "reinplacing", "xla/algsimp"), _shifted,
+         {"axis": Guard((0, 1)), "by": Guard((1, 2), (-1,)), "written": Guard(("slice", "block")),
+          "piece": Guard(("as it is", "negated"), ("turned",)), "before": Guard(("computed",), ("given",)),
+          "after": Guard(("longer", "flat"), ("turned", "nothing", "negated"))}, NUMBERS),
 )  # fmt: skip
