@@ -188,6 +188,7 @@ ON_REQUEST = _names(
     avg_pool1d_otherwise avg_pool3d_otherwise adaptive_avg_pool2d_otherwise global_avg_pool_otherwise
     layer_norm_otherwise instance_norm_otherwise group_norm_otherwise softmax_otherwise log_softmax_otherwise
     mul_scalar_otherwise add_scalar_otherwise silu_otherwise cumprod_otherwise
+    saturate_cast
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

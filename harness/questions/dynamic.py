@@ -50,6 +50,11 @@ _REFUSALS: Patterns = (
         "scales by channel are looked at, which a traced tensor does not allow",
     ),
     ("jax", "InconclusiveDimensionOperation", "sizes are compared that n leaves open (InconclusiveDimensionOperation)"),
+    (
+        "jax",
+        r"ValueError: Incompatible types for broadcasting: input type=\S*\[.*min\(n",
+        "sizes are compared that n leaves open (of a slice that is written elsewhere)",
+    ),
     ("jax", "Shape polymorphism is supported for jnp.pad", "jnp.pad reflects a symbolic dimension only with bounds"),
 )
 """What a framework documents that it cannot compile with

@@ -8,7 +8,7 @@ import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, Precision, ends, exact, holds_zero, rounded
 from generators.graph import COMMON, DTYPES, FLOATS, INTEGERS, RARE, Attr, TensorType
-from generators.ops.slots import tensor
+from generators.ops.slots import numeric, one_of, tensor
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, TypeRuleError, Types, unsupported
 
 
@@ -77,6 +77,7 @@ cast = OpSpec(
 
 READ = (*FLOATS, *INTEGERS)
 WIDTH = {dtype: np.empty(0, dtype).itemsize for dtype in READ}
+_TENSORFLOW_ONLY = unsupported("only TensorFlow has such a cast")
 
 
 def _bitcast(args: Sequence[Bounded], call: Call) -> Bounded:
@@ -116,4 +117,36 @@ bitcast = OpSpec(
     onnx='g.op("BitCast", {0}, to={dtype})',
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (cast, bitcast)
+# ---- to the nearest number that the dtype holds ----
+
+
+def _saturated(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Towards zero, after what lies outside was brought to the limits of the dtype, or to the last number inside that
+    the operand's dtype holds; as float64. NaN is left open, and so is an interval that crosses an integer."""
+    x, info = args[0], np.iinfo(str(call.attrs["to"]))
+    if not x.floating:
+        whole = [min(max(int(v), int(info.min)), int(info.max)) for v in x.value.reshape(-1)]
+        value = np.array(whole, dtype=np.float64).reshape(x.value.shape)
+        return rounded(value, np.where(x.undetermined, np.inf, 0.0), "float64", 0.5)
+    least, most, p = float(info.min), float(info.max), PRECISION[x.dtype]
+    with np.errstate(all="ignore"):
+        low, high = (np.clip(np.trunc(end), least, most) for end in ends(x))
+        held = info.max < 2 / p.unit and most <= p.largest
+        error = np.where((low >= most * (1 - 2 * p.unit)) & (not held), 4 * p.unit * most, 0.0)
+        lost = (low != high) | np.isnan(x.value) | np.isnan(x.error) | np.isinf(x.value) & (p.largest < most)
+    return Bounded(np.where(lost, 0.0, low), np.where(lost, np.inf, error), "float64")
+
+
+def _saturated_type(operands: Types, attrs: Attrs) -> TensorType:
+    if attrs["to"] not in INTEGERS:
+        raise TypeRuleError(f"{attrs['to']!r} is no dtype of integers")
+    return TensorType("float64", operands[0].shape)
+
+
+saturate_cast = OpSpec(
+    "saturate_cast", "unary", (numeric(),), _saturated_type, _saturated, attrs={"to": one_of(*INTEGERS)},
+    torch=_TENSORFLOW_ONLY, jax=_TENSORFLOW_ONLY, relax=_TENSORFLOW_ONLY, onnx=_TENSORFLOW_ONLY,
+    tensorflow=lambda call: f"tf.cast(tf.saturate_cast({{0}}, tf.{call.attrs['to']}), tf.float64)",
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (cast, bitcast, saturate_cast)

@@ -13,11 +13,12 @@ import pytest
 from ml_dtypes import finfo
 
 from generators import caseio
-from generators.bounds.bounded import PRECISION, gamma
+from generators.bounds.bounded import PRECISION, Bounded, gamma, leaf
 from generators.graph import FLOATS, INTEGERS, MEASURED, RARE, Graph, Leaf, Node, TensorType
 from generators.graphs import Case, seeded_case
 from generators.inputs import FLOATING, INTEGER, Recipe, fill
-from generators.ops import check
+from generators.ops import OPS, check
+from generators.ops.composed import compute
 from generators.retype import float64_twin
 from harness.backends import TARGETS
 from harness.execute.processes.worker import read_message, write_message
@@ -199,3 +200,19 @@ def test_a_least_number_among_subnormals_may_be_any_of_them() -> None:
     found = reference.evaluate(check(Graph(leaves, (node,), ("v0",))), given)["v0"]
     assert found.value[1] == 0
     assert 3e-40 <= found.error[1] <= 4e-38
+
+
+def test_what_no_integer_holds_is_brought_to_the_nearest_one() -> None:
+    """Beyond the range only what a floating dtype rounds it by is left open; 2^63 is not taken for -2^63."""
+
+    def saturated(numbers: list[float], dtype: str, to: str) -> Bounded:
+        return compute(OPS["saturate_cast"], leaf(np.array(numbers, dtype)), to=to)
+
+    found = saturated([3e38, -3e38, 2.5, -1.0, np.nan], "float32", "int64")
+    assert found.value.tolist()[:4] == [2.0**63, -(2.0**63), 2.0, -1.0]
+    assert found.undetermined.tolist() == [False, False, False, False, True]
+    assert (found.error[:4] < [2.0**42, 1, 1, 1]).all()
+    assert saturated([1e30, np.inf, 255.5, -3.0], "float64", "uint8").value.tolist() == [255, 255, 255, 0]
+    assert not saturated([1e30, np.inf, 255.5, -3.0], "float64", "uint8").error.any()
+    assert saturated([-5, 7], "int64", "uint64").value.tolist() == [0, 7]
+    assert saturated([np.inf, 2.0], "float16", "int32").undetermined.tolist() == [True, False]
