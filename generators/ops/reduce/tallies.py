@@ -137,10 +137,19 @@ def _place(d: Draw, operands: Types, attrs: Attrs) -> int:
     return d.choice((0, n // 2, n - 1))
 
 
+def _partitioned(call: Call) -> str:
+    """From the front by the elements, from the end by their places."""
+    n, size = int_of(call.attrs, "n"), call.operands[0].shape[-1]
+    if not call.attrs["reverse"]:
+        return f"jnp.partition({{0}}, {n}, axis=-1)[..., {n}]"
+    at = size - 1 - n
+    return f"jnp.take_along_axis({{0}}, jnp.argpartition({{0}}, {at}, axis=-1), axis=-1)[..., {at}]"
+
+
 nth_element = OpSpec(
     "nth_element", "sorting", (numeric(min_rank=1, nonempty=True),), _nth_type, _nth,
     attrs={"n": _place, "reverse": flag()}, torch=_WHY,
-    tensorflow="tf.raw_ops.NthElement(input={0}, n={n}, reverse={reverse})", jax=_WHY, relax=_WHY, onnx=_WHY,
+    tensorflow="tf.raw_ops.NthElement(input={0}, n={n}, reverse={reverse})", jax=_partitioned, relax=_WHY, onnx=_WHY,
 )  # fmt: skip
 
 # ---- the best, where the approximate one is exact -----------------------------------------------------

@@ -16,6 +16,7 @@ from generators.graph import FLOATS, Attr, Graph, Leaf, Node, TensorType
 from generators.graphs import Case, SeededDraw
 from generators.ops import OPS, check
 from generators.ops.composed import compute
+from generators.ops.spec import Call
 from harness.backends import TARGETS
 from harness.execute.pool import Pool
 from harness.search.laboratory import Laboratory
@@ -304,3 +305,16 @@ def test_a_block_is_moved_to_lie_inside(starts: tuple[int, int], expected: list[
     result = _of("dynamic_slice", x, np.array(starts), sizes=(1, 2))
     assert result.value.tolist() == expected
     assert not result.error.any()
+
+
+def test_jax_partitions_by_elements_and_by_places() -> None:
+    """Counted from the end by argpartition, whose place is then another one; NaN is left open."""
+    rows = np.array([[5, -7, 3, 9], [2, 2, 8, 1]], "int32")
+    spell = OPS["nth_element"].jax
+    assert callable(spell)
+    types = (TensorType("int32", (2, 4)),)
+    for reverse, text, values in ((False, "jnp.partition({0}, 1,", [3, 2]), (True, "jnp.argpartition({0}, 2,", [5, 2])):
+        attrs = {"n": 1, "reverse": reverse}
+        printed = spell(Call(types, attrs, TensorType("int32", (2,))))
+        assert text in str(printed)
+        assert _of("nth_element", rows, **attrs).value.tolist() == values
