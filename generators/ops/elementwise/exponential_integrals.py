@@ -29,8 +29,8 @@ def _expn_type(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _expn(args: Sequence[Bounded], call: Call) -> Bounded:
-    """The integral of exp(-x t) / t^n from 1 to infinity: falling in x > 0, 1 / (n - 1) or infinite at 0. Numbers that
-    are not positive and infinities are left open, as is what is close to where exp(-x) underflows."""
+    """The integral of exp(-x t) / t^n from 1 to infinity: falling in x > 0, 1 / (n - 1) or infinite at 0 (DLMF 8.19.6),
+    0 of infinity. Numbers below 0 are left open, as is what is close to where exp(-x) underflows."""
     x, n = args[0], int_of(call.attrs, "n")
     p = PRECISION[x.dtype]
     with np.errstate(all="ignore"):
@@ -39,9 +39,13 @@ def _expn(args: Sequence[Bounded], call: Call) -> Bounded:
         result = monotone(lambda v: special.expn(n, v), known, ULPS)
         # the series of order 1 and more ends with the logarithm of x by x^(n - 1) / (n - 1)!
         near = ULPS * unit_of(x) * np.where(known.value < 2, 2 + np.abs(np.log(known.value)), 0.0) * (n == 1)
-    nan = certainly_nan(x)
-    error = np.where(nan, 0.0, np.where(inside, result.error + near, np.inf))
-    return Bounded(np.where(nan, np.nan, result.value), error, x.dtype)
+    nan, sure = certainly_nan(x), x.error == 0
+    zero, far = sure & (x.value == 0) & (~np.signbit(x.value) | (n > 1)), sure & (x.value == np.inf)
+    first = 1 / (n - 1) if n > 1 else np.inf
+    error = np.where(inside, result.error + near, np.where(zero & (n > 1), 2 * unit_of(x), np.inf))
+    error = np.where(nan | far | zero & (n < 2), 0.0, error)
+    value = np.where(zero, first, np.where(far, 0.0, result.value))
+    return Bounded(np.where(nan, np.nan, value), error, x.dtype)
 
 
 def _sine_integral(args: Sequence[Bounded], call: Call) -> Bounded:

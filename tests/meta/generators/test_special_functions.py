@@ -274,3 +274,14 @@ def test_distributions_keep_their_tails(table: dict[str, Distribution], name: st
         small &= ~result.undetermined
         if not inverse and not output.startswith("log") and kind not in ("pareto", "logistic"):
             assert not _accepts(result, result.value + 1e-16)[small].any(), (kind, output)
+
+
+def test_exponential_integrals_at_the_ends_of_their_domain() -> None:
+    """1 / (n - 1), not 1 / n, at 0, and nothing of infinity."""
+    ends = np.array([0.0, -0.0, np.inf, -np.inf], "float32")
+    for n, first in ((0, np.inf), (1, np.inf), (2, 1.0), (5, 0.25)):
+        result = _of("expn", ends, n=n)
+        assert result.value[[0, 2]].tolist() == [first, 0.0]
+        assert result.undetermined.tolist() == [False, n < 2, False, True]
+        assert result.error[2] == 0
+    assert not _accepts(_of("expn", ends, n=5), np.full(4, 0.2))[0]
