@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from generators.graphs import Case
 from harness.backends import Target
@@ -65,14 +65,8 @@ def way_not_written(target: Target) -> str | None:
     tool = next((edge.name for edge in route.edges if not edge.form and edge.name not in _CALLS), None)
     if tool:
         return f"none is written for the tool {tool}"
-    known = {
-        "onnx": (*runners.LEVELS, "onnx-reference"),
-        "tflite": runners.KERNELS,
-        "openvino": ("openvino",),
-        "relax": ("tvm",),
-    }
     name = route.runner.name.replace("tf.lite", "litert")
-    return None if name in known.get(route.formats[-1].name, ()) else f"none is written for {route.runner.name}"
+    return None if name in _RUN.get(route.formats[-1].name, ()) else f"none is written for {route.runner.name}"
 
 
 def conversions(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
@@ -87,13 +81,8 @@ def conversions(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
     else:
         sources = _function(case, seen, route.writer.endswith("variables"))
     for made, given, place in sources:
-        for calls in _converted(route, steps, given, _at(seen, place)):
+        for calls in _converted(route, steps, given, replace(seen, output=place)):
             yield [*made, *calls]
-
-
-def _at(seen: Seen, place: int) -> Seen:
-    """The same of an output that is this one of the program."""
-    return Seen(**{**seen.__dict__, "output": place})
 
 
 Source = Iterator[tuple[list[str], Given, int]]
@@ -137,10 +126,9 @@ def traced(case: Case, seen: Seen) -> Iterator[list[str]]:
             "from tvm.relax.frontend.torch import from_fx",
             f"module = from_fx(torch.fx.symbolic_trace(Model()), {types})",
         ]
-        plain = [
-            re.sub(r", device=\w+\.device\b", "", line) for line in made
-        ]  # there is one, which from_fx does not know
-        yield [*plain, *call, *runners.relax(given.arrays, _at(seen, place))]
+        # there is one device, and from_fx knows no such argument
+        plain = [re.sub(r", device=\w+\.device\b", "", line) for line in made]
+        yield [*plain, *call, *runners.relax(given.arrays, replace(seen, output=place))]
 
 
 def tensorflow_function(case: Case, returned: Sequence[str], variables: bool = False) -> list[str]:
