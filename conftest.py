@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from _pytest.mark.structures import ParameterSet
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -221,7 +222,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("compiler", several, indirect=True, scope="session")
 
 
-def _parameter(name: str, members: list[Target]):
+def _parameter(name: str, members: list[Target]) -> ParameterSet:
     reasons = [s.reason for s in map(probe.probe, members) if not s.available]
     marks = [pytest.mark.skip(reason=f"{name}: {reasons[0]}")] if reasons else []
     if any(t.device == "cuda" for t in members):
@@ -297,7 +298,7 @@ def campaign(request: pytest.FixtureRequest, pool: Pool) -> Iterator[Campaign]:
 
 
 @pytest.fixture
-def trial(request: pytest.FixtureRequest, campaign: Campaign, record_property) -> Trial:
+def trial(request: pytest.FixtureRequest, campaign: Campaign, record_property: Callable[[str, object], None]) -> Trial:
     """Runs one question over drawn (or replayed) cases."""
     config = request.config
     return Trial(campaign, _option(config, "--max-nodes"), _option(config, "--replay"), record_property)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
-from generators.graph import FLOATS, Graph, GraphError, Node
+from generators.graph import FLOATS, Graph, GraphError, Leaf, Node
 from generators.graphs import Case
 from generators.ops import OPS, check
+
+Typed = TypeVar("Typed", Leaf, Node)
 
 
 def retyped_graph(graph: Graph) -> Graph | None:
@@ -60,7 +63,7 @@ def float64_twin(case: Case) -> Case | None:
     if all(t.dtype not in narrow for t in graph.types.values()):
         return None
 
-    def wide(item):
+    def wide(item: Typed) -> Typed:
         if item.type.dtype not in narrow:
             return item
         return replace(item, type=replace(item.type, dtype=narrow[item.type.dtype]))

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from hypothesis import settings
 
 from generators import caseio
@@ -32,7 +33,7 @@ def _name(issue: KnownIssue | KnownModel | KnownProgram) -> str:
     return str(issue.folder.relative_to(FOLDER))
 
 
-def _parameter(issue: KnownIssue):
+def _parameter(issue: KnownIssue) -> ParameterSet:
     """Those of conversions in the nightly profile: each imports several frameworks."""
     return pytest.param(issue, id=_name(issue), marks=[pytest.mark.nightly] if "/" in issue.targets[0] else [])
 

@@ -213,6 +213,6 @@ def seeded_fault(
 
 
 @st.composite
-def faults(draw, sites: Sequence[Site], epochs: Sequence[int], steps: int, **options: Any) -> Fault:
+def faults(draw: st.DrawFn, sites: Sequence[Site], epochs: Sequence[int], steps: int, **options: Any) -> Fault:
     """Faults, as a Hypothesis strategy."""
     return draw_fault(HypothesisDraw(draw), sites, epochs, steps, **options)

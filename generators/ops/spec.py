@@ -101,7 +101,8 @@ class Unsupported:
     why: str
 
 
-Spelling = str | Unsupported | Callable[[Call], "str | Unsupported"]
+SpellingRule = Callable[[Call], "str | Unsupported"]
+Spelling = str | Unsupported | SpellingRule
 """The source text of one application. Fields of the text (`str.format`):
 
 {0} {1} …        operands           {args}            all operands, comma-separated

@@ -146,7 +146,7 @@ def draw_training(d: Draw, most: int = 4) -> Training:
 
 
 @st.composite
-def trainings(draw, most: int = 4) -> Training:
+def trainings(draw: st.DrawFn, most: int = 4) -> Training:
     """Training runs, as a Hypothesis strategy."""
     return draw_training(HypothesisDraw(draw), most)
 

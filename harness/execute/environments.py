@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 from msgspec import Struct
 from packaging.requirements import InvalidRequirement, Requirement
@@ -264,7 +265,7 @@ def _base(environment: Environment) -> str:
     return found
 
 
-def _step(command: Sequence[str], failed: str, log: Path, output) -> None:
+def _step(command: Sequence[str], failed: str, log: Path, output: IO[bytes]) -> None:
     """One step of building. Raises EnvironmentsError with the line of its output that says why it failed."""
     start = log.stat().st_size
     done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)

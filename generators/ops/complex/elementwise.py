@@ -117,7 +117,9 @@ _FROM_AND_TO = (
 # ---- numbers to numbers -------------------------------------------------------------------------------
 
 
-def unary(name: str, f: Callable[[Bounded], Bounded], torch: str, tensorflow: str, jax: str, signed: bool = False):
+def unary(
+    name: str, f: Callable[[Bounded], Bounded], torch: str, tensorflow: str, jax: str, signed: bool = False
+) -> OpSpec:
     return spelled(name, (NUMBER,), same_as(0), lambda args, call: f(args[0]), f"torch.{torch}({{0}})",
                    f"tf.math.{tensorflow}({{0}})", f"jnp.{jax}({{0}})", signed_zero=signed)  # fmt: skip
 

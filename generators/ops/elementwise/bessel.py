@@ -18,7 +18,7 @@ from generators.bounds.bounded import PRECISION, Bounded, monotone, rounded, smo
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
 from generators.ops.elementwise.references import unit_of
 from generators.ops.slots import flag, floating, one_of, same_as
-from generators.ops.spec import Call, OpSpec, Reference, Spelling, unsupported
+from generators.ops.spec import AttrRule, Call, OpSpec, Reference, Spelling, unsupported
 
 Array = np.ndarray
 Function = Callable[[Array], Array]
@@ -178,7 +178,9 @@ def _named(text: str, scaled: str = "") -> Spelling:
     return lambda call: (scaled if call.attrs.get("scaled") else text).replace("#", str(call.attrs["order"]))
 
 
-def _record(name: str, reference: Reference, torch: Spelling, tensorflow: Spelling, jax: Spelling, **attrs) -> OpSpec:
+def _record(
+    name: str, reference: Reference, torch: Spelling, tensorflow: Spelling, jax: Spelling, **attrs: AttrRule
+) -> OpSpec:
     return OpSpec(
         name, "special", (floating(),), same_as(0), reference, attrs=attrs, torch=torch, tensorflow=tensorflow,
         jax=jax, relax=NO_RELAX, onnx=NO_ONNX,

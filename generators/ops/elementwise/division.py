@@ -160,7 +160,7 @@ def _least(x: Bounded) -> np.ndarray:
     return x.undetermined | ((x.value == info.min) & (info.min < 0))
 
 
-def _divisor(name: str, reference) -> OpSpec:
+def _divisor(name: str, reference: Reference) -> OpSpec:
     return OpSpec(
         name, "numerals", (tensor(INTEGERS), broadcastable(0)), broadcast(), reference,
         torch=f"torch.{name}({{0}}, {{1}})", tensorflow=NO_TENSORFLOW, jax=f"jnp.{name}({{0}}, {{1}})",

@@ -21,7 +21,7 @@ from generators.ops.elementwise.records import (
 )
 from generators.ops.elementwise.references import certainly_nan
 from generators.ops.slots import computed, floating, like, one_of, same_as
-from generators.ops.spec import Call, OpSpec, TypeRuleError, Types, only
+from generators.ops.spec import Attrs, Call, OpSpec, Reference, TypeRuleError, Types, only
 
 
 def _split(x: Bounded) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -50,8 +50,8 @@ def _exponent(args: Sequence[Bounded], call: Call) -> Bounded:
     return exact(exponent, "int32", loose | ~np.isfinite(args[0].value))
 
 
-def _frexp(name: str, place: int, reference) -> OpSpec:
-    def result(operands: Types, attrs) -> TensorType:
+def _frexp(name: str, place: int, reference: Reference) -> OpSpec:
+    def result(operands: Types, attrs: Attrs) -> TensorType:
         return replace(operands[0], dtype="int32") if place else operands[0]
 
     return OpSpec(

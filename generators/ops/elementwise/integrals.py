@@ -13,7 +13,7 @@ from generators.bounds.bounded import PRECISION, Bounded, monotone, rounded, smo
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
 from generators.ops.elementwise.references import certainly_nan, unit_of
 from generators.ops.slots import floating, one_of, same_as
-from generators.ops.spec import Call, OpSpec, Reference, Spelling, unsupported
+from generators.ops.spec import AttrRule, Call, OpSpec, Reference, Spelling, unsupported
 
 Array = np.ndarray
 ULPS = 32.0
@@ -90,7 +90,7 @@ def _spence(args: Sequence[Bounded], call: Call) -> Bounded:
     return replace(result, error=np.where(np.isinf(x.value) & (x.value > 0), np.inf, error))
 
 
-def _record(name: str, reference: Reference, tensorflow: Spelling, jax: Spelling, **attrs) -> OpSpec:
+def _record(name: str, reference: Reference, tensorflow: Spelling, jax: Spelling, **attrs: AttrRule) -> OpSpec:
     return OpSpec(
         name, "special", (floating(),), same_as(0), reference, attrs=attrs,
         torch=unsupported("PyTorch has no such function"), tensorflow=tensorflow, jax=jax,

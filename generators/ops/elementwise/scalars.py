@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf, isfinite, nan
+from typing import Any
 
 import numpy as np
 
@@ -150,12 +151,12 @@ _BASES = {
 }
 
 
-def _second(name: str, floats: Sequence[float] = (), integers: Sequence[int] = (), **options) -> OpSpec:
+def _second(name: str, floats: Sequence[float] = (), integers: Sequence[int] = (), **options: Any) -> OpSpec:
     """The number is the last operand."""
     return with_scalar(_BASES[name], len(_BASES[name].operands) - 1, floats, integers, **options)
 
 
-def _first(name: str, floats: Sequence[float] = (), integers: Sequence[int] = (), **options) -> OpSpec:
+def _first(name: str, floats: Sequence[float] = (), integers: Sequence[int] = (), **options: Any) -> OpSpec:
     """The number is the first of two operands. The other one is of the types that the first one may have."""
     slots = options.pop("slots", _BASES[name].operands[:1])
     return with_scalar(_BASES[name], 0, floats, integers, name=f"scalar_{name}", slots=slots, **options)

@@ -29,7 +29,7 @@ from generators.ops.elementwise.records import NO_ONNX, NO_RELAX, numpy_binary
 from generators.ops.elementwise.references import certainly_nan, exactly, unrounded
 from generators.ops.elementwise.selection import extreme
 from generators.ops.slots import broadcast, broadcastable, floating, like, numeric, one_of, same_as
-from generators.ops.spec import Attrs, Call, OpSpec, Spelling, Types, only, unsupported
+from generators.ops.spec import Attrs, Call, OpSpec, Reference, ResultRule, Slot, Spelling, Types, only, unsupported
 
 NO_TORCH = unsupported("PyTorch has no such operator")
 NO_TENSORFLOW = unsupported("TensorFlow has no such operator")
@@ -108,7 +108,9 @@ def _approximately(args: Sequence[Bounded], call: Call) -> Bounded:
     return exact(distance < tolerance, "bool", settled(x, y, np.where(unsure, np.inf, 0.0)) > 0)
 
 
-def _of_tensorflow(name: str, text: Spelling, reference, operands, result) -> OpSpec:
+def _of_tensorflow(
+    name: str, text: Spelling, reference: Reference, operands: tuple[Slot, ...], result: ResultRule
+) -> OpSpec:
     return OpSpec(
         name, "binary" if len(operands) == 2 else "unary", operands, result, reference,
         torch=NO_TORCH, tensorflow=text, jax=NO_JAX, relax=NO_RELAX, onnx=NO_ONNX,

@@ -25,7 +25,7 @@ from generators.ops.slots import (
     numeric,
     tensor,
 )
-from generators.ops.spec import Attrs, Call, Domain, Draw, OpSpec, Slot, TypeRuleError, Types, unsupported
+from generators.ops.spec import Attrs, Call, Domain, Draw, OpSpec, Slot, SpellingRule, TypeRuleError, Types, unsupported
 
 # ---- take and put -------------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ def _windows(x: Array, call: Call) -> Array:
     return np.moveaxis(np.take(x, _table(call), axis), axis + 1, -1)
 
 
-def _taken(text: str):
+def _taken(text: str) -> SpellingRule:
     """`text` with the table of places and the order of the axes of what they take: the window's last."""
 
     def spell(call: Call) -> str:

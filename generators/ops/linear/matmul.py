@@ -205,7 +205,7 @@ def plus(text: str, product: str) -> Spelling:
     return lambda call: text if call.attrs["beta"] else product
 
 
-def _factor(*options: float):
+def _factor(*options: float) -> AttrRule:
     return lambda d, operands, attrs: d.choice(options)
 
 

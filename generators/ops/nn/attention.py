@@ -13,7 +13,7 @@ from generators.graph import FLOATS, TensorType
 from generators.ops.composed import compute, undetermined
 from generators.ops.reduce.softmax import softmax
 from generators.ops.slots import draw_dtype, one_of
-from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types
+from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Reference, Slot, Spelling, TypeRuleError, Types
 
 Array = np.ndarray
 
@@ -174,7 +174,7 @@ def _jax(rest: str) -> Spelling:
     return f"attention({{0}}, {{1}}, {{2}}, scale={{scale}}{rest})"
 
 
-def _op(name: str, mask: Slot | None, reference, torch: str, eager: str, relax: str, onnx: str) -> OpSpec:
+def _op(name: str, mask: Slot | None, reference: Reference, torch: str, eager: str, relax: str, onnx: str) -> OpSpec:
     """Of q, k, v and what masks them, if anything does."""
     causal: dict[str, AttrRule] = {} if mask else {"causal": one_of(True, False)}
     return OpSpec(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from generators.ops.otherwise.record import SAID, otherwise
 from generators.ops.otherwise.unsaid import PLAIN
 from generators.ops.slots import axis_in
-from generators.ops.spec import Call, OpSpec, Unsupported
+from generators.ops.spec import Call, OpSpec, SpellingRule, Unsupported
 
 
-def _rows(text: str):
+def _rows(text: str) -> SpellingRule:
     """The text, where whole rows are taken or written: along the first axis, by a list."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -20,12 +18,12 @@ def _rows(text: str):
     return spell
 
 
-def _at(text: str):
+def _at(text: str) -> SpellingRule:
     """%s: colons before the axis."""
     return lambda call: text.replace("%s", ":, " * axis_in(call.attrs, call.operands[0].rank))
 
 
-def _listed(rule: Callable[[Call], str]) -> Callable[[Call], str | Unsupported]:
+def _listed(rule: SpellingRule) -> SpellingRule:
     """Of indices in a list: others PyTorch takes in no other way."""
     return lambda call: rule(call) if call.operands[1].rank == 1 else PLAIN
 
@@ -42,7 +40,7 @@ def _last_axis(call: Call) -> str | Unsupported:
     )
 
 
-def _ascending(text: str):
+def _ascending(text: str) -> SpellingRule:
     return lambda call: PLAIN if call.attrs["descending"] else text
 
 
@@ -51,11 +49,11 @@ def _ascending_rows(call: Call) -> str | Unsupported:
     return PLAIN if down else "torch.msort({0})"
 
 
-def _alike(text: str):
+def _alike(text: str) -> SpellingRule:
     return lambda call: text if len({type_.shape for type_ in call.operands}) == 1 else PLAIN
 
 
-def _masked(text: str):
+def _masked(text: str) -> SpellingRule:
     """The text, where the mask is an index: its dimensions are the first ones of what it chooses from."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -65,7 +63,7 @@ def _masked(text: str):
     return spell
 
 
-def _filled(text: str):
+def _filled(text: str) -> SpellingRule:
     """The text, where there are elements."""
     return lambda call: text if call.result.size else PLAIN
 

@@ -6,24 +6,24 @@ from __future__ import annotations
 from generators.ops.otherwise.record import SAID, otherwise
 from generators.ops.otherwise.unsaid import PLAIN
 from generators.ops.slots import ints_of
-from generators.ops.spec import Call, OpSpec, Spelling, Unsupported, said
+from generators.ops.spec import Call, OpSpec, Spelling, SpellingRule, Unsupported, said
 
 
-def _ranks(text: str, *ranks: int):
+def _ranks(text: str, *ranks: int) -> SpellingRule:
     return lambda call: text if tuple(type_.rank for type_ in call.operands[:2]) == ranks else PLAIN
 
 
-def _matrices(text: str):
+def _matrices(text: str) -> SpellingRule:
     """The text, where both operands are matrices, or stacks of them."""
     return lambda call: text if min(type_.rank for type_ in call.operands[:2]) > 1 else PLAIN
 
 
-def _floats(rule: Spelling):
+def _floats(rule: Spelling) -> SpellingRule:
     """Of floating numbers alone."""
     return lambda call: said(rule, call) if call.operands[0].dtype in ("float32", "float64") else PLAIN
 
 
-def _one_sample(function: str, rest: str):
+def _one_sample(function: str, rest: str) -> SpellingRule:
     """%f: the function, of a sample alone."""
     text = f"unbatched(lambda *x: torch.nn.functional.{function}(*x, {rest}), {{args}})"
     return lambda call: text if call.operands[0].shape[0] == 1 else PLAIN
@@ -43,7 +43,7 @@ def _of_any_rank(call: Call) -> str | Unsupported:
     return PLAIN if both else "convolved({0}, {1}, {2}, {stride}, {padding}, {dilation}, tf.nn.convolution)"
 
 
-def _rows(text: str):
+def _rows(text: str) -> SpellingRule:
     """The text, where operands are alike and have rows."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -53,7 +53,7 @@ def _rows(text: str):
     return spell
 
 
-def _of_one_batch(text: str):
+def _of_one_batch(text: str) -> SpellingRule:
     """The text, of a batch of one whose queries have heads of keys of their own."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -63,11 +63,11 @@ def _of_one_batch(text: str):
     return spell
 
 
-def _of_one_head(text: str):
+def _of_one_head(text: str) -> SpellingRule:
     return lambda call: text if call.operands[0].shape[:2] == (1, 1) else PLAIN
 
 
-def _image(text: str):
+def _image(text: str) -> SpellingRule:
     """A function of images: with something behind the channels, and one image at least."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -77,11 +77,11 @@ def _image(text: str):
     return spell
 
 
-def _bounded(text: str):
+def _bounded(text: str) -> SpellingRule:
     return lambda call: PLAIN if None in (call.attrs["min"], call.attrs["max"]) else text
 
 
-def _lower_alone(text: str):
+def _lower_alone(text: str) -> SpellingRule:
     """The text, of a lower triangle with the diagonal that it has."""
     return lambda call: text if call.attrs["lower"] and not call.attrs["unit"] else PLAIN
 

@@ -7,12 +7,12 @@ from generators.ops.otherwise.record import SAID, otherwise
 from generators.ops.otherwise.unsaid import PLAIN
 from generators.ops.shape.pad_repeat import pairs
 from generators.ops.slots import axis_in, int_of, ints_of, normalized
-from generators.ops.spec import Call, OpSpec, Unsupported
+from generators.ops.spec import Call, OpSpec, SpellingRule, Unsupported
 
 # ---- parts --------------------------------------------------------------------------------------------
 
 
-def _bounds(text: str, most_step: int = 2**31):
+def _bounds(text: str, most_step: int = 2**31) -> SpellingRule:
     """<starts> and <stops> counted from the front, within each axis; as far as no step is greater."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -34,7 +34,7 @@ def _part(call: Call) -> tuple[int, int, int, list[int]]:
     return axis_in(call.attrs, call.result.rank), ends[index] - sizes[index], ends[index], ends[:-1]
 
 
-def _from_to(text: str):
+def _from_to(text: str) -> SpellingRule:
     def spell(call: Call) -> str:
         axis, start, stop, ends = _part(call)
         said = {"axis": axis, "start": start, "stop": stop, "size": stop - start, "ends": ends}
@@ -49,7 +49,7 @@ def _filled(text: str, said: dict[str, object]) -> str:
     return text
 
 
-def _equal_parts(text: str):
+def _equal_parts(text: str) -> SpellingRule:
     def spell(call: Call) -> str | Unsupported:
         sizes = ints_of(call.attrs, "sizes")
         return _filled(text, {"count": len(sizes)}) if len(set(sizes)) == 1 and sizes[0] else PLAIN
@@ -57,7 +57,7 @@ def _equal_parts(text: str):
     return spell
 
 
-def _parts_of_one_size(text: str):
+def _parts_of_one_size(text: str) -> SpellingRule:
     """<size>: of all parts but the last, which may be smaller; <count>: the most parts that torch.chunk may be asked
     for and gives these, since it gives fewer where such a size leaves none over."""
 
@@ -80,7 +80,7 @@ def _stacked_by_name(call: Call) -> str | Unsupported:
     return f"%s.{names[axis]}([{{args}}])" if axis in names else PLAIN
 
 
-def _of(module: str, rule):
+def _of(module: str, rule: SpellingRule) -> SpellingRule:
     """A text whose %s is the module that has the function."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -90,7 +90,7 @@ def _of(module: str, rule):
     return spell
 
 
-def _first_axis(text: str):
+def _first_axis(text: str) -> SpellingRule:
     return lambda call: text if axis_in(call.attrs, call.operands[0].rank) == 0 else PLAIN
 
 
@@ -104,7 +104,7 @@ def _last_swapped(call: Call) -> str | Unsupported:
     return "{0}.mT" if rank > 1 and list(ints_of(call.attrs, "perm")) == perm else PLAIN
 
 
-def _swapped(text: str):
+def _swapped(text: str) -> SpellingRule:
     """<one>, <other>: the two axes that change their places."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -114,7 +114,7 @@ def _swapped(text: str):
     return spell
 
 
-def _letters(module: str):
+def _letters(module: str) -> SpellingRule:
     def spell(call: Call) -> str:
         perm = ints_of(call.attrs, "perm")
         names = "abcdefgh"[: len(perm)]
@@ -123,12 +123,12 @@ def _letters(module: str):
     return spell
 
 
-def _floats(rule):
+def _floats(rule: SpellingRule) -> SpellingRule:
     """Of floating numbers alone, of which every kernel is there."""
     return lambda call: rule(call) if call.operands[0].dtype in ("float32", "float64") else PLAIN
 
 
-def _named_flip(module: str):
+def _named_flip(module: str) -> SpellingRule:
     def spell(call: Call) -> str | Unsupported:
         axes = normalized(call.attrs["axes"], call.result.rank)
         if axes == (0,):
@@ -144,7 +144,7 @@ def _longer_axes(call: Call) -> str | Unsupported:
     return f"torch.squeeze({{0}}, {{axes}} + {longer})" if longer else PLAIN
 
 
-def _one_axis(text: str):
+def _one_axis(text: str) -> SpellingRule:
     return lambda call: text if len(ints_of(call.attrs, "axes")) == 1 else PLAIN
 
 
@@ -159,19 +159,19 @@ def _picked(call: Call) -> str:
     return f"{{0}}[{':, ' * axis_in(call.attrs, call.operands[0].rank)}{{pick}}]"
 
 
-def _ij(text: str):
+def _ij(text: str) -> SpellingRule:
     """The text, where the order of axes is the one that counts where none is said."""
     return lambda call: text if call.attrs["indexing"] == "ij" else PLAIN
 
 
-def _new_axis(name: str):
+def _new_axis(name: str) -> SpellingRule:
     return lambda call: f"{{0}}[{':, ' * axis_in(call.attrs, call.result.rank)}{name}]"
 
 
 # ---- sizes --------------------------------------------------------------------------------------------
 
 
-def _open_size(text: str):
+def _open_size(text: str) -> SpellingRule:
     """The greatest size is left open."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -200,7 +200,7 @@ def _filled_with(call: Call) -> str | Unsupported:
     return "tf.fill({shape}, {0})" if call.operands[0].rank == 0 else PLAIN
 
 
-def _padded(text: str, backwards: bool = False):
+def _padded(text: str, backwards: bool = False) -> SpellingRule:
     """%s: (before, after) of each axis, the last one first where `backwards`."""
 
     def spell(call: Call) -> str:
@@ -211,12 +211,12 @@ def _padded(text: str, backwards: bool = False):
     return spell
 
 
-def _common(rule):
+def _common(rule: SpellingRule) -> SpellingRule:
     """Of usual dtypes alone: what is refused of others is measured of the whole operator."""
     return lambda call: rule(call) if call.result.dtype in COMMON else PLAIN
 
 
-def _repeats(text: str):
+def _repeats(text: str) -> SpellingRule:
     """%s: how often each element along the axis."""
 
     def spell(call: Call) -> str:

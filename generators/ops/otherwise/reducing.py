@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from generators.graph import FLOATS
 from generators.ops.otherwise.record import SAID, otherwise
 from generators.ops.otherwise.unsaid import PLAIN
 from generators.ops.slots import normalized
-from generators.ops.spec import Call, OpSpec, Unsupported
+from generators.ops.spec import Call, OpSpec, Spelling, SpellingRule, Unsupported
 
 _AXES = "axis={axes}, keepdims={keepdims}"
 _DIMS = "dim={axes}, keepdim={keepdims}"
 
 
-def _by_lax(name: str):
+def _by_lax(name: str) -> SpellingRule:
     """The axes go; they come back by a reshape."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -24,7 +24,7 @@ def _by_lax(name: str):
     return spell
 
 
-def _one_axis(text: str):
+def _one_axis(text: str) -> SpellingRule:
     """%s: the axis."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -34,12 +34,12 @@ def _one_axis(text: str):
     return spell
 
 
-def _some(text: str):
+def _some(text: str) -> SpellingRule:
     """The text, where there is an axis: no axes mean all of them to some functions."""
     return lambda call: text if call.attrs["axes"] else PLAIN
 
 
-def _all(text: str):
+def _all(text: str) -> SpellingRule:
     """The text, where all axes are reduced: an empty list of them means so to some functions of PyTorch."""
 
     def spell(call: Call) -> str | Unsupported:
@@ -49,12 +49,12 @@ def _all(text: str):
     return spell
 
 
-def _alone(text: str):
+def _alone(text: str) -> SpellingRule:
     """The text, where all axes are reduced and go: where none is said."""
     return lambda call: PLAIN if call.attrs["keepdims"] else _all(text)(call)
 
 
-def _distance(order: str):
+def _distance(order: str) -> SpellingRule:
     """Of zero from it, where all axes are reduced and go."""
     return _alone(f"torch.dist(torch.zeros_like({{0}}), {{0}}, {order})")
 
@@ -88,12 +88,16 @@ def _of_floats(rule: Callable[[Call], str | Unsupported]) -> Callable[[Call], st
     return lambda call: rule(call) if call.operands[0].dtype in FLOATS else PLAIN
 
 
-def _filled(text: str):
+def _filled(text: str) -> SpellingRule:
     """The text, where there are elements."""
     return lambda call: text if call.result.size else PLAIN
 
 
-def _reduced(name: str, *, torch=(), tensorflow=(), jax=(), numpy: str, ufunc: str = "", lax: str = "") -> OpSpec:
+def _reduced(
+    name: str, *, torch: Sequence[Spelling] = (), tensorflow: Sequence[Spelling] = (), jax: Sequence[Spelling] = (),
+    numpy: str, ufunc: str = "", lax: str = "",
+) -> OpSpec:  # fmt: skip
+    """numpy, ufunc, lax: names of the function in NumPy's namespaces, of a ufunc, of one of jax.lax ("": none)."""
     of_numpy = _of_floats(_some(f"tf.experimental.numpy.{numpy}({{0}}, {_AXES})"))
     further = (*((_some(f"jnp.{ufunc}.reduce({{0}}, {_AXES}{', dtype={dtype}' * (ufunc in ('add', 'multiply'))})"),)
                  if ufunc else ()), *((_by_lax(lax),) if lax else ()))  # fmt: skip

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from generators.bounds.bounded import Bounded
-from generators.graph import TensorType
+from generators.graph import Attr, TensorType
 from generators.ops.elementwise.cast import cast
 from generators.ops.spec import (
     AttrRule,
@@ -119,7 +119,7 @@ def cast_first(
         return base.result(cast_types(operands, target(operands, given), kept), rest(given))
 
     def drawn(rule: AttrRule) -> AttrRule:
-        def draw(d: Draw, operands: Types, given: Attrs):
+        def draw(d: Draw, operands: Types, given: Attrs) -> Attr:
             return rule(d, cast_types(operands, target(operands, given), kept), rest(given))
 
         return draw

@@ -4,7 +4,7 @@ in float32."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from generators.graph import COMMON, FLOATS, INTEGERS, Attr
 from generators.ops.elementwise.activations import OPERATORS as ACTIVATIONS
@@ -21,7 +21,7 @@ from generators.ops.reduce.records import axes_in
 from generators.ops.reduce.reductions import OPERATORS as REDUCTIONS
 from generators.ops.reduce.softmax import OPERATORS as SOFTMAX
 from generators.ops.slots import tensor
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Spelling, TypeRuleError, Types
+from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, Spelling, TypeRuleError, Types
 
 _BASES = {
     spec.name: spec
@@ -32,7 +32,7 @@ SUMMED = "int64"
 """What PyTorch adds and multiplies whole numbers and bools in, where nothing else is asked for."""
 
 
-def _chosen(dtypes: tuple[str, ...]):
+def _chosen(dtypes: tuple[str, ...]) -> AttrRule:
     """Another dtype than the operand's: what is taken without an argument first. Two rare ones do not meet."""
 
     def rule(d: Draw, operands: Types, attrs: Attrs) -> Attr:
@@ -45,7 +45,7 @@ def _chosen(dtypes: tuple[str, ...]):
     return rule
 
 
-def _target(dtypes: tuple[str, ...]):
+def _target(dtypes: tuple[str, ...]) -> Callable[[Types, Attrs], str]:
     def target(operands: Types, attrs: Attrs) -> str:
         to = attrs.get("to", DEFAULT)
         if to not in dtypes or to == operands[0].dtype:
@@ -55,7 +55,7 @@ def _target(dtypes: tuple[str, ...]):
     return target
 
 
-def _wider(dtypes: tuple[str, ...]):
+def _wider(dtypes: tuple[str, ...]) -> AttrRule:
     """A dtype that holds all numbers of the operand's."""
 
     def rule(d: Draw, operands: Types, attrs: Attrs) -> Attr:

@@ -13,7 +13,7 @@ from generators.ops.composed import compute, given, undetermined
 from generators.ops.reduce.reductions import max_, sum_
 from generators.ops.reduce.sorting import ordered
 from generators.ops.slots import axes_of, axis_in, axis_of, flag, floating, reduced
-from generators.ops.spec import Attrs, Call, OpSpec, Spelling, TypeRuleError, Types
+from generators.ops.spec import Attrs, Call, OpSpec, Reference, Spelling, TypeRuleError, Types
 
 Array = np.ndarray
 
@@ -78,7 +78,7 @@ def _nanmean(args: Sequence[Bounded], call: Call) -> Bounded:
     return undetermined(result, np.isinf(total.value) & ~special)
 
 
-def _without_nan(name: str, reference, relax: Spelling, onnx: Spelling, tensorflow: Spelling) -> OpSpec:
+def _without_nan(name: str, reference: Reference, relax: Spelling, onnx: Spelling, tensorflow: Spelling) -> OpSpec:
     return OpSpec(
         name, "norms", (floating(1, nonempty=True),), reduced(), reference,
         attrs={"axes": axes_of(0), "keepdims": flag()},

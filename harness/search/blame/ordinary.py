@@ -3,7 +3,7 @@ with ordinary ones, too, it is a wrong value like the others of its cause."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def with_ordinary_numbers(case: Case) -> Iterator[Case]:
             yield Case(case.graph, arrays)
 
 
-def _changed(array: np.ndarray, change) -> np.ndarray:
+def _changed(array: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     part = COMPONENT.get(str(array.dtype))
     if part and array.size:  # the parts side by side
         parts = np.ascontiguousarray(array).reshape(-1).view(part)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from generators.graph import Graph, Leaf, Node, TensorType
@@ -9,7 +11,7 @@ from generators.graphs import SMOOTH, Case, SeededDraw, build_case
 from generators.ops import OPS, check
 
 
-def applied(op: str, *arrays: np.ndarray, same: bool = False, **attrs) -> Case:
+def applied(op: str, *arrays: np.ndarray, same: bool = False, **attrs: Any) -> Case:
     """One operator applied to these arrays. same: the first operand stands in the second place, too."""
     domains = (None, (0, 1), (0, 4)) if op == "bce_pos_weight" else (None,) * len(arrays)
     leaves = tuple(

@@ -34,7 +34,7 @@ def test_repr_is_source(drawn: Graph) -> None:
 
 
 @given(cases(max_nodes=5))
-def test_json_round_trip(case) -> None:
+def test_json_round_trip(case: Case) -> None:
     again = caseio.loads(caseio.dumps(case))
     assert again.graph == case.graph
     for name, array in case.arrays.items():
@@ -44,7 +44,7 @@ def test_json_round_trip(case) -> None:
 
 
 @given(st.data())
-def test_same_seed_same_arrays(data) -> None:
+def test_same_seed_same_arrays(data: st.DataObject) -> None:
     case = data.draw(cases(max_nodes=3))
     for leaf in case.graph.leaves:
         array = case.arrays[leaf.name]

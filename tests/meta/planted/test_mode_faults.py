@@ -3,6 +3,9 @@ correct programs are accepted, and what is expected is right."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from examples.small_graphs import chain_case
@@ -11,7 +14,7 @@ from planted.question_sensitivity import drawn
 
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case, Style, seeded_case
-from generators.inputs import SMOOTH_CHOICES
+from generators.inputs import SMOOTH_CHOICES, Arrays
 from generators.ops import check
 from harness.backends import TARGETS
 from harness.execute.pool import Pool
@@ -22,6 +25,7 @@ from harness.questions.derivatives.tangent_gradient import TANGENT_GRADIENT
 from harness.questions.derivatives.tangent_tangent import TANGENT_TANGENT
 from harness.questions.dtypes.autocast import AUTOCAST
 from harness.questions.lanes.vmap import VMAP
+from harness.questions.question import Question
 from harness.search.campaign import Campaign
 from harness.search.laboratory import Laboratory
 from oracles.arithmetic import autocast
@@ -36,7 +40,7 @@ NAMES = ("jvp", "hessian", "tangent_gradient", "tangent_tangent", "vmap", "autoc
 F = "float32"
 
 
-def one(op: str, *arrays: np.ndarray, result: tuple[int, ...] | None = None, **attrs) -> Case:
+def one(op: str, *arrays: np.ndarray, result: tuple[int, ...] | None = None, **attrs: Any) -> Case:
     """A case of one node."""
     leaves = tuple(Leaf(f"x{i}", TensorType(str(a.dtype), a.shape)) for i, a in enumerate(arrays))
     names = tuple(leaf.name for leaf in leaves)
@@ -78,7 +82,7 @@ def test_correct_second_derivatives_are_accepted(name: str, campaign: Campaign) 
 @pytest.mark.parametrize(
     "question", [JVP, HESSIAN, TANGENT_GRADIENT, TANGENT_TANGENT, VMAP], ids=lambda question: question.name
 )
-def test_a_chain_is_right_on_every_framework(question, pool: Pool) -> None:
+def test_a_chain_is_right_on_every_framework(question: Question, pool: Pool) -> None:
     names = ("torch-eager", "torch-aot-eager", "tf-eager", "jax-jit")
     lab = Laboratory(pool, question)
     verdicts = lab.examine(chain_case(), [TARGETS[name] for name in names]).verdicts
@@ -113,7 +117,7 @@ def test_only_documented_refusals_are_excused() -> None:
     ("op", "slope"),
     [("exp", np.exp), ("tanh", lambda x: 1 / np.cosh(x) ** 2), ("floor", lambda x: 0 * x), ("square", lambda x: 2 * x)],
 )
-def test_tangents_of_functions(op: str, slope) -> None:
+def test_tangents_of_functions(op: str, slope: Callable[[np.ndarray], np.ndarray]) -> None:
     x = np.array([0.5, -1.25, 2.25, -3.125], F)
     case = one(op, x)
     found, right = jvp.expect(case).values[0], jvp.tangents(case.graph)["x0"] * slope(x.astype(np.float64))
@@ -159,7 +163,7 @@ def test_ties_that_no_element_breaks_alone_are_undetermined() -> None:
         ("relu", lambda x: 0 * x),
     ],
 )
-def test_second_derivatives_of_functions(op: str, bend) -> None:
+def test_second_derivatives_of_functions(op: str, bend: Callable[[np.ndarray], np.ndarray]) -> None:
     x = np.array([0.5, -1.25, 2.25, -3.125], F)
     case = one(op, x)
     found = hessian.expect(case).values[0]
@@ -189,7 +193,7 @@ def test_second_derivatives_are_differences_of_gradients() -> None:
             continue
         tangents = jvp.tangents(case.graph)
 
-        def gradients(step: float, case: Case = case, tangents=tangents) -> list[np.ndarray]:
+        def gradients(step: float, case: Case = case, tangents: Arrays = tangents) -> list[np.ndarray]:
             moved = {n: a + step * tangents[n] if n in tangents else a for n, a in case.arrays.items()}
             values = reference.evaluate(case.graph, moved)
             weights = gradient.weights(case.graph)

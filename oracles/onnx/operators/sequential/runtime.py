@@ -45,7 +45,9 @@ def _scale(call: Call, size: int) -> float:
     return stated if stated else 1 / np.sqrt(size)
 
 
-def _projected(call: Call, parts: Sequence[np.ndarray], mask: np.ndarray | None, past: np.ndarray | None, extra: Any):
+def _projected(
+    call: Call, parts: Sequence[np.ndarray], mask: np.ndarray | None, past: np.ndarray | None, extra: Any
+) -> list[Any]:
     """What Attention and QAttention have in common, after the projection."""
     count = call.get("num_heads", 0)
     if call.get("do_rotary", 0) or call.get("past_present_share_buffer", 0):

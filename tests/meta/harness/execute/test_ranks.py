@@ -16,7 +16,7 @@ import pytest
 from examples.commands import started
 
 from harness.execute.pool import ProgramError, Unavailable
-from harness.execute.ranks import RankLimits, RankOutputs, RankPools
+from harness.execute.ranks import RankLimits, RankOutcome, RankOutputs, RankPools
 from harness.execute.templates import render
 from harness.findings.reproducer import WRONG
 from oracles.judge.outcome import Crash, Rejected, Timeout
@@ -37,7 +37,7 @@ def pools() -> Iterator[RankPools]:
         yield pools
 
 
-def run(pools: RankPools, body: str, world: int = 2):
+def run(pools: RankPools, body: str, world: int = 2) -> RankOutcome:
     return pools.run(("numpy",), world, f"import os, signal, time\nimport numpy as np\n{body}", X)
 
 
@@ -124,7 +124,7 @@ def collectives() -> Iterator[RankPools]:
         yield pools
 
 
-def together(pools: RankPools, body: str):
+def together(pools: RankPools, body: str) -> RankOutcome:
     return pools.run(("torch", "torch.distributed"), 2, f"{JOINED}\ndef train(rank, world, arrays):\n{body}", X)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from packaging.version import Version
@@ -167,7 +167,7 @@ def test_kept_answers(tmp_path: Path) -> None:
             Answers(path)
 
 
-def planted(folder: Path, said: dict[str, Answer], monkeypatch: pytest.MonkeyPatch, **options) -> Program:
+def planted(folder: Path, said: dict[str, Answer], monkeypatch: pytest.MonkeyPatch, **options: Any) -> Program:
     """A program of numpy that says this, by the name of the environment ("here" where it is none); "ran" counts."""
     folder.mkdir(exist_ok=True)
     (folder / "reproducer.py").write_text("import numpy\n")

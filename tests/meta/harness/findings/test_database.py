@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -172,7 +173,7 @@ def _newer(path: Path) -> None:
         (lambda path: path.mkdir(), "unable to open database file"),
     ],
 )
-def test_a_store_that_cannot_be_used_is_one_line(tmp_path: Path, make, message: str) -> None:
+def test_a_store_that_cannot_be_used_is_one_line(tmp_path: Path, make: Callable[[Path], object], message: str) -> None:
     make(tmp_path / opened.FILE)
     arguments = ["hunt", "--findings", str(tmp_path), "--targets", "torch-eager", "--cases", "1"]
     for words in (arguments, ["coverage", "--findings", str(tmp_path)], ["db", "show", "--findings", str(tmp_path)]):

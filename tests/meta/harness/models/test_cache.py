@@ -52,7 +52,7 @@ def job(folder: Path, number: int = 1, text: str = WRITES, value: float = 2.0) -
 
 
 @pytest.fixture
-def pool(tmp_path: Path):
+def pool(tmp_path: Path) -> Iterator[CachingPool]:
     (tmp_path / "given").write_text("given")
     with CachingPool(Limits(seconds=30), folder=tmp_path / "kept") as one:
         yield one

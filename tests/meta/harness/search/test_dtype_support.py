@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -149,7 +150,9 @@ class _Answering(Laboratory):
         (Value(()), {("neg", "uint8"): "no"}, "is in the record and is not refused any more"),
     ],
 )
-def test_a_record_that_is_wrong_is_seen(monkeypatch: pytest.MonkeyPatch, answer, recorded, line) -> None:
+def test_a_record_that_is_wrong_is_seen(
+    monkeypatch: pytest.MonkeyPatch, answer: Outcome, recorded: dict[tuple[str, str], str], line: str | None
+) -> None:
     monkeypatch.setattr(refusals, "load", lambda record: recorded if record else {})
     target = TARGETS["torch-eager"]
     found = measure(_Answering(answer), target, lambda *_: False, ("neg",), ("uint8",))
@@ -178,7 +181,7 @@ def test_a_dtype_that_nothing_takes_is_one_entry() -> None:
     assert refused == {("*", "uint8"): "no", ("neg", "uint16"): "no"}
 
 
-def test_a_record_survives_the_file(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_survives_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refusals, "FOLDER", tmp_path)
     refused = {("neg", "uint8"): "no kernel", ("neg", "uint16"): "no kernel", ("abs", "uint8"): "another"}
     refusals.save("some", refused)
@@ -187,7 +190,7 @@ def test_a_record_survives_the_file(tmp_path, monkeypatch: pytest.MonkeyPatch) -
     refusals.load.cache_clear()
 
 
-def test_a_renewed_part_leaves_the_rest_of_a_record(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_renewed_part_leaves_the_rest_of_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refusals, "FOLDER", tmp_path)
     monkeypatch.setattr(
         refusal_files,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +18,7 @@ from harness.search.reduce import Budget, reduce, size
 from oracles.questions import forward
 
 
-def reduced(case: Case, fails) -> Case:
+def reduced(case: Case, fails: Callable[[Case], bool]) -> Case:
     def checked(candidate: Case) -> bool:
         check(candidate.graph)
         return fails(candidate)
@@ -25,7 +27,7 @@ def reduced(case: Case, fails) -> Case:
 
 
 @given(st.data())
-def test_one_guilty_operator_remains(data) -> None:
+def test_one_guilty_operator_remains(data: st.DataObject) -> None:
     case = data.draw(cases(max_nodes=8))
     guilty = data.draw(st.sampled_from(case.graph.operators))
     small = reduced(case, lambda c: guilty in c.graph.operators)
@@ -36,7 +38,7 @@ def test_one_guilty_operator_remains(data) -> None:
 
 
 @given(st.data())
-def test_a_guilty_pair_remains(data) -> None:
+def test_a_guilty_pair_remains(data: st.DataObject) -> None:
     """A failure that needs one operator fed by another keeps both, and nothing else."""
     case = data.draw(cases(max_nodes=8))
 

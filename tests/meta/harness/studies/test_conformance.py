@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -177,7 +178,7 @@ def test_a_record_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     arguments = ["conformance", "--kinds", "simple", "--targets", "reference", "--record", str(kept)]
     real = examine
 
-    def interrupted(*given) -> Iterator[list[Judged]]:
+    def interrupted(*given: Any) -> Iterator[list[Judged]]:
         yield next(real(*given))[:5]
         raise KeyboardInterrupt
 

@@ -18,6 +18,7 @@ import pytest
 from planted.faults.strategies import FAULTS
 from sqlalchemy import text
 from typer.testing import CliRunner
+from typer.testing import Result as CliResult
 
 from generators.training.d3 import QUARTERS, RATE, Protocol, quarter_of, study_arrays, study_training
 from generators.training.networks import columns_of
@@ -217,12 +218,14 @@ class Counted:
         return replace(SOUND, model=case[0], input=case[1], setting=case[2].name)
 
 
-def study(*arguments: str):
+def study(*arguments: str) -> CliResult:
     return CliRunner().invoke(app.app_of(), ["study", "distribution", *arguments])
 
 
 @pytest.mark.slow
-def test_an_interruption_keeps_all_and_the_same_command_goes_on(tmp_path: Path, monkeypatch) -> None:
+def test_an_interruption_keeps_all_and_the_same_command_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arguments = ("--preset", "d3-pytorch", "--models", "2", "--out", str(tmp_path))
     monkeypatch.setattr(study_share, "run_case", Counted(7, KeyboardInterrupt()))
     first, planned = study(*arguments), 2 * len(STUDY.settings)
@@ -243,7 +246,9 @@ def test_an_interruption_keeps_all_and_the_same_command_goes_on(tmp_path: Path, 
     assert "is of another study: seed 0, not 1" in other.stderr
 
 
-def test_shares_do_all_together_and_one_that_was_lost_is_gone_on_with(tmp_path: Path, monkeypatch) -> None:
+def test_shares_do_all_together_and_one_that_was_lost_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cases, told, numbers = list(STUDY.cases()), [], Numbers()
     Store(tmp_path / "study.sqlite", ABOUT).close()
     way = study_share.Way(STUDY, tmp_path, False, 60.0, float("inf"))
@@ -269,7 +274,9 @@ def test_shares_do_all_together_and_one_that_was_lost_is_gone_on_with(tmp_path: 
 @pytest.mark.parametrize(
     "trouble", [OSError(errno.ENOSPC, "No space left on device", "x"), StoreError("database or disk is full")]
 )
-def test_trouble_is_one_clear_line_and_what_there_is_is_kept(trouble: Exception, tmp_path: Path, monkeypatch) -> None:
+def test_trouble_is_one_clear_line_and_what_there_is_is_kept(
+    trouble: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(study_share, "run_case", Counted(3, trouble))
     done = study("--preset", "d3-pytorch", "--models", "1", "--out", str(tmp_path))
     assert done.exit_code == 2

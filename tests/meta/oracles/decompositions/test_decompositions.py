@@ -14,6 +14,7 @@ from harness.backends import TARGETS
 from harness.execute.pool import Pool
 from harness.questions.derivatives.gradient import GRADIENT
 from harness.questions.derivatives.jvp import JVP
+from harness.questions.question import Question
 from harness.search.laboratory import Laboratory
 from oracles.decompositions.derivatives import RULES, decompose
 from oracles.derivatives import gradient, jvp
@@ -168,7 +169,7 @@ ONCE_ALARMING = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("question", [GRADIENT, JVP], ids=lambda question: question.name)
-def test_correct_derivatives_are_accepted(question, pool: Pool) -> None:
+def test_correct_derivatives_are_accepted(question: Question, pool: Pool) -> None:
     lab, target, agreed = Laboratory(pool, question), TARGETS["torch-eager"], 0
     for operator in ONCE_ALARMING:
         for number in range(4):

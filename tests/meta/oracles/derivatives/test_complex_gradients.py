@@ -20,6 +20,7 @@ from harness.execute.pool import Pool
 from harness.questions.derivatives.gradient import GRADIENT
 from harness.questions.derivatives.hessian import HESSIAN
 from harness.questions.derivatives.jvp import JVP
+from harness.questions.question import Question
 from harness.search.laboratory import Laboratory
 from oracles.derivatives import gradient, jvp
 from oracles.derivatives.complex_pairs import parts_of
@@ -201,7 +202,7 @@ def through_complex() -> Case:
 
 
 @pytest.mark.parametrize("question", [GRADIENT, JVP], ids=lambda question: question.name)
-def test_conventions(question, pool: Pool) -> None:
+def test_conventions(question: Question, pool: Pool) -> None:
     """PyTorch and JAX agree with the reference, and well inside the bound; JAX's own convention would not pass."""
     lab, case = Laboratory(pool, question), through_complex()
     names = ["torch-eager", "jax-eager"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 import pytest
 
@@ -29,12 +31,12 @@ def product(factors: list[float], op: str = "prod") -> Case:
         [1e200, 1e200, 1e-200, 1e-200],
     ],
 )
-def test_where_the_order_decides_all_is_open(question, factors: list[float]) -> None:
+def test_where_the_order_decides_all_is_open(question: ModuleType, factors: list[float]) -> None:
     assert np.isinf(question.expect(product(factors)).values[0].error).any()
 
 
 @pytest.mark.parametrize("question", [gradient, jvp, hessian])
-def test_where_no_order_leaves_the_range_it_is_known(question) -> None:
+def test_where_no_order_leaves_the_range_it_is_known(question: ModuleType) -> None:
     found = question.expect(product([0.5, 2.0, -1.5, 3.0])).values[0]
     assert np.all(found.error <= 1e-6 * np.abs(found.value))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from oracles.models import noise
 from oracles.onnx.noise import monte_carlo
@@ -33,7 +33,7 @@ def test_it_agrees_and_another_scale_does_not(direction: str, kind: type, by_col
     node = helper.make_node("DynamicQuantizeLSTM", names, ["y", "yh", "yc"], **settings)
     x = rng.normal(size=(T, B, SIZE)).astype(np.float32)
 
-    def model(scale: float = 1.0):
+    def model(scale: float = 1.0) -> ModelProto:
         kept = {**constants, "scale": (constants["scale"] * np.float32(scale))}
         outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in node.output]
         given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)]

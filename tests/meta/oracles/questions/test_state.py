@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from generators.graph import Graph
 from generators.graphs import Case, seeded_case
 from generators.ops import check
-from harness.backends import TARGETS
+from harness.backends import TARGETS, Target
 from harness.backends.target.text import swapped
 from harness.execute.pool import Pool
 from harness.questions.memory.state import STATE
@@ -66,7 +67,7 @@ def test_a_state_that_is_not_kept_is_found(name: str, pool: Pool) -> None:
 
 
 def test_the_returned_state_is_given_to_the_next_step(pool: Pool) -> None:
-    def forgetful(target, graph):
+    def forgetful(target: Target, graph: Graph) -> str:
         return swapped(STATE.program(target, graph), ("given |= {", "given | {"))
 
     target, asked = TARGETS["ort-all"], replace(STATE, program=forgetful)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -302,7 +303,7 @@ def test_nothing_is_held_against_the_first_steps_but_what_is_not_finite() -> Non
     assert bounds.wrong(1.0, {"w": (-8.1e7, 0.0)}, {}, {}) == "the gradient of w is 8.1e+07, at most 8e+07"
 
 
-def test_replicas_that_differ_are_found(tmp_path) -> None:
+def test_replicas_that_differ_are_found(tmp_path: Path) -> None:
     import torch
     import torch.distributed as dist
 
