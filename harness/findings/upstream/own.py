@@ -12,6 +12,8 @@ _OPPOSITE: dict[type[ast.cmpop], ast.cmpop] = {
     ast.Eq: ast.NotEq(), ast.NotEq: ast.Eq(), ast.Lt: ast.GtE(), ast.GtE: ast.Lt(), ast.Gt: ast.LtE(),
     ast.LtE: ast.Gt(), ast.In: ast.NotIn(), ast.NotIn: ast.In(), ast.Is: ast.IsNot(), ast.IsNot: ast.Is(),
 }  # fmt: skip
+WIDEST = 120
+"""Columns of a line."""
 _SAID = re.compile(r"^reproduced:? ?")
 
 
@@ -50,6 +52,10 @@ def _asserted(source: str) -> str | None:
     if isinstance(last, ast.If) and not last.orelse and len(last.body) == 2 and _ends(last.body[1]):
         condition, said = last.test, _words(last.body[0])
         edits.append((last, ""))
+    elif _ends(last) and len(before) > 1 and _prints(before[-1], "reproduced") and (right := _accepted(before[-2])):
+        condition, said = _not(right), _words(before[-1])
+        edits += [(before[-2], ""), (before[-1], ""), (last, "")]
+        before = before[:-2]
     elif _ends(last) and before and _prints(before[-1], "reproduced"):
         condition, told = _status(last), before[-1]
         said, shown = _of_either(told)
@@ -64,8 +70,26 @@ def _asserted(source: str) -> str | None:
     named = next((node for node in reversed(before) if not _prints(node, "")), None)
     if isinstance(named, ast.Assign) and (name := ast.unparse(named.targets[0])) == ast.unparse(condition):
         condition, edits = (condition, edits) if name in said else (named.value, [*edits, (named, "")])
-    assertion = f"assert {ast.unparse(_not(condition))}{f', {said}' if said else ''}"
+    assertion = _assertion(_not(condition), said)
     return _tidied(_edited(source, [(node, assertion if node is last else text) for node, text in edits]))
+
+
+def _assertion(test: ast.expr, said: str) -> str:
+    """In one line, or with a line for each condition."""
+    told = f", {said}" if said else ""
+    line = f"assert {ast.unparse(test)}{told}"
+    if len(line) <= WIDEST or not isinstance(test, ast.BoolOp):
+        return line
+    word = "and" if isinstance(test.op, ast.And) else "or"
+    parts = [f"({ast.unparse(one)})" if isinstance(one, ast.BoolOp) else ast.unparse(one) for one in test.values]
+    return "\n".join(["assert (", f"    {parts[0]}", *(f"    {word} {part}" for part in parts[1:]), f"){told}"])
+
+
+def _accepted(node: ast.stmt) -> ast.expr | None:
+    """The condition on which it says "not reproduced", and ends."""
+    if not isinstance(node, ast.If) or node.orelse or len(node.body) != 2:
+        return None
+    return node.test if _prints(node.body[0], "not reproduced") and _ends(node.body[1]) else None
 
 
 def _plain(test: ast.expr) -> ast.expr:
