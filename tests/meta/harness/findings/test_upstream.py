@@ -214,7 +214,7 @@ import numpy as np
 
 got = np.add(1, 1)
 '''
-LONG = " and ".join(f"np.isclose(got, 2, rtol=0.{'0' * digits}1)" for digits in range(1, 4))
+LONG = " and ".join(f"np.isclose(got, 2, rtol={bound}, equal_nan=True)" for bound in (0.5, 0.25, 0.125))
 ENDS = {
     "wrong = got != 2\nif wrong:\n    print(f'reproduced: {got} is not 2')\n    sys.exit(1)\nprint('not reproduced')":
         'assert got == 2, f"{got} is not 2"',
@@ -224,7 +224,7 @@ ENDS = {
         "print('error', got)\nassert abs(got) <= 2",
     "if got:\n    print(f'reproduced: status {got}')\n    raise SystemExit(1)\nassert got < 1\nprint('not reproduced')":
         'assert not got, f"status {got}"\nassert got < 1',
-    "if got == 2:\n    print('not reproduced')\n    raise SystemExit(0)\nprint(f'reproduced: {got}')\nraise SystemExit(1)":
+    "if got == 2:\n    print('not reproduced')\n    raise SystemExit(0)\nprint(f'reproduced: {got}')\nsys.exit(1)":
         'assert got == 2, f"{got}"',
     f"if {LONG}:\n    print('not reproduced')\n    raise SystemExit(0)\nprint('reproduced')\nraise SystemExit(1)":
         f"assert (\n    {LONG.replace(' and ', chr(10) + '    and ')}\n)",
