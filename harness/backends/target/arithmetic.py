@@ -86,6 +86,7 @@ _OF_APPROXIMATIONS = (
     *("scalar_pow_floating", "scalar_xlogy", "scaled_elu", "selu", "sigmoid", "silu", "sinc", "sinh", "slogdet"),
     *("soft_margin", "softmax", "softmax_to", "softplus", "softplus_scaled", "swish", "tan", "tanhshrink", "tapered"),
     *("vector_norm", "xlogy", "xlogy_scalar"),
+    *(f"{name}_otherwise" for name in ("attention", "log_softmax", "silu", "softmax")),
     *(f"{name}_of_integers" for name in ("acos", "acosh", "asin", "asinh", "atan", "cos", "cosh", "erf", "exp", "log")),
     *(f"{name}_of_integers" for name in ("rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh")),
 )
