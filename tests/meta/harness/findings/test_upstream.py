@@ -23,6 +23,7 @@ from harness.backends import TARGETS
 from harness.commands.app import app_of
 from harness.commands.findings.gather import entries
 from harness.commands.findings.shown import run
+from harness.commands.shared.terminal import console
 from harness.conversions.edges import EDGES
 from harness.findings.known.entry import FOLDER
 from harness.findings.triage.words import plain_reason, referred, title
@@ -40,6 +41,13 @@ from oracles.judge.compare import Expected
 from oracles.judge.discrepancy import Discrepancy
 from oracles.judge.outcome import Value
 from oracles.judge.verdict import judge
+
+
+@pytest.fixture(autouse=True)
+def _console(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that turns it to standard error leaves it there, for the commands of other tests, too."""
+    monkeypatch.setattr(console, "stderr", False)
+
 
 DTYPES = ("float16", "float32", "float64", "int8", "int64", "uint64", "bool")
 

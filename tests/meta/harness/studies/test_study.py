@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 from planted.faults.strategies import FAULTS
 from sqlalchemy import text
-from typer.testing import CliRunner
-from typer.testing import Result as CliResult
+from typer import testing
 
 from generators.training.d3 import QUARTERS, RATE, Protocol, quarter_of, study_arrays, study_training
 from generators.training.networks import columns_of
@@ -40,6 +39,7 @@ from harness.training.programs import single_device
 from oracles.judge.discrepancy import Discrepancy
 from oracles.training import d3
 
+Patch = pytest.MonkeyPatch
 PROTOCOL = Protocol(seed=0, batch=8, image=6, freeze="parameter")
 STUDY = Study("d3-pytorch", 2, 1, PROTOCOL)
 ABOUT = STUDY.about
@@ -218,14 +218,12 @@ class Counted:
         return replace(SOUND, model=case[0], input=case[1], setting=case[2].name)
 
 
-def study(*arguments: str) -> CliResult:
-    return CliRunner().invoke(app.app_of(), ["study", "distribution", *arguments])
+def study(*arguments: str) -> testing.Result:
+    return testing.CliRunner().invoke(app.app_of(), ["study", "distribution", *arguments])
 
 
 @pytest.mark.slow
-def test_an_interruption_keeps_all_and_the_same_command_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interruption_keeps_all_and_the_same_command_goes_on(tmp_path: Path, monkeypatch: Patch) -> None:
     arguments = ("--preset", "d3-pytorch", "--models", "2", "--out", str(tmp_path))
     monkeypatch.setattr(study_share, "run_case", Counted(7, KeyboardInterrupt()))
     first, planned = study(*arguments), 2 * len(STUDY.settings)
@@ -246,9 +244,7 @@ def test_an_interruption_keeps_all_and_the_same_command_goes_on(
     assert "is of another study: seed 0, not 1" in other.stderr
 
 
-def test_shares_do_all_together_and_one_that_was_lost_is_gone_on_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shares_do_all_together_and_one_that_was_lost_is_gone_on_with(tmp_path: Path, monkeypatch: Patch) -> None:
     cases, told, numbers = list(STUDY.cases()), [], Numbers()
     Store(tmp_path / "study.sqlite", ABOUT).close()
     way = study_share.Way(STUDY, tmp_path, False, 60.0, float("inf"))
@@ -274,9 +270,7 @@ def test_shares_do_all_together_and_one_that_was_lost_is_gone_on_with(
 @pytest.mark.parametrize(
     "trouble", [OSError(errno.ENOSPC, "No space left on device", "x"), StoreError("database or disk is full")]
 )
-def test_trouble_is_one_clear_line_and_what_there_is_is_kept(
-    trouble: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trouble_is_one_clear_line_and_all_is_kept(trouble: Exception, tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(study_share, "run_case", Counted(3, trouble))
     done = study("--preset", "d3-pytorch", "--models", "1", "--out", str(tmp_path))
     assert done.exit_code == 2
