@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 LAYERED = '''
+_AVERAGED = "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"
+_WITH_PLACES = "_with_indices"
 _PLAIN = {  # function -> layer, and the arguments behind the first one that it takes over
     "adaptive_avg_pool1d": ("AdaptiveAvgPool1d", ("output_size",)),
     "adaptive_avg_pool2d": ("AdaptiveAvgPool2d", ("output_size",)),
     "adaptive_avg_pool3d": ("AdaptiveAvgPool3d", ("output_size",)),
-    "avg_pool1d": ("AvgPool1d", ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad")),
-    **{
-        f"avg_pool{n}d": (
-            f"AvgPool{n}d",
-            ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"),
-        )
-        for n in (2, 3)
-    },
+    "avg_pool1d": ("AvgPool1d", _AVERAGED),
+    **{f"avg_pool{n}d": (f"AvgPool{n}d", (*_AVERAGED, "divisor_override")) for n in (2, 3)},
     "celu": ("CELU", ("alpha",)),
     "elu": ("ELU", ("alpha",)),
     "gelu": ("GELU", ("approximate",)),
@@ -24,15 +20,9 @@ _PLAIN = {  # function -> layer, and the arguments behind the first one that it 
     "leaky_relu": ("LeakyReLU", ("negative_slope",)),
     "log_softmax": ("LogSoftmax", ("dim",)),
     **{
-        f"max_pool{n}d": (
-            f"MaxPool{n}d",
-            ("kernel_size", "stride", "padding", "dilation", "ceil_mode"),
-        )
+        f"max_pool{n}d{rest}": (f"MaxPool{n}d", ("kernel_size", "stride", "padding", "dilation", "ceil_mode"))
         for n in (1, 2, 3)
-    },
-    **{
-        f"max_pool{n}d_with_indices": (f"MaxPool{n}d", ("kernel_size", "stride", "padding", "dilation", "ceil_mode"))
-        for n in (1, 2, 3)
+        for rest in ("", _WITH_PLACES)
     },
     "pixel_shuffle": ("PixelShuffle", ("upscale_factor",)),
     "relu": ("ReLU", ()),
@@ -51,9 +41,7 @@ _WEIGHTED = {  # function -> its arguments behind the first one
         for n in (1, 2)
     },
     "batch_norm": ("running_mean", "running_var", "weight", "bias", "training", "momentum", "eps"),
-    "cross_entropy": (
-        *("target", "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"),
-    ),
+    "cross_entropy": ("target", "weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"),
     "embedding": ("weight", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse"),
     "group_norm": ("num_groups", "weight", "bias", "eps"),
     "instance_norm": ("running_mean", "running_var", "weight", "bias", "use_input_stats", "momentum", "eps"),
@@ -76,10 +64,9 @@ def _layer(name, given, shape):
     affine = {"affine": weight is not None}
     if name == "hardtanh" and not given.get("min_val", -1.0) < given.get("max_val", 1.0):
         return None  # the layer refuses that
-    if name.endswith("with_indices"):
-        layer = getattr(nn, _PLAIN[name][0])(**given, return_indices=True)
-    elif name in _PLAIN:
-        layer = getattr(nn, _PLAIN[name][0])(**given)
+    if name in _PLAIN:
+        places = {"return_indices": True} if name.endswith(_WITH_PLACES) else {}
+        layer = getattr(nn, _PLAIN[name][0])(**given, **places)
     elif name.startswith("conv"):
         groups, swapped = given.get("groups", 1), "transpose" in name
         sizes = (weight.shape[0], weight.shape[1] * groups) if swapped else (weight.shape[1] * groups, weight.shape[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -74,17 +75,14 @@ def derived(question: str, target: Target, case: Case, seen: Seen) -> Iterator[l
 def _bound(arrays: Arrays, body: Sequence[str], maker: str, leaves: Sequence[str]) -> list[str]:
     """The arrays that are named. leaves: of PyTorch, those that torch.autograd.grad may be asked for."""
     text = "\n".join(body)
-    used = [name for name in arrays if name in _names(text)]
+    words = set(re.findall(r"\w+", text))
+    used = [name for name in arrays if name in words]
     lines = bound(arrays, used, maker)
     if maker != "torch" or "torch.autograd.grad" not in text:
         return lines
     return [
         f"{line[:-1]}, requires_grad=True)" if name in leaves else line for name, line in zip(used, lines, strict=True)
     ]
-
-
-def _names(text: str) -> set[str]:
-    return set("".join(letter if letter.isalnum() or letter == "_" else " " for letter in text).split())
 
 
 Write = Callable[[Parts, list[str]], Iterator[list[str]]]

@@ -166,11 +166,6 @@ def model_lines(model: Model) -> list[str]:
     ]
 
 
-def feeds(case: Case) -> str:
-    """The dict that a session is given."""
-    return "{" + ", ".join(f'"{x.name}": {literal(case.arrays[x.name], "numpy")}' for x in case.graph.inputs) + "}"
-
-
 def _info(port: Port) -> str:
     name, element, dims = port
     return f'helper.make_tensor_value_info("{name}", TensorProto.{element}, {_quoted(dims)})'

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from generators.graph import Graph
+from generators.graphs import Case
 from harness.dialects.dialect import Dialect
 from harness.findings.upstream.literals import literal
 from harness.findings.upstream.tidy import bare
@@ -55,6 +56,16 @@ def head(graph: Graph, dialect: Dialect) -> list[str]:
 def bound(arrays: Mapping[str, np.ndarray], names: Sequence[str], maker: str) -> list[str]:
     """Lines that bind arrays to their names. maker: a key of MAKERS."""
     return [f"{name} = {literal(arrays[name], maker)}" for name in names]
+
+
+def inputs_of(case: Case) -> list[str]:
+    """NumPy's expressions of the inputs, in order."""
+    return [literal(case.arrays[leaf.name], "numpy") for leaf in case.graph.inputs]
+
+
+def by_name(names: Iterable[str], arrays: Iterable[str]) -> str:
+    """A dict of expressions."""
+    return "{" + ", ".join(f'"{name}": {array}' for name, array in zip(names, arrays, strict=True)) + "}"
 
 
 def statements(graph: Graph, dialect: Dialect) -> list[str]:

@@ -10,7 +10,7 @@ from generators.inputs import Arrays
 from harness.dialects import RELAX
 from harness.findings.upstream import runners
 from harness.findings.upstream.literals import literal
-from harness.findings.upstream.parts import head
+from harness.findings.upstream.parts import by_name, head, inputs_of
 from harness.findings.upstream.seen import Seen
 from oracles.derivatives.gradient import differentiable_leaves, weight_name, weights
 
@@ -25,11 +25,11 @@ def forward(case: Case, seen: Seen) -> Iterator[list[str]]:
     """Compiled by TVM's default pipeline, or by it after passes that levels of ours take."""
     graph = case.graph
     lines = [*_function(graph, [f"y = bb.emit_output({graph.outputs[seen.output]})"], "y"), "module = bb.get()"]
-    held = ", ".join(f'"{leaf.name}": {literal(case.arrays[leaf.name], "numpy")}' for leaf in graph.parameters)
-    if held:
-        lines.append(f'module = relax.transform.BindParams("main", {{{held}}})(module)')
-    given = [literal(case.arrays[leaf.name], "numpy") for leaf in graph.inputs]
-    tail = runners.relax(given, seen)
+    names = [leaf.name for leaf in graph.parameters]
+    if names:
+        held = by_name(names, (literal(case.arrays[name], "numpy") for name in names))
+        lines.append(f'module = relax.transform.BindParams("main", {held})(module)')
+    tail = runners.relax(inputs_of(case), seen)
     yield [*lines, *tail]
     for passes in _PASSES:
         named = ", ".join(f'"{name}"' for name in passes.split(", "))

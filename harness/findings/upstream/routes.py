@@ -15,7 +15,7 @@ from harness.dialects import TENSORFLOW, TORCH
 from harness.findings.upstream import runners
 from harness.findings.upstream.literals import literal
 from harness.findings.upstream.onnx_nodes import model_lines, model_of
-from harness.findings.upstream.parts import bound, ending, head, statements, tuple_of
+from harness.findings.upstream.parts import bound, by_name, ending, head, inputs_of, statements, tuple_of
 from harness.findings.upstream.seen import Seen
 from harness.questions.conversion import step_of
 
@@ -34,8 +34,7 @@ class Given:
     @property
     def dict(self) -> str:
         """By name."""
-        pairs = zip(self.names, self.arrays, strict=True)
-        return "{" + ", ".join(f'"{name}": {array}' for name, array in pairs) + "}"
+        return by_name(self.names, self.arrays)
 
     @property
     def openvino(self) -> str:
@@ -92,9 +91,7 @@ Source = Iterator[tuple[list[str], Given, int]]
 def _onnx(case: Case, forms: Sequence[Edge], seen: Seen) -> Source:
     model = model_of(case, forms)
     names = [leaf.name for leaf in case.graph.inputs]
-    given = Given(
-        names, [literal(case.arrays[name], "numpy") for name in names], as_list=False, outputs=len(model.outputs)
-    )
+    given = Given(names, inputs_of(case), as_list=False, outputs=len(model.outputs))
     for made in (model.bare(), model):
         yield model_lines(made), given, seen.output
 
@@ -151,9 +148,8 @@ def _function(case: Case, seen: Seen, variables: bool) -> Source:
     graph = case.graph
     names = [leaf.name for leaf in graph.inputs]
     returned = graph.outputs if seen.symptom == "outputs" else (graph.outputs[seen.output],)
-    arrays = [literal(case.arrays[name], "numpy") for name in names]
     kept = tuple(leaf.name for leaf in graph.parameters) if variables else ()
-    yield tensorflow_function(case, returned, variables), Given(names, arrays, len(names) == 1, kept), 0
+    yield tensorflow_function(case, returned, variables), Given(names, inputs_of(case), len(names) == 1, kept), 0
 
 
 def _converted(route: Route, edges: Sequence[Edge], given: Given, seen: Seen) -> Iterator[list[str]]:

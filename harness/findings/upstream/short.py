@@ -12,9 +12,19 @@ from generators.graphs import Case
 from harness.backends import Target
 from harness.findings.upstream import runners
 from harness.findings.upstream.derived import WRITTEN, derived
-from harness.findings.upstream.literals import NoProgramError, literal
-from harness.findings.upstream.onnx_nodes import feeds, model_lines, model_of
-from harness.findings.upstream.parts import DECORATORS, FAMILIES, bound, ending, function, head, statements
+from harness.findings.upstream.literals import NoProgramError
+from harness.findings.upstream.onnx_nodes import model_lines, model_of
+from harness.findings.upstream.parts import (
+    DECORATORS,
+    FAMILIES,
+    bound,
+    by_name,
+    ending,
+    function,
+    head,
+    inputs_of,
+    statements,
+)
 from harness.findings.upstream.relax import forward
 from harness.findings.upstream.routes import conversions, tensorflow_function, traced, way_not_written
 from harness.findings.upstream.seen import Seen, checks
@@ -92,19 +102,18 @@ def _function(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
 
 def _litert(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
     """A function of TensorFlow, converted, and run by the interpreter."""
-    given = [literal(case.arrays[leaf.name], "numpy") for leaf in case.graph.inputs]
     yield [
         *tensorflow_function(case, (case.graph.outputs[seen.output],)),
         "converter = tf.lite.TFLiteConverter.from_concrete_functions([f.get_concrete_function()])",
         "converter.canonicalizing_inf_as_min_max_float = False",
         "content = converter.convert()",
-        *runners.litert(target.name, given, seen),
+        *runners.litert(target.name, inputs_of(case), seen),
     ]
 
 
 def _onnx(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
     """A model of nodes, run by ONNX Runtime at the target's level, or by OpenVINO."""
-    model, given = model_of(case), feeds(case)
+    model, given = model_of(case), by_name((leaf.name for leaf in case.graph.inputs), inputs_of(case))
     for made in (model.bare(), model):
         if target.name == "openvino":
             run = runners.openvino("core.read_model(model.SerializeToString())", given, seen)

@@ -4,10 +4,10 @@ correct programs are accepted, and what is expected is right."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
+from examples.one_node import applied
 from examples.small_graphs import chain_case
 from planted.faults.modes import MODE_FAULTS
 from planted.question_sensitivity import drawn
@@ -38,15 +38,6 @@ from oracles.questions import forward, vmap
 
 NAMES = ("jvp", "hessian", "tangent_gradient", "tangent_tangent", "vmap", "autocast")
 F = "float32"
-
-
-def one(op: str, *arrays: np.ndarray, result: tuple[int, ...] | None = None, **attrs: Any) -> Case:
-    """A case of one node."""
-    leaves = tuple(Leaf(f"x{i}", TensorType(str(a.dtype), a.shape)) for i, a in enumerate(arrays))
-    names = tuple(leaf.name for leaf in leaves)
-    type_ = TensorType(str(arrays[0].dtype), arrays[0].shape if result is None else result)
-    node = Node("v0", op, names, tuple(attrs.items()), type_)
-    return Case(check(Graph(leaves, (node,), ("v0",))), dict(zip(names, arrays, strict=True)))
 
 
 def test_there_are_enough_faults() -> None:
@@ -119,7 +110,7 @@ def test_only_documented_refusals_are_excused() -> None:
 )
 def test_tangents_of_functions(op: str, slope: Callable[[np.ndarray], np.ndarray]) -> None:
     x = np.array([0.5, -1.25, 2.25, -3.125], F)
-    case = one(op, x)
+    case = applied(op, x)
     found, right = jvp.expect(case).values[0], jvp.tangents(case.graph)["x0"] * slope(x.astype(np.float64))
     assert np.all(np.abs(found.value - right) <= 1e-9 * np.abs(right))
     assert np.all(found.error <= 6e-6 * np.abs(right) + 2e-6)
@@ -147,7 +138,7 @@ def test_forwards_and_backwards_agree() -> None:
 
 
 def test_ties_that_no_element_breaks_alone_are_undetermined() -> None:
-    found = jvp.expect(one("sort", np.zeros(3, F), axis=0, descending=False)).values[0]
+    found = jvp.expect(applied("sort", np.zeros(3, F), axis=0, descending=False)).values[0]
     assert found.undetermined.all()
 
 
@@ -165,7 +156,7 @@ def test_ties_that_no_element_breaks_alone_are_undetermined() -> None:
 )
 def test_second_derivatives_of_functions(op: str, bend: Callable[[np.ndarray], np.ndarray]) -> None:
     x = np.array([0.5, -1.25, 2.25, -3.125], F)
-    case = one(op, x)
+    case = applied(op, x)
     found = hessian.expect(case).values[0]
     size = gradient.weights(case.graph)["v0"].astype(float) * jvp.tangents(case.graph)["x0"] * bend(x.astype(float))
     assert np.all(np.abs(found.value - size) <= 1e-8 * np.abs(size))
@@ -174,7 +165,7 @@ def test_second_derivatives_of_functions(op: str, bend: Callable[[np.ndarray], n
 
 def test_products_bend_by_the_other_operand_even_at_zero() -> None:
     x, y = np.array([[0.5, -1.25], [2.25, 0.0]], F), np.array([[1.0, 0.0], [0.0, 2.0]], F)
-    case = one("matmul", x, y)
+    case = applied("matmul", x, y)
     weights, (t, s) = gradient.weights(case.graph)["v0"].astype(float), jvp.tangents(case.graph).values()
     for bound, right in zip(hessian.expect(case).values, (weights @ s.T, t.T @ weights), strict=True):
         assert np.allclose(bound.value, right, rtol=0, atol=1e-9)
@@ -212,7 +203,7 @@ def test_second_derivatives_are_differences_of_gradients() -> None:
 
 
 def test_steps_of_great_angles_are_no_whole_periods() -> None:
-    case = one("cos", np.array([1647100.0], F))
+    case = applied("cos", np.array([1647100.0], F))
     found, weight = hessian.expect(case).values[0], gradient.weights(case.graph)["v0"]
     right = -np.cos(1647100.0) * weight * jvp.tangents(case.graph)["x0"]
     assert np.abs(found.value - right) <= 1e-3 * found.error
@@ -220,7 +211,7 @@ def test_steps_of_great_angles_are_no_whole_periods() -> None:
 
 
 def test_a_jump_of_the_slope_leaves_the_second_derivative_open() -> None:
-    found = hessian.expect(one("relu_squared", np.array([0.0, 1.0, -1.0], F))).values[0]
+    found = hessian.expect(applied("relu_squared", np.array([0.0, 1.0, -1.0], F))).values[0]
     assert list(found.undetermined) == [True, False, False]
 
 
@@ -257,16 +248,16 @@ def test_each_lane_is_a_case_of_its_own() -> None:
 
 
 def test_casts_stand_where_the_lists_say() -> None:
-    case = one("matmul", np.ones((2, 3), F), np.ones((3, 2), F), result=(2, 2))
+    case = applied("matmul", np.ones((2, 3), F), np.ones((3, 2), F))
     low = autocast.dtype(case.graph)
     after = autocast.rewritten(case.graph)
     assert isinstance(after, Graph)
     assert [node.op for node in after.nodes] == ["cast", "cast", "matmul"]
     assert after.types["v0"].dtype == low
-    plain = autocast.rewritten(one("exp", np.ones(3, F)).graph)
+    plain = autocast.rewritten(applied("exp", np.ones(3, F)).graph)
     assert isinstance(plain, Graph)
     assert [node.op for node in plain.nodes] == ["exp"]
-    wide = autocast.rewritten(one("matmul", np.ones((2, 3)), np.ones((3, 2)), result=(2, 2)).graph)
+    wide = autocast.rewritten(applied("matmul", np.ones((2, 3)), np.ones((3, 2))).graph)
     assert isinstance(wide, Graph)
     assert wide.types["v0"].dtype == "float64"
 

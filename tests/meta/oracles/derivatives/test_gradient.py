@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 import pytest
+from examples.one_node import applied
 
 from generators.bounds.bounded import Bounded
 from generators.graph import Graph, Leaf, Node, TensorType
@@ -27,15 +29,6 @@ from oracles.judge.outcome import Rejected
 F = "float32"
 
 
-def one(op: str, *arrays: np.ndarray, result: tuple[int, ...] | None = None, **attrs: Any) -> Case:
-    """A case of one node."""
-    leaves = tuple(Leaf(f"x{i}", TensorType(str(a.dtype), a.shape)) for i, a in enumerate(arrays))
-    names = tuple(leaf.name for leaf in leaves)
-    type_ = TensorType(str(arrays[0].dtype), arrays[0].shape if result is None else result)
-    node = Node("v0", op, names, tuple(attrs.items()), type_)
-    return Case(check(Graph(leaves, (node,), ("v0",))), dict(zip(names, arrays, strict=True)))
-
-
 def expected(case: Case, number: int = 0) -> Bounded:
     return gradient.expect(case).values[number]
 
@@ -49,14 +42,14 @@ X = np.array([0.5, -1.25, 2.25, -3.125], np.float32)
 
 def test_a_kink_between_the_steps_does_not_pass_for_curvature() -> None:
     """At 4/9 of the longest step the first correction happens to be a quarter, as of a smooth function."""
-    case = one("clip", np.array([1 - 4 / 9 * 2.0**-9]), min=0.0, max=1.0)
+    case = applied("clip", np.array([1 - 4 / 9 * 2.0**-9]), min=0.0, max=1.0)
     found = expected(case)
     assert abs(found.value[0] - weight(case)[0]) <= found.error[0]
 
 
 def test_a_longer_step_across_a_kink_does_not_deny_a_short_one() -> None:
     """Beside 1e34 a step of an eighth reaches across 0, where the curvature of relu(x)**2 jumps, and looks precise."""
-    case = one("relu_squared", np.array([1e34, 0.04056345671415329], np.float32))
+    case = applied("relu_squared", np.array([1e34, 0.04056345671415329], np.float32))
     assert abs(expected(case).value[1] - 2 * 0.04056345671415329 * weight(case)[1]) <= expected(case).error[1] < 1e-8
 
 
@@ -73,14 +66,14 @@ def test_beside_nan_what_moves_nothing_is_open_too() -> None:
     """Every window here holds padding alone, which frameworks may multiply by a weight that is NaN."""
     x, w = np.zeros((1, 3, 1, 1), np.float32), np.zeros((9, 1, 1, 1), np.float32)
     w[8] = np.nan
-    case = one("depthwise_conv2d", x, w, result=(1, 9, 1, 2), stride=(2, 2), padding=(0, 1))
+    case = applied("depthwise_conv2d", x, w, stride=(2, 2), padding=(0, 1))
     assert np.isinf(expected(case).error).all()
 
 
 def test_who_moves_a_result_too_little_for_a_slope_is_not_guessed() -> None:
     """Beside a bias of 41 a weight of 1.8e-10 is lost in the differences, and operand and result look alike."""
     weights = np.array([[0, 0], [1.8e-10, 0]], np.float32)
-    case = one("linear", np.zeros(2, np.float32), weights, np.full(2, -41, np.float32))
+    case = applied("linear", np.zeros(2, np.float32), weights, np.full(2, -41, np.float32))
     found = node_jacobians(case.graph, reference.evaluate(case.graph, case.arrays))(0, 0)
     assert [*zip(found.rows, found.columns, strict=True)] == [(1, 0)]
     assert found.error[0] >= 1.8e-10
@@ -96,8 +89,9 @@ def test_what_jax_says_it_has_no_gradient_of_is_refused() -> None:
 def test_slopes_are_measured_once_for_all_targets_and_anew_for_whatever_differs() -> None:
     x = np.array([0.5, -0.0, 2.0], np.float32)
     cases = [
-        one("tanh", x), one("tanh", x.copy()), one("tanh", np.abs(x)), one("sin", x),
-        one("softmax", x, axis=0), one("softmax", x.reshape(1, 3), axis=0), one("softmax", x.reshape(1, 3), axis=1),
+        applied("tanh", x), applied("tanh", x.copy()), applied("tanh", np.abs(x)), applied("sin", x),
+        applied("softmax", x, axis=0), applied("softmax", x.reshape(1, 3), axis=0),
+        applied("softmax", x.reshape(1, 3), axis=1),
     ]  # fmt: skip
     slopes = [node_jacobians(case.graph, reference.evaluate(case.graph, case.arrays))(0, 0) for case in cases]
     assert slopes[0] is slopes[1]
@@ -121,8 +115,8 @@ def test_slopes_are_measured_once_for_all_targets_and_anew_for_whatever_differs(
         ("relu", lambda x: (x > 0) * 1.0),
     ],
 )
-def test_slopes_of_functions(op: str, slope: Any) -> None:
-    case = one(op, X)
+def test_slopes_of_functions(op: str, slope: Callable[[np.ndarray], np.ndarray]) -> None:
+    case = applied(op, X)
     found, right = expected(case), weight(case) * slope(X.astype(np.float64))
     assert np.all(np.abs(found.value - right) <= 1e-9 * np.abs(right))
     assert np.all(found.error <= 6e-6 * np.abs(right) + 2e-6)
@@ -130,7 +124,7 @@ def test_slopes_of_functions(op: str, slope: Any) -> None:
 
 @pytest.mark.parametrize("op", ["floor", "sqrt", "sign", "frac", "cbrt"])
 def test_cusps_jumps_and_edges_are_undetermined(op: str) -> None:
-    found = expected(one(op, np.array([0.0, 1.5], np.float32)))
+    found = expected(applied(op, np.array([0.0, 1.5], np.float32)))
     assert found.undetermined.tolist() == [True, False]
 
 
@@ -155,7 +149,8 @@ def test_cusps_jumps_and_edges_are_undetermined(op: str) -> None:
 def test_where_a_choice_is_open_the_slope_lies_between_both(op: str, x: list, attrs: dict, between: list) -> None:
     """And is exact beside it."""
     result = () if op in ("kth_value", "linf_norm", "max", "ptp") else (len(x),)
-    case = one(op, np.array(x, np.float32), result=result, **attrs)
+    case = applied(op, np.array(x, np.float32), **attrs)
+    assert case.graph.types["v0"].shape == result
     found, g = expected(case), np.broadcast_to(weight(case), (len(x),))
     for i, sides in enumerate(between):
         if sides is None or np.isinf(found.error[i]):
@@ -168,7 +163,7 @@ def test_where_a_choice_is_open_the_slope_lies_between_both(op: str, x: list, at
 
 def test_the_slope_at_a_kink_is_that_of_a_side_or_between() -> None:
     """300 times that of a side is found, and so is that of no side."""
-    case = one("leaky_relu", np.zeros(1, np.float32), alpha=0.1)
+    case = applied("leaky_relu", np.zeros(1, np.float32), alpha=0.1)
     found, g = expected(case), weight(case)
     for slope, right in ((0.1, True), (1.0, True), (0.55, True), (30.0, False), (0.0, False), (-0.1, False)):
         assert (abs(slope * g[0] - found.value[0]) <= found.error[0]) == right, slope
@@ -180,7 +175,7 @@ def test_beside_a_great_element_of_a_product_no_slope_is_lost(great: int) -> Non
     x, y = np.zeros((2, 3)), np.array([[1.5, 2.5], [3.0, -4.0], [0.5, -1.0]])
     x[0, 2], x[1, 1] = 1.375, 0.25
     (x if great == 0 else y)[0, 1] = 1e228
-    case = one("matmul", x, y, result=(2, 2))
+    case = applied("matmul", x, y)
     g = weight(case)
     for number, right in enumerate((g @ y.T, x.T @ g)):
         found = expected(case, number)
@@ -191,7 +186,7 @@ def test_beside_a_great_element_of_a_product_no_slope_is_lost(great: int) -> Non
 @pytest.mark.parametrize("op", ["addcmul", "addcdiv"])
 def test_beside_a_great_addend_no_slope_is_lost(op: str) -> None:
     """1e289 and 3 / 7: the differences of the sum show nothing of 7."""
-    case = one(op, np.array([1e289, 1.0]), np.array([3.0, 3.0]), np.array([7.0, 7.0]), value=1.0)
+    case = applied(op, np.array([1e289, 1.0]), np.array([3.0, 3.0]), np.array([7.0, 7.0]), value=1.0)
     found, right = expected(case, 2), weight(case) * (3.0 if op == "addcmul" else -3.0 / 49)
     assert (np.abs(found.value - right) <= found.error).all()
     assert op == "addcdiv" or (found.error < 1e-11).all()
@@ -208,12 +203,12 @@ def test_the_greater_of_x_and_x_is_x() -> None:
 
 def test_at_zero_times_the_logarithm_of_zero_the_slope_is_open() -> None:
     """x / y is 0 / 0 there: NaN in PyTorch and JAX, 0 in TensorFlow. Beside it the slope is known."""
-    case = one("xlogy", np.array([0.0, 0.0, 1.5]), np.array([0.0, 2.0, 3.0]))
+    case = applied("xlogy", np.array([0.0, 0.0, 1.5]), np.array([0.0, 2.0, 3.0]))
     assert np.isinf(expected(case, 1).error).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("question", [gradient, hessian])
-def test_what_the_steps_of_an_operator_leave_out_has_no_slope(question: Any) -> None:
+def test_what_the_steps_of_an_operator_leave_out_has_no_slope(question: ModuleType) -> None:
     """The running statistics, in training."""
     image, row = TensorType(F, (1, 1, 2, 2)), TensorType(F, (2,))
     leaves = (Leaf("x", image), *(Leaf(name, row) for name in ("scale", "offset", "mean")))
@@ -227,28 +222,28 @@ def test_what_the_steps_of_an_operator_leave_out_has_no_slope(question: Any) -> 
 
 def test_the_angle_of_a_great_number_is_rounded_by_a_period() -> None:
     """The cosine of pi times 8388607.5, where twice the roundoff of x is one, and the slope the same beside it."""
-    found = expected(one("sinc", np.array([8388607.5, 0.25], np.float32)))
+    found = expected(applied("sinc", np.array([8388607.5, 0.25], np.float32)))
     assert 1e-7 < found.error[0] < 5e-7
     assert found.error[1] < 1e-5
 
 
 def test_a_staircase_is_no_slope() -> None:
-    found = expected(one("floor", np.array([10000.5, -700.25, 3.5], np.float32)))
+    found = expected(applied("floor", np.array([10000.5, -700.25, 3.5], np.float32)))
     assert found.value.tolist() == [0, 0, 0]
     assert not found.undetermined.any()
-    found = expected(one("floor", np.array([10000.5, 2.0, 1e20, -3000.0, 700.25], np.float32)))
+    found = expected(applied("floor", np.array([10000.5, 2.0, 1e20, -3000.0, 700.25], np.float32)))
     assert found.undetermined.tolist() == [False, True, True, True, False]
     assert not found.value[[0, 4]].any()
 
 
 @pytest.mark.parametrize("op", ["sin", "neg", "floor"])
 def test_a_short_step_that_is_lost_in_great_numbers_tells_nothing(op: str) -> None:
-    assert expected(one(op, np.array([1e20, -3e22], np.float32))).undetermined.all()
+    assert expected(applied(op, np.array([1e20, -3e22], np.float32))).undetermined.all()
 
 
 def test_a_short_step_that_is_lost_in_great_numbers_that_cancel_tells_nothing() -> None:
     x, y = (np.array([2.0**53 + by, 8.0, -0.5], np.float32) for by in (-(2.0**29), 2.0**30))
-    case = one("sub", x, y)
+    case = applied("sub", x, y)
     for number, sign in ((0, 1), (1, -1)):
         found = expected(case, number)
         assert found.undetermined.tolist() == [True, False, False]
@@ -258,20 +253,20 @@ def test_a_short_step_that_is_lost_in_great_numbers_that_cancel_tells_nothing() 
 def test_a_slope_of_what_is_not_finite_is_undetermined_whatever_branch_it_comes_from() -> None:
     """The slope of the first channel is multiplied by -inf, that of the second by numbers."""
     x = np.array([[[-np.inf, 1.0], [-2.0, 3.0]]], np.float32)
-    found = expected(one("prelu", x, np.array([2.0, -1.0], np.float32), result=(1, 2, 2)), 1)
+    found = expected(applied("prelu", x, np.array([2.0, -1.0], np.float32)), 1)
     assert found.undetermined.tolist() == [True, False]
 
 
 def test_what_is_not_finite_is_not_taken_to_depend_on_its_own_place_alone() -> None:
     """Of two sums the second one is infinite, and shows nothing; its adjoint reaches both elements."""
     x = np.array([-0.0, -np.inf], np.float32)
-    assert expected(one("cumsum", x, axis=0)).undetermined.all()
-    assert expected(one("exp", x)).undetermined.tolist() == [False, True]
+    assert expected(applied("cumsum", x, axis=0)).undetermined.all()
+    assert expected(applied("exp", x)).undetermined.tolist() == [False, True]
 
 
 def test_what_cancels_in_a_formula_is_allowed_for_and_no_more() -> None:
     """1 - y * y is off by a few u near saturation, however small the slope is."""
-    case = one("tanh", np.array([6.0], np.float32))
+    case = applied("tanh", np.array([6.0], np.float32))
     found = expected(case)
     assert 2 * 2.0**-24 < found.error[0] < 64 * 2.0**-24
     y = np.tanh(np.float32(6.0))
@@ -279,7 +274,7 @@ def test_what_cancels_in_a_formula_is_allowed_for_and_no_more() -> None:
 
 
 def test_softmax() -> None:
-    case = one("softmax", X, axis=0)
+    case = applied("softmax", X, axis=0)
     y, w = np.exp(X.astype(np.float64)), weight(case)
     y /= y.sum()
     assert np.allclose(expected(case).value, y * (w - np.sum(w * y)), rtol=1e-9)
@@ -305,7 +300,7 @@ def test_integers_carry_no_gradient() -> None:
 
 
 def test_operands_without_elements() -> None:
-    case = one("matmul", np.zeros((2, 0), np.float32), np.zeros((0, 3), np.float32), result=(2, 3))
+    case = applied("matmul", np.zeros((2, 0), np.float32), np.zeros((0, 3), np.float32))
     assert [bound.value.shape for bound in gradient.expect(case).values] == [(2, 0), (0, 3)]
 
 
@@ -376,13 +371,13 @@ def test_correct_gradients_are_accepted_well_inside_the_tolerance(pool: Pool) ->
 
 
 def test_programs_name_what_they_return() -> None:
-    case = one("exp", X)
+    case = applied("exp", X)
     text = gradient_programs.program(TARGETS["torch-eager"], case.graph)
     assert "LEAVES = ('x0',)" in text
     assert f"OUTPUTS = {[(F, (4,))]!r}" in text
     assert gradient_programs.unsupported(TARGETS["ort-all"], case.graph)
     assert (
-        gradient_programs.unsupported(TARGETS["tvm-O0"], one("atan", X).graph)
+        gradient_programs.unsupported(TARGETS["tvm-O0"], applied("atan", X).graph)
         == "relax.atan has no registered gradient"
     )
 
