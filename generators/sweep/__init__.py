@@ -188,8 +188,8 @@ def places(operator: str) -> np.ndarray:
     had shares as `FAVOURED` has them, complex ones as rare ones. A dtype that no operand and no result has, has no
     places. Those of large and deep cases have the numbers -1, -2, ... as scripts: all of float32 and float64, one in
     turn of every other dtype; they come early, since what they meet depends on few choices, those of wide windows, of
-    which there are few, earliest. Whether an operator has such a neighbour takes long to say, and 84 of 100 have:
-    `swept` sees."""
+    which there are few, earliest. Whether an operator has such a neighbour, or a result that can be squared, takes long
+    to say, and 84 and 78 of 100 have: `swept` sees."""
     rng, keys = random.Random(operator), []
     taken = [number for number, dtype in enumerate(DTYPES) if _takes(operator, dtype)]
     first = 3 if len(OPS[operator].attrs) > 2 else 1
@@ -209,11 +209,13 @@ def places(operator: str) -> np.ndarray:
     unusual = extents(operator)
     beside = range(_unusual(operator), _unusual(operator) + COUNT)
     windows = range(beside.stop, beside.stop + len(WINDOWS))
-    for kind in (*unusual, beside, windows, range(windows.stop, windows.stop + 1)):
+    squares = range(windows.stop, windows.stop + 1)
+    for kind in (*unusual, beside, windows, squares):
         for number, dtype in enumerate(DTYPES):
             turn = number % len(kind)
             for k in kind if dtype in ALL else kind[turn : turn + 1]:
-                if (kind in unusual or number in taken) and (kind is beside or _numbered(operator, dtype, k)):
+                may = kind in unusual or number in taken
+                if may and (kind in (beside, squares) or _numbered(operator, dtype, k)):
                     key = EARLY * rng.random() if kind is windows else last * rng.random() ** 2
                     keys.append((key, number, -1 - k))
     order = [key[1:] for key in sorted(keys)]
@@ -293,7 +295,7 @@ def _takes(operator: str, dtype: str) -> bool:
     """Is a value of this dtype in some of the operator's cases that favour it? Where the simplest one is of floating
     numbers of one other dtype alone, it is in none."""
     start = _start(dtype)
-    simplest = _dtypes(operator, start)
+    simplest = _simplest(operator)[start[0]][1]
     if dtype in simplest or dtype == DTYPES[0]:
         return True
     if len(simplest) == 1 and simplest <= {*FLOATS}:
@@ -341,17 +343,21 @@ def _refilled(graph: Graph, turn: int, beside: bool = False) -> Case:
 
 
 def _sizes(operator: str, start: Script) -> tuple[int, ...]:
-    return _sizes_by_dtype(operator)[start[0]]
+    """How many options each choice of the simplest case has."""
+    return _simplest(operator)[start[0]][0]
 
 
 @cache
-def _sizes_by_dtype(operator: str) -> dict[int, tuple[int, ...]]:
+def _simplest(operator: str) -> dict[int, tuple[tuple[int, ...], set[str]]]:
+    """By the number of the favoured dtype, how many options each choice of the simplest case has, and the dtypes of its
+    values."""
     found = {}
     for dtype in DTYPES:
         start = _start(dtype)
         draw = ScriptedDraw(start)
-        build_case(draw, 1, (operator,), SWEPT)
-        found[start[0]] = tuple(draw.sizes)
+        graph = build_graph(draw, 1, (operator,), style=SWEPT)
+        draw_recipes(draw, graph, SWEPT)  # the choices of `build_case` that come after the graph
+        found[start[0]] = tuple(draw.sizes), {type_.dtype for type_ in graph.types.values()}
     return found
 
 

@@ -88,6 +88,7 @@ def holds(issue: KnownIssue, one: Filled) -> bool:
 def main(
     places: Annotated[int, typer.Option(help="So many of the plan, those that are refused among them.")] = 60_000,
     seed: Annotated[int, typer.Option(help="Of the plan's order.")] = 1,
+    missing: Annotated[bool, typer.Option("--missing", help="List the entries that it does not come to.")] = False,
 ) -> None:
     """Go through the plan, and say when known issues are met."""
     lanes, number, seconds = lanes_of("*", QUESTIONS), 0, 0.0
@@ -109,6 +110,8 @@ def main(
     for limit in LIMITS:
         by_place, by_time = (sum(one[k] < limit for one in reach.met.values()) for k in (0, 1))
         print(f"{limit:>6} places: {by_place:>4}   {limit:>6} s: {by_time:>4}")
+    if missing:
+        print(*sorted(could - reach.met.keys()), sep="\n")
 
 
 if __name__ == "__main__":
