@@ -25,12 +25,14 @@ from harness.findings.upstream.parts import (
     inputs_of,
     statements,
 )
+from harness.findings.upstream.quantised import TOLD, quantised, quantiser_not_written
 from harness.findings.upstream.relax import forward
 from harness.findings.upstream.routes import conversions, tensorflow_function, traced, way_not_written
 from harness.findings.upstream.seen import Seen, checks
 from harness.findings.upstream.tidy import readable, tidy
 from harness.questions.conversion import CONVERSION
 from harness.questions.forward import FORWARD
+from harness.questions.quantisers import QUANTISATION
 
 AS_DRAWN = (FORWARD.name, "quantized", "metamorphic")
 """Questions whose programs return what the graph says."""
@@ -46,6 +48,8 @@ def why_not(question: str, target: Target) -> str | None:
     """Why no program is written of what this question shows on a target, whatever the graph; None: one is tried."""
     if question == CONVERSION.name:
         return way_not_written(target)
+    if question == QUANTISATION.name:
+        return quantiser_not_written(target)
     written = WRITTEN.get(question, {})
     if question not in AS_DRAWN and not written:
         return f"it is shown by the question {question!r}, of which none is written"
@@ -66,8 +70,12 @@ def programs(target: Target, case: Case, seen: Seen, question: str = FORWARD.nam
     why = why_not(question, target)
     if why:
         raise NoProgramError(why)
+    if question == QUANTISATION.name and seen.symptom not in TOLD:
+        raise NoProgramError("of values of a quantised model none is written")
     if question == CONVERSION.name:
         bodies = conversions(target, case, seen)
+    elif question == QUANTISATION.name:
+        bodies = quantised(target, case, seen)
     elif question in WRITTEN:
         bodies = derived(question, target, case, seen)
     elif target.name in DECORATORS:

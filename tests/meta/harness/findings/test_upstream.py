@@ -175,6 +175,24 @@ def test_short_programs_of_conversions_read_well(snapshot: SnapshotAssertion) ->
     assert made == snapshot
 
 
+def test_short_programs_of_quantisers_read_well(snapshot: SnapshotAssertion) -> None:
+    names = ("tflite-int8-io", "tflite-dynamic", "ort-qdq-u8s8-channels", "ort-dynamic-s8")
+    targets = QUESTIONS["quantisers"].targets
+    seen = Seen("rejected", "ValueError: no", type=TensorType("float32", ()))
+    made = {name: [*programs(targets[name], chain_case(), seen, "quantisers")] for name in names}
+    assert {name: texts[-1] for name, texts in made.items()} == snapshot
+    assert {len(texts) for texts in made.values()} == {3}, "the call alone, and two ways to run its result"
+    assert all(run(texts[-1], seen) is None for texts in made.values()), "nothing refuses it"
+
+
+def test_quantisers_that_no_program_is_written_for() -> None:
+    targets, refused = QUESTIONS["quantisers"].targets, Seen("rejected", "ValueError: no")
+    with pytest.raises(NoProgramError, match="of values of a quantised model none is written"):
+        next(programs(targets["tflite-int8"], chain_case(), replace(refused, symptom="value"), "quantisers"))
+    with pytest.raises(NoProgramError, match="none is written for the quantiser torch-static-x86"):
+        next(programs(targets["torch-static-x86"], chain_case(), refused, "quantisers"))
+
+
 def test_a_short_gradient_passes_where_nothing_is_wrong() -> None:
     seen = planted("gradient")
     (text, *_) = programs(TARGETS["jax-jit"], chain_case(), seen, "gradient")
