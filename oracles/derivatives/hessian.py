@@ -22,7 +22,7 @@ from oracles.derivatives import gradient, jvp
 from oracles.derivatives.accumulation import Estimate, add, products, zeros
 from oracles.derivatives.gradient import FORMULA, OWN
 from oracles.derivatives.jacobians.finite_differences import STEP, Function, extrapolated, swallowed
-from oracles.derivatives.jacobians.jacobian import function_of, jacobian
+from oracles.derivatives.jacobians.measured import function_of, jacobian
 from oracles.derivatives.jacobians.movement import ALLOWANCE, SHIFTS, off
 from oracles.derivatives.node_jacobians import node_jacobians
 from oracles.derivatives.partial_products import ends, open_elements

@@ -31,7 +31,8 @@ from oracles.derivatives.gradient import (
     unsure,
 )
 from oracles.derivatives.jacobians.finite_differences import Function, along, steps_of
-from oracles.derivatives.jacobians.jacobian import Jacobian, function_of
+from oracles.derivatives.jacobians.jacobian import Jacobian
+from oracles.derivatives.jacobians.measured import function_of
 from oracles.derivatives.node_jacobians import NodeJacobians, node_jacobians
 from oracles.derivatives.partial_products import ends, leave_the_range
 from oracles.derivatives.rounding import first_derivatives

@@ -13,7 +13,8 @@ from generators.bounds.bounded import Bounded
 from generators.graph import Graph
 from generators.ops import OPS, Call, call_of
 from oracles.derivatives.jacobians.complex_blocks import jacobian_of_parts
-from oracles.derivatives.jacobians.jacobian import Jacobian, function_of, jacobian
+from oracles.derivatives.jacobians.jacobian import Jacobian
+from oracles.derivatives.jacobians.measured import function_of, jacobian
 from oracles.derivatives.rounding.formulas import known
 from oracles.derivatives.rounding.matrix_first_derivatives import shift
 

@@ -12,7 +12,7 @@ from generators.bounds.bounded import PRECISION, Bounded
 from generators.ops import OPS
 from generators.ops.spec import Call
 from oracles.derivatives.complex_pairs import exact
-from oracles.derivatives.jacobians.jacobian import function_of
+from oracles.derivatives.jacobians.measured import function_of
 from oracles.derivatives.jacobians.sparsity import FAR, fed, reach_of
 
 Array = np.ndarray

@@ -13,7 +13,8 @@ import numpy as np
 from generators.bounds.bounded import Bounded
 from generators.graph import COMPONENT
 from oracles.derivatives.jacobians.finite_differences import Function
-from oracles.derivatives.jacobians.jacobian import Jacobian, jacobian
+from oracles.derivatives.jacobians.jacobian import Jacobian
+from oracles.derivatives.jacobians.measured import jacobian
 
 Array = np.ndarray
 

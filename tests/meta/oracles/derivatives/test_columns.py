@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from generators.bounds.bounded import Bounded
-from oracles.derivatives.jacobians.jacobian import jacobian
+from oracles.derivatives.jacobians.measured import jacobian
 from oracles.derivatives.jacobians.sparsity import FAR, reach_of
 
 Array = np.ndarray

@@ -13,7 +13,7 @@ from generators.ops import OPS, check
 from generators.ops.spec import Call
 from harness.studies.errors.allowed import allowed, cases
 from oracles.derivatives import gradient, hessian
-from oracles.derivatives.jacobians.jacobian import function_of, jacobian
+from oracles.derivatives.jacobians.measured import function_of, jacobian
 from oracles.derivatives.node_jacobians import node_jacobians
 from oracles.derivatives.rounding import formulas
 from oracles.derivatives.rounding.adjoints import ADJOINTS
