@@ -61,7 +61,7 @@ FLOORS = {
     "harness/findings/triage": "instance severity | reach words | causes",
     "harness/findings/site": "heat highlight hunted past values | pages | sarif summary",
     "harness/findings/upstream": (
-        "literals | tidy | own parts | seen | runners | onnx_nodes relax routes | derived | short | issue"
+        "literals | tidy | own parts | seen | runners | onnx_nodes relax routes | derived quantised | short | issue"
     ),
     "harness/commands/findings": "gather | shown | *",
     "harness/search": "coverage reduce hypothesis_profiles | laboratory | blame dtype_support | campaign | hunting | *",
