@@ -189,6 +189,7 @@ ON_REQUEST = _names(
     layer_norm_otherwise instance_norm_otherwise group_norm_otherwise softmax_otherwise log_softmax_otherwise
     mul_scalar_otherwise add_scalar_otherwise silu_otherwise cumprod_otherwise
     saturate_cast
+    cdist_of_order rot90_otherwise one_hot_deep
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -126,6 +126,7 @@ COMPOSED = frozenset(
         "affine_grid",
         "bilinear_form",
         "cdist",
+        "cdist_of_order",
         "cholesky",
         "cholesky_inverse",
         "cholesky_solve",

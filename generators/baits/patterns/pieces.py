@@ -92,7 +92,25 @@ def _shifted(p: Pattern, axis: int, by: int, written: str, piece: str, before: s
     }[after]()
 
 
+def _turned_then(p: Pattern, k: int, then: str, rank: int, axis: int, said: str) -> str:
+    """An image that is turned, of which one axis is then gone through. A framework may choose at run time how it is
+    turned, among results of other shapes."""
+    x = p.input(*(2, 3, 5)[3 - rank :])
+    turned = p.rot90(x, k=k) if said == "plain" else p.apply(f"rot90{OTHERWISE}", x, spelling=int(said), k=k)
+    if then in ("sum", "max"):
+        return p.apply(then, turned, axes=(axis,), keepdims=False)
+    options = {"sort": {"descending": False}, "running_sum": {"exclusive": True, "reverse": True}}
+    return p.apply(then, turned, axis=axis, **options.get(then, {}))
+
+
 BAITS = (
+    *(
+        Bait(f"turned-then-{then}", ("xla/shape inference", "grappler/constant_folding"),
+             partial(_turned_then, then=then),
+             {"k": Guard((1, 3), (2, 5)), "rank": Guard((2,), (3,)), "axis": Guard((0,), (1, -1)),
+              "said": Guard(("plain", "0"))}, Guard(("float32", "float64"), ("float16",)))
+        for then in ("cumsum", "running_sum", "cumprod", "logcumsumexp", "softmax", "max", "sort")
+    ),
     Bait("cumsum-of-ones", (_RULE + "pointless_cumsum_replacement",), _counted,
          {"value": Guard(("ones", "number"), ("zeros",)), "axis": Guard((0, 1, -1)), "rank": Guard((2, 3))}, NUMBERS),
     Bait("numbers-beside", ("onnxruntime/ConstantFolding", "xla/constant_folding", "tvm/FoldConstant"), _numbered,

@@ -9,8 +9,8 @@ import numpy as np
 from generators.bounds.bounded import Bounded, exact
 from generators.graph import TensorType
 from generators.ops.index.gather import indexing
-from generators.ops.slots import CLASSES, MAX_RANK, axis_in, index_slot, int_of
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, TypeRuleError, Types
+from generators.ops.slots import CLASSES, MAX_ELEMENTS, MAX_RANK, axis_in, draw_dim, index_slot, int_of, one_of
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types, unsupported
 
 
 def _one_hot_axis(d: Draw, operands: Types, attrs: Attrs) -> int:
@@ -46,4 +46,27 @@ one_hot = indexing(
     onnx='g.op("OneHot", {0}, g.const({depth}, {name0}), g.const([0, 1], {name}), axis={axis})',
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (one_hot,)
+# ---- more classes than indices can count ----------------------------------------------------------------
+
+_FEW, _NARROW, _LEAST = 6, ("uint8", "int8"), 101
+"""Indices of a byte, and the classes that all of them have."""
+
+
+def _deep_type(operands: Types, attrs: Attrs) -> TensorType:
+    x, depth = operands[0], int_of(attrs, "depth")
+    if x.dtype not in _NARROW or x.rank != 1 or x.size > _FEW or not _LEAST <= depth <= MAX_ELEMENTS // _FEW:
+        raise TypeRuleError(f"no one-hot of depth {depth} for {x}")
+    return _one_hot_type(operands, attrs)
+
+
+one_hot_deep = indexing(
+    "one_hot_deep",
+    (Slot(lambda t, e: t.dtype in _NARROW and t.rank == 1 and t.size <= _FEW,
+          lambda d, e: TensorType(d.choice(_NARROW), (draw_dim(d, _FEW),)), lambda earlier: (0, _LEAST - 1)),),
+    _deep_type, _one_hot, attrs={"depth": one_of(300, 257, 256, 129, 101), "axis": _one_hot_axis},
+    torch=_torch_one_hot, tensorflow="tf.one_hot({0}, {depth}, axis={axis})",
+    jax="jax.nn.one_hot({0}, {depth}, axis={axis}, dtype={dtype})", relax=one_hot.relax,
+    onnx=unsupported("its kernels take indices of 32 and 64 bits"),
+)  # fmt: skip
+
+OPERATORS: tuple[OpSpec, ...] = (one_hot, one_hot_deep)

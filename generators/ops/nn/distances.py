@@ -10,9 +10,11 @@ import numpy as np
 from generators.bounds.bounded import Bounded, add, monotone, multiply
 from generators.bounds.sums import root, scaled_square, summed
 from generators.graph import FLOATS, TensorType
-from generators.ops.composed import Spellings, given, magnitude, shared
+from generators.ops.composed import Spellings, compute, given, magnitude, shared
+from generators.ops.reduce.norms import vector_norm
+from generators.ops.reduce.reductions import count_nonzero, max_, sum_
 from generators.ops.slots import MAX_ELEMENTS, draw_dim, floating, like, one_of, tensor
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
 
@@ -111,8 +113,42 @@ cdist = OpSpec(
     onnx="cdist(g, {0}, {1}, {p})",
 )  # fmt: skip
 
+# ---- of all pairs, by other norms ---------------------------------------------------------------------
+
+ORDERS = ("inf", "3", "0", "0.5", "4")
+
+
+def _orders_type(operands: Types, attrs: Attrs) -> TensorType:
+    if attrs["ord"] not in ORDERS:
+        raise TypeRuleError(f"no distances of order {attrs['ord']!r}")
+    return _cdist_type(operands, {"p": 2.0})
+
+
+def _of_order(args: Sequence[Bounded], call: Call) -> Bounded:
+    """The norm of every difference of two rows. Of order 0 it counts what differs; whether NaN does, nobody says."""
+    x, y = args[0].map(lambda a: a[..., :, None, :]), args[1].map(lambda a: a[..., None, :, :])
+    d, over = add(x, y, -1.0), {"axes": (-1,), "keepdims": False}
+    order = str(call.attrs["ord"])
+    if order == "inf":
+        return compute(max_, magnitude(d), **over)
+    if order != "0":
+        return compute(vector_norm, d, ord=order, **over) if d.value.size else compute(sum_, d, **over)
+    counted = compute(count_nonzero, d, **over)
+    unknown = np.any(~np.isfinite(d.value), axis=-1) | counted.undetermined | (counted.error > 0)
+    return Bounded(counted.value.astype(np.float64), np.where(unknown, np.inf, 0.0), d.dtype)
+
+
+cdist_of_order = OpSpec(
+    "cdist_of_order", "statistics", cdist.operands, _orders_type, _of_order, attrs={"ord": one_of(*ORDERS)},
+    torch="torch.cdist({0}, {1}, p=float({ord}))",
+    tensorflow=unsupported("it has no such operator"),
+    jax="jnp.linalg.norm({0}[..., :, None, :] - {1}[..., None, :, :], ord=float({ord}), axis=-1)",
+    relax=unsupported("it has no such operator"), onnx=unsupported("it has no such operator"),
+)  # fmt: skip
+
 OPERATORS: tuple[OpSpec, ...] = (
     cdist,
+    cdist_of_order,
     OpSpec(
         "pairwise_distance", "loss", (ROWS, like(0)), of_rows, _pairwise_distance, attrs={"p": one_of(2.0, 1.0)},
         **_DISTANCE,

@@ -251,8 +251,19 @@ def _eye(call: Call) -> str | Unsupported:
     )
 
 
+def _image_turned(call: Call) -> str | Unsupported:
+    """tf.image turns images, or several, whose channels come last and that have elements; it chooses among branches by
+    k."""
+    turned = "tf.squeeze(tf.image.rot90(tf.expand_dims({0}, -1), {k}), [-1])"
+    return turned if call.result.rank <= 3 and call.result.size else PLAIN
+
+
 OPERATORS: tuple[OpSpec, ...] = (
     otherwise(SAID["eye_like"], torch=(_eye,)),
+    otherwise(
+        SAID["rot90"], torch=("torch.rot90({0}, -({k}), (-1, -2))",), tensorflow=(_image_turned,),
+        jax=("jnp.rot90({0}, -({k}), (-1, -2))",),
+    ),
     otherwise(
         SAID["slice"], torch=(_bounds("narrowed({0}, <starts>, {shape})", 1),),
         tensorflow=(_bounds("tf.slice({0}, <starts>, {shape})", 1),),

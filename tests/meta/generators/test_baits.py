@@ -123,6 +123,31 @@ def test_what_lies_beyond_a_limit_is_compared_as_it_wraps(operator: str, end: st
     assert len({fill["x0"].tobytes() for fill in first.fills}) == 1
 
 
+@pytest.mark.parametrize(("how", "value"), [("0 / 0", np.nan), ("1 / 0", np.inf), ("log 0", -np.inf), ("0 / 1", 0.0)])
+def test_what_is_known_before_the_program_runs_is_no_finite_number(how: str, value: float) -> None:
+    one = drawn(BAITS["filled-not-finite"], {"how": how, "then": "max"})
+    (expected,) = forward.expect(Case(one.graph, {"x0": np.ones((2, 3), np.float32)})).values
+    np.testing.assert_array_equal(expected.value, np.full(2, value))
+
+
+@pytest.mark.parametrize("wide", ["same", "float64", "bfloat16", "int32"])
+def test_a_sum_with_zeros_has_the_sign_and_the_dtype_of_a_sum(wide: str) -> None:
+    one = drawn(BAITS["beside-filled"], {"operator": "add", "wide": wide})
+    assert one.graph.nodes[-1].op == ("add" if wide == "same" else "add_mixed")
+    assert one.graph.nodes[-1].type.dtype == ("float64" if wide == "float64" else "float32")
+    (expected,) = forward.expect(Case(one.graph, {"x0": np.full((2, 3), -0.0, np.float32)})).values
+    assert expected.zero_sign
+    assert not np.signbit(expected.value).any()
+
+
+def test_an_image_is_turned_in_another_way_before_it_is_gone_through() -> None:
+    one = drawn(BAITS["turned-then-cumsum"], {"said": "0", "rank": 3, "axis": -1, "k": 5})
+    assert [node.op for node in one.graph.nodes] == ["rot90_otherwise", "cumsum"]
+    x = np.arange(30, dtype=np.float32).reshape(2, 3, 5)
+    (expected,) = forward.expect(Case(one.graph, {"x0": x})).values
+    np.testing.assert_array_equal(expected.value, np.cumsum(np.rot90(x, 1, (1, 2)), -1))
+
+
 def test_values_on_the_way_are_used_again() -> None:
     def outputs(uses: str) -> tuple[str, ...]:
         return drawn(BAITS["neg-neg"], {"uses": uses}).graph.outputs

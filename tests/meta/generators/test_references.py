@@ -54,6 +54,21 @@ def test_a_distance_whose_square_overflows_is_undetermined() -> None:
     assert not _of("pairwise_distance", far, zero, p=1.0).undetermined.any()
 
 
+@pytest.mark.parametrize(("order", "expected"), [("inf", 4.0), ("3", 91 ** (1 / 3)), ("0", 2.0)])
+def test_distances_of_any_order_keep_nan(order: str, expected: float) -> None:
+    """Of order 0, whether NaN differs from a number is not said."""
+    found = _of("cdist_of_order", np.array([[4.0, -3, 5], [np.nan, 0, 0]]), np.array([[0.0, 0, 5]]), ord=order)
+    assert found.value.shape == (2, 1)
+    assert abs(found.value[0, 0] - expected) <= found.error[0, 0]
+    assert found.undetermined[1, 0] if order == "0" else np.isnan(found.value[1, 0])
+
+
+def test_more_classes_than_an_index_of_a_byte_can_count() -> None:
+    found = _of("one_hot_deep", np.array([3, 100], np.uint8), depth=300, axis=-1)
+    assert found.value.shape == (2, 300)
+    np.testing.assert_array_equal(np.argwhere(found.value), [[0, 3], [1, 100]])
+
+
 def test_covariances_with_a_row_whose_sum_overflows_are_undetermined() -> None:
     """With all others, as a row and as a column: its mean may be infinite, and infinity times 0 is NaN."""
     rows = np.array([[0, 0], [0, 1], [3e38, 3e38]], np.float32)
