@@ -68,7 +68,7 @@ def _not_finite(p: Pattern, how: str, then: str, beside: str) -> str:
 _GUARDS = {
     "filled": Guard(("zeros", "ones"), ("number",)),
     "like": Guard(("as it is", "row", "one"), ("more", "number")),
-    "wide": Guard(("same",), ("float64", "bfloat16", "int32")),
+    "wide": Guard(("same",), ("float64", "float16", "int32")),
     "order": Guard(("right",), ("left",)),
     "beside": Guard(("nothing", "before"), ("both",)),
 }
