@@ -18,7 +18,7 @@ from generators.ops import OPS
 from harness.execute import machine
 from harness.execute.globs import any_of
 from harness.findings.known import entry
-from harness.findings.known.predicate import Predicate, PredicateError
+from harness.findings.known.predicate import LEAVES, Predicate, PredicateError
 from harness.questions import QUESTIONS
 from harness.questions.forward import FORWARD
 
@@ -36,7 +36,7 @@ def known_as(operator: str) -> tuple[str, ...]:
 class KnownIssue(entry.Entry):
     """targets, operators: globs; dtypes: of the culprit's result or first operand (none: any); empty: only where its
     result or an operand has size 0 ("parameter": an operand that is a parameter of the graph); constant: only where all
-    its operands are parameters; together: shows only beside other nodes, whatever they are ("also": and alone);
+    its operands are parameters; together: shows only beside other nodes ("also": and alone);
     message: a regular expression found in the message (none: any); threads: shows only where each library has so many or more; cpu: shows
     only on processors with this feature, or with a ! before its name without it; seconds: for how long its own case is
     waited for (0: as for any other), for what never ends; first: is asked before others, which would explain the same;
@@ -164,3 +164,16 @@ def _check_where(data: Mapping[str, Any]) -> None:
             raise ValueError(f"where: {text!r}: {error}") from error
         if data.get("together") and "got" in predicate.names:
             raise ValueError("where: beside other nodes it is not known what one of them got")
+        if predicate.beside and not data.get("together"):
+            raise ValueError(f"where: {text!r}: what stands beside is asked by entries with `together` only")
+        _check_beside(predicate, max(len(OPS[name].operands) - 1 + OPS[name].variadic for name in names))
+
+
+def _check_beside(predicate: Predicate, most: int) -> None:
+    """Raises ValueError where a name of what stands beside is of nothing, or an operand of it is not there."""
+    for globs, place in predicate.beside:
+        for glob in globs.split(","):
+            if glob not in LEAVES and not _operators((glob,)):
+                raise ValueError(f"where: {predicate.text!r}: no operator matches {glob!r}")
+        if place >= most:
+            raise ValueError(f"where: {predicate.text!r}: there is no operand {place}")

@@ -23,6 +23,11 @@ RESULT = ("expected", "got")
 LIMITS = ("unit", "tiny", "largest", "least")
 """Names of the unit roundoff, the least normal, the greatest and the least number of the result's dtype; of integers the
 last two."""
+BEFORE, AFTER = ("before", "above"), ("after", "below")
+"""Functions of the nodes beside one, by globs of operators with commas between them: of what its operands come from (at
+once, or further up; of one operand where a place follows), and of what takes its result (at once, or further down)."""
+LEAVES = ("input", "constant")
+"""May stand among these globs: an input of the graph, and what follows from parameters alone."""
 
 
 class PredicateError(ValueError):
@@ -115,6 +120,12 @@ class Predicate:
         called = {id(node.func) for node in ast.walk(self._tree) if isinstance(node, ast.Call)}
         return frozenset(n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name) and id(n) not in called)
 
+    @cached_property
+    def beside(self) -> tuple[tuple[str, int], ...]:
+        """The globs that it asks of nodes beside, and the place of the operand (-1: of any). Raises PredicateError."""
+        calls = [node.args for node in ast.walk(self._tree) if isinstance(node, ast.Call) and _of_neighbours(node)]
+        return tuple((args[0].value, args[1].value if args[1:] else -1) for args in calls)  # type: ignore[attr-defined]
+
     def check(self, attributes: Collection[str], most: int) -> None:
         """Can it be asked of an operator with these attributes and at most so many operands? Raises PredicateError."""
         given = {*attributes, *RESULT, *LIMITS, "operands", *(f"x{i}" for i in range(most))}
@@ -171,11 +182,22 @@ def _wide(array: Array) -> Array:
     return array.astype(np.complex128 if kind == "c" else np.float64)
 
 
+def _of_neighbours(call: ast.Call) -> bool:
+    """Is it a call of a function of the nodes beside, as it may be written?"""
+    match call:
+        case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str())], keywords=[]):
+            return name in BEFORE + AFTER
+        case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str()), ast.Constant(value=int())], keywords=[]):
+            return name in BEFORE
+        case _:
+            return False
+
+
 def _check(tree: ast.expr) -> None:
     """Raises ValueError naming what is not part of the language."""
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name(id=name), keywords=[]) if name in FUNCTIONS:
+            case ast.Call(func=ast.Name(id=name), keywords=[]) if name in FUNCTIONS or _of_neighbours(node):
                 pass
             case ast.Constant(value=value) if isinstance(value, _CONSTANTS):
                 pass
@@ -208,5 +230,6 @@ def _evaluate(node: ast.expr, values: Mapping[str, Any]) -> Any:
                 result = _BINARY[type(op)](result, _evaluate(part, values))
             return result
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            return FUNCTIONS[name](*(_evaluate(argument, values) for argument in arguments))
+            function = values[name] if name in BEFORE + AFTER else FUNCTIONS[name]
+            return function(*(_evaluate(argument, values) for argument in arguments))
     raise AssertionError(node)

@@ -13,7 +13,8 @@ from generators.graph import Graph, Node, TensorType
 from generators.graphs import Case
 from harness.backends import TARGETS, Target, probe
 from harness.conversions.route import target_of
-from harness.findings.known.issues import EARLIER, KnownIssue
+from harness.findings.known.issues import KnownIssue
+from harness.findings.known.neighbours import Neighbours
 from harness.findings.known.predicate import Predicate, values_of
 from harness.quantisers import QUANTISERS
 from harness.questions.conversion import CONVERSION
@@ -110,10 +111,10 @@ class Excuses:
         operands = [values[name] for name in node.operands]
         known = values_of(operands, node.attributes, node.type.dtype, values[node.name])
         known |= self.lab.question.facts(graph, node)
-        known |= _earlier(graph, node)
+        known |= Neighbours(graph, node).facts
         for issue in self.asked(target, graph, node, discrepancy, together=True):
             predicate = issue.predicate(node.op)
-            if predicate is None or "got" in predicate.names or predicate.holds(known, node.type.shape).any():
+            if predicate is None or "got" in predicate.names or predicate.holds(known, ()).any():
                 return issue
         return None
 
@@ -220,16 +221,6 @@ def _values(
 ) -> dict[str, Any]:
     """What a predicate may name of a node of leaves."""
     return values_of([case.arrays[name] for name in node.operands], node.attributes, dtype, expected, got)
-
-
-def _earlier(graph: Graph, node: Node) -> dict[str, Any]:
-    """The attributes of the nearest node of the same operator above, through first operands."""
-    nodes, above = {one.name: one for one in graph.nodes}, node
-    while above.operands and above.operands[0] in nodes:
-        above = nodes[above.operands[0]]
-        if above.op == node.op:
-            return {f"{EARLIER}{name}": value for name, value in above.attributes.items()}
-    return {}
 
 
 def may_show(symptom: str, alone: str) -> bool:
