@@ -26,7 +26,7 @@ _BEHIND = {
     "move": (_MOVED,),
     "narrowed": (_EQUALS, _CONSTANTS, _MOVED, _NARROW),
     "microsoft": (_EQUALS, _AROUND, _CONSTANTS, _OWN, _ATTENTION),
-    "in_fields": (_STORED,),
+    **dict.fromkeys(("in_fields", "by_default", "sparsely", "by_functions"), (_STORED,)),
 }
 """Function -> the texts behind that of the forms that it needs."""
 
@@ -52,6 +52,9 @@ _CHANGES = {
     "onnx-narrow": "narrowed(model)",
     "onnx-microsoft": "microsoft(model)",
     "onnx-fields": "in_fields(model)",
+    "onnx-defaults": "by_default(model)",
+    "onnx-sparse": "sparsely(model)",
+    "onnx-functions": "by_functions(model)",
     **{f"onnx-opset-{opset}": f"move(model, {opset})" for opset in OPSETS},
 }
 

@@ -37,6 +37,12 @@ def model_of(nodes: list[onnx.NodeProto], constants: dict[str, object], opset: i
     return model
 
 
+def only(model: onnx.ModelProto, kind: str) -> onnx.NodeProto:
+    """The one node of that kind."""
+    (node,) = [node for node in model.graph.node if node.op_type == kind]
+    return node
+
+
 INTS, F4 = np.array, np.float32
 FLOORED = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
 CASES = {
