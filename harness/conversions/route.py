@@ -272,10 +272,11 @@ def shortest(edge: Edge) -> Route | None:
 def planned(named: bool = False) -> list[Route]:
     """What a plan asks: the shortest route by each edge, what is written otherwise than usual, alone and by each edge
     from there, and each form, and each optimiser, in front of each tool that takes it further; of edges that are usable
-    here. named: with those edges that are asked only where a route is named."""
+    here. named: with those edges and writers that are asked only where a route is named."""
     usable = [edge for edge in EDGES.values() if availability(edge)[1] is None and (named or not edge.on_request)]
     found = [route for edge in usable if (route := shortest(edge))]
-    for name in (name for name, (_, writer) in _WRITTEN.items() if writer.like):
+    written_otherwise = (name for name, (_, one) in _WRITTEN.items() if one.like and (named or not one.on_request))
+    for name in written_otherwise:
         ways = [(), *((edge,) for edge in usable if edge.source == written(name).name)]
         found += [Route(name, way, runners_of(way[-1].target if way else written(name).name)[0]) for way in ways]
     for form in (edge for edge in usable if edge.form or edge.optimises):
@@ -287,7 +288,8 @@ def planned(named: bool = False) -> list[Route]:
 
 def draw_route(rng: random.Random, here: Sequence[Edge], longest: int = LONGEST) -> Route:
     """A route of one to `longest` edges, of those that are usable here; fewer where none leads on."""
-    writer = rng.choice([name for name in _WRITTEN if any(edge.source == written(name).name for edge in here)])
+    usual = [name for name, (_, writer) in _WRITTEN.items() if not writer.on_request]
+    writer = rng.choice([name for name in usual if any(edge.source == written(name).name for edge in here)])
     format_, edges = written(writer).name, []
     for _ in range(rng.randint(1, longest)):
         ways = [edge for edge in here if edge.source == format_]

@@ -21,6 +21,7 @@ class Writer:
                 issues of its further way hold here
     refuses:    as that of `Format`: what shows when the file is run
     narrows:    dtype -> that in which what is written computes, as it documents
+    on_request: only a route that is named begins so
     """
 
     dialect: Dialect
@@ -32,6 +33,7 @@ class Writer:
     like: str = ""
     refuses: tuple[tuple[str, str], ...] = ()
     narrows: Mapping[str, str] = field(default_factory=dict)
+    on_request: bool = False
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,21 @@ def write(parameters, path):
     torch.export.save(torch.export.export(Module(), examples), path)
 """
 
+_SIZES = (
+    "tuple({axis: torch.export.Dim.AUTO for axis, size in enumerate(shape) if size > 1} "
+    "for _, shape in INPUTS.values())"
+)
+_OPEN_SIZES = swapped(
+    WRITE,
+    (
+        "    torch.export.save(torch.export.export(Module(), examples), path)",
+        f"    sizes = {_SIZES}\n"
+        "    opened = (sizes,) if sizes else None\n"
+        "    torch.export.save(torch.export.export(Module(), examples, dynamic_shapes=opened), path)",
+    ),
+)
+"""Every size of an input that may vary does, as far as the program lets it."""
+
 LOAD = """
 def exported_program(path):
     import os
@@ -122,7 +137,14 @@ UNTRACED = (
 FORMATS = (
     Format(
         "pt2", ".pt2", (".pt2",), check,
-        writers=(Writer(TORCH, WRITE, ("torch",), _PACKAGES, ("torch-export",)),), refuses=UNTRACED,
+        writers=(
+            Writer(TORCH, WRITE, ("torch",), _PACKAGES, ("torch-export",)),
+            Writer(
+                TORCH, _OPEN_SIZES, ("torch",), _PACKAGES, ("torch-export",), "torch-open", like="torch",
+                on_request=True,
+            ),
+        ),
+        refuses=UNTRACED,
     ),
 )  # fmt: skip
 

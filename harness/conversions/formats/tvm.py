@@ -96,6 +96,7 @@ _SAYS = (
     (r"Unsupported transposed convolution dimensionality: 5", "no transposed convolutions of volumes"),
     (r"scaled_dot_product_attention expects 2D or 4D inputs", "no attention of three dimensions"),
     (r"NotImplementedError: (.*) is not yet supported in TVM", "no {}"),
+    (r"(var/std) with non-zero correction requires statically known", "no {} of an open size but with no correction"),
 )
 _TYPES = (r"^KeyError: (\d+)\b", "no inputs of TFLite's type {}")
 """The importer has a table of the dtypes of inputs (`_decode_type`), without float64, for one, which is 10."""
