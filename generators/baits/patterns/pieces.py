@@ -1,5 +1,5 @@
 """What is known before the program runs: ones that are counted, places that are compared, tensors of one number that
-rows are written into, bits that are read twice, and pieces without elements."""
+rows are written into, bits that are read twice, pieces without elements, and a row beside the whole."""
 
 from __future__ import annotations
 
@@ -103,6 +103,25 @@ def _turned_then(p: Pattern, k: int, then: str, rank: int, axis: int, said: str)
     return p.apply(then, turned, axis=axis, **options.get(then, {}))
 
 
+def _row_beside(p: Pattern, other: str, then: str, axis: int, start: int) -> str:
+    """A row of a tensor, repeated to be as long as all of it, or two pieces that are as long as each other. Of an open
+    size the length of a piece has to be found out."""
+    x = p.input(5, 4, 3)
+
+    def piece(first: int, count: int) -> str:
+        starts = tuple(first if place == axis else 0 for place in range(3))
+        stops = tuple(first + count if place == axis else size for place, size in enumerate((5, 4, 3)))
+        return p.slice(x, starts=starts, stops=stops, steps=(1, 1, 1))
+
+    part, whole = (piece(start, 1), x) if other == "whole" else (piece(start, 2), piece(1, 2))
+    return {
+        "where": lambda: p.where(p.less(part, whole), part, whole),
+        "matmul": lambda: p.matmul(part, p.transpose(whole, perm=(0, 2, 1))),
+        "broadcast_to": lambda: p.broadcast_to(part, shape=p.shape(whole)),
+        "concat": lambda: p.concat(part, whole, axis=axis),
+    }.get(then, lambda: p.apply(then, part, whole))()
+
+
 BAITS = (
     *(
         Bait(f"turned-then-{then}", ("xla/shape inference", "grappler/constant_folding"),
@@ -133,4 +152,7 @@ BAITS = (
          {"axis": Guard((0, 1)), "by": Guard((1, 2), (-1,)), "written": Guard(("slice", "block")),
           "piece": Guard(("as it is", "negated"), ("turned",)), "before": Guard(("computed",), ("given",)),
           "after": Guard(("longer", "flat"), ("turned", "nothing", "negated"))}, NUMBERS),
+    Bait("row-beside-whole", ("tvm/LegalizeOps",), _row_beside,
+         {"other": Guard(("whole", "piece")), "then": Guard(("add", "where", "matmul", "broadcast_to"), ("concat",)),
+          "axis": Guard((0,), (1,)), "start": Guard((0, 2))}, NUMBERS),
 )  # fmt: skip
