@@ -226,6 +226,16 @@ def places_of_a_part(node, around):
         node.input[0] = around.op("Concat", node.input[0], node.input[0], axis=other)
 
 
+def writes_in_a_part(node, around):
+    """Into data that are longer on another axis than the places, the last one there is; what lies beyond is cut."""
+    shape, axis = around.shape(node.input[0]), given(node).get("axis", 0)
+    if shape is None or len(shape) < 2 or 0 in shape:
+        return
+    other = len(shape) - (2 if axis % len(shape) == len(shape) - 1 else 1)
+    node.input[0] = around.op("Concat", node.input[0], node.input[0], axis=other)
+    around.then(node, "Slice", *(around.const([number], "int64") for number in (0, shape[other], other)))
+
+
 def fill_computed(node, around):
     """What is filled in is chosen at run time from two that are the same, where how much of it is a constant."""
     array = around.constants.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
@@ -303,6 +313,7 @@ OTHERWISE = (
     ({*REDUCTIONS, "ReduceSumSquare", "Squeeze", "Unsqueeze", "Slice", "Pad"}, 18, axes_from_end),
     ({"Pad"}, 13, fill_computed),
     ({"GatherElements"}, 13, places_of_a_part),
+    ({"ScatterElements"}, 13, writes_in_a_part),
     ({"Add"}, 13, as_sum),
     ({"Einsum"}, 12, result_left_out),
     ({"MatMul"}, 13, in_letters),

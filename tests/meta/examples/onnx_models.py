@@ -66,6 +66,10 @@ CASES = {
     ),
     "topk": ([helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=-1)], {"k": INTS([2])}),
     "softmax": ([helper.make_node("Softmax", ["x"], ["y"])], {}),
+    "scattered": (
+        [helper.make_node("ScatterElements", ["x", "i", "u"], ["y"], axis=1)],
+        {"i": np.arange(32).reshape(2, 1, 4, 4) % 3, "u": np.arange(32, dtype="float32").reshape(2, 1, 4, 4)},
+    ),
     "classes": (
         [
             helper.make_node("ArgMax", ["x"], ["m"], axis=3, keepdims=0),
@@ -360,6 +364,7 @@ CAME = {
     "gelu": 20,
     "gelu-tanh": 20,
     "pooled-bytes": 12,
+    "scattered": 11,
     "general": 11,
     "columns": 13,
     "four-bits": 13,

@@ -89,6 +89,7 @@ def test_a_form_returns_the_same(name: str, form: str) -> None:
         ("pad", "Where"),
         ("attended", "Concat"),
         ("numbers", "Unsqueeze"),
+        ("scattered", "Slice"),
     ],
 )
 def test_it_is_said_otherwise(name: str, made: str) -> None:
