@@ -64,8 +64,7 @@ one_hot_deep = indexing(
     (Slot(lambda t, e: t.dtype in _NARROW and t.rank == 1 and t.size <= _FEW,
           lambda d, e: TensorType(d.choice(_NARROW), (draw_dim(d, _FEW),)), lambda earlier: (0, _LEAST - 1)),),
     _deep_type, _one_hot, attrs={"depth": one_of(300, 257, 256, 129, 101), "axis": _one_hot_axis},
-    torch=_torch_one_hot, tensorflow="tf.one_hot({0}, {depth}, axis={axis})",
-    jax="jax.nn.one_hot({0}, {depth}, axis={axis}, dtype={dtype})", relax=one_hot.relax,
+    torch=one_hot.torch, tensorflow=one_hot.tensorflow, jax=one_hot.jax, relax=one_hot.relax,
     onnx=unsupported("its kernels take indices of 32 and 64 bits"),
 )  # fmt: skip
 

@@ -68,6 +68,11 @@ def by_name(names: Iterable[str], arrays: Iterable[str]) -> str:
     return "{" + ", ".join(f'"{name}": {array}' for name, array in zip(names, arrays, strict=True)) + "}"
 
 
+def feeds_of(case: Case) -> str:
+    """NumPy's expression of a dict of the inputs."""
+    return by_name((leaf.name for leaf in case.graph.inputs), inputs_of(case))
+
+
 def statements(graph: Graph, dialect: Dialect) -> list[str]:
     """The nodes as assignments."""
     return [f"{node.name} = {dialect.node(graph, node)}" for node in graph.nodes]

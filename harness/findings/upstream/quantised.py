@@ -10,20 +10,20 @@ from collections.abc import Iterator
 from generators.graphs import Case
 from harness.backends import Target
 from harness.findings.upstream import runners
+from harness.findings.upstream.literals import NoProgramError
 from harness.findings.upstream.onnx_nodes import model_lines, model_of
-from harness.findings.upstream.parts import by_name, inputs_of
-from harness.findings.upstream.routes import tensorflow_function
+from harness.findings.upstream.parts import feeds_of, inputs_of
+from harness.findings.upstream.routes import tensorflow_function, to_tflite
 from harness.findings.upstream.seen import Seen
 from harness.quantisers.tensorflow import OPTIONS
 
-TOLD = ("rejected", "crash", "timeout")
+_TOLD = ("rejected", "crash", "timeout")
 """Symptoms that a program shows."""
 
 _CALL = re.compile(r"quantization\.quantize_(\w+)\(\s*given, path, (.*?),?\s*\)\n", re.DOTALL)
 """Of ONNX Runtime's quantisers, in what a target runs."""
 _NEEDED = {"static": "CalibrationDataReader, QuantFormat, QuantType", "dynamic": "QuantType"}
 _SAMPLES = "converter.representative_dataset = lambda: [[{}]]"
-_OPTIMISED = "converter.optimizations = [tf.lite.Optimize.DEFAULT]"
 
 
 def quantiser_not_written(target: Target) -> str | None:
@@ -34,7 +34,10 @@ def quantiser_not_written(target: Target) -> str | None:
 
 
 def quantised(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
-    """Programs of a quantiser that one is written for: of the call alone, then of what runs its result, too."""
+    """Programs of a quantiser that one is written for: of the call alone, then of what runs its result, too.
+    Raises NoProgramError for a wrong value."""
+    if seen.symptom not in _TOLD:
+        raise NoProgramError("of values of a quantised model none is written")
     if target.name in OPTIONS:
         yield from _tflite(target.name, case, seen)
     else:
@@ -44,13 +47,11 @@ def quantised(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
 def _tflite(name: str, case: Case, seen: Seen) -> Iterator[list[str]]:
     """Calibrated on the inputs themselves, run by both sets of kernels."""
     arrays = inputs_of(case)
-    options = [line.strip() for line in OPTIONS[name].splitlines() if line.strip() != "pass"]
+    lines = [line.strip() for line in OPTIONS[name].splitlines() if line.strip() != "pass"]
+    options = (_SAMPLES.format(", ".join(arrays)) if "representative_dataset" in line else line for line in lines)
     made = [
         *tensorflow_function(case, case.graph.outputs),
-        "converter = tf.lite.TFLiteConverter.from_concrete_functions([f.get_concrete_function()])",
-        _OPTIMISED,
-        *(_SAMPLES.format(", ".join(arrays)) if "representative_dataset" in line else line for line in options),
-        "content = converter.convert()",
+        *to_tflite("converter.optimizations = [tf.lite.Optimize.DEFAULT]", *options),
     ]
     yield made
     given = [] if name.endswith("-io") else arrays  # what is refused does not depend on the integers that it is given
@@ -60,7 +61,7 @@ def _tflite(name: str, case: Case, seen: Seen) -> Iterator[list[str]]:
 
 def _onnxruntime(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
     """Calibrated on the inputs themselves, run without and with optimisations."""
-    given = by_name((leaf.name for leaf in case.graph.inputs), inputs_of(case))
+    given = feeds_of(case)
     found = _CALL.search(target.load)
     assert found is not None
     kind, arguments = found[1], " ".join(found[2].replace("Samples(samples)", "Samples()").split())

@@ -143,6 +143,15 @@ def tensorflow_function(case: Case, returned: Sequence[str], variables: bool = F
     ]
 
 
+EXACT_LIMITS = "converter.canonicalizing_inf_as_min_max_float = False"
+"""Infinities stay what they are."""
+
+
+def to_tflite(*options: str, of: str = "from_concrete_functions([f.get_concrete_function()])") -> list[str]:
+    """Lines that bind `content`, the bytes of a TFLite file, with options of the converter."""
+    return [f"converter = tf.lite.TFLiteConverter.{of}", *options, "content = converter.convert()"]
+
+
 def _function(case: Case, seen: Seen, variables: bool) -> Source:
     """A function of TensorFlow; as a SavedModel where that is what a tool takes."""
     graph = case.graph
@@ -211,14 +220,9 @@ def _saved(*texts: str) -> Callable[[Given], list[str]]:
 
 def _tflite(given: Given) -> list[str]:
     """What is no SavedModel is converted as it is."""
-    of = 'from_saved_model("model")' if given.variables else "from_concrete_functions([f.get_concrete_function()])"
-    saved = _saved()(given) if given.variables else []
-    return [
-        *saved,
-        f"converter = tf.lite.TFLiteConverter.{of}",
-        "converter.canonicalizing_inf_as_min_max_float = False",
-        "content = converter.convert()",
-    ]
+    if given.variables:
+        return [*_saved()(given), *to_tflite(EXACT_LIMITS, of='from_saved_model("model")')]
+    return to_tflite(EXACT_LIMITS)
 
 
 _CALLS: dict[str, Callable[[Given], list[str]]] = {

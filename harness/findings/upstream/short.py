@@ -18,16 +18,23 @@ from harness.findings.upstream.parts import (
     DECORATORS,
     FAMILIES,
     bound,
-    by_name,
     ending,
+    feeds_of,
     function,
     head,
     inputs_of,
     statements,
 )
-from harness.findings.upstream.quantised import TOLD, quantised, quantiser_not_written
+from harness.findings.upstream.quantised import quantised, quantiser_not_written
 from harness.findings.upstream.relax import forward
-from harness.findings.upstream.routes import conversions, tensorflow_function, traced, way_not_written
+from harness.findings.upstream.routes import (
+    EXACT_LIMITS,
+    conversions,
+    tensorflow_function,
+    to_tflite,
+    traced,
+    way_not_written,
+)
 from harness.findings.upstream.seen import Seen, checks
 from harness.findings.upstream.tidy import readable, tidy
 from harness.questions.conversion import CONVERSION
@@ -70,8 +77,6 @@ def programs(target: Target, case: Case, seen: Seen, question: str = FORWARD.nam
     why = why_not(question, target)
     if why:
         raise NoProgramError(why)
-    if question == QUANTISATION.name and seen.symptom not in TOLD:
-        raise NoProgramError("of values of a quantised model none is written")
     if question == CONVERSION.name:
         bodies = conversions(target, case, seen)
     elif question == QUANTISATION.name:
@@ -112,16 +117,14 @@ def _litert(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
     """A function of TensorFlow, converted, and run by the interpreter."""
     yield [
         *tensorflow_function(case, (case.graph.outputs[seen.output],)),
-        "converter = tf.lite.TFLiteConverter.from_concrete_functions([f.get_concrete_function()])",
-        "converter.canonicalizing_inf_as_min_max_float = False",
-        "content = converter.convert()",
+        *to_tflite(EXACT_LIMITS),
         *runners.litert(target.name, inputs_of(case), seen),
     ]
 
 
 def _onnx(target: Target, case: Case, seen: Seen) -> Iterator[list[str]]:
     """A model of nodes, run by ONNX Runtime at the target's level, or by OpenVINO."""
-    model, given = model_of(case), by_name((leaf.name for leaf in case.graph.inputs), inputs_of(case))
+    model, given = model_of(case), feeds_of(case)
     for made in (model.bare(), model):
         if target.name == "openvino":
             run = runners.openvino("core.read_model(model.SerializeToString())", given, seen)

@@ -9,7 +9,7 @@ import numpy as np
 
 from generators.bounds.bounded import Bounded
 from oracles.derivatives.jacobians.columns import columns_of
-from oracles.derivatives.jacobians.finite_differences import Function, along, extrapolated, off_by, steps_of
+from oracles.derivatives.jacobians.finite_differences import Function, along, extrapolated, greatest, off_by, steps_of
 from oracles.derivatives.jacobians.jacobian import Array, Jacobian, no_slopes
 from oracles.derivatives.jacobians.movement import moved_by_shifts
 from oracles.derivatives.jacobians.sparsity import FAR, fed, groups_of, reach_of
@@ -43,7 +43,7 @@ def dense(
     found = columns_of(f, values, position, tried, base, reach)
     ahead, behind, touched = found.ahead, found.behind, found.touched & known
     # what a result that is great beside the long step hides
-    floor = np.full(count, off_by(np.max(np.abs(base[known]), initial=0.0)) / far)
+    floor = np.full(count, off_by(greatest(base)) / far)
     h = found.step.reshape(x.value.shape)
     columns, rows = np.nonzero(touched)
     groups = groups_of(touched)

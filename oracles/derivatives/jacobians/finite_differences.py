@@ -23,6 +23,11 @@ def off_by(top: Array) -> Array:
     return 64 * U64 * top + SUBNORMAL
 
 
+def greatest(base: Array) -> Array:
+    """The magnitude of the greatest result that is finite, without dimensions; 0 where there is none."""
+    return np.asarray(np.max(np.abs(base[np.isfinite(base)]), initial=0.0))
+
+
 @dataclass(frozen=True)
 class Difference:
     """A derivative along one direction: its value, what it may be off by, the plain half-step difference."""

@@ -11,6 +11,7 @@ from generators.bounds.bounded import U64, Bounded
 from oracles.derivatives.jacobians.finite_differences import (
     Function,
     along,
+    greatest,
     off_by,
     steps_of,
     swallowed,
@@ -86,7 +87,7 @@ def single(
     value, error, denied = _denied(step, value, error, near.value[rows] / short[columns], error_near)
     unseen = np.ones(count, bool)
     unseen[columns] = False
-    floor = np.where(unseen, off_by(np.asarray(_greatest(base))) / longest, 0.0)
+    floor = np.where(unseen, off_by(greatest(base)) / longest, 0.0)
     # moved along the same steps: one shift after the other
     h = _per_column(count, columns, np.where(best.sharp[rows], step, 0.0)).reshape(x.value.shape)
     h = np.where(h > 0, h, steps[0])
@@ -173,7 +174,7 @@ def _sources(
     for one in shown:
         source = np.where(one.sharp, one.source, source)
     found = confirmed(f, values, position, x, base, source)
-    top = _greatest(base)
+    top = float(greatest(base))
     if found is not None and x.value.size and 64 * U64 * top > HIDDEN * np.min(longest):
         found = confirmed(f, values, position, x, base, found, top)
     return found
@@ -201,11 +202,6 @@ def _denied(step: Array, value: Array, error: Array, near: Array, error_near: Ar
     denied = (step > SHORT) & ~(same & clear)
     value = np.where(denied, near, value)
     return value, np.where(denied, np.where(clear, error_near, np.inf), error), denied
-
-
-def _greatest(base: Array) -> float:
-    """Magnitude of what is finite."""
-    return float(np.max(np.abs(base[np.isfinite(base)]), initial=0.0))
 
 
 def _per_column(count: int, columns: Array, values: Array) -> Array:
