@@ -51,6 +51,18 @@ _ONNX = """
     module = from_onnx(onnx.load(source), keep_params_in_input=False)
 """
 
+_ONNX_PARAMETERS = """
+    import onnx
+    from tvm.relax.frontend import detach_params
+    from tvm.relax.frontend.onnx import from_onnx
+
+    module, kept = detach_params(from_onnx(onnx.load(source), keep_params_in_input=True))
+    values = kept.get("main", [])
+    variables = module["main"].params[len(module["main"].params) - len(values) :]
+    module = relax.transform.BindParams("main", dict(zip([one.name for one in variables], values)))(module)
+"""
+"""Constants are parameters of the function, and become constants again once all is imported."""
+
 _TORCH = """
     from tvm.relax.frontend.torch import from_exported_program
 
@@ -79,6 +91,7 @@ _SAYS = (
     (r"ValueError: unknown dtype `object`", "no tensors of text"),
     (r"ValueError: unknown dtype `(complex\d+)`", "no tensors of {}"),
     (r"Only constant (\w+) currently supported", "{} that are computed"),
+    (r"Only constant (\w+) supported for (\w+)", "{1} at a {0} that is computed"),
     (r"GroupNormalization currently only supports stash_type=1", "no normalisation of groups but in float32"),
     (r"(\w+) import currently only supports required ([^\n]+)", "no {} without {}"),
     (r"(\w+) blocked quantization is not supported yet", "no {} by blocks"),
@@ -132,6 +145,7 @@ IMPORTERS = tuple(
     )
     for name, format_, module, more, helpers, text, refuses in (
         ("tvm-onnx", "onnx", "onnx", {"onnx": "1.17"}, "", _ONNX, _SAYS),
+        ("tvm-onnx-parameters", "onnx", "onnx", {"onnx": "1.17"}, "", _ONNX_PARAMETERS, _SAYS),
         ("tvm-pt2", "pt2", "torch", {"torch": "2.9"}, LOAD + "\n", _TORCH, (*_SAYS, *UNTRACED)),
         ("tvm-pt2-whole", "pt2", "torch", {"torch": "2.9"}, LOAD + "\n", _WHOLE, (*_SAYS, *UNTRACED)),
         ("tvm-tflite", "tflite", "tflite", {"tflite": "2.18"}, SIGNED + "\n", _TFLITE, (*_SAYS, _TYPES)),

@@ -264,6 +264,15 @@ _CALLS: dict[str, Callable[[Given], list[str]]] = {
     "tvm-onnx": _lines(
         "from tvm.relax.frontend.onnx import from_onnx", "module = from_onnx(model, keep_params_in_input=False)"
     ),
+    "tvm-onnx-parameters": _lines(
+        "from tvm import relax",
+        "from tvm.relax.frontend import detach_params",
+        "from tvm.relax.frontend.onnx import from_onnx",
+        "module, kept = detach_params(from_onnx(model, keep_params_in_input=True))",
+        'values = kept.get("main", [])',
+        'names = [one.name for one in module["main"].params][-len(values) :] if values else []',
+        'module = relax.transform.BindParams("main", dict(zip(names, values)))(module)',
+    ),
     "ort-optimised": _lines(
         "import onnx",
         "import onnxruntime",

@@ -121,7 +121,7 @@ def test_a_dear_target_has_turns_by_the_root_of_its_cost() -> None:
     assert Lane("jvp", TARGETS["torch-inductor"]).cost == dear.cost
 
 
-@pytest.mark.parametrize("whole", ["torch/tvm-pt2-whole/tvm", "torch-open/tvm-pt2/tvm"])
+@pytest.mark.parametrize("whole", ["torch/tvm-pt2-whole/tvm", "torch-open/tvm-pt2/tvm", "onnx/tvm-onnx-parameters/tvm"])
 def test_a_route_that_is_asked_on_request_has_a_plan_where_it_is_named(whole: str) -> None:
     assert [lane.target.name for lane in lanes_of(whole, [CONVERSION.name])] == [whole]
     assert whole not in {lane.target.name for lane in lanes_of("*", [CONVERSION.name])}
