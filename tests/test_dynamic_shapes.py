@@ -10,6 +10,7 @@ from harness.questions.dynamic import DYNAMIC
 from harness.search.trial import Trial
 
 
+@pytest.mark.slow(one_in=4)
 def test_dynamic_shapes(fast_target: Target, trial: Trial) -> None:
     """Each drawn case, compiled for one size and run at several, against the reference at each."""
     if not fast_target.symbolic:

@@ -88,7 +88,7 @@ def test_reproducer(issue: KnownIssue, tmp_path: Path) -> None:
         pytest.skip(f"{issue.id}: depends on the processor, and does not show itself on this one")
 
 
-@pytest.mark.slow(one_in=30, ci=9)
+@pytest.mark.slow(one_in=61, ci=9)
 @pytest.mark.parametrize("issue", WITHOUT_CASE, ids=_name)
 @pytest.mark.xfail(strict=True, raises=StillWrong, reason="a framework is wrong: see issue.toml beside the reproducer")
 def test_reproducer_of_models_and_programs(issue: KnownModel | KnownProgram, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from oracles.judge.outcome import Value
 from oracles.questions import levels
 
 
-@pytest.mark.slow(one_in=16, ci=2)
+@pytest.mark.slow(one_in=31, ci=2)
 def test_opt_levels(compiler: tuple[Target, ...], trial: Trial) -> None:
     """Each drawn case on all levels, each level against the lowest: bit for bit, or within both bounds. What a
     level does wrong against the reference is test_forward's business and not judged again here."""

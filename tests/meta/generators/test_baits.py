@@ -20,6 +20,7 @@ from generators.ops import DRAWN, OPS, TypeRuleError, check
 from oracles.questions import forward
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize("name", BAITS)
 def test_each_place_types_and_some_evaluate(name: str) -> None:
     bait, found = BAITS[name], places(name)

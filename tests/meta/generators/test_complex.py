@@ -333,6 +333,7 @@ def test_the_twin_of_complex64_is_complex128() -> None:
     assert float64_twin(applied("conj", np.ones(2, np.complex128))) is None
 
 
+@pytest.mark.slow(one_in=3)
 @pytest.mark.parametrize(("size", "wrong"), [(4, False), (4, True), (100, True)])
 def test_a_reproducer_stands_alone(tmp_path: Path, size: int, wrong: bool) -> None:
     array = np.arange(size) * (1 - 2j)

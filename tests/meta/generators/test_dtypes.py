@@ -53,6 +53,7 @@ def test_messages_and_files_keep_every_bit(dtype: str) -> None:
     assert caseio.loads(caseio.dumps(case)).arrays["x0"].tobytes() == array.tobytes()
 
 
+@pytest.mark.slow(one_in=2)
 @pytest.mark.parametrize(("size", "wrong"), [(3, False), (100, True)])
 def test_a_reproducer_with_bfloat16_stands_alone(tmp_path: Path, size: int, wrong: bool) -> None:
     """Inline and beside it; right and wrong (one expected value is another number)."""

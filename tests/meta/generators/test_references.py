@@ -216,6 +216,7 @@ def test_a_variance_that_cancels_is_not_asked_for(pool: Pool) -> None:
     assert Laboratory(pool).judge(case, [TARGETS["jax-jit"]]).verdicts["jax-jit"].status == "agree"
 
 
+@pytest.mark.slow(one_in=2)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_limits_of_a_clip_are_rounded_to_the_dtype(dtype: str, pool: Pool) -> None:
     """What frameworks return there is accepted, and no neighbour of it."""

@@ -44,6 +44,7 @@ def saying(graph: Graph, number: int) -> Graph:
     return replace(graph, nodes=(replace(node, attrs=(("spelling", number), *node.attrs[1:])),))
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize("operator", sorted(SAID_OTHERWISE))
 def test_every_spelling_holds_somewhere_and_says_something_else(operator: str) -> None:
     met: dict[str, set[int]] = {name: set() for name in DIALECTS}

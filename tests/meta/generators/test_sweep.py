@@ -20,7 +20,7 @@ from harness.search.dtype_support import dtypes_of
 from harness.search.hypothesis_profiles import looked_at, nightly
 
 
-@pytest.mark.slow(one_in=23, ci=19)
+@pytest.mark.slow(one_in=47, ci=19)
 @pytest.mark.parametrize("operator", looked_at())
 def test_a_sweep_holds_every_dtype_and_only_valid_cases(operator: str) -> None:
     """The nightly profile looks at all of it."""
@@ -38,6 +38,7 @@ def test_a_sweep_is_the_same_every_time() -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_a_sweep_reaches_the_edges() -> None:
     softmax = list(sweep("softmax"))
     axes = {dict(case.graph.nodes[0].attrs)["axis"] for case in softmax}
@@ -94,6 +95,7 @@ def test_a_place_has_elements_beside_thresholds() -> None:
     assert (np.abs(np.abs(seen) - np.log(3.4028234663852886e38)) < 1e-4).any()
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize("operator", ["sum", "argsort", "matmul", "take"])
 def test_large_cases_are_valid_and_few(operator: str) -> None:
     """All of float32 and float64, few of every other dtype, alone and in company; other questions get small ones

@@ -90,6 +90,7 @@ _A = np.array([[1.5, 0.25, -0.5], [0.5, -2.0, 1.0], [-1.25, 0.75, 2.5]])
 _B = np.array([[0.5, -1.0], [1.75, 0.25], [-0.75, 2.0]])
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize(
     ("op", "arrays", "attrs"),
     [

@@ -9,7 +9,15 @@ _MODULES, _PACKAGES = ("tvm", "tvm.relax"), ("apache-tvm",)
 _EXPORTED = Tracer("exported", "torch-export", ("torch",), ("torch",), every=20)
 
 REGISTRIES = (
-    Registry("tvm-onnx", ("importer_onnx",), (*_MODULES, "onnx"), _PACKAGES, ONNX, "tvm-*", ("tvm-onnx", "tvm-onnx-parameters")),
+    Registry(
+        "tvm-onnx",
+        ("importer_onnx",),
+        (*_MODULES, "onnx"),
+        _PACKAGES,
+        ONNX,
+        "tvm-*",
+        ("tvm-onnx", "tvm-onnx-parameters"),
+    ),
     Registry(
         "tvm-torch", ("exported",), (*_MODULES, "torch"), _PACKAGES, _EXPORTED, "tvm-*", ("tvm-pt2", "tvm-pt2-whole")
     ),

@@ -70,6 +70,7 @@ def test_wide_tables_stay_out_of_it() -> None:
     assert all(name in shown.stderr for name in named)
 
 
+@pytest.mark.slow
 def test_a_terminal_without_utf_8_is_no_error() -> None:
     shown = run("ops", PYTHONIOENCODING="ascii")
     assert shown.stdout.isascii()

@@ -150,6 +150,7 @@ def test_a_converter_that_fails_is_counted(name: str, outcome: str, why: str, ca
     assert (line["edge"], line["outcome"]) == (name, outcome)
 
 
+@pytest.mark.slow(one_in=2)
 @pytest.mark.parametrize("name", ["tensorflow-variables", "jax-variables"])
 def test_parameters_may_be_variables(name: str, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file holds variables; one that is filled with another value is seen."""

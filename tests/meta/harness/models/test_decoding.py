@@ -71,6 +71,7 @@ def test_steps_that_are_wrong_are_found_and_named(tmp_path: Path, monkeypatch: p
     assert "Decoding: 4 steps" in (tmp_path / "out/report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow(one_in=3)
 @pytest.mark.parametrize("form", ["plain", "multi-head", "grouped"])
 def test_right_decoders_agree_at_every_step(form: Form, tmp_path: Path) -> None:
     onnx.save(decoder(form), tmp_path / "net.onnx")

@@ -124,6 +124,7 @@ def test_recorded_cell(operator: str, record: str, campaign: Campaign) -> None:
     assert not lines, "\n".join(["`python -m harness cells --update` renews the records", *lines])
 
 
+@pytest.mark.slow
 def test_every_recorded_cell_exists() -> None:
     for record in RECORDS:
         for operator, dtype in refusals.load(record):

@@ -136,6 +136,7 @@ def cases_of(operator: str) -> list[BackendCase]:
     return [case for case in backend_cases() if [node.op_type for node in case.model.graph.node] == [name]]
 
 
+@pytest.mark.slow(one_in=4)
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_wrong_rule_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     operator, plant = PLANTED[name]

@@ -77,6 +77,7 @@ def test_a_weight_one_level_off_and_truncated_weights_are_found(name: str, runs:
         assert any("levels wrong" in text for text in judged(name, runs[name], change).wrong)
 
 
+@pytest.mark.slow(one_in=8, ci=2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_scales_off_in_the_fifth_digit_are_named(name: str, runs: dict[str, Value]) -> None:
     def scaled(record: RecordedModel) -> None:

@@ -44,6 +44,7 @@ FEW_LEVELS = ("four-bits", "two-bits", "weights", "columns", "table", "quantised
 """Cases with quantised constants that four bits hold."""
 
 
+@pytest.mark.slow(one_in=5)
 @pytest.mark.parametrize("form", CHANGES)
 @pytest.mark.parametrize("name", CASES)
 def test_a_form_returns_the_same(name: str, form: str) -> None:
