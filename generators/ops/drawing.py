@@ -190,6 +190,7 @@ ON_REQUEST = _names(
     mul_scalar_otherwise add_scalar_otherwise silu_otherwise cumprod_otherwise
     saturate_cast
     cdist_of_order rot90_otherwise one_hot_deep
+    searchsorted_scalar searchsorted_otherwise searchsorted_scalar_otherwise eigenvalue_sum
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -49,6 +49,7 @@ _NOT_IN_XLA = {
     "banded_triangular_solve": "BandedTriangularSolve",
     "crop_and_resize": "CropAndResize",
     "dilation2d": "Dilation2D",
+    "eigenvalue_sum": "Eig",
     "euclidean_norm": "EuclideanNorm",
     "histogram_fixed_width": "HistogramFixedWidth",
     "in_top_k k=3": "InTopK",

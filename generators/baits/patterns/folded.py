@@ -142,6 +142,24 @@ def _not_finite(p: Pattern, how: str, then: str, beside: str) -> str:
     return p.mul(result, p.input()) if beside == "times" and then != "argmax" else result
 
 
+def _both_zeros(p: Pattern, operator: str, order: str, shown: str) -> tuple[str, ...]:
+    """An operator by 0 and by -0, which are equal, and not the same."""
+    x, mask = p.input(2, 3), p.input(2, 3, dtype="bool")
+
+    def one(zero: float) -> str:
+        made = {
+            "copysign_scalar": lambda: p.copysign_scalar(x, scalar=zero),
+            "mul_scalar": lambda: p.mul_scalar(x, scalar=zero),
+            "where_scalar": lambda: p.where_scalar(mask, x, scalar=zero),
+            "masked_fill": lambda: p.masked_fill(x, mask, value=zero),
+            "threshold": lambda: p.threshold(x, threshold=0.5, value=zero),
+        }[operator]()
+        sign = p.copysign(p.ones_like(made), made) if shown == "sign" else p.reciprocal(made)
+        return p.mul(p.input(2, 3), made if operator == "copysign_scalar" else sign)
+
+    return tuple(map(one, (0.0, -0.0) if order == "0 first" else (-0.0, 0.0)))
+
+
 _NEUTRAL = {
     "filled": Guard(("zeros", "ones"), ("number",)),
     "like": Guard(("as it is", "row", "one"), ("more", "number")),
@@ -170,6 +188,9 @@ BAITS: tuple[Bait, ...] = (
     Bait("beside-filled", _FILLED, _beside, {"operator": Guard(("add", "sub", "mul"), ("maximum",)), **_NEUTRAL},
          NUMBERS),
     Bait("divided-by-filled", _FILLED, partial(_beside, operator="div"), _NEUTRAL, FLOATING),
+    Bait("zeros-of-both-signs", ("torch-aot/fx_graph_cse", "xla/cse", "grappler/dedup"), _both_zeros,
+         {"operator": Guard(("copysign_scalar", "mul_scalar", "where_scalar", "masked_fill"), ("threshold",)),
+          "order": Guard(("0 first", "-0 first")), "shown": Guard(("sign", "reciprocal"))}),
     Bait("filled-not-finite", _UNIFORM, _not_finite,
          {"how": Guard(("0 / 0", "1 / 0", "log 0", "sqrt -1", "-1 / 0"), ("0 / 1",)),
           "then": Guard(_THEN, ("sort", "std", "prod", "cummax", "layer_norm_plain")),

@@ -3,12 +3,13 @@ other, and what is left of the value less them; and means of many rows."""
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from generators.baits.bait import Bait, Guard, Pattern
+from generators.baits.bait import Bait, Guard, Pattern, limit
 from generators.ops.slots import CLASSES
 
 _FUSED = ("torch-inductor/fusion of reductions", "xla/multi-output fusion", "tvm/FuseOps")
@@ -53,6 +54,21 @@ def _both_ways(p: Pattern, kind: str, shape: tuple[int, ...], also: str) -> tupl
 def _bias_ignored(p: Pattern, beta: float, rows: int, columns: int, bias: Any) -> str:
     """A product with a bias that a beta of 0 leaves out, whatever it holds; of one row it is no product any more."""
     return p.addmm_bias(p.input(rows, 4), p.input(4, columns), p.constant(bias, columns), alpha=1.0, beta=beta)
+
+
+def _softmax_of_scaled(p: Pattern, softmax: str, scaled: str, scale: float, of: str) -> str:
+    """The greatest element is taken away before the scale, where it was after it: numbers so far apart that their
+    difference overflows are no further apart than the scale leaves them."""
+    ends = np.array([[limit(p.dtype, "max"), limit(p.dtype, "min"), 0], [1, limit(p.dtype, "min"), 2]])
+    x = p.constant(ends, 2, 3) if of == "extremes" else p.input(2, 3)
+    made = {
+        "number": lambda: p.mul_scalar(x, scalar=scale),
+        "tensor": lambda: p.mul(x, p.constant(scale)),
+        "rows": lambda: p.mul(p.constant(scale, 2, 1), x),
+        "by a number": lambda: p.div_scalar(x, scalar=1 / scale if scale else math.inf),
+        "by a tensor": lambda: p.div(x, p.constant(1 / scale if scale else math.inf)),
+    }[scaled]()
+    return p.apply(softmax, made, axis=1)
 
 
 def _many_rows(p: Pattern, kind: str, rows: int, of: int) -> str:
@@ -123,6 +139,11 @@ BAITS = (
               "order": Guard(("right",), ("left",))}, _FLOATS)
         for made in ("sum", "sum-flat", "mean", "max", "l2_norm", "product", "product-limited", *_MADE)
     ),
+    Bait("softmax-of-scaled-extremes",
+         ("torch-inductor/mul_softmax_pattern", "torch-inductor/div_softmax_pattern"), _softmax_of_scaled,
+         {"softmax": Guard(("softmax", "log_softmax")),
+          "scaled": Guard(("number", "tensor", "rows", "by a number", "by a tensor")),
+          "scale": Guard((0.125, -0.125), (2.0**-12, 0.0)), "of": Guard(("extremes",), ("numbers",))}),
     Bait("mean-of-many-rows", ("tensorflow/counts of segments",), _many_rows,
          {"kind": Guard(("segment_mean_dropping", "sorted_segment_mean", "segment_sqrt_n_dropping")),
           "rows": Guard((1024, 8), (256, 257, 512, 2000)), "of": Guard((8,), (2, 4))}, _FLOATS),

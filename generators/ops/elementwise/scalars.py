@@ -200,7 +200,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         _second(name, _EXTENDED, _INTEGERS)
         for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
     ),
-    _second("copysign", (1.0, -1.0, 0.0, -2)),
+    _second("copysign", (1.0, -1.0, 0.0, -2, -0.0)),
     _second("xlogy", (2.0, 0.5, 1, 0.0, 3, -1.0)),
     _first("xlogy", (2.0, 0.0, 1, -1.0, 0.5)),
     _second("xlog1py", (2.0, -0.5, 1, 0.0, 3, -1.0)),

@@ -8,14 +8,14 @@ from math import factorial
 
 import numpy as np
 
-from generators.bounds.bounded import PRECISION, U64, Bounded, exact, gamma, rounded
+from generators.bounds.bounded import PRECISION, U64, Bounded, add, exact, gamma, rounded
 from generators.bounds.sums import summed
 from generators.graph import TensorType
-from generators.ops.composed import compute
-from generators.ops.linear.decompositions import singular_values
+from generators.ops.composed import compute, given, undetermined
+from generators.ops.linear.decompositions import iterated, singular_values
 from generators.ops.linear.matrices import DOMINATED, FORMS, checked, form_of, matrix, moved_columns, norms, whole
-from generators.ops.slots import floating, one_of
-from generators.ops.spec import Attrs, Call, OpSpec, Spelling, TypeRuleError, Types, unsupported
+from generators.ops.slots import draw_dtype, floating, one_of
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, Spelling, TypeRuleError, Types, unsupported
 
 Array = np.ndarray
 
@@ -177,4 +177,45 @@ matrix_rank = OpSpec(
     jax="jnp.linalg.matrix_rank(formed({0}, {form}), rtol={rtol}).astype(jnp.int64)", relax=_NONE, onnx=_NONE,
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (det, slogdet, trace, matrix_rank)
+# ---- eigenvalues of any matrix ------------------------------------------------------------------------
+
+_SOLVED = ("float32", "float64")
+
+
+def _any_matrix(type_: TensorType, earlier: Types) -> bool:
+    return type_.dtype in _SOLVED and matrix().accepts(type_, earlier)
+
+
+def _fresh_matrix(d: Draw, earlier: Types) -> TensorType:
+    return TensorType(draw_dtype(d, _SOLVED), matrix().fresh(d, earlier).shape)
+
+
+def _sum_type(operands: Types, attrs: Attrs) -> TensorType:
+    x = checked(operands)
+    if x.dtype not in _SOLVED:
+        raise TypeRuleError(f"no eigenvalues of {x}")
+    return TensorType(x.dtype, x.shape[:-2])
+
+
+def _eigenvalue_sum(args: Sequence[Bounded], call: Call) -> Bounded:
+    """The trace: in no order, and the imaginary parts cancel. Those of A + E add up to tr A + tr E,
+    |tr E| <= sqrt(n) |E|. Of a matrix that is not finite nothing is promised."""
+    x, n = args[0], args[0].value.shape[-1]
+    total = compute(trace, x) if x.value.size else given(np.zeros(x.value.shape[:-2]), x.dtype)
+    with np.errstate(all="ignore"):
+        moved = n**0.5 * (1 + gamma(n, PRECISION[x.dtype].unit)) * iterated(x)
+        spoilt = ~np.all(np.isfinite(x.value) & np.isfinite(x.error), axis=(-2, -1))
+        moved = np.where(spoilt | ~np.isfinite(moved), 0.0, moved)
+        spoilt |= ~np.isfinite(total.value)
+    return undetermined(add(total, Bounded(np.zeros(moved.shape), moved, x.dtype)), spoilt)
+
+
+eigenvalue_sum = OpSpec(
+    "eigenvalue_sum", "linalg", (Slot(_any_matrix, _fresh_matrix),), _sum_type, _eigenvalue_sum,
+    torch="torch.linalg.eigvals({0}).sum(-1).real",
+    tensorflow="tf.math.real(tf.reduce_sum(tf.linalg.eigvals({0}), -1))",
+    jax="jnp.linalg.eigvals({0}).sum(-1).real", relax=_NONE, onnx=_NONE,
+)  # fmt: skip
+"""Of matrices as they are, NaN and infinities among them."""
+
+OPERATORS: tuple[OpSpec, ...] = (det, slogdet, trace, matrix_rank, eigenvalue_sum)

@@ -86,6 +86,16 @@ def _lower_alone(text: str) -> SpellingRule:
     return lambda call: text if call.attrs["lower"] and not call.attrs["unit"] else PLAIN
 
 
+def _by_truth(text: str) -> SpellingRule:
+    """%s: the truth value that is this number."""
+
+    def spell(call: Call) -> str | Unsupported:
+        number = call.attrs["scalar"]
+        return text.replace("%s", str(bool(number))) if str(number) in ("0", "0.0", "1", "1.0") else PLAIN
+
+    return spell
+
+
 _T0, _T1 = "tf.linalg.matrix_transpose({0})", "tf.linalg.matrix_transpose({1})"
 _LAST = '"...ij,...jk->...ik", {0}, {1}'
 _ROWS, _ROWS_OF_HEAD = "{0}[0], {1}[0], {2}[0]", "{0}[0, 0], {1}[0, 0], {2}[0, 0]"
@@ -178,6 +188,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax=(_rows("jax.lax.map(jnp.tanh, {0})"), _rows("jax.vmap(jnp.tanh, -1, -1)({0})"), "either(jnp.tanh, {0})",
              _rows("by_rows(jnp.tanh, {0})"), "jax.checkpoint(jnp.tanh)({0})"),
     ),
+    otherwise(SAID["mul_scalar"], torch=(_by_truth("{0} * %s"),), jax=(_by_truth("{0} * %s"),)),
     otherwise(
         SAID["mul"],
         torch=(_rows("torch.vmap(torch.mul, -1, -1)({0}, {1})"), _rows("seen_before({0}, lambda y: y.mul_({1}))")),

@@ -160,4 +160,10 @@ OPERATORS: tuple[OpSpec, ...] = (
         jax=("jax.lax.associative_scan(jnp.maximum, {0}, axis={axis})", "scanned(jnp.maximum, {0}, {axis})",
              "jnp.maximum.accumulate({0}, axis={axis})"),
     ),
+    otherwise(
+        SAID["searchsorted"], torch=("torch.bucketize({1}, torch.sort({0}).values, right={right})",),
+    ),
+    otherwise(
+        SAID["searchsorted_scalar"], torch=("torch.bucketize({scalar}, torch.sort({0}).values, right={right})",),
+    ),
 )  # fmt: skip

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from generators.bounds.bounded import PRECISION, Bounded, ends, exact
 from generators.bounds.extremes import flushable
 from generators.graph import INTEGERS, TensorType
+from generators.ops.elementwise.scalars import with_scalar
 from generators.ops.slots import MAX_ELEMENTS, draw_dim, flag, ints_of, numeric, within
 from generators.ops.spec import Attrs, Call, Draw, OpSpec, Slot, TypeRuleError, Types
 
@@ -126,4 +128,12 @@ searchsorted = OpSpec(
     onnx="searchsorted(g, {0}, {1}, {rank1}, {right})",
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (bucketize, searchsorted)
+_NUMBERS = (0.1, 0.5, 2, -1, 0.0, 0.7, 3, -2.5)
+"""Some that no dtype holds: beside them, a number that was rounded to a narrower dtype has another place."""
+searchsorted_scalar = replace(
+    with_scalar(searchsorted, 1, _NUMBERS, (1, 2, 0, 7, -1, -100, 2**31 - 1)),
+    thresholds=tuple(float(number) for number in _NUMBERS),
+)
+"""The place of a number of the program."""
+
+OPERATORS: tuple[OpSpec, ...] = (bucketize, searchsorted, searchsorted_scalar)

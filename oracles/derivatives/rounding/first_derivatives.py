@@ -42,7 +42,7 @@ _UNDERIVED = """
     nanprod nancumprod nanquantile tridiagonal_eigenvalues ctc_loss expn trigonometric_integral log_density
     placed_log_density polynomial placed_density density interpolate placed_distribution_function
     distribution_function placed_distribution_quantile distribution_quantile
-    cdist_of_order
+    cdist_of_order eigenvalue_sum
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose

@@ -141,6 +141,24 @@ def test_a_sum_with_zeros_has_the_sign_and_the_dtype_of_a_sum(wide: str) -> None
     assert not np.signbit(expected.value).any()
 
 
+def test_zeros_of_both_signs_stand_in_one_program() -> None:
+    one = drawn(BAITS["zeros-of-both-signs"], {"order": "-0 first"})
+    zeros = [node.attributes["scalar"] for node in one.graph.nodes if node.op == "copysign_scalar"]
+    assert [str(zero) for zero in zeros] == ["-0.0", "0.0"]
+    arrays = {leaf.name: np.full((2, 3), 2, np.float32) for leaf in one.graph.leaves}
+    first, second = forward.expect(Case(one.graph, arrays)).values
+    np.testing.assert_array_equal(first.value, np.full((2, 3), -4.0))
+    np.testing.assert_array_equal(second.value, np.full((2, 3), 4.0))
+
+
+@pytest.mark.parametrize("scaled", ["number", "tensor", "rows", "by a number", "by a tensor"])
+def test_numbers_whose_difference_overflows_are_alike_by_a_scale_of_nothing(scaled: str) -> None:
+    one = drawn(BAITS["softmax-of-scaled-extremes"], {"scaled": scaled, "scale": 0.0})
+    (expected,) = forward.expect(Case(one.graph, dict(one.fixed))).values
+    np.testing.assert_allclose(expected.value, np.full((2, 3), 1 / 3))
+    assert np.all(expected.error < 1e-6)
+
+
 def test_an_image_is_turned_in_another_way_before_it_is_gone_through() -> None:
     one = drawn(BAITS["turned-then-cumsum"], {"said": "0", "rank": 3, "axis": -1, "k": 5})
     assert [node.op for node in one.graph.nodes] == ["rot90_otherwise", "cumsum"]

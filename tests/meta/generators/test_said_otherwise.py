@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -103,3 +104,44 @@ def test_pytorch_has_no_word_for_it_but_of_truth_values(keepdims: bool) -> None:
     assert some.graph.nodes[0].type.shape == (2, 3)
     assert "dim=()" in str(said(OPS["any_nowhere"].torch, call_of(some.graph, 0)))
     assert "noop_with_empty_axes=1" in str(said(OPS["any_nowhere"].onnx, call_of(some.graph, 0)))
+
+
+@pytest.mark.parametrize(("scalar", "text"), [(0, "False"), (1.0, "True"), (-0.0, None), (0.5, None)])
+def test_only_numbers_that_are_truth_values_are_said_as_such(scalar: float, text: str | None) -> None:
+    case = applied("mul_scalar_otherwise", np.ones(3, np.float32), spelling=0, scalar=scalar)
+    found = said(OPS["mul_scalar_otherwise"].torch, call_of(case.graph, 0))
+    assert isinstance(found, Unsupported) if text is None else found == f"{{0}} * {text}"
+
+
+# ---- the place of a number ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("right", "place"), [(False, 1), (True, 2)])
+def test_the_place_of_a_number_is_that_in_the_dtype_of_the_sequence(right: bool, place: int) -> None:
+    near = np.array([float(np.float32(0.1)), 0.1, 0.0])
+    found = evaluate(*_case("searchsorted_scalar", near, scalar=0.1, right=right))["v0"]
+    assert found.value == place
+    assert found.error == 0
+    unsure = evaluate(*_case("searchsorted_scalar", near.astype(np.float32), scalar=0.1, right=right))["v0"]
+    assert unsure.undetermined.all()  # 0.1 is not one of its numbers
+    assert "torch.bucketize(0.1, " in str(
+        said(
+            OPS["searchsorted_scalar_otherwise"].torch,
+            call_of(applied("searchsorted_scalar_otherwise", near, spelling=0, scalar=0.1, right=right).graph, 0),
+        )
+    ).replace("{scalar}", "0.1")
+
+
+def _case(operator: str, *arrays: np.ndarray, **attrs: Any) -> tuple[Graph, dict[str, np.ndarray]]:
+    case = applied(operator, *arrays, **attrs)
+    return case.graph, dict(case.arrays)
+
+
+def test_the_eigenvalues_of_a_finite_matrix_add_up_to_its_trace() -> None:
+    matrix = np.array([[[1, 2], [3, 4]], [[np.nan, 0], [0, 1]]], np.float32)
+    found = evaluate(*_case("eigenvalue_sum", matrix))["v0"]
+    assert found.value[0] == 5
+    assert 0 < found.error[0] < 1e-4
+    assert np.isinf(found.error[1])  # of what is not finite nothing is promised
+    right = np.linalg.eigvals(matrix[0].astype(np.float64)).sum()
+    assert abs(right - found.value[0]) <= found.error[0]
