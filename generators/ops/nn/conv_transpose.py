@@ -72,7 +72,8 @@ def _crops(d: Draw, operands: Types, attrs: Attrs) -> Ints:
 
 
 def _extra(d: Draw, operands: Types, attrs: Attrs) -> Ints:
-    return tuple(d.choice((0, *range(s))) for s in given(attrs, "stride")[0])
+    """Less than the stride, or the dilation."""
+    return tuple(d.choice((0, *range(max(pair)))) for pair in zip(*given(attrs, "stride", "dilation"), strict=True))
 
 
 def _transpose_type(operands: Types, attrs: Attrs) -> TensorType:
@@ -90,9 +91,9 @@ def _transpose_type(operands: Types, attrs: Attrs) -> TensorType:
     sizes = []
     for i in range(n):
         reach = extent(weight.shape[2 + i], dilation[i])
-        if crop[i] >= reach or extra[i] >= stride[i]:
+        if crop[i] >= reach or extra[i] >= max(stride[i], dilation[i]):
             raise TypeRuleError(
-                f"padding {crop} is not below the kernel, or output padding {extra} not below the stride"
+                f"padding {crop} is not below the kernel, or output padding {extra} below neither stride nor dilation"
             )
         sizes.append((x.shape[2 + i] - 1) * stride[i] + reach - 2 * crop[i] + extra[i])
         if sizes[-1] < 1:
@@ -136,8 +137,17 @@ def _transpose(args: Sequence[Bounded], call: Call) -> Bounded:
     return Bounded(result.value, np.where(gap, np.inf, result.error), result.dtype)
 
 
+_WIDER = unsupported("what it adds at the end has to be less than the stride")
+
+
+def _beyond_stride(call: Call) -> bool:
+    return any(more >= step for more, step in zip(*given(call.attrs, "output_padding", "stride"), strict=True))
+
+
 def _transpose_tensorflow(call: Call) -> str | Unsupported:
     dilated, dtype = set(given(call.attrs, "dilation")[0]) != {1}, call.result.dtype
+    if _beyond_stride(call):
+        return _WIDER
     if dilated and (dtype == "float64" or (call.result.rank == 5 and dtype != "float32")):
         return unsupported("on a CPU, TensorFlow transposes dilated convolutions of float32 only")
     return "conv_transpose({0}, {1}, {stride}, {dilation}, {padding}, {output_padding}, {groups})"
@@ -157,8 +167,12 @@ def _transposed(spatial: int) -> OpSpec:
         "{groups}, {dilation})",
         tensorflow=_transpose_tensorflow,
         jax="conv_transpose({0}, {1}, {stride}, {dilation}, {padding}, {output_padding}, {groups})",
-        relax=f"relax.op.nn.conv{spatial}d_transpose({{0}}, {{1}}, {{stride}}, {{padding}}, {{output_padding}}, "
-        "{dilation}, {groups})",
+        relax=lambda call: (
+            _WIDER
+            if _beyond_stride(call)
+            else f"relax.op.nn.conv{spatial}d_transpose({{0}}, {{1}}, {{stride}}, {{padding}}, {{output_padding}}, "
+            "{dilation}, {groups})"
+        ),
         onnx='g.op("ConvTranspose", {0}, {1}, strides={stride}, dilations={dilation}, pads={padding} * 2, '
         "output_padding={output_padding}, group={groups})",
     )

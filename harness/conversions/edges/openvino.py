@@ -102,6 +102,7 @@ _ONNX = (
     ),
     (r"Loading input model\n(Unsupported type)\n", "{} of constants: integers of two bits"),
     (r"DequantizeLinear doesn't support case when (dimension of X at axis \d+ \(\d+\) cannot be divided)", "{}"),
+    (r"(output_size must be a 1D input of shape \[2\])", "Col2Im of images alone: {}"),
     (r"Attribute ('min' must be less or equal than 'max')", "Clip up to opset 10, whose bounds are attributes: {}"),
 )
 _EXPORTED = (

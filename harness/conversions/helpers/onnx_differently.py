@@ -15,7 +15,7 @@ def differently(model):
 
 def all_axes(node, around):
     """Of all axes, which need not be named then; to the end is as far as numbers go; what is nothing ends before it
-    begins."""
+    begins, or runs back to the far end."""
     shape, held = around.shape(node.input[0]), [around.constants.get(name) for name in node.input[1:]]
     if shape is None or len(held) < 2 or any(one is None for one in held):
         return
@@ -27,8 +27,10 @@ def all_axes(node, around):
     for axis, start, end, step in zip(axes % len(shape), starts.tolist(), ends.tolist(), steps.tolist()):
         size = shape[axis]
         begin, stop, _ = slice(start, end, step).indices(size)
-        if step > 0 and begin >= stop and size:
+        if step > 0 and begin >= stop and size and axis % 2:
             start, end = size, 0
+        elif step > 0 and begin >= stop and size:
+            start, end, step = 0, far, -1
         elif step > 0 and end >= size:
             end = far
         rows[axis] = start, end, step
@@ -146,6 +148,39 @@ def in_loop(node, around):
     node.op_type = "ConcatFromSequence"
 
 
+def sized_by_stride(node, around):
+    """A transposed convolution whose result is as many times as long as its operand as its stride says."""
+    sizes, result, values = sizes_of(node, around), around.shape(node.output[0]), given(node)
+    if sizes is None or result is None or "output_shape" in values or 0 in result:
+        return
+    image, kernel, strides, dilations, pads = sizes
+    total = [(k - 1) * d + 1 - s for k, d, s in zip(kernel, dilations, strides)]
+    # of other sizes onnx infers another length than its text says
+    if any(n % s for n, s in zip(image, strides)) or [n * s for n, s in zip(image, strides)] != list(result[2:]):
+        return
+    if min(total) < 0 or any(values.get("output_padding", [])):
+        return
+    first, last = [one // 2 for one in total], [one - one // 2 for one in total]
+    for rule, parts in (("SAME_UPPER", first + last), ("SAME_LOWER", last + first)):
+        if list(pads) == parts:
+            take(node, "pads")
+            put(node, "auto_pad", rule)
+            return
+
+
+def in_a_volume(node, around):
+    """Patches of an image as those of a volume of one layer."""
+    held, values = [around.constants.get(name) for name in node.input[1:3]], given(node)
+    if any(one is None or one.size != 2 for one in held):
+        return
+    for name in {"strides", "dilations"} & set(values):
+        put(node, name, [1, *values[name]])
+    if "pads" in values:
+        put(node, "pads", [0, *values["pads"][:2], 0, *values["pads"][2:]])
+    node.input[1:3] = [around.const([1, *one], "int64") for one in held]
+    around.then(node, "Squeeze", around.const([2], "int64"))
+
+
 def short_mask(node, around):
     """One more key, which the mask does not reach: what it lacks does not count (opset 24)."""
     shapes = [around.shape(name) for name in node.input[:4]]
@@ -243,11 +278,38 @@ def of_blocks(node, around):
     put(node, "block_size", 2)
 
 
+OTHER_WAY = {"RNN": [b"Relu"], "GRU": [b"Sigmoid", b"Relu"], "LSTM": [b"Sigmoid", b"Relu", b"Relu"]}
+"""Activations of the way that is not asked for."""
+
+
+def both_ways(node, around):
+    """From both ends, of which the way from the last one is asked for; the other one has activations of its own."""
+    values, kind = given(node), node.op_type
+    if values.get("layout") or "activation_alpha" in values:
+        return
+    run_back(node, around)
+    if given(node).get("direction") != b"reverse":
+        return
+    for place in (1, 2, 3, 5, 6, 7):  # weights and states; 4 has the lengths
+        if len(node.input) > place and node.input[place]:
+            node.input[place] = around.op("Concat", node.input[place], node.input[place], axis=0)
+    put(node, "direction", "bidirectional")
+    put(node, "activations", [*OTHER_WAY[kind], *values.get("activations", [one.encode() for one in GATES[kind][1]])])
+    for place, name in enumerate(node.output):
+        if name:
+            node.output[place] = around.name()
+            ends = [around.const([number], "int64") for number in (1, 2, 0 if place else 1)]
+            around.behind.insert(0, helper.make_node("Slice", [node.output[place], *ends], [name]))
+
+
 DIFFERENTLY = (
+    (set(GATES), 13, both_ways),
     ({"QuantizeLinear", "DequantizeLinear"}, 21, of_blocks),
     (COUNTED_AXIS, 13, axis_from_end),
     ({"Slice"}, 13, all_axes),
     ({"Conv", *POOLS}, 13, more_windows),
+    ({"ConvTranspose"}, 11, sized_by_stride),
+    ({"Col2Im"}, 18, in_a_volume),
     ({"Resize"}, 18, other_aspect),
     ({"Resize"}, 13, image_in_front),
     ({"Attention"}, 24, short_mask),

@@ -146,6 +146,17 @@ CASES = {
         ],
         {"w": np.arange(54, dtype="f4").reshape(3, 2, 3, 3)},
     ),
+    "spaced": (
+        [helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2, 1], pads=[1, 1, 0, 1])],
+        {"w": np.arange(54, dtype="f4").reshape(3, 2, 3, 3)},
+    ),
+    "patches": (
+        [
+            helper.make_node("Reshape", ["x", "s"], ["r"]),
+            helper.make_node("Col2Im", ["r", "i", "b"], ["y"], pads=[1, 0, 0, 1], dilations=[2, 1], strides=[1, 2]),
+        ],
+        {"s": INTS([2, 4, 12]), "i": INTS([7, 3]), "b": INTS([2, 1])},
+    ),
     "joined": ([helper.make_node("Concat", ["x", "x", "z"], ["y"], axis=1)], {"z": np.ones((2, 1, 4, 4), "f4")}),
     "three": ([helper.make_node("Split", ["x", "s"], ["y", "z", "w"], axis=2)], {"s": INTS([1, 2, 1])}),
     "uneven": ([helper.make_node("Split", ["x", "s"], ["y", "z"], axis=2)], {"s": INTS([3, 1])}),
@@ -358,6 +369,7 @@ CAME = {
     "colours": 11,
     "traced": 12,
     "every-second": 10,
+    "patches": 18,
     "windows": 10,
     "numbers": 10,
     "levels": 13,

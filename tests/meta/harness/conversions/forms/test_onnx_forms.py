@@ -117,6 +117,9 @@ def test_it_is_said_otherwise(name: str, made: str) -> None:
         ("joined", "Loop", "", None),
         ("last-rows", "Range", "", None),
         ("levels", "QuantizeLinear", "block_size", 2),
+        ("lstm", "LSTM", "activations", [b"Sigmoid", b"Relu", b"Relu", b"Sigmoid", b"Tanh", b"Tanh"]),
+        ("spaced", "ConvTranspose", "auto_pad", b"SAME_LOWER"),
+        ("patches", "Col2Im", "pads", [0, 1, 0, 0, 0, 1]),
     ],
 )
 def test_it_is_said_differently(name: str, kind: str, attribute: str, value: object) -> None:
@@ -200,6 +203,10 @@ def test_axes_are_not_named() -> None:
     far = np.iinfo(np.int64).max
     assert not node.input[3]
     assert [list(held[node.input[place]]) for place in (1, 2, 4)] == [[0, 3, 0, 0], [far, 0, far, far], [1, 1, 1, 2]]
+    nodes, constants = CASES["every-second"]
+    FORMS.differently(model := model_of(nodes, {**constants, "a": INTS([3, 0])}))
+    node, held = only(model, "Slice"), FORMS.constants_of(model.graph)
+    assert [held[node.input[place]][0] for place in (1, 2, 4)] == [0, far, -1]
 
 
 @pytest.mark.parametrize(("scale", "shapes"), [(2.0, [(1,), (4,)]), ([1.0, 2.0, 3.0, 4.0], [(1, 4), (1, 4)])])
