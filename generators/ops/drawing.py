@@ -191,6 +191,7 @@ ON_REQUEST = _names(
     saturate_cast
     cdist_of_order rot90_otherwise one_hot_deep
     searchsorted_scalar searchsorted_otherwise searchsorted_scalar_otherwise eigenvalue_sum
+    quantize_dequantize_words quantize_dequantize_channels_words
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -4,7 +4,7 @@ other; scales have 11 bits, so that quotients by some of them are exact and ties
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from generators.ops.spec import AttrRule, Attrs, Call, Draw, OpSpec, TypeRuleErr
 
 Array = np.ndarray
 
-RANGES = {"uint8": (0, 255), "int8": (-128, 127)}
+BYTES = {"uint8": (0, 255), "int8": (-128, 127)}
+WORDS = {"uint16": (0, 65535), "int16": (-32768, 32767)}
+RANGES = BYTES | WORDS
 _SCALE = (1.0, 0.5, 0.0078125, 0.0625, 0.1, 0.00390625, 3.0, 0.017)
 _UNIT = PRECISION["float32"].unit
 
@@ -41,6 +43,8 @@ def _reference(args: Sequence[Bounded], call: Call) -> Bounded:
         value = (q - zero_point) * scale
         error = scale * spread(q, low, high) + (_UNIT + U64) * np.abs(value)
         # the product may be made before the zero point is taken away, or one by one: exact for 8 and 11 bits
+        if dtype in WORDS:
+            error += (_UNIT + U64) * scale * (np.abs(q) + abs(zero_point))
     return Bounded(value, np.where(x.undetermined | np.isnan(x.value), np.inf, error), x.dtype)
 
 
@@ -84,9 +88,9 @@ def _drawn_scales(d: Draw, operands: Types, attrs: Attrs) -> tuple[float, ...]:
     return tuple(base * (1 + place % 4 / 4) for place in range(operands[0].shape[axis]))
 
 
-def _checked(operands: Types, attrs: Attrs) -> TensorType:
-    if attrs["dtype"] not in RANGES:
-        raise TypeRuleError(f"{attrs['dtype']!r} is none of {', '.join(RANGES)}")
+def _checked(operands: Types, attrs: Attrs, ranges: Mapping[str, tuple[int, int]] = BYTES) -> TensorType:
+    if attrs["dtype"] not in ranges:
+        raise TypeRuleError(f"{attrs['dtype']!r} is none of {', '.join(ranges)}")
     low, high = RANGES[str(attrs["dtype"])]
     if operands[0].dtype != "float32":
         raise TypeRuleError(f"{operands[0]} is not quantised")
@@ -103,7 +107,7 @@ def _checked(operands: Types, attrs: Attrs) -> TensorType:
 
 
 def _half_type(operands: Types, attrs: Attrs) -> TensorType:
-    low, high = RANGES.get(str(attrs["dtype"]), (1, 0))
+    low, high = BYTES.get(str(attrs["dtype"]), (1, 0))
     if operands[0].dtype != "float16" or not low <= int(attrs["zero_point"]) <= high:  # type: ignore[arg-type]
         raise TypeRuleError(
             f"{operands[0]} is not quantised to {attrs['dtype']} with {attrs['zero_point']} as its zero"
@@ -120,31 +124,47 @@ def _limits(call: Call, text: str) -> str:
 
 _TENSOR = {"dtype": one_of("uint8", "int8"), "scale": one_of(*_SCALE), "zero_point": _zero_point()}
 _ONLY = unsupported("it has no quantisation of float16 by a scale of float16")
-_CHANNELS = {"dtype": one_of("int8", "uint8"), "axis": axis_of(0), "scales": _drawn_scales, "zero_point": _zero_point()}
+
+
+def _pairs(suffix: str, ranges: Mapping[str, tuple[int, int]]) -> tuple[OpSpec, ...]:
+    """Of a tensor, and with a scale for each place on an axis, to these types."""
+    types = tuple(ranges)
+    point = _zero_point()
+    tensors = {"dtype": one_of(*types), "scale": one_of(*_SCALE), "zero_point": point}
+    channels = {"dtype": one_of(*types[::-1]), "axis": axis_of(0), "scales": _drawn_scales, "zero_point": point}
+
+    def checked(operands: Types, attrs: Attrs) -> TensorType:
+        return _checked(operands, attrs, ranges)
+
+    return (
+        OpSpec(
+            f"quantize_dequantize{suffix}", "quantization", (tensor(("float32",)),), checked, _reference, attrs=tensors,
+            torch=lambda call: _limits(
+                call, "torch.fake_quantize_per_tensor_affine({0}, {scale}, {zero_point}, %limits)"),
+            tensorflow=lambda call: _limits(call, "quantize_dequantize({0}, {scale}, {zero_point}, %limits)"),
+            jax=lambda call: _limits(call, "quantize_dequantize({0}, {scale}, {zero_point}, %limits)"),
+            relax="quantize_dequantize({0}, {scale}, {zero_point}, -1, {dtype})",
+            onnx="quantize_dequantize(g, {0}, {scale}, {zero_point}, 1, {dtype})",
+        ),
+        OpSpec(
+            f"quantize_dequantize_channels{suffix}", "quantization", (tensor(("float32",), min_rank=1),), checked,
+            _reference, attrs=channels,
+            torch=lambda call: _limits(call, "quantize_channels({0}, {scales}, {zero_point}, {axis}, %limits)"),
+            tensorflow=lambda call: _limits(
+                call, "quantize_channels({0}, {scales}, {zero_point}, {axis}, %limits)"),
+            jax=lambda call: _limits(call, "quantize_channels({0}, {scales}, {zero_point}, {axis}, %limits)"),
+            relax="quantize_dequantize({0}, {scales}, {zero_point}, {axis}, {dtype})",
+            onnx="quantize_dequantize(g, {0}, {scales}, {zero_point}, {axis}, {dtype})",
+        ),
+    )  # fmt: skip
+
 
 OPERATORS: tuple[OpSpec, ...] = (
-    OpSpec(
-        "quantize_dequantize", "quantization", (tensor(("float32",)),), _checked, _reference, attrs=_TENSOR,
-        torch=lambda call: _limits(
-            call, "torch.fake_quantize_per_tensor_affine({0}, {scale}, {zero_point}, %limits)"),
-        tensorflow=lambda call: _limits(call, "quantize_dequantize({0}, {scale}, {zero_point}, %limits)"),
-        jax=lambda call: _limits(call, "quantize_dequantize({0}, {scale}, {zero_point}, %limits)"),
-        relax="quantize_dequantize({0}, {scale}, {zero_point}, -1, {dtype})",
-        onnx="quantize_dequantize(g, {0}, {scale}, {zero_point}, 1, {dtype})",
-    ),
-    OpSpec(
-        "quantize_dequantize_channels", "quantization", (tensor(("float32",), min_rank=1),), _checked, _reference,
-        attrs=_CHANNELS,
-        torch=lambda call: _limits(call, "quantize_channels({0}, {scales}, {zero_point}, {axis}, %limits)"),
-        tensorflow=lambda call: _limits(
-            call, "quantize_channels({0}, {scales}, {zero_point}, {axis}, %limits)"),
-        jax=lambda call: _limits(call, "quantize_channels({0}, {scales}, {zero_point}, {axis}, %limits)"),
-        relax="quantize_dequantize({0}, {scales}, {zero_point}, {axis}, {dtype})",
-        onnx="quantize_dequantize(g, {0}, {scales}, {zero_point}, {axis}, {dtype})",
-    ),
+    *_pairs("", BYTES),
     OpSpec(
         "quantize_dequantize_half", "quantization", (tensor(("float16",)),), _half_type, _half, attrs=_TENSOR,
         torch=_ONLY, tensorflow=_ONLY, jax=_ONLY, relax=_ONLY,
         onnx='quantize_dequantize(g, {0}, {scale}, {zero_point}, 1, {dtype}, "float16")',
     ),
+    *_pairs("_words", WORDS),
 )  # fmt: skip

@@ -201,6 +201,8 @@ REFUSES: dict[str, dict[str, Reason]] = {
         "nextafter": _NO_FORMULA,
         "quantize_dequantize": _STRAIGHT,
         "quantize_dequantize_channels": _STRAIGHT,
+        "quantize_dequantize_words": _STRAIGHT,
+        "quantize_dequantize_channels_words": _STRAIGHT,
         "scatter_otherwise": "documented to have a backward pass only for a source of the index' shape",
         "weighted_bincount": "derivative for aten::bincount is not implemented",
     },

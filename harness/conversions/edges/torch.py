@@ -68,6 +68,7 @@ EDGES = (
         _SCRIPT,
         refuses=(
             ("UnsupportedOperatorError: Exporting the operator '(.*?)' to ONNX.* is not supported", "no {}"),
+            (r"For \(quant_min, quant_max\), (ONNX allows only [^.]+)\.", "{}"),
             (r"conversion of (\w+) not implemented if (\w+) is True", "no {} with {}"),
             (r"ONNX export does NOT support exporting (bitwise \w+) for non-boolean", "no {} of integers"),
             (r"STFT does not currently support complex types", "no complex numbers"),

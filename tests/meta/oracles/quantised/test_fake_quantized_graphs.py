@@ -50,6 +50,20 @@ def test_correct_levels_are_accepted(scale: float) -> None:
     assert verdict(case, reciprocal.astype(F) * F(scale)).status == "agree"
 
 
+@pytest.mark.parametrize(("dtype", "zero_point"), [("int16", 0), ("uint16", 32768), ("uint16", 65535)])
+def test_levels_of_16_bits(dtype: str, zero_point: int) -> None:
+    """Of which some are beyond the greatest; an operand that is left as it is, and one of eight bits, are found."""
+    x = np.linspace(-90000, 90000, 101).astype(F)
+    attrs = (("dtype", dtype), ("scale", 1.5), ("zero_point", zero_point))
+    type_ = TensorType("float32", x.shape)
+    graph = Graph((Leaf("x", type_),), (Node("v", "quantize_dequantize_words", ("x",), attrs, type_),), ("v",))
+    case = Case(check(graph), {"x": x})
+    right = (np.clip(np.rint(x / F(1.5)) + zero_point, *RANGES[dtype]) - zero_point).astype(F) * F(1.5)
+    assert verdict(case, right).status == "agree"
+    assert verdict(case, x).status == "mismatch"
+    assert verdict(case, np.clip(right, -192, 190)).status == "mismatch"
+
+
 def test_another_rounding_mode_is_found() -> None:
     """Ties are exact where the scale is a power of two."""
     case = one(X := np.array([0.25, 0.75, 1.25, -0.25, -0.75], F), 0.5)
