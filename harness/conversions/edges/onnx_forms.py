@@ -8,17 +8,21 @@ from pathlib import Path
 from harness.conversions.edges.edge import Edge
 
 _HELPERS = Path(__file__).parents[1] / "helpers"
-_FORMS, _EQUALS, _AROUND, _OTHERWISE, _DIFFERENTLY, _CONSTANTS, _SHAPES, _MOVED, _NARROW, _OWN, _ATTENTION, _STORED = (
+_FORMS, _EQUALS, _AROUND, _OTHERWISE, _DIFFERENTLY, _CONSTANTS, _SHAPES, _MOVED, _NARROW, _OWN, _ATTENTION = (
     (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n")
     for name in (
         *("forms", "equals", "around", "otherwise", "differently", "constants", "shapes", "opsets"),
-        *("narrow", "microsoft", "microsoft_attention", "stored"),
+        *("narrow", "microsoft", "microsoft_attention"),
     )
+)
+_STORED, _IDLE = (
+    (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n") for name in ("stored", "idle")
 )
 _BEHIND = {
     "equivalent": (_EQUALS, _AROUND),
     "otherwise": (_EQUALS, _AROUND, _OTHERWISE),
     "differently": (_EQUALS, _AROUND, _DIFFERENTLY),
+    "idle": (_EQUALS, _IDLE),
     "branched": (_EQUALS, _AROUND, _OTHERWISE),
     "constants_made": (_EQUALS, _CONSTANTS),
     "shaped": (_SHAPES,),
@@ -55,6 +59,7 @@ _CHANGES = {
     "onnx-defaults": "by_default(model)",
     "onnx-sparse": "sparsely(model)",
     "onnx-functions": "by_functions(model)",
+    "onnx-idle": "idle(model)",
     **{f"onnx-opset-{opset}": f"move(model, {opset})" for opset in OPSETS},
 }
 

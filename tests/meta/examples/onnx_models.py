@@ -15,7 +15,7 @@ from oracles.onnx.evaluate import evaluate
 FORMS = ModuleType("forms")  # the texts one behind the other, as the programs of edges have them
 PARTS = (
     *("forms", "equals", "around", "otherwise", "differently", "constants", "shapes", "opsets"),
-    *("narrow", "microsoft", "microsoft_attention", "stored"),
+    *("narrow", "microsoft", "microsoft_attention", "stored", "idle"),
 )
 for name in PARTS:
     text = Path(str(onnx_forms.__file__)).with_name(f"onnx_{name}.py").read_text(encoding="utf-8")

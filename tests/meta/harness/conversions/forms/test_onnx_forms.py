@@ -35,6 +35,7 @@ CHANGES: dict[str, Callable[[onnx.ModelProto], None]] = {
     "defaults": FORMS.by_default,
     "sparse": FORMS.sparsely,
     "functions": FORMS.by_functions,
+    "idle": FORMS.idle,
     "open-shapes": lambda model: (FORMS.shaped(model), FORMS.opened(model))[0],
     **{str(opset): lambda model, opset=opset: FORMS.move(model, opset) for opset in (*OPSETS, 22)},
 }

@@ -53,3 +53,20 @@ def test_nodes_call_functions_with_their_attributes() -> None:
     body = {one.name: one.node[0] for one in model.functions}
     assert (body["Softmax1"].op_type, body["Softmax1"].attribute[0].ref_attr_name) == ("Softmax", "axis")
     assert (body["Last"].op_type, FORMS.given(only(model, "Last"))) == ("Softmax1", {"axis": 3})
+
+
+@pytest.mark.parametrize(
+    ("kind", "made", "constants"),
+    [
+        ("Sign", "Squeeze", [[]]),
+        ("Neg", "Unsqueeze", [[]]),
+        ("Floor", "Slice", [[], [], []]),
+        ("Tanh", "Expand", [[1]]),
+    ],
+)
+def test_what_does_nothing_stands_before_a_node(kind: str, made: str, constants: list[list[int]]) -> None:
+    FORMS.idle(model := model_of([helper.make_node(kind, ["x"], ["y"])], {}))
+    before, node = model.graph.node
+    assert (before.op_type, before.input[0], node.op_type, node.input[0]) == (made, "x", kind, before.output[0])
+    held = FORMS.constants_of(model.graph)
+    assert [held[name].tolist() for name in before.input[1:]] == constants
