@@ -1,5 +1,5 @@
-"""The same ONNX model with operators that do nothing before its nodes: over no axes, by ones, of one part. Read as text,
-behind onnx_equals.py."""
+"""The same ONNX model with operators that do nothing before its nodes: over no axes, by ones, of one part. Read as
+text, behind onnx_equals.py."""
 
 import zlib
 
