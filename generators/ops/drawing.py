@@ -192,6 +192,9 @@ ON_REQUEST = _names(
     cdist_of_order rot90_otherwise one_hot_deep
     searchsorted_scalar searchsorted_otherwise searchsorted_scalar_otherwise eigenvalue_sum
     quantize_dequantize_words quantize_dequantize_channels_words
+    take_clipped gather_clipped scatter_clipped scatter_add_clipped scatter_max_clipped scatter_min_clipped
+    take_bytes write_bytes take_signed_bytes write_signed_bytes take_bytes_otherwise write_bytes_otherwise
+    take_signed_bytes_otherwise write_signed_bytes_otherwise split_at expint_whole owens_t
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
-from generators.bounds.bounded import PRECISION, Bounded, add, divide, multiply
+from generators.bounds.bounded import PRECISION, Bounded, add, divide, monotone, multiply
 from generators.graph import TensorType
 from generators.ops.composed import chosen, compute, given, magnitude, negated, undetermined
 from generators.ops.elementwise.exponential import OPERATORS as EXPONENTIAL
@@ -21,12 +22,14 @@ from generators.ops.elementwise.incomplete import NO_TENSORFLOW, mostly
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
 from generators.ops.elementwise.references import certainly_nan, constant, spread_out
 from generators.ops.elementwise.special import OPERATORS as SPECIAL
+from generators.ops.elementwise.trigonometric import OPERATORS as TRIGONOMETRIC
 from generators.ops.slots import broadcast, broadcastable, floating, one_of
 from generators.ops.spec import Attrs, Call, OpSpec, Slot, TypeRuleError, Types, Unsupported
 
 Array = np.ndarray
 
 _BY_NAME = {spec.name: spec for spec in (*EXPONENTIAL, *SPECIAL)}
+_COSINE = next(spec for spec in TRIGONOMETRIC if spec.name == "cos")
 FEW = 8
 """Roundings of each term by which arrangements differ."""
 
@@ -156,6 +159,13 @@ def _geometric(k: Bounded, p: Bounded) -> Bounded:
     )
 
 
+def _von_mises(x: Bounded, k: Bounded) -> Bounded:
+    """On a circle: exp(k cos(x)) / (2 pi I_0(k)), even all around where k is 0."""
+    turned = multiply(k, _plus(compute(_COSINE, x), -1.0))
+    scale = monotone(special.i0e, k, 16)
+    return _sum(turned, negated(_f("log", scale)), constant(-math.log(2 * math.pi), k))
+
+
 def _uniform(x: Bounded, s: Bounded) -> Bounded:
     return chosen(np.ones(x.value.shape, bool), negated(_f("log", s)), x)
 
@@ -192,6 +202,7 @@ _SHAPED: Mapping[str, Distribution] = {
     "geometric": Distribution(
         _geometric, "geom.logpmf({0}, {1})", "", lambda p: _share(p), lambda k, p: _whole(k) & (k >= 1)
     ),
+    "von_mises": Distribution(_von_mises, "vonmises.logpdf({0}, {1})", "", lambda k: k >= 0),
     "uniform": Distribution(
         _uniform, "uniform.logpdf({0}, 0, {1})", "Uniform(torch.zeros_like({1}), {1}, ", inside=_between, edge=_at_end
     ),

@@ -30,18 +30,20 @@ _log_gamma = next(spec for spec in SPECIAL if spec.name == "lgamma")
 
 
 def _incomplete_gamma(upper: bool) -> Reference:
-    """P(a, x) or Q(a, x) = 1 - P(a, x), of a, x <= 10^4: beyond, kernels run out of terms of their series. The
-    prefactor is x^a exp(-x) / Gamma(a), and relative to what is computed, the lesser of both, but up to x = 1 always P,
-    of a small a next to 1, and Q is 1 - P, however small it is (XLA). P rises in x and falls in a.
+    """P(a, x) or Q(a, x) = 1 - P(a, x), of a, x <= 10^12, as far as the prefactor's exponent leaves digits: scipy has
+    Temme's expansion where both are large and near each other, of which series want thousands of terms. The prefactor
+    is x^a exp(-x) / Gamma(a), and relative to what is computed, the lesser of both, but up to x = 1 always P, of a
+    small a next to 1, and Q is 1 - P, however small it is (XLA). P rises in x and falls in a.
     Undetermined outside of the domain, where frameworks have NaN or 1, on its edge a = 0, and for infinities."""
 
     def reference(args: Sequence[Bounded], call: Call) -> Bounded:
         a, x = (spread_out(arg, call) for arg in args)
         f, other = (special.gammaincc, special.gammainc) if upper else (special.gammainc, special.gammaincc)
+        coarse = PRECISION[x.dtype].unit > PRECISION["float32"].unit
         with np.errstate(all="ignore"):
             nan = certainly_nan(a) | certainly_nan(x)
             inside = (a.value - a.error > PRECISION[a.dtype].tiny) & (x.value - x.error >= 0)
-            inside &= (a.value < 1e4) & (x.value < 1e4)
+            inside &= (a.value < 1e12) & (x.value < 1e12)
             p, q = np.where(inside, a.value, 1.0), np.where(inside, x.value, 1.0)
             terms = np.abs(p * np.log(np.maximum(q, PRECISION[x.dtype].tiny))) + q + np.abs(special.gammaln(p)) + p
             value, rest = f(p, q), other(p, q)
@@ -51,9 +53,11 @@ def _incomplete_gamma(upper: bool) -> Reference:
             error = corners(f, a, x, f(a.value, x.value)) + unit_of(x) * own
             # the prefactor may vanish before the result does
             error += np.where(np.minimum(value, rest) > 0, PRECISION[x.dtype].tiny * (1 + q), 0.0)
-            lost = ~inside | (4 * terms * unit_of(x) > 0.125)
+            lost = 4 * terms * unit_of(x) > 0.125
+            # a probability still, but in formats of few bits, whose prefactors overflow
+            error = np.where(lost, np.inf if coarse else 1.0, error)
         value = np.where(nan, np.nan, value)
-        return rounded(value, np.where(nan, 0.0, np.where(lost, np.inf, error)), x.dtype, 1)
+        return rounded(value, np.where(nan, 0.0, np.where(inside, error, np.inf)), x.dtype, 1)
 
     return reference
 
@@ -157,18 +161,20 @@ def _degree(operands: Types, attrs: Attrs) -> TensorType:
 
 
 _SHAPE_AND_PLACE = (mostly(floating(), 0, 30), broadcastable(0))
+_LARGE = (2e4, 1e6, 1e8, 1e10)
+"""Where both are near each other: kernels run out of the terms of their series."""
 NO_TENSORFLOW = unsupported("TensorFlow has no such function")
 
 OPERATORS: tuple[OpSpec, ...] = (
     OpSpec(
         "igamma", "special", _SHAPE_AND_PLACE, broadcast(), _incomplete_gamma(upper=False),
         torch="torch.special.gammainc({0}, {1})", tensorflow="tf.math.igamma({0}, {1})",
-        jax="jax.scipy.special.gammainc({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
+        jax="jax.scipy.special.gammainc({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX, thresholds=_LARGE,
     ),
     OpSpec(
         "igammac", "special", _SHAPE_AND_PLACE, broadcast(), _incomplete_gamma(upper=True),
         torch="torch.special.gammaincc({0}, {1})", tensorflow="tf.math.igammac({0}, {1})",
-        jax="jax.scipy.special.gammaincc({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
+        jax="jax.scipy.special.gammaincc({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX, thresholds=_LARGE,
     ),
     OpSpec(
         "betainc", "special", (mostly(floating(), 0, 20), mostly(like(0), 0, 20), mostly(like(0), 0, 1)),

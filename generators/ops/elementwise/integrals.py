@@ -10,9 +10,10 @@ import numpy as np
 from scipy import special
 
 from generators.bounds.bounded import PRECISION, Bounded, monotone, rounded, smooth
+from generators.ops.elementwise.incomplete import mostly
 from generators.ops.elementwise.records import NO_ONNX, NO_RELAX
-from generators.ops.elementwise.references import certainly_nan, unit_of
-from generators.ops.slots import floating, one_of, same_as
+from generators.ops.elementwise.references import certainly_nan, spread_out, unit_of
+from generators.ops.slots import broadcast, broadcastable, floating, one_of, same_as
 from generators.ops.spec import AttrRule, Call, OpSpec, Reference, Spelling, unsupported
 
 Array = np.ndarray
@@ -90,6 +91,40 @@ def _spence(args: Sequence[Bounded], call: Call) -> Bounded:
     return replace(result, error=np.where(np.isinf(x.value) & (x.value > 0), np.inf, error))
 
 
+def _whole_line(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Ei of negative numbers, too, where it falls from 0 to -infinity at 0: -E_1(-x), which vanishes as exp(x) does.
+    What lies beyond its last normal number is left open, but for -infinity."""
+    x = args[0]
+    above = _expint(args, call)
+    with np.errstate(all="ignore"):
+        inside = (x.value + x.error < 0) & (-x.value < -np.log(PRECISION[x.dtype].tiny) - 8)
+        known = Bounded(np.where(inside, x.value, -1.0), np.where(inside, x.error, 0.0), x.dtype)
+        below = monotone(special.expi, known, ULPS)
+        near = ULPS * unit_of(x) * np.where(known.value > -2, 2 + np.abs(np.log(-known.value)), 0.0)
+    sure = x.error == 0
+    zero, far = sure & (x.value == 0), sure & (x.value == -np.inf)
+    value = np.where(zero, -np.inf, np.where(far, 0.0, np.where(inside, below.value, above.value)))
+    error = np.where(zero | far, 0.0, np.where(inside, below.error + near, above.error))
+    return Bounded(value, error, x.dtype)
+
+
+def _owens(args: Sequence[Bounded], call: Call) -> Bounded:
+    """Owen's T(h, a) = 1 / (2 pi) times the integral from 0 to a of exp(-h^2 (1 + x^2) / 2) / (1 + x^2): half of what
+    lies beyond h and below a times it. Its slopes are at most 1 / (2 pi) in a, and 1 / sqrt(8 pi) in h. The exponent is
+    rounded, which counts h^2 / 2 times, and h x where it matters; a quadrature adds terms of one sign. Beyond |h| = 8,
+    where a few points of one see too little of a steep integrand, nothing is said."""
+    h, a = (spread_out(arg, call) for arg in args)
+    with np.errstate(all="ignore"):
+        nan = certainly_nan(h) | certainly_nan(a)
+        value = special.owens_t(h.value, a.value)
+        moved = np.where(h.error > 0, h.error / 5, 0.0) + np.where(a.error > 0, a.error / 6, 0.0)
+        own = (ULPS + 4 * np.minimum(h.value**2, 1e6)) * unit_of(h) * np.abs(value)
+        vanished = (np.abs(value) < PRECISION[h.dtype].tiny * 2**24) & (h.value != 0)
+    error = np.where(nan, 0.0, moved + own + np.where(vanished, PRECISION[h.dtype].tiny * 2**24, 0.0))
+    lost = (h.undetermined | a.undetermined | (np.abs(h.value) > 8) & np.isfinite(h.value)) & ~nan
+    return rounded(np.where(nan, np.nan, value), np.where(lost, np.inf, error), h.dtype, 1)
+
+
 def _record(name: str, reference: Reference, tensorflow: Spelling, jax: Spelling, **attrs: AttrRule) -> OpSpec:
     return OpSpec(
         name, "special", (floating(),), same_as(0), reference, attrs=attrs,
@@ -106,6 +141,12 @@ OPERATORS: tuple[OpSpec, ...] = (
         lambda call: f"tf.math.special.fresnel_{'sin' if call.attrs['kind'] == 'sine' else 'cos'}({{0}})",
         lambda call: f"jax.scipy.special.fresnel({{0}})[{0 if call.attrs['kind'] == 'sine' else 1}]",
         kind=one_of("sine", "cosine"),
+    ),
+    _record("expint_whole", _whole_line, unsupported("documented for x > 0"), "jax.scipy.special.expi({0})"),
+    OpSpec(
+        "owens_t", "special", (mostly(floating(), -5, 5), broadcastable(0)), broadcast(), _owens,
+        torch=unsupported("PyTorch has no such function"), tensorflow=unsupported("TensorFlow has no such function"),
+        jax="jax.scipy.special.owens_t({0}, {1})", relax=NO_RELAX, onnx=NO_ONNX,
     ),
     _record("spence", _spence, "tf.math.special.spence({0})", "jax.scipy.special.spence({0})"),
 )  # fmt: skip

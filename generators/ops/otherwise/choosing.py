@@ -63,6 +63,17 @@ def _masked(text: str) -> SpellingRule:
     return spell
 
 
+def _each_row(call: Call) -> str | Unsupported:
+    """Row by row."""
+    rows = "[jax.lax.dynamic_index_in_dim({0}, place, keepdims=False) for place in {1}]"
+    return f"jnp.stack({rows})" if call.operands[1].size else PLAIN
+
+
+def _of_lines(text: str) -> SpellingRule:
+    """The text, where there is one axis."""
+    return lambda call: text if call.operands[0].rank == 1 else PLAIN
+
+
 def _filled(text: str) -> SpellingRule:
     """The text, where there are elements."""
     return lambda call: text if call.result.size else PLAIN
@@ -75,6 +86,21 @@ OPERATORS: tuple[OpSpec, ...] = (
                     "tf.experimental.numpy.take({0}, {1}, axis={axis})"),
         jax=('jnp.take({0}, {1}, axis={axis}, mode="clip")', 'jnp.take({0}, {1}, axis={axis}, mode="wrap")',
              _at('{0}.at[%s{1}].get(mode="promise_in_bounds")'), _at("{0}[%s{1}]")),
+    ),
+    *(
+        otherwise(SAID[f"take_{name}"], jax=(*modes, '{0}.at[{1}].get(mode="promise_in_bounds")', _each_row))
+        for name, modes in (
+            ("bytes", ('jnp.take({0}, {1}, axis=0, mode="clip")', 'jnp.take({0}, {1}, axis=0, mode="wrap")')),
+            ("signed_bytes", ("jnp.take({0}, {1}, axis=0)", 'jnp.take({0}, {1}, axis=0, mode="wrap")')),
+        )
+    ),
+    *(
+        otherwise(
+            SAID[f"write_{name}"],
+            jax=(_of_lines("jnp.put({0}, {1}, {2}, inplace=False)"),
+                 _of_lines("jnp.put_along_axis({0}, {1}, {2}, 0, inplace=False)")),
+        )
+        for name in ("bytes", "signed_bytes")
     ),
     otherwise(
         SAID["gather"], torch=("torch.take_along_dim({0}, {1}.long(), dim={axis})",),

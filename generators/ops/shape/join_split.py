@@ -21,7 +21,7 @@ from generators.ops.slots import (
     size_of,
     tensor,
 )
-from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRuleError, Types, Unsupported
+from generators.ops.spec import Attrs, Call, Draw, OpSpec, Shape, Slot, TypeRuleError, Types, Unsupported, unsupported
 
 # ---- joining ------------------------------------------------------------------------------------------
 
@@ -139,7 +139,51 @@ def _relax_split(call: Call) -> str | Unsupported:
     return f"relax.op.split({{0}}, {list(where)}, axis={{axis}})[{{index}}]"
 
 
+# ---- at any places ------------------------------------------------------------------------------------
+
+
+def _places(d: Draw, operands: Types, attrs: Attrs) -> Shape:
+    """In any order, counted from either end, beyond it, and twice."""
+    dim = operands[0].shape[axis_in(attrs, operands[0].rank)]
+    near = (dim // 2, 1, dim, 0, -1, dim + 2, -dim - 1, max(dim - 1, 0))
+    return tuple(d.choice(near) for _ in range(d.choice((2, 1, 3))))
+
+
+def _pieces(dim: int, attrs: Attrs) -> list[slice]:
+    """From each place to the next one, as Python reads them."""
+    places = ints_of(attrs, "boundaries")
+    return [slice(start, stop) for start, stop in zip((0, *places), (*places, dim), strict=True)]
+
+
+def _split_at_type(operands: Types, attrs: Attrs) -> TensorType:
+    x, index = operands[0], int_of(attrs, "index")
+    axis = axis_in(attrs, x.rank)
+    pieces = _pieces(x.shape[axis], attrs)
+    if not 1 < len(pieces) <= 8 or not 0 <= index < len(pieces):
+        raise TypeRuleError(f"cannot split axis {axis} of {x} at {attrs['boundaries']} and take number {index}")
+    shape = list(x.shape)
+    shape[axis] = len(range(*pieces[index].indices(x.shape[axis])))
+    return TensorType(x.dtype, tuple(shape))
+
+
+def _split_at(array: Array, call: Call) -> Array:
+    axis = axis_in(call.attrs, array.ndim)
+    piece = _pieces(array.shape[axis], call.attrs)[int_of(call.attrs, "index")]
+    return array[(*(slice(None),) * axis, piece)]
+
+
+_SORTED = unsupported("it splits by sizes, or at places that increase")
+
 # ---- records ------------------------------------------------------------------------------------------
+
+split_at = layout(
+    "split_at", ARRAY, _split_at_type, moved(_split_at),
+    attrs={"axis": axis_of(0), "boundaries": _places,
+           "index": lambda d, operands, attrs: d.integer(0, len(ints_of(attrs, "boundaries")))},
+    torch="torch.tensor_split({0}, {boundaries}, dim={axis})[{index}]",
+    tensorflow="tf.experimental.numpy.split({0}, list({boundaries}), axis={axis})[{index}]",
+    jax="jnp.split({0}, list({boundaries}), axis={axis})[{index}]", relax=_SORTED, onnx=_SORTED,
+)  # fmt: skip
 
 concat = layout(
     "concat", Slot(_accepts_piece, _fresh_piece), _concat_type,
@@ -190,4 +234,4 @@ unstack = OpSpec(
     onnx='g.op("SequenceAt", g.op("SplitToSequence", {0}, axis={axis}, keepdims=0), g.const({pick}, "int64"))',
 )  # fmt: skip
 
-OPERATORS: tuple[OpSpec, ...] = (concat, stack, split, unstack)
+OPERATORS: tuple[OpSpec, ...] = (concat, stack, split, unstack, split_at)

@@ -16,6 +16,7 @@ from generators.bounds.bounded import leaf
 from generators.graph import Graph, Leaf, Node, TensorType
 from generators.graphs import Case
 from generators.ops import OPS, check
+from generators.ops.composed import compute
 from generators.ops.spec import Call, TypeRuleError
 from generators.sweep import sweep
 from harness.execute.pool import Pool
@@ -185,3 +186,32 @@ def test_an_infinity_on_the_side_without_a_limit_is_undetermined(attrs: dict, fr
 def test_what_may_be_left_out_is_left_out(operator: str, attrs: dict) -> None:
     with pytest.raises(TypeRuleError, match="with all arguments is clip"):
         OPS[operator].result((TensorType("float32", (2,)),), attrs)
+
+
+def test_places_that_are_bytes_count_along_longer_axes() -> None:
+    x, places = np.arange(300.0), np.array([-1, 127, -128], "int8")
+    assert compute(OPS["take_signed_bytes"], leaf(x), leaf(places)).value.tolist() == [299, 127, 172]
+    update = np.array([5.0, 7.0])
+    found = compute(OPS["write_bytes"], leaf(x), leaf(np.array([255, 2], "uint8")), leaf(update)).value
+    assert np.flatnonzero(found != x).tolist() == [2, 255]
+    with pytest.raises(TypeRuleError, match="no rows"):
+        OPS["take_bytes"].result((TensorType("float32", (5,)), TensorType("uint8", (2,))), {})
+
+
+def test_places_beyond_the_end_are_the_last_one() -> None:
+    x, places = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 6])
+    assert compute(OPS["take_clipped"], leaf(x), leaf(places), axis=0).value.tolist() == [1, 4]
+    found = compute(OPS["scatter_max_clipped"], leaf(x), leaf(places), leaf(np.array([0.5, 9.0])), axis=-1).value
+    assert found.tolist() == [1, 2, 3, 9]
+
+
+@pytest.mark.parametrize("places", [(3, 1), (2, 9), (-2,), (-9, 2), (4, 4, 0)])
+def test_a_split_at_any_places_is_numpys(places: tuple[int, ...]) -> None:
+    x = RNG.standard_normal((2, 6))
+    for index, piece in enumerate(np.split(x, places, axis=1)):
+        found = compute(OPS["split_at"], leaf(x), axis=-1, boundaries=places, index=index)
+        assert found.value.tolist() == piece.tolist()
+    with pytest.raises(TypeRuleError, match="cannot split"):
+        OPS["split_at"].result(
+            (TensorType("float32", (6,)),), {"axis": 0, "boundaries": places, "index": len(places) + 1}
+        )

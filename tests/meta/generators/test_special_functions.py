@@ -276,6 +276,47 @@ def test_distributions_keep_their_tails(table: dict[str, Distribution], name: st
             assert not _accepts(result, result.value + 1e-16)[small].any(), (kind, output)
 
 
+def test_the_exponential_integral_of_negative_numbers() -> None:
+    """Ei(-x) = -E_1(x), -infinity at 0 and nothing at -infinity."""
+    x = np.array([-0.25, -3.0, -40.0, 2.0])
+    result = _of("expint_whole", x)
+    assert _accepts(result, np.array([*-special.exp1(-x[:3]), special.expi(2.0)])).all()
+    assert not _accepts(result, result.value * 1.0000001).any()
+    ends = _of("expint_whole", np.array([0.0, -np.inf]))
+    assert ends.value.tolist() == [-np.inf, 0]
+    assert not ends.error.any()
+
+
+def test_owens_function_is_an_angle_at_zero_and_a_tail_without_end() -> None:
+    h, a = np.array([0.0, 0.0, 1.5, -1.5, np.nan]), np.array([np.inf, -1.0, np.inf, -np.inf, 1.0])
+    tail = special.ndtr(-1.5) / 2
+    result = _of("owens_t", h, a)
+    assert _accepts(result, np.array([0.25, -0.125, tail, -tail, 0.0]))[:4].all()
+    assert np.isnan(result.value[4])
+    assert not _accepts(result, result.value + 1e-12)[:4].any()
+
+
+def test_incomplete_gamma_functions_of_large_numbers_are_probabilities() -> None:
+    """About a half where both are alike; whatever is lost, none is above 1 by more than that."""
+    large = np.array([2e4, 1e8, 1e10])
+    for operator, share in (("igamma", 1 / 3), ("igammac", -1 / 3)):
+        result = _of(operator, large, large)
+        assert _accepts(result, 0.5 + share / np.sqrt(2 * math.pi * large))[1:].all()
+        assert not _accepts(result, np.array([0.49, 0.499, 0.93])).any()
+        lost = _of(operator, np.array([1e7], "float32"), np.array([1e7], "float32"))
+        assert not _accepts(lost, np.array([3521.6])).any()
+        assert _accepts(lost, np.array([0.9])).all()
+
+
+def test_the_density_on_a_circle() -> None:
+    x = np.array([0.0, 1.0, -3.0, 2.0])
+    for kappa in (0.0, 0.5, 40.0):
+        result = _of("density", x, np.full(4, kappa), kind="von_mises")
+        right = stats.vonmises.pdf(x, kappa)
+        assert _accepts(result, right).all()
+        assert not _accepts(result, right * (1 + 1e-10) + 1e-30).any()
+
+
 def test_exponential_integrals_at_the_ends_of_their_domain() -> None:
     """1 / (n - 1), not 1 / n, at 0, and nothing of infinity."""
     ends = np.array([0.0, -0.0, np.inf, -np.inf], "float32")
