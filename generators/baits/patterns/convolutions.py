@@ -141,6 +141,27 @@ def _transposed_layout(p: Pattern, after: tuple[int, ...], shape: str) -> str:
     return p.transpose(convolved(p, shape, x), perm=after)
 
 
+def _last_then_constant(p: Pattern, operator: str, shape: str, constant: tuple[int, ...], order: str) -> str:
+    """Channels last, and a constant for each of them, which may have more axes than the image."""
+    x = p.transpose(p.input(1, 6, 6, 4), perm=(0, 3, 1, 2))
+    x = p.transpose(convolved(p, shape, x), perm=(0, 2, 3, 1))
+    other = p.weight(*constant)
+    return p.apply(operator, *((x, other) if order == "right" else (other, x)))
+
+
+def _between_blocks(
+    p: Pattern, block: tuple[int, int], pads: tuple[int, ...], shape: str, between: str, back: str, crops: int
+) -> tuple[str, ...]:
+    """Every second pixel is a batch, and back: a dilated convolution, if both are of the same blocks."""
+    x = p.space_to_batch(p.input(1, 4, 4, 4), block=block, pads=pads)
+    x = p.transpose(x, perm=(0, 3, 1, 2))
+    y = p.transpose(convolved(p, shape, x, bias=between == "bias"), perm=(0, 2, 3, 1))
+    x = p.relu(y) if between == "relu" else p.add(y, p.weight(4)) if between == "added" else y
+    other = (block[0] * block[1], 1) if back == "other" else block
+    x = p.batch_to_space(x, block=other, pads=(0, crops, crops, 0))
+    return (x, p.neg(y)) if between == "used" else (x,)
+
+
 def _zero_weights(p: Pattern, shape: str, activation: str) -> str:
     x = convolved(p, shape, zero=True)
     return p.apply(activation, x) if activation else x
@@ -223,6 +244,19 @@ BAITS = (
          {"after": Guard(((0, 2, 3, 1),), ((0, 1, 3, 2), (0, 3, 1, 2))), "shape": Guard(("plain", "pointwise"),
                                                                                       ("grouped", "depthwise"))},
          _FLOATS),
+    Bait("conv-last-then-constant",
+         ("tflite/FuseBinaryOpToPrecedingAffine", _GRAPPLER + "layout_optimizer", _ORT + "TransposeOptimizer"),
+         _last_then_constant,
+         {"operator": Guard(("add", "mul"), ("sub", "div", "maximum")),
+          "shape": Guard(("plain", "depthwise"), ("pointwise",)),
+          "constant": Guard(((4,), (1, 1, 1, 4)), ((1, 1, 1, 1, 4), (), (1,), (4, 4), (2, 1, 1, 4), (1, 2, 1, 1, 4))),
+          "order": Guard(("right",), ("left",))}, _FLOATS),
+    Bait("conv-between-blocks", ("tflite/ConvertTFDilatedConvOp", _XLA + "space-to-batch-converter"), _between_blocks,
+         {"block": Guard(((2, 2),), ((1, 2), (2, 1))),
+          "pads": Guard(((2, 2, 2, 2), (2, 4, 2, 4)), ((0, 2, 0, 2), (1, 1, 1, 1), (4, 2, 2, 4))),
+          "shape": Guard(("plain", "depthwise"), ("padded", "grouped", "pointwise")),
+          "between": Guard(("nothing", "bias"), ("added", "relu", "used")), "back": Guard(("same",), ("other",)),
+          "crops": Guard((0,), (1,))}, _FLOATS),
     Bait("conv-of-zeros", (_XLA + "algsimp", _GRAPPLER + "constant_folding"), _zero_weights,
          {"shape": SHAPES, "activation": Guard(("", "relu"), ("reciprocal",))}, _FLOATS),
     Bait("conv-transpose-then", (_INDUCTOR + "mkldnn unary", _INDUCTOR + "folded_op", _ORT + "ConvMulFusion"),
