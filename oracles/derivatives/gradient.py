@@ -254,7 +254,9 @@ def vjp(
     else:
         bound += first_derivatives.adjoint_noise(op, operands, position, result, call, np.abs(above.value)) * unit
     bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
-    bound += local.floor * np.sum(np.abs(above.value))
+    bound += local.floor * np.sum(np.abs(above.value)) + first_derivatives.any_number(
+        op, operands, position, result, call
+    )
     if np.isinf(above.error).any():
         bound = np.where(local.floor > 0, np.inf, bound)
         # where no slope was seen there may be a zero (of prelu's slope, that of x = 0), which meets infinity on the way

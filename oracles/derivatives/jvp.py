@@ -143,6 +143,7 @@ def _share(
     found = products(local.value, doubt, lost, given, local.rows, result.value.size, unit, p.tiny)
     bound = found.bound
     bound += first_derivatives.tangent_noise(op, operands, position, result, call, np.abs(tangent.value)) * unit
+    bound += first_derivatives.any_number(op, operands, position, result, call)
     bound = np.where(np.isnan(bound) | (found.total > p.largest / 4), np.inf, bound)
     breaks = first_derivatives.at_a_break(op, operands, position, call)
     if breaks.size == bound.size:  # elementwise, as all operators that have such ends

@@ -117,6 +117,12 @@ NONE_AT_ALL: Patterns = (
     ("tensorflow", "Input is not invertible", "its derivative of determinants is by way of tf.linalg.inv"),
     ("torch", "The derivative of linalg.qr depends on Q", "what it says of QR without Q"),
     ("jax", "gradients are only implemented if `unique_indices", "none of products at places that may be the same"),
+    ("jax", "Betainc gradient with respect to a and b not supported", "what it says of the incomplete beta function"),
+    (
+        "torch",
+        r"the derivative for '[\w: ]+' is not implemented",
+        "what it says of incomplete gamma functions and zeta",
+    ),
     (
         "tensorflow",
         r"(?s)Detected unsupported operations.*No registered 'ResizeNearestNeighborGrad' OpKernel for XLA",

@@ -26,31 +26,53 @@ _UNIT = ("tanh", "expm1", "logaddexp", "sigmoid", "erfc")
 
 
 _UNDERIVED = """
-    atan2_mixed fmod_scalar remainder_scalar scalar_remainder xlog1py xdivy xlogy_scalar scalar_xlogy
-    xlog1py_scalar scalar_xlog1py
-    bessel_j bessel_y modified_bessel_i bessel_k spherical_bessel_j0 airy_ai igamma igammac betainc
-    gamma_function beta_function rising_factorial relative_entropy kullback_leibler
-    polygamma zeta mvlgamma ndtr log_ndtr ndtri erfcx dawsn expint fresnel spence chebyshev
-    orthogonal_polynomial reduce_precision pow_scalar scalar_pow floor_divide_scalar zeta_scalar scalar_zeta
-    chebyshev_scalar orthogonal_polynomial_scalar round_decimals float_power angle rint
+    fmod_scalar remainder_scalar scalar_remainder reduce_precision floor_divide_scalar round_decimals rint
     condition_number eigh_product householder_product ldl_solve least_squares lu_product lu_solve
     lu_unpacked_product matrix_exp ormqr_product qr_product svd_product rgb_to_hsv hsv_to_rgb adjust_saturation
     cumsum_to cumprod_to prod_to l2_norm_to kept_cumprod ldexp_mixed addmm_bias baddbmm_bias
     complex_sin complex_cos complex_tan complex_sinh complex_cosh complex_tanh complex_rsqrt complex_pow
     complex_sigmoid complex_log1p complex_expm1 complex_asin complex_acos complex_atan complex_asinh complex_acosh
     complex_atanh
-    nanprod nancumprod nanquantile tridiagonal_eigenvalues ctc_loss expn trigonometric_integral log_density
-    placed_log_density polynomial placed_density density interpolate placed_distribution_function
-    distribution_function placed_distribution_quantile distribution_quantile
-    cdist_of_order eigenvalue_sum
+    nanprod nancumprod nanquantile tridiagonal_eigenvalues ctc_loss eigenvalue_sum
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
-"""Operators of which nobody has written down what the formulas of their derivatives lose (special functions, whose
-slopes are differences of neighbours; matrices by their factors; colours, whose quotients are of differences; scans in
-another dtype, whose adjoints PyTorch casts to that of the operand before it adds them; products of rows that a mask
-chooses; atan2 of two dtypes, each of which PyTorch squares in its own, and powers in that of the exponent; remainders
-by a number, of which steps meet many), or what frameworks take for the
-slope beside a step or at the edge of a domain (x log y at x = 0, of which TensorFlow says 0)."""
+"""Operators of which nobody has written down what the formulas of their derivatives lose (matrices by their factors;
+colours, whose quotients are of differences; scans in another dtype, whose adjoints PyTorch casts to that of the operand
+before it adds them; products of rows that a mask chooses; remainders by a number, of which steps meet many), or what
+frameworks take for the slope beside a step."""
+
+_FINITE = """
+    atan2_mixed xlog1py xdivy xlogy_scalar scalar_xlogy xlog1py_scalar scalar_xlog1py
+    bessel_j bessel_y modified_bessel_i bessel_k spherical_bessel_j0 airy_ai igamma igammac betainc
+    gamma_function beta_function rising_factorial relative_entropy kullback_leibler
+    polygamma zeta mvlgamma ndtr log_ndtr ndtri erfcx dawsn expint fresnel spence chebyshev
+    orthogonal_polynomial pow_scalar scalar_pow zeta_scalar scalar_zeta chebyshev_scalar
+    orthogonal_polynomial_scalar float_power angle expn trigonometric_integral log_density placed_log_density
+    polynomial placed_density density interpolate placed_distribution_function distribution_function
+    placed_distribution_quantile distribution_quantile cdist_of_order
+"""
+FINITE = frozenset(_FINITE.split())
+"""Special functions, of which nobody has written down what the formulas of their derivatives lose, either, since their
+slopes are differences of neighbours, quotients and products with powers: asked is whether the derivative is a number
+where the function has one."""
+
+
+_COUNTS = ("bernoulli", "geometric", "poisson")
+"""Distributions of whole numbers, between which there is no slope."""
+
+
+def any_number(op: str, operands: Sequence[Bounded], position: int, result: Bounded, call: Call) -> float:
+    """What a share of a derivative may be off by beside its bound: of `FINITE` anything as far as the power 3/4 of the
+    greatest number, where operands are exact and have as many bits as float32; else it is left open, and so are slopes
+    along whole numbers. Slopes that are known are below the root of it (`_out_of_range`)."""
+    if op not in FINITE:
+        return 0.0
+    narrow = min(PRECISION[x.dtype].largest for x in (result, *operands) if x.floating)
+    coarse = max(PRECISION[x.dtype].unit for x in (result, *operands) if x.floating) > PRECISION["float32"].unit
+    moved = any((x.error > 0).any() for x in operands if x.floating)
+    counted = position == 0 and call.attrs.get("kind") in _COUNTS
+    return float(np.inf if coarse or moved or counted else narrow**0.75)
+
 
 BUFFERS = {("batch_norm", 3), ("batch_norm", 4)}
 """(operator, position) of operands that are statistics, which frameworks do not train: a leaf that counts only as such

@@ -1,0 +1,151 @@
+"""jax-normal-quantile-double-gradient: Rejection of jax-eager
+
+ran with python 3.11.7, numpy 2.4.6, jax 0.10.2
+exit status: 1 reproduced, 0 not reproduced, 77 not available here
+"""
+
+import importlib.util
+import sys
+
+for module in ['jax', 'jax.numpy']:
+    if importlib.util.find_spec(module) is None:
+        print(f"not available: {module}")
+        sys.exit(77)
+
+# ---- the program that ran ----
+
+import numpy as np
+import jax
+import jax.numpy as jnp
+
+jax.config.update("jax_enable_x64", True)
+
+TARGET = 'jax-eager'
+# name: (dtype, shape), in the order that the model takes them
+INPUTS = {'x0': ('float32', (8,)), 'x1': ('float32', (8,)), 'x2': ('float32', (8,)), 'weight_v0': ('float32', (8,))}
+PARAMETERS = {}
+OUTPUTS = [('float32', (8,)), ('float32', (8,)), ('float32', (8,))]
+
+
+def model(x0, x1, x2):
+    v0 = jax.scipy.stats.norm.ppf(x0, x1, x2)
+    return (v0,)
+
+
+LEAVES = ('x0', 'x1', 'x2')
+WEIGHTS = {0: 'weight_v0'}  # number of an output -> its weights
+
+
+def load(parameters):
+    def gradients(given):
+        def outputs(*leaves):
+            values = {**given, **dict(zip(LEAVES, leaves))}
+            results = model(*[values[name] for name in [*INPUTS, *PARAMETERS] if name not in WEIGHTS.values()])
+            return [results[i] for i in WEIGHTS]
+
+        # JAX pulls back dL/dRe - i dL/dIm
+        _, pull_back = jax.vjp(outputs, *[given[name] for name in LEAVES])
+        return [jnp.conj(found) for found in pull_back([jnp.conj(given[weight]) for weight in WEIGHTS.values()])]
+
+    compiled = gradients
+
+    def run(*inputs):
+        given = {**dict(zip(INPUTS, inputs)), **parameters}
+        with jax.default_device(jax.devices("cpu")[0]):  # also where there is a GPU
+            found = compiled({name: jnp.asarray(array) for name, array in given.items()})
+            return [np.asarray(gradient) for gradient in found]
+
+    return run
+
+
+# ---- its inputs, and what a correct evaluation returns: value, and how far from it (inf: anything) ----
+
+from pathlib import Path
+
+from numpy import array, inf, nan
+
+SYMPTOM = 'rejected'  # Rejection
+SECONDS = 120.0
+ZERO_SIGNS = False  # are the signs of zeros compared?
+ARRAYS = {
+    'x0': array([0.009999999776482582, 0.10000000149011612, 0.30000001192092896, 0.5, 0.699999988079071, 0.8999999761581421, 0.9900000095367432, 0.9990000128746033], dtype='float32'),
+    'x1': array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], dtype='float32'),
+    'x2': array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], dtype='float32'),
+    'weight_v0': array([-1.171875, 0.90625, 0.75, -1.15625, -1.328125, -0.984375, -1.484375, 0.640625], dtype='float32'),
+}
+EXPECTED = [
+    array([-43.96926197971595, 5.163866688416932, 2.1570777056649937, -2.898288942542094, -3.819825103781782, -5.609026694323789, -55.69444930071445, 0.0], dtype='float64'),
+    array([-1.171875, 0.90625, 0.75, -1.15625, -1.328125, -0.984375, -1.484375, 0.640625], dtype='float64'),
+    array([2.726188924719608, -1.1614060985799337, -0.3933003588166457, 0.0, -0.6964693854044768, -1.2615271886032344, -3.453173156672014, 1.9796825206849413], dtype='float64'),
+]
+ALLOWED = [
+    array([7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, inf], dtype='float64'),
+    array([7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28], dtype='float64'),
+    array([7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28], dtype='float64'),
+]
+
+
+def wrong(output, expected, allowed, dtype, shape):
+    """What is wrong with one output, or None."""
+    if str(output.dtype) != dtype or output.shape != tuple(shape):
+        return f"{output.dtype}{output.shape} instead of {dtype}{tuple(shape)}"
+    if not shape and output.ndim == 0:
+        output, expected, allowed = output.reshape(1), expected.reshape(1), allowed.reshape(1)
+    if "complex" in dtype:  # the parts side by side: NaN and infinities in place, then the modulus of the difference
+        got, bad, distance = output, np.zeros(output.shape, bool), np.zeros(output.shape)
+        for a, b in ((output.real, expected.real), (output.imag, expected.imag)):
+            bad |= (np.isnan(a) != np.isnan(b)) | ((np.isinf(a) | np.isinf(b)) & ~np.isnan(b) & (a != b))
+            with np.errstate(all="ignore"):
+                distance = np.hypot(distance, np.where(np.isfinite(a) & np.isfinite(b), a.astype("float64") - b, 0.0))
+            if ZERO_SIGNS:
+                bad |= (a == 0) & (b == 0) & (allowed == 0) & (np.signbit(a) != np.signbit(b))
+        bad = ~np.isinf(allowed) & (bad | (distance > allowed))
+    elif "float" in dtype:
+        got = output.astype("float64")
+        with np.errstate(all="ignore"):
+            same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+            near = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) <= allowed)
+        bad = ~np.isinf(allowed) & ~same & ~near
+        if ZERO_SIGNS:
+            bad |= (allowed == 0) & (got == 0) & (expected == 0) & (np.signbit(got) != np.signbit(expected))
+    else:
+        got, bad = output, ~np.isinf(allowed) & (output != expected)
+    if not bad.any():
+        return None
+    at = tuple(int(i[0]) for i in np.nonzero(bad))
+    detail = f"expected {expected[at]}, got {got[at]}, allowed {allowed[at]:.3g}"
+    return f"{bad.sum()} of {bad.size} wrong, at {at}: {detail}"
+
+
+def main():
+    if SYMPTOM in ("crash", "timeout") and "--child" not in sys.argv:
+        import subprocess
+
+        try:
+            code = subprocess.run([sys.executable, __file__, "--child"], timeout=SECONDS).returncode
+        except subprocess.TimeoutExpired:
+            print("reproduced: no result within", SECONDS, "s")
+            return 1
+        print("the process ended with status", code)
+        return 0 if code == 0 else 77 if code == 77 else 1
+    try:
+        outputs = load({n: ARRAYS[n] for n in PARAMETERS})(*[ARRAYS[n] for n in INPUTS])
+    except Exception as error:
+        # another failure than the one looked for says nothing about it: like a framework that is not there
+        why = (str(error).splitlines() or [""])[0]
+        print(f"{'reproduced' if SYMPTOM == 'rejected' else 'not available'}: {type(error).__name__}: {why}")
+        return 1 if SYMPTOM == "rejected" else 77
+    if len(outputs) != len(OUTPUTS):
+        print(f"reproduced: {len(outputs)} outputs instead of {len(OUTPUTS)}")
+        return 1
+    failed = 0
+    for i, (dtype, shape) in enumerate(OUTPUTS):
+        problem = wrong(np.asarray(outputs[i]), EXPECTED[i], ALLOWED[i], dtype, shape)
+        print(f"output {i}: {problem or 'correct'}")
+        failed |= problem is not None
+    print("reproduced" if failed else "not reproduced")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""torch-gumbel-gradient: SpecialMismatch of torch-eager
+
+ran with python 3.11.7, numpy 2.4.6, torch 2.13.0+cpu
+exit status: 1 reproduced, 0 not reproduced, 77 not available here
+"""
+
+import importlib.util
+import sys
+
+for module in ['torch']:
+    if importlib.util.find_spec(module) is None:
+        print(f"not available: {module}")
+        sys.exit(77)
+
+# ---- the program that ran ----
+
+import numpy as np
+import torch
+
+TARGET = 'torch-eager'
+# name: (dtype, shape), in the order that the model takes them
+INPUTS = {'x0': ('float32', (10,)), 'x1': ('float32', (10,)), 'x2': ('float32', (10,)), 'weight_v0': ('float32', (10,))}
+PARAMETERS = {}
+OUTPUTS = [('float32', (10,)), ('float32', (10,)), ('float32', (10,))]
+
+
+def distribution_function(distribution, x):
+    """0 below the support, which cdf does not look at unless it is asked to raise there; of an interval it does."""
+    cdf = distribution.cdf(x)
+    if isinstance(distribution, torch.distributions.Uniform):
+        return cdf
+    return torch.where(distribution.support.check(x) | x.isnan(), cdf, torch.zeros_like(x))
+
+
+def model(x0, x1, x2):
+    v0 = distribution_function(torch.distributions.Gumbel(x1, x2, validate_args=False), x0)
+    return (v0,)
+
+
+LEAVES = ('x0', 'x1', 'x2')
+WEIGHTS = {0: 'weight_v0'}  # number of an output -> its weights
+
+
+def load(parameters):
+    compiled = model
+
+    def run(*inputs):
+        given = {**dict(zip(INPUTS, inputs)), **parameters}
+        values = {name: torch.from_numpy(array.copy()) for name, array in given.items()}
+        for name in LEAVES:
+            values[name].requires_grad_()
+        outputs = compiled(*[values[name] for name in given if name not in WEIGHTS.values()])
+        # what is a constant by the framework's own rules has a gradient of zero
+        pairs = [(outputs[i], values[weight]) for i, weight in WEIGHTS.items() if outputs[i].requires_grad]
+        wanted = [values[name] for name in LEAVES]
+        if pairs:
+            reached, seeds = zip(*pairs)
+            gradients = torch.autograd.grad(reached, wanted, seeds, allow_unused=True, materialize_grads=True)
+        else:
+            gradients = [torch.zeros_like(leaf) for leaf in wanted]
+        return [output.numpy(force=True) for output in gradients]
+
+    return run
+
+
+# ---- its inputs, and what a correct evaluation returns: value, and how far from it (inf: anything) ----
+
+from pathlib import Path
+
+from numpy import array, inf, nan
+
+SYMPTOM = 'special'  # SpecialMismatch
+SECONDS = 120.0
+ZERO_SIGNS = False  # are the signs of zeros compared?
+ARRAYS = {
+    'x0': array([2.5, 5.0, 20.0, 60.0, -2.5, -5.0, -20.0, -60.0, 100.0, -100.0], dtype='float32'),
+    'x1': array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], dtype='float32'),
+    'x2': array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], dtype='float32'),
+    'weight_v0': array([-1.421875, 1.375, 1.25, 1.28125, -1.359375, -0.921875, 1.3125, -0.890625, -1.359375, -1.484375], dtype='float32'),
+}
+EXPECTED = [
+    array([-0.10751675582011082, 0.009202462056622668, 2.5764422138961782e-09, 0.0, -8.477847114478788e-05, 0.0, 0.0, 0.0, 0.0, 0.0], dtype='float64'),
+    array([0.10751675582008902, -0.009202462056757493, -2.5764279598661233e-09, 0.0, 8.47784711447845e-05, 0.0, 0.0, 0.0, 0.0, 0.0], dtype='float64'),
+    array([0.26879188955017674, -0.04601231028314656, -5.152881815067505e-08, 0.0, -0.0002119461778619152, 0.0, 0.0, 0.0, 0.0, 0.0], dtype='float64'),
+]
+ALLOWED = [
+    array([7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, inf, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28], dtype='float64'),
+    array([7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, inf, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28], dtype='float64'),
+    array([7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, inf, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28, 7.922815897248945e+28], dtype='float64'),
+]
+
+
+def wrong(output, expected, allowed, dtype, shape):
+    """What is wrong with one output, or None."""
+    if str(output.dtype) != dtype or output.shape != tuple(shape):
+        return f"{output.dtype}{output.shape} instead of {dtype}{tuple(shape)}"
+    if not shape and output.ndim == 0:
+        output, expected, allowed = output.reshape(1), expected.reshape(1), allowed.reshape(1)
+    if "complex" in dtype:  # the parts side by side: NaN and infinities in place, then the modulus of the difference
+        got, bad, distance = output, np.zeros(output.shape, bool), np.zeros(output.shape)
+        for a, b in ((output.real, expected.real), (output.imag, expected.imag)):
+            bad |= (np.isnan(a) != np.isnan(b)) | ((np.isinf(a) | np.isinf(b)) & ~np.isnan(b) & (a != b))
+            with np.errstate(all="ignore"):
+                distance = np.hypot(distance, np.where(np.isfinite(a) & np.isfinite(b), a.astype("float64") - b, 0.0))
+            if ZERO_SIGNS:
+                bad |= (a == 0) & (b == 0) & (allowed == 0) & (np.signbit(a) != np.signbit(b))
+        bad = ~np.isinf(allowed) & (bad | (distance > allowed))
+    elif "float" in dtype:
+        got = output.astype("float64")
+        with np.errstate(all="ignore"):
+            same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+            near = np.isfinite(got) & np.isfinite(expected) & (np.abs(got - expected) <= allowed)
+        bad = ~np.isinf(allowed) & ~same & ~near
+        if ZERO_SIGNS:
+            bad |= (allowed == 0) & (got == 0) & (expected == 0) & (np.signbit(got) != np.signbit(expected))
+    else:
+        got, bad = output, ~np.isinf(allowed) & (output != expected)
+    if not bad.any():
+        return None
+    at = tuple(int(i[0]) for i in np.nonzero(bad))
+    detail = f"expected {expected[at]}, got {got[at]}, allowed {allowed[at]:.3g}"
+    return f"{bad.sum()} of {bad.size} wrong, at {at}: {detail}"
+
+
+def main():
+    if SYMPTOM in ("crash", "timeout") and "--child" not in sys.argv:
+        import subprocess
+
+        try:
+            code = subprocess.run([sys.executable, __file__, "--child"], timeout=SECONDS).returncode
+        except subprocess.TimeoutExpired:
+            print("reproduced: no result within", SECONDS, "s")
+            return 1
+        print("the process ended with status", code)
+        return 0 if code == 0 else 77 if code == 77 else 1
+    try:
+        outputs = load({n: ARRAYS[n] for n in PARAMETERS})(*[ARRAYS[n] for n in INPUTS])
+    except Exception as error:
+        # another failure than the one looked for says nothing about it: like a framework that is not there
+        why = (str(error).splitlines() or [""])[0]
+        print(f"{'reproduced' if SYMPTOM == 'rejected' else 'not available'}: {type(error).__name__}: {why}")
+        return 1 if SYMPTOM == "rejected" else 77
+    if len(outputs) != len(OUTPUTS):
+        print(f"reproduced: {len(outputs)} outputs instead of {len(OUTPUTS)}")
+        return 1
+    failed = 0
+    for i, (dtype, shape) in enumerate(OUTPUTS):
+        problem = wrong(np.asarray(outputs[i]), EXPECTED[i], ALLOWED[i], dtype, shape)
+        print(f"output {i}: {problem or 'correct'}")
+        failed |= problem is not None
+    print("reproduced" if failed else "not reproduced")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
