@@ -195,6 +195,7 @@ ON_REQUEST = _names(
     take_clipped gather_clipped scatter_clipped scatter_add_clipped scatter_max_clipped scatter_min_clipped
     take_bytes write_bytes take_signed_bytes write_signed_bytes take_bytes_otherwise write_bytes_otherwise
     take_signed_bytes_otherwise write_signed_bytes_otherwise split_at expint_whole owens_t
+    pick_otherwise
     """
 )
 """Drawn on request only (`hunt --operators`): tested alone and swept, but their bounds have not been shown to raise no

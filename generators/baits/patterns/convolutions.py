@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from generators.baits.bait import Bait, Guard, Pattern
@@ -244,13 +245,15 @@ BAITS = (
          {"after": Guard(((0, 2, 3, 1),), ((0, 1, 3, 2), (0, 3, 1, 2))), "shape": Guard(("plain", "pointwise"),
                                                                                       ("grouped", "depthwise"))},
          _FLOATS),
-    Bait("conv-last-then-constant",
-         ("tflite/FuseBinaryOpToPrecedingAffine", _GRAPPLER + "layout_optimizer", _ORT + "TransposeOptimizer"),
-         _last_then_constant,
-         {"operator": Guard(("add", "mul"), ("sub", "div", "maximum")),
-          "shape": Guard(("plain", "depthwise"), ("pointwise",)),
-          "constant": Guard(((4,), (1, 1, 1, 4)), ((1, 1, 1, 1, 4), (), (1,), (4, 4), (2, 1, 1, 4), (1, 2, 1, 1, 4))),
-          "order": Guard(("right",), ("left",))}, _FLOATS),
+    *(
+        Bait(f"conv-last-{operator}-constant",
+             ("tflite/FuseBinaryOpToPrecedingAffine", _GRAPPLER + "layout_optimizer", _ORT + "TransposeOptimizer"),
+             partial(_last_then_constant, operator=operator),
+             {"shape": Guard(("plain", "pointwise"), ("depthwise",)), "order": Guard(("right",), ("left",)),
+              "constant": Guard(((4,), (1, 1, 1, 4)), ((), (1,), (4, 4), (2, 1, 1, 4), (1, 1, 1, 1, 4)))},
+             _FLOATS)
+        for operator in ("add", "mul")
+    ),
     Bait("conv-between-blocks", ("tflite/ConvertTFDilatedConvOp", _XLA + "space-to-batch-converter"), _between_blocks,
          {"block": Guard(((2, 2),), ((1, 2), (2, 1))),
           "pads": Guard(((2, 2, 2, 2), (2, 4, 2, 4)), ((0, 2, 0, 2), (1, 1, 1, 1), (4, 2, 2, 4))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generators.ops.otherwise.record import SAID, otherwise
 from generators.ops.otherwise.unsaid import PLAIN
-from generators.ops.slots import axis_in
+from generators.ops.slots import axis_in, int_of
 from generators.ops.spec import Call, OpSpec, SpellingRule, Unsupported
 
 
@@ -69,6 +69,17 @@ def _each_row(call: Call) -> str | Unsupported:
     return f"jnp.stack({rows})" if call.operands[1].size else PLAIN
 
 
+def _masked_pick(call: Call) -> str:
+    """A place of an axis that is left out by a mask: where the slice begins on that axis is its place, and the masks of
+    begin and end there say nothing (strided_slice_op.cc)."""
+    axis, place = axis_in(call.attrs, call.operands[0].rank), int_of(call.attrs, "place")
+    before, all_of_it = [0] * axis, 2 ** (axis + 1) - 1
+    return (
+        f"tf.strided_slice({{0}}, {[*before, place]}, {[*before, place + 1]}, begin_mask={all_of_it}, "
+        f"end_mask={all_of_it}, shrink_axis_mask={2**axis})"
+    )
+
+
 def _of_lines(text: str) -> SpellingRule:
     """The text, where there is one axis."""
     return lambda call: text if call.operands[0].rank == 1 else PLAIN
@@ -112,6 +123,7 @@ OPERATORS: tuple[OpSpec, ...] = (
         SAID["scatter"],
         torch=("torch.scatter({0}, {axis}, {1}.long(), torch.nn.functional.pad({2}, (0, 1) * {2}.dim(), value=1))",),
     ),
+    otherwise(SAID["pick"], tensorflow=(_masked_pick,)),
     otherwise(SAID["select_scatter"], torch=("written({0}, lambda y: y.select({axis}, {index}), {1})",)),
     otherwise(SAID["diagonal_scatter"], torch=("written({0}, lambda y: y.diagonal({offset}, -2, -1), {1})",)),
     otherwise(
