@@ -12,7 +12,7 @@ from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
 from generators.ops.index.gather import gather, take
 from generators.ops.index.scatter import scatter, scatter_add, scatter_max, scatter_min, written
-from generators.ops.slots import NUMBERS, axis_in, computed, draw_dim, draw_dtype, tensor
+from generators.ops.slots import axis_in, computed, draw_dim, draw_dtype, tensor
 from generators.ops.spec import (
     Attrs,
     Call,
@@ -68,19 +68,19 @@ def clipped(base: OpSpec, jax: str) -> OpSpec:
 
 # ---- bytes --------------------------------------------------------------------------------------------
 
-_LONG, _FEW = (300, 257), 6
-"""Axes that places of 8 bits do not count, and how many places there are at most."""
+_LONG, _FEW, _HELD = (300, 257), 6, ("float32", "float64", "int32", "int64")
+"""Axes that places of 8 bits do not count, how many places there are at most, and the dtypes of what stands there."""
 _COUNTED: dict[str, Domain] = {"uint8": (0, 255), "int8": (-128, 127)}
 """What the places of a dtype may be: signed ones count from the end, too."""
 
 
 def _accepts_long(type_: TensorType, earlier: Types) -> bool:
-    return type_.dtype in NUMBERS and 1 <= type_.rank <= 2 and type_.shape[0] in _LONG and type_.size <= _FEW * _LONG[0]
+    return type_.dtype in _HELD and 1 <= type_.rank <= 2 and type_.shape[0] in _LONG and type_.size <= _FEW * _LONG[0]
 
 
 def _fresh_long(d: Draw, earlier: Types) -> TensorType:
     row = (d.choice((3, 1, _FEW)),) if d.boolean() else ()
-    return TensorType(draw_dtype(d, NUMBERS), (d.choice(_LONG), *row))
+    return TensorType(draw_dtype(d, _HELD), (d.choice(_LONG), *row))
 
 
 def _bytes(dtype: str) -> Slot:
@@ -113,7 +113,7 @@ def _front(x: Bounded, places: Bounded) -> np.ndarray:
 
 
 def _of_bytes(dtype: str, name: str) -> tuple[OpSpec, OpSpec]:
-    long = tensor(NUMBERS, min_rank=1, max_rank=2)
+    long = tensor(_HELD, min_rank=1, max_rank=2)
     source = Slot(lambda t, e: long.accepts(t, e) and _accepts_long(t, e), _fresh_long)
     size = "%s" if dtype == "int8" else ""
 
