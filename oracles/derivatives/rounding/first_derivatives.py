@@ -33,16 +33,16 @@ _UNDERIVED = """
     complex_sin complex_cos complex_tan complex_sinh complex_cosh complex_tanh complex_rsqrt complex_pow
     complex_sigmoid complex_log1p complex_expm1 complex_asin complex_acos complex_atan complex_asinh complex_acosh
     complex_atanh
-    nanprod nancumprod nanquantile tridiagonal_eigenvalues ctc_loss eigenvalue_sum
+    nanprod nancumprod nanquantile tridiagonal_eigenvalues ctc_loss eigenvalue_sum atan2_mixed
 """
 UNDERIVED = frozenset(_UNDERIVED.split())
 """Operators of which nobody has written down what the formulas of their derivatives lose (matrices by their factors;
 colours, whose quotients are of differences; scans in another dtype, whose adjoints PyTorch casts to that of the operand
-before it adds them; products of rows that a mask chooses; remainders by a number, of which steps meet many), or what
-frameworks take for the slope beside a step."""
+before it adds them; products of rows that a mask chooses; atan2 of two dtypes, each of which PyTorch squares in
+its own; remainders by a number, of which steps meet many), or what frameworks take for the slope beside a step."""
 
 _FINITE = """
-    atan2_mixed xlog1py xdivy xlogy_scalar scalar_xlogy xlog1py_scalar scalar_xlog1py
+    xlog1py xdivy xlogy_scalar scalar_xlogy xlog1py_scalar scalar_xlog1py
     bessel_j bessel_y modified_bessel_i bessel_k spherical_bessel_j0 airy_ai igamma igammac betainc
     gamma_function beta_function rising_factorial relative_entropy kullback_leibler
     polygamma zeta mvlgamma ndtr log_ndtr ndtri erfcx dawsn expint fresnel spence chebyshev
