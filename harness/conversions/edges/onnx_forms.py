@@ -8,31 +8,21 @@ from pathlib import Path
 from harness.conversions.edges.edge import Edge
 
 _HELPERS = Path(__file__).parents[1] / "helpers"
-_FORMS, _EQUALS, _AROUND, _OTHERWISE, _DIFFERENTLY, _CONSTANTS, _SHAPES, _MOVED, _NARROW, _OWN, _ATTENTION = (
-    (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n")
-    for name in (
-        *("forms", "equals", "around", "otherwise", "differently", "constants", "shapes", "opsets"),
-        *("narrow", "microsoft", "microsoft_attention"),
-    )
-)
-_STORED, _IDLE = (
-    (_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n") for name in ("stored", "idle")
-)
 _BEHIND = {
-    "equivalent": (_EQUALS, _AROUND),
-    "otherwise": (_EQUALS, _AROUND, _OTHERWISE),
-    "differently": (_EQUALS, _AROUND, _DIFFERENTLY),
-    "idle": (_EQUALS, _IDLE),
-    "branched": (_EQUALS, _AROUND, _OTHERWISE),
-    "constants_made": (_EQUALS, _CONSTANTS),
-    "shaped": (_SHAPES,),
-    "opened": (_SHAPES,),
-    "move": (_MOVED,),
-    "narrowed": (_EQUALS, _CONSTANTS, _MOVED, _NARROW),
-    "microsoft": (_EQUALS, _AROUND, _CONSTANTS, _OWN, _ATTENTION),
-    **dict.fromkeys(("in_fields", "by_default", "sparsely", "by_functions"), (_STORED,)),
+    "equivalent": ("equals", "around"),
+    "otherwise": ("equals", "around", "otherwise"),
+    "differently": ("equals", "around", "differently"),
+    "idle": ("equals", "idle"),
+    "branched": ("equals", "around", "otherwise"),
+    "constants_made": ("equals", "constants"),
+    "shaped": ("shapes",),
+    "opened": ("shapes",),
+    "move": ("opsets",),
+    "narrowed": ("equals", "constants", "opsets", "narrow"),
+    "microsoft": ("equals", "around", "constants", "microsoft", "microsoft_attention"),
+    **dict.fromkeys(("in_fields", "by_default", "sparsely", "by_functions"), ("stored",)),
 }
-"""Function -> the texts behind that of the forms that it needs."""
+"""Function -> the helpers that it needs behind that of the forms, `helpers/onnx_NAME.py`."""
 
 OPSETS = (8, 9, 10, 11, 12, 13, 14, 17, 18, 21, 23, 24, 26)
 """As in the text."""
@@ -71,7 +61,8 @@ _REFUSES = (
 
 
 def _convert(change: str) -> str:
-    texts = (_FORMS, *_BEHIND.get(change.partition("(")[0], ()))
+    names = ("forms", *_BEHIND.get(change.partition("(")[0], ()))
+    texts = ((_HELPERS / f"onnx_{name}.py").read_text(encoding="utf-8").rstrip("\n") for name in names)
     return (
         "\n\n\n".join(texts)
         + f"""
