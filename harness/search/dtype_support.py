@@ -19,7 +19,7 @@ from oracles.questions import forward
 
 _SHAPES = (
     *((), (2,), (1, 2), (2, 3), (2, 2), (3, 4), (2, 4, 3), (1, 2, 3), (2, 4, 3, 3), (2, 1, 3, 4)),
-    *((2, 8), (2, 3, 4, 4, 2), (2, 3, 3, 3, 2)),
+    *((2, 8), (2, 3, 4, 4, 2), (2, 3, 3, 3, 2), (257,)),
 )
 
 Known = Callable[[Target, Case, Discrepancy], bool]

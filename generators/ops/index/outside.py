@@ -68,7 +68,7 @@ def clipped(base: OpSpec, jax: str) -> OpSpec:
 
 # ---- bytes --------------------------------------------------------------------------------------------
 
-_LONG, _FEW, _HELD = (300, 257), 6, ("float32", "float64", "int32", "int64")
+_LONG, _FEW, _HELD = (300, 257), 6, ("float32", "int64")
 """Axes that places of 8 bits do not count, how many places there are at most, and the dtypes of what stands there."""
 _COUNTED: dict[str, Domain] = {"uint8": (0, 255), "int8": (-128, 127)}
 """What the places of a dtype may be: signed ones count from the end, too."""

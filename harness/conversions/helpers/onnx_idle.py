@@ -11,7 +11,7 @@ def idle(model):
         around.before, around.behind = [], []
         shape, dtype = (around.shape(node.input[0]), around.types.get(node.input[0])) if node.input else (None, None)
         own = node.domain in ("", "ai.onnx") and node.op_type != "Identity"
-        if own and shape is not None and dtype is not None and dtype.name in PLAIN:
+        if own and shape is not None and dtype is not None and dtype.name in EVERYWHERE:
             fitting = [rule for since, least, rule in IDLE if around.opset >= since and len(shape) >= least]
             rule = fitting[(zlib.crc32(node.op_type.encode()) + turn) % len(fitting)]
             node.input[0] = rule(node.input[0], around, shape)
@@ -22,7 +22,7 @@ def idle(model):
     onnx.checker.check_model(model, full_check=True)
 
 
-PLAIN = "float32", "float64", "int32", "int64", "bool"
+EVERYWHERE = "float32", "float64", "int32", "int64", "bool"
 """Dtypes of which runtimes have all these operators."""
 
 

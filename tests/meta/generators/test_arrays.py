@@ -189,9 +189,9 @@ def test_what_may_be_left_out_is_left_out(operator: str, attrs: dict) -> None:
 
 
 def test_places_that_are_bytes_count_along_longer_axes() -> None:
-    x, places = np.arange(300.0), np.array([-1, 127, -128], "int8")
+    x, places = np.arange(300, dtype="float32"), np.array([-1, 127, -128], "int8")
     assert compute(OPS["take_signed_bytes"], leaf(x), leaf(places)).value.tolist() == [299, 127, 172]
-    update = np.array([5.0, 7.0])
+    update = np.array([5, 7], "float32")
     found = compute(OPS["write_bytes"], leaf(x), leaf(np.array([255, 2], "uint8")), leaf(update)).value
     assert np.flatnonzero(found != x).tolist() == [2, 255]
     with pytest.raises(TypeRuleError, match="no rows"):
