@@ -72,7 +72,7 @@ def test_only_elements_that_an_entry_names_are_excused(returned: tuple, left: st
 @pytest.mark.slow
 def test_known_issues_keep_few_cases_apart(pool: Pool) -> None:
     """A case that is likely to return nothing has a program of its own, which costs ten times as much: an issue of all
-    operators does not make it likely, except of what is empty. Asked of what a plan goes through unless told otherwise."""
+    operators does not make it likely, except of what is empty. Of what a plan goes through unless told otherwise."""
     chosen = [
         one
         for i, name in enumerate(OPS)
