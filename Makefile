@@ -46,7 +46,7 @@ hunt: setup ## draw, run and judge random models for BUDGET; findings go to FIND
 	$(BIN)/python -m harness hunt --budget $(BUDGET) --findings $(FINDINGS) $(HUNT_ARGS)
 
 # slow tests, and more examples of each campaign, are test-all's
-test: setup ## Dissent's own tests and short campaigns on TEST_TARGETS, with a sample of what is slow: 15 minutes
+test: setup ## Dissent's own tests and short campaigns on TEST_TARGETS, with a sample of what is slow: 12 minutes
 	$(PYTEST) --hypothesis-profile=quick
 
 test-all: setup ## all tests, and campaigns with more examples, as before a change lands: half an hour

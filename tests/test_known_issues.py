@@ -38,7 +38,7 @@ def _parameter(issue: KnownIssue) -> ParameterSet:
     return pytest.param(issue, id=_name(issue), marks=[pytest.mark.nightly] if "/" in issue.targets[0] else [])
 
 
-@pytest.mark.slow(one_in=101, ci=40)
+@pytest.mark.slow(one_in=151, ci=40)
 @pytest.mark.parametrize("issue", map(_parameter, ISSUES))
 def test_known_issue(issue: KnownIssue, campaign: Campaign) -> None:
     case = caseio.loads(issue.case.read_text(encoding="utf-8"))

@@ -19,6 +19,9 @@ from oracles.quantised import model as quantised_model
 from oracles.quantised.dense import check_weight
 from oracles.quantised.model import Judgement, RecordedModel
 
+pytestmark = pytest.mark.slow
+"""Each path is run once, which takes most of a minute."""
+
 LAYERS = ("torchao-int8-weight", "torchao-int4-weight", "torchao-int8-dynamic", "torchao-int8-dynamic-int4",
           "keras-int8", "keras-int4", "keras-int4-channels", "keras-float8")  # fmt: skip
 GRAPHS = ("torchao-pt2e-x86-dynamic", "torchao-pt2e-xnnpack")
@@ -44,7 +47,6 @@ def judged(name: str, run: Value, change: Change = lambda record: None) -> Judge
     return QUANTISERS[name].judge(record)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*LAYERS, *GRAPHS])
 def test_a_correct_run_is_accepted(name: str, runs: dict[str, Value]) -> None:
     found = judged(name, runs[name])
@@ -62,7 +64,6 @@ def parts(record: RecordedModel, ending: str) -> list[np.ndarray]:
     return [array for group in groups for name, array in record.groups[group].items() if name.endswith(ending)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in LAYERS if name != FLOAT8])
 def test_a_weight_one_level_off_and_truncated_weights_are_found(name: str, runs: dict[str, Value]) -> None:
     def one_level(record: RecordedModel) -> None:
@@ -77,7 +78,6 @@ def test_a_weight_one_level_off_and_truncated_weights_are_found(name: str, runs:
         assert any("levels wrong" in text for text in judged(name, runs[name], change).wrong)
 
 
-@pytest.mark.slow(one_in=8, ci=2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_scales_off_in_the_fifth_digit_are_named(name: str, runs: dict[str, Value]) -> None:
     def scaled(record: RecordedModel) -> None:
