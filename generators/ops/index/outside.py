@@ -12,7 +12,7 @@ from generators.bounds.bounded import Bounded
 from generators.graph import TensorType
 from generators.ops.index.gather import gather, take
 from generators.ops.index.scatter import scatter, scatter_add, scatter_max, scatter_min, written
-from generators.ops.slots import axis_in, computed, draw_dim, draw_dtype, tensor
+from generators.ops.slots import axis_in, computed, draw_dim, draw_dtype
 from generators.ops.spec import (
     Attrs,
     Call,
@@ -113,8 +113,7 @@ def _front(x: Bounded, places: Bounded) -> np.ndarray:
 
 
 def _of_bytes(dtype: str, name: str) -> tuple[OpSpec, OpSpec]:
-    long = tensor(_HELD, min_rank=1, max_rank=2)
-    source = Slot(lambda t, e: long.accepts(t, e) and _accepts_long(t, e), _fresh_long)
+    source = Slot(_accepts_long, _fresh_long)
     size = "%s" if dtype == "int8" else ""
 
     def counted(text: str, remainder: str) -> Callable[[Call], str]:

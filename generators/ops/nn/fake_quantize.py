@@ -88,10 +88,10 @@ def _drawn_scales(d: Draw, operands: Types, attrs: Attrs) -> tuple[float, ...]:
     return tuple(base * (1 + place % 4 / 4) for place in range(operands[0].shape[axis]))
 
 
-def _checked(operands: Types, attrs: Attrs, ranges: Mapping[str, tuple[int, int]] = BYTES) -> TensorType:
+def _checked(operands: Types, attrs: Attrs, ranges: Mapping[str, tuple[int, int]]) -> TensorType:
     if attrs["dtype"] not in ranges:
         raise TypeRuleError(f"{attrs['dtype']!r} is none of {', '.join(ranges)}")
-    low, high = RANGES[str(attrs["dtype"])]
+    low, high = ranges[str(attrs["dtype"])]
     if operands[0].dtype != "float32":
         raise TypeRuleError(f"{operands[0]} is not quantised")
     if not low <= int(attrs["zero_point"]) <= high:  # type: ignore[arg-type]

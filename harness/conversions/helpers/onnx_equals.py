@@ -49,13 +49,22 @@ def equivalent(model):
 
 def changed(model, rules):
     """The model with each node as rules say."""
+
+    def change(node, around):
+        for kinds, since, rule in rules:
+            if node.op_type in kinds and around.opset >= since:
+                rule(node, around)
+
+    rewritten(model, change)
+
+
+def rewritten(model, change):
+    """The model with each node of ONNX' own as `change(node, around)` leaves it."""
     around, nodes = Around(model), []
     for node in model.graph.node:
         around.before, around.behind = [], []
         if node.domain in ("", "ai.onnx"):
-            for kinds, since, rule in rules:
-                if node.op_type in kinds and around.opset >= since:
-                    rule(node, around)
+            change(node, around)
         nodes += [*around.before, node, *around.behind]
     del model.graph.node[:]
     model.graph.node.extend(nodes)

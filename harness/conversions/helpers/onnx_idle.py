@@ -2,24 +2,22 @@
 text, behind onnx_equals.py."""
 
 import zlib
+from itertools import count
 
 
 def idle(model):
     """Before the first operand of each node one of IDLE, of those that fit in turn."""
-    around, nodes, turn = Around(model), [], 0
-    for node in model.graph.node:
-        around.before, around.behind = [], []
+    turns = count()
+
+    def change(node, around):
         shape, dtype = (around.shape(node.input[0]), around.types.get(node.input[0])) if node.input else (None, None)
-        own = node.domain in ("", "ai.onnx") and node.op_type != "Identity"
-        if own and shape is not None and dtype is not None and dtype.name in EVERYWHERE:
-            fitting = [rule for since, least, rule in IDLE if around.opset >= since and len(shape) >= least]
-            rule = fitting[(zlib.crc32(node.op_type.encode()) + turn) % len(fitting)]
-            node.input[0] = rule(node.input[0], around, shape)
-            turn += 1
-        nodes += [*around.before, node]
-    del model.graph.node[:]
-    model.graph.node.extend(nodes)
-    onnx.checker.check_model(model, full_check=True)
+        if node.op_type == "Identity" or shape is None or dtype is None or dtype.name not in EVERYWHERE:
+            return
+        fitting = [rule for since, least, rule in IDLE if around.opset >= since and len(shape) >= least]
+        rule = fitting[(zlib.crc32(node.op_type.encode()) + next(turns)) % len(fitting)]
+        node.input[0] = rule(node.input[0], around, shape)
+
+    rewritten(model, change)
 
 
 EVERYWHERE = "float32", "float64", "int32", "int64", "bool"
